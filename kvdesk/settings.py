@@ -54,7 +54,9 @@ class ContextSettings(_Table):
     type_k: CacheType = Field(CacheType.F16, description="Data type of K")
     type_v: CacheType = Field(CacheType.F16, description="Data type of V; quantized types need flash attention")
     flash_attn: bool = Field(True, description="Flash attention: skips masked cells, allows quantized V")
-    kv_unified: bool = Field(True, description="One buffer for all sequences; off gives every sequence a stream of its own")
+    kv_unified: bool = Field(
+        True, description="One buffer for all sequences; off gives every sequence a stream of its own"
+    )
     swa_full: bool = Field(True, description="Full-size window cache for sliding-window models")
 
 
@@ -65,7 +67,7 @@ class Sampling(_Table):
     top_k: int = Field(40, ge=0, le=1_000_000, description="Keep the k likeliest tokens; 0 keeps all")
     top_p: float = Field(0.95, ge=0.0, le=1.0, description="Keep the likeliest tokens up to this probability mass")
     min_p: float = Field(0.05, ge=0.0, le=1.0, description="Drop tokens below this share of the likeliest")
-    repeat_penalty: float = Field(1.0, ge=0.0, le=4.0, description="Above 1 makes recent tokens less likely")
+    repeat_penalty: float = Field(1.0, ge=0.1, le=4.0, description="Above 1 makes recent tokens less likely")
     repeat_last_n: int = Field(64, ge=0, le=65536, description="How many recent tokens the penalty looks at")
     seed: int = Field(0xFFFFFFFF, ge=0, le=0xFFFFFFFF, description="4294967295 draws a new seed for every answer")
     max_tokens: int = Field(1024, ge=1, le=1 << 20, description="Most tokens in one answer")
