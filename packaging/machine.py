@@ -1,0 +1,187 @@
+"""What the machine must have before anything of kvdesk's is installed: shared libraries, a compiler, a font, a display.
+
+Owns the lists and the detection, and the one `apt-get` call. Must never know: the environment, the lock file,
+kvdesk itself. Standard library only; runs on Linux, macOS and Windows.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+# Shared libraries that Qt and the engine load and do not bring along, each with the Debian package that has it.
+LIBRARIES: Mapping[str, str] = {
+    "libEGL.so.1": "libegl1",
+    "libGL.so.1": "libgl1",
+    "libX11.so.6": "libx11-6",
+    "libdbus-1.so.3": "libdbus-1-3",
+    "libfontconfig.so.1": "libfontconfig1",
+    "libfreetype.so.6": "libfreetype6",
+    "libglib-2.0.so.0": "libglib2.0-0",
+    "libgomp.so.1": "libgomp1",
+    "libgthread-2.0.so.0": "libglib2.0-0",
+    "libxkbcommon.so.0": "libxkbcommon0",
+    "libz.so.1": "zlib1g",
+}
+X11_LIBRARIES: Mapping[str, str] = {
+    "libX11-xcb.so.1": "libx11-xcb1",
+    "libxcb-cursor.so.0": "libxcb-cursor0",
+    "libxcb-icccm.so.4": "libxcb-icccm4",
+    "libxcb-image.so.0": "libxcb-image0",
+    "libxcb-keysyms.so.1": "libxcb-keysyms1",
+    "libxcb-randr.so.0": "libxcb-randr0",
+    "libxcb-render-util.so.0": "libxcb-render-util0",
+    "libxcb-render.so.0": "libxcb-render0",
+    "libxcb-shape.so.0": "libxcb-shape0",
+    "libxcb-shm.so.0": "libxcb-shm0",
+    "libxcb-sync.so.1": "libxcb-sync1",
+    "libxcb-util.so.1": "libxcb-util1",
+    "libxcb-xfixes.so.0": "libxcb-xfixes0",
+    "libxcb-xkb.so.1": "libxcb-xkb1",
+    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
+}
+WAYLAND_LIBRARIES: Mapping[str, str] = {
+    "libwayland-client.so.0": "libwayland-client0",
+    "libwayland-cursor.so.0": "libwayland-cursor0",
+    "libwayland-egl.so.1": "libwayland-egl1",
+}
+FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
+FONT_SUFFIXES = (".ttf", ".otf", ".ttc")
+OFFSCREEN_PLATFORMS = ("offscreen", "minimal", "vnc", "linuxfb")
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Something the machine lacks, and the Debian package that has it."""
+
+    what: str
+    package: str
+
+
+def loads(soname: str) -> bool:
+    """Whether the dynamic linker finds the library and everything it needs."""
+    try:
+        ctypes.CDLL(soname)
+    except OSError:
+        return False
+    return True
+
+
+def wants_display(env: Mapping[str, str], platform: str = sys.platform) -> bool:
+    """Whether a window could open here, as far as the environment says."""
+    if env.get("QT_QPA_PLATFORM", "").split(":")[0] in OFFSCREEN_PLATFORMS:
+        return False
+    return not platform.startswith("linux") or bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))
+
+
+def needed_libraries(env: Mapping[str, str]) -> dict[str, str]:
+    """The libraries Qt will load here: those of a real display only where there is one."""
+    needed = dict(LIBRARIES)
+    if wants_display(env):
+        if env.get("DISPLAY"):
+            needed.update(X11_LIBRARIES)
+        if env.get("WAYLAND_DISPLAY"):
+            needed.update(WAYLAND_LIBRARIES)
+    return needed
+
+
+def missing_libraries(env: Mapping[str, str], loads: Callable[[str], bool] = loads) -> list[Missing]:
+    return [Missing(soname, package) for soname, package in needed_libraries(env).items() if not loads(soname)]
+
+
+def missing_font(folders: Iterable[str] = FONT_FOLDERS) -> list[Missing]:
+    """Without a single font Qt draws boxes and warns."""
+    for folder in folders:
+        for _, _, files in os.walk(Path(folder).expanduser()):
+            if any(name.lower().endswith(FONT_SUFFIXES) for name in files):
+                return []
+    return [Missing("a font", "fonts-dejavu-core")]
+
+
+def missing_compiler(which: Callable[[str], str | None] = shutil.which) -> list[Missing]:
+    """The engine is C and C++. CMake and Ninja are not asked for: the lock file brings them."""
+    missing = []
+    if not any(which(name) for name in (os.environ.get("CC") or "cc", "gcc", "clang")):
+        missing.append(Missing("a C compiler", "gcc"))
+    if not any(which(name) for name in (os.environ.get("CXX") or "c++", "g++", "clang++")):
+        missing.append(Missing("a C++ compiler", "g++"))
+    return missing
+
+
+def missing_venv() -> list[Missing]:
+    """Debian takes `ensurepip` out of its Python; the package that has it carries the version in its name."""
+    if importlib.util.find_spec("ensurepip") and importlib.util.find_spec("venv"):
+        return []
+    return [Missing("Python's venv module", f"python{sys.version_info.major}.{sys.version_info.minor}-venv")]
+
+
+def missing_on_linux(env: Mapping[str, str], *, to_build: bool) -> list[Missing]:
+    """Everything missing here; `to_build`: the environment is not complete yet, so a compiler is needed as well."""
+    missing = missing_libraries(env) + missing_font()
+    return missing_venv() + missing_compiler() + missing if to_build else missing
+
+
+def packages_of(missing: Iterable[Missing]) -> list[str]:
+    """The Debian packages to install, each once, in alphabetical order."""
+    return sorted({item.package for item in missing})
+
+
+def can_install(env: Mapping[str, str]) -> bool:
+    """Whether packages can be installed without a question: root and apt."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get", path=env.get("PATH")) is not None
+
+
+def apt_commands(packages: Iterable[str]) -> list[list[str]]:
+    return [
+        ["apt-get", "update", "-q"],
+        ["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages],
+    ]
+
+
+def explanation(missing: Iterable[Missing], *, has_apt: bool) -> str:
+    """What is missing and the exact command that brings it, for a person."""
+    missing = list(missing)
+    lines = ["This machine lacks " + ", ".join(item.what for item in missing) + "."]
+    if has_apt:
+        lines += ["Install it and run the same command again:", ""]
+        lines += ["    sudo apt install " + " ".join(packages_of(missing))]
+    else:
+        lines += ["Install it with this system's package manager and run the same command again."]
+        lines += ["On Debian the packages are called: " + " ".join(packages_of(missing))]
+    return "\n".join(lines)
+
+
+def compiler_advice(platform: str = sys.platform) -> str | None:
+    """On macOS and Windows: how to get a compiler, or None where there is one."""
+    if platform == "darwin":
+        if subprocess.run(["xcode-select", "-p"], capture_output=True, check=False).returncode == 0:
+            return None
+        return "This Mac lacks a C++ compiler. Install it and run the same command again:\n\n    xcode-select --install"
+    if platform == "win32":
+        vswhere = Path(os.environ.get("PROGRAMFILES(X86)", "C:/")) / "Microsoft Visual Studio/Installer/vswhere.exe"
+        compiler = "Microsoft.VisualStudio.Component.VC.Tools.x86.x64"
+        asked = ["-products", "*", "-requires", compiler, "-property", "displayName"]
+        if vswhere.exists():
+            found = subprocess.run([str(vswhere), *asked], capture_output=True, text=True, check=False)
+            if found.stdout.strip():
+                return None
+        return (
+            "This PC lacks a C++ compiler. Install it and run the same command again:\n\n"
+            "    winget install Microsoft.VisualStudio.2022.BuildTools --override "
+            '"--passive --add Microsoft.VisualStudio.Workload.VCTools --includeRecommended"'
+        )
+    return None
+
+
+if __name__ == "__main__":  # asked again in a fresh process, after an installation
+    still = missing_on_linux(os.environ, to_build="--to-build" in sys.argv)
+    if still:
+        print(explanation(still, has_apt=True))
+    raise SystemExit(bool(still))

