@@ -236,7 +236,7 @@ def environment_works() -> bool:
     config = VENV / "pyvenv.cfg"
     if not config.is_file() or str(VENV) not in config.read_text(encoding="utf-8") or not python_exe().exists():
         return False
-    pip = [python_exe(), "-m", "pip", "--version"]
+    pip = [str(python_exe()), "-m", "pip", "--version"]
     return subprocess.run(pip, capture_output=True, check=False).returncode == 0
 
 

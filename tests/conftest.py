@@ -1,0 +1,52 @@
+"""What every test can count on: no display, no data of the person who runs it, no threads left behind."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+# Before anything imports Qt or the engine.
+os.environ["QT_QPA_PLATFORM"] = "offscreen"
+os.environ["GGML_NO_BACKTRACE"] = "1"  # an aborting child must not wait for a debugger
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=False)
+hypothesis.settings.register_profile("explore", deadline=None)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kvdesk_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Database, settings and logs of the whole session go to a temporary folder, in child processes too."""
+    home = tmp_path_factory.mktemp("kvdesk-home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KVDESK_HOME", str(home))
+        yield home
+
+
+@pytest.fixture(autouse=True)
+def no_stray_threads() -> Iterator[None]:
+    """A test that starts a thread also ends it. Threads that higher-scoped fixtures own were there before."""
+    before = set(threading.enumerate())
+    yield
+    stray = _new_threads(before)
+    if stray:
+        gc.collect()  # an owner that is garbage may end its thread when it goes
+    for thread in stray:
+        thread.join(timeout=5)  # a thread that has been told to end may need a moment
+    alive = [thread.name for thread in _new_threads(before)]
+    assert not alive, f"threads left running: {alive}"
+
+
+def _new_threads(before: set[threading.Thread]) -> list[threading.Thread]:
+    """Python threads that run now and did not then; a QThread that once ran Python code leaves only a placeholder."""
+    return [
+        thread
+        for thread in threading.enumerate()
+        if thread not in before and not isinstance(thread, threading._DummyThread)
+    ]
