@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, NewType
 
 ConversationId = NewType("ConversationId", str)
@@ -69,3 +70,22 @@ class Conversation:
     created_ms: int = 0
     updated_ms: int = 0
     messages: tuple[Message, ...] = field(default=(), compare=False)
+
+
+def history(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The messages a model is shown: user and assistant in turn.
+
+    A question whose answer failed is left out, since it would fail again; where an answer was stopped before it said
+    anything, its question is joined with the next one.
+    """
+    shown: list[Message] = []
+    for message in messages:
+        previous = shown[-1] if shown else None
+        if message.role == "assistant" and not message.text:
+            if message.state == "failed" and previous is not None and previous.role == "user":
+                shown.pop()
+        elif message.role == "user" and previous is not None and previous.role == "user":
+            shown[-1] = replace(message, text=f"{previous.text}\n\n{message.text}")
+        else:
+            shown.append(message)
+    return tuple(shown)

@@ -1,0 +1,48 @@
+"""Arguments, then the application or a headless command. Imports only what is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+COMMANDS = {
+    "chat": "the turns of one conversation on standard output",
+    "demo": "a guided tour of the window with the real model",
+    "bench": "measurements, as ratios within one run",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point of the `kvdesk` command. Returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments and arguments[0] in COMMANDS:
+        command = importlib.import_module(f"kvdesk.cli.{arguments[0]}")
+        return int(command.main(arguments[1:]))
+    if arguments[:1] == ["--preflight"]:
+        from kvdesk.engine.preflight_child import child_main
+
+        return child_main(arguments[1:])
+    commands = "\n".join(f"  kvdesk {name:6} {what}" for name, what in COMMANDS.items())
+    parser = argparse.ArgumentParser(
+        prog="kvdesk",
+        description="Chat with GGUF models on a laptop CPU and watch what the KV cache is doing.",
+        epilog=f"commands (each has --help):\n{commands}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("file", nargs="?", help="GGUF file to open")
+    parser.add_argument("--version", action="store_true", help="versions of kvdesk and what it is made of")
+    args = parser.parse_args(arguments)
+    if args.version:
+        from kvdesk.cli.version import version_text
+
+        print(version_text())
+        return 0
+    from kvdesk.app.application import run
+
+    return run(args.file)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

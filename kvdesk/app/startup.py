@@ -1,0 +1,55 @@
+"""Decisions at start: which model to open, and whether the last load came to an end. No widgets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+
+class LoadMarker:
+    """A file that exists while a model is being loaded: a load that killed the process is not repeated unasked
+    (gpt4all #1166)."""
+
+    def __init__(self, file: Path, embedded: Path | None) -> None:
+        self._file = file
+        self.embedded = embedded
+
+    def set(self, model: Path) -> None:
+        """A load begins. The embedded model needs no mark."""
+        if model != self.embedded:
+            self._file.write_text(str(model), encoding="utf-8", errors="surrogateescape")
+
+    def clear(self) -> None:
+        """The load has ended, well or badly, and the process is alive."""
+        self._file.unlink(missing_ok=True)
+
+    def unfinished(self) -> str:
+        """The model whose load did not end in an earlier run, empty when none."""
+        try:
+            return self._file.read_text(encoding="utf-8", errors="surrogateescape")
+        except OSError:
+            return ""
+
+
+def choose_model(asked: str | None, remembered: str, marker: LoadMarker) -> tuple[Path | None, str]:
+    """The model to open at start and a sentence to show (empty when there is nothing to say).
+
+    What was asked for on the command line is opened whatever happened before; a remembered model whose load never
+    ended is not.
+    """
+    unfinished = marker.unfinished()
+    marker.clear()
+    if asked:
+        return Path(asked), ""
+    if remembered and remembered == unfinished:
+        return marker.embedded, (
+            f"Loading {Path(remembered).name} did not come to an end last time, so it was not opened again. "
+            "Open it by hand to try once more."
+        )
+    if remembered and not Path(remembered).is_file():
+        return marker.embedded, f"{Path(remembered).name} is no longer where it was; the embedded model was opened."
+    if remembered:
+        return Path(remembered), ""
+    if marker.embedded is None:
+        return None, "The embedded model is not installed: open a GGUF file to begin."
+    return marker.embedded, ""

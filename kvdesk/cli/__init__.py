@@ -1,0 +1,1 @@
+"""The headless commands, one a file. Each has `main(argv) -> exit code`."""

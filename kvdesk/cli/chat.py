@@ -1,0 +1,57 @@
+"""`kvdesk chat`: the turns of one conversation through the same engine as the window, on standard output."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+
+from kvdesk.chat import TurnStats
+from kvdesk.cli import options
+from kvdesk.errors import KvdeskError
+from kvdesk.lab.talk import Headless, Talk
+from kvdesk.messages import Event, LoadModel, TextDelta
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0, or 2 with one sentence on standard error."""
+    parser = argparse.ArgumentParser(prog="kvdesk chat", description=__doc__)
+    parser.add_argument("--prompt", action="append", required=True, metavar="TEXT", help="a turn; may be repeated")
+    parser.add_argument("--system", default="", metavar="TEXT", help="system prompt")
+    parser.add_argument("--json", action="store_true", help="one JSON object a line and turn")
+    options.add_model(parser)
+    options.add_context(parser)
+    options.add_sampling(parser)
+    args = parser.parse_args(argv)
+    headless = Headless(None if args.json else _print_text)
+    try:
+        sampling = options.sampling(args)
+        headless.do(LoadModel(options.model_path(args), options.context_settings(args)))
+        talk = Talk(headless, args.system)
+        for turn, prompt in enumerate(args.prompt, start=1):
+            stats = talk.answer(prompt, sampling).stats
+            if args.json:
+                line = {"turn": turn, **dataclasses.asdict(stats), "text": talk.messages[-1].text}
+                print(json.dumps(line, ensure_ascii=False), flush=True)
+            else:
+                print(f"\n[{_summary(stats)}]\n", flush=True)
+    except KvdeskError as error:
+        print(error, file=sys.stderr)
+        return 2
+    finally:
+        headless.close()
+    return 0
+
+
+def _print_text(event: Event) -> None:
+    if isinstance(event, TextDelta):
+        print(event.text, end="", flush=True)
+
+
+def _summary(s: TurnStats) -> str:
+    return (
+        f"reused {s.reused_tokens} · prefilled {s.prefilled_tokens} · first token {s.ttft_ms / 1e3:.2f} s"
+        f" · {s.decode_tok_s:.0f} tok/s · {s.generated_tokens} tokens"
+    )

@@ -1,0 +1,70 @@
+"""Options that several commands share, and the settings they make."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from kvdesk import paths
+from kvdesk.errors import ModelFileError, UserError
+from kvdesk.settings import CacheType, ContextSettings, Sampling
+
+
+T = TypeVar("T", ContextSettings, Sampling)
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", metavar="FILE", type=Path, help="GGUF file; the embedded SmolLM2-135M by default")
+
+
+def add_context(parser: argparse.ArgumentParser) -> None:
+    """Context settings by llama.cpp's names; the defaults are those of `ContextSettings`."""
+    types = [t.value for t in CacheType]
+    parser.add_argument("--n-ctx", type=int, metavar="N", help="cells of the KV cache (default 4096)")
+    parser.add_argument("--n-batch", type=int, metavar="N", help="most tokens in one llama_decode (default 512)")
+    parser.add_argument("--n-ubatch", type=int, metavar="N", help="most tokens in one graph (default 512)")
+    parser.add_argument("--n-seq-max", type=int, metavar="N", help="sequences (default 8)")
+    parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
+    parser.add_argument("--type-k", choices=types, help="data type of K (default f16)")
+    parser.add_argument("--type-v", choices=types, help="data type of V (default f16)")
+    parser.add_argument("--no-flash-attn", action="store_true", help="switch flash attention off")
+
+
+def add_sampling(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--temperature", type=float, metavar="T", help="0 is greedy (default 0.8)")
+    parser.add_argument("--seed", type=int, metavar="S", help="seed of the sampler")
+    parser.add_argument("--max-tokens", type=int, metavar="N", help="most tokens in one answer (default 1024)")
+
+
+def model_path(args: argparse.Namespace) -> Path:
+    """The chosen or the embedded model. Raises ModelFileError when there is none."""
+    path = args.model or paths.embedded_model()
+    if path is None:
+        raise ModelFileError("The embedded model is not installed; name a GGUF file with --model FILE.")
+    return Path(path)
+
+
+def context_settings(args: argparse.Namespace) -> ContextSettings:
+    """Raises UserError for a value out of range."""
+    wanted = {name: getattr(args, name) for name in ("n_ctx", "n_batch", "n_ubatch", "n_seq_max", "type_k", "type_v")}
+    wanted |= {"n_threads": args.threads, "n_threads_batch": args.threads}
+    if args.no_flash_attn:
+        wanted["flash_attn"] = False
+    return _checked(ContextSettings, wanted)
+
+
+def sampling(args: argparse.Namespace) -> Sampling:
+    """Raises UserError for a value out of range."""
+    return _checked(Sampling, {name: getattr(args, name) for name in ("temperature", "seed", "max_tokens")})
+
+
+def _checked(table: type[T], wanted: dict[str, Any]) -> T:
+    try:
+        return table(**{name: value for name, value in wanted.items() if value is not None})
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = "--" + str(first["loc"][0]).replace("_", "-")
+        raise UserError(f"{option}: {first['msg']} (it is {first['input']}).") from error

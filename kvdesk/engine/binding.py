@@ -1,0 +1,158 @@
+"""The door to llama.cpp: the only importer of llama_cpp. Owns its log, its version and the stop flag's machine code.
+
+Other modules of `kvdesk.engine` call `lib.llama_*` (llama-cpp-python's low-level ctypes API) and nothing else of that
+package: `llama_cpp.Llama` rewrites sequence -1 to 0 and redirects the file descriptors of the whole process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # an abort must not fork a debugger
+
+import llama_cpp  # noqa: E402
+import llama_cpp.llama_cpp as lib  # noqa: E402
+
+__all__ = ["MIRRORED_BINDING", "MIRRORED_COMMIT", "EngineLog", "StopFlag", "engine_log", "engine_version", "lib", "llama_class"]
+
+MIRRORED_BINDING = "0.3.36"
+MIRRORED_COMMIT = "0c1e570"
+"""The engine whose rules `kvdesk.cache` reproduces: llama-cpp-python and the llama.cpp commit inside it."""
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+_LEVELS: dict[int, LogLevel] = {0: "info", 1: "info", 2: "warning", 3: "error", 4: "debug"}
+_CONTINUES = 5  # GGML_LOG_LEVEL_CONT
+_FIND_SLOT = b"find_slot: "
+
+
+class EngineLog:
+    """Everything llama.cpp says. Nothing of it reaches the terminal unasked.
+
+    `capture_start()` .. `capture_stop()` collect the lines that `LLAMA_KV_CACHE_DEBUG` makes `find_slot` print
+    (llama-kv-cache.cpp:900); between them the engine is in one `llama_decode` or state restore. llama.cpp logs from the
+    thread that calls it, so no lock is needed for the captured lines.
+    """
+
+    def __init__(self) -> None:
+        self.listener: Callable[[LogLevel, str], None] | None = None
+        self._recent: deque[tuple[LogLevel, str]] = deque(maxlen=500)
+        self._captured: list[bytes] | None = None
+        self._level: LogLevel = "info"
+        self._callback = lib.llama_log_callback(self._on_text)  # kept alive with the log: for ever
+        lib.llama_log_set(self._callback, ctypes.c_void_p(0))
+
+    def capture_start(self) -> None:
+        self._captured = []
+
+    def capture_stop(self) -> list[bytes]:
+        """Lines since `capture_start`, in the order they were printed; level-3 maps are entries that begin with
+        a line break."""
+        lines, self._captured = self._captured or [], None
+        return lines
+
+    def problems(self, most: int = 12) -> str:
+        """The last warnings and errors, one a line: the detail of a failed call."""
+        return "\n".join([text for level, text in self._recent if level in ("warning", "error")][-most:])
+
+    def forget(self) -> None:
+        """Drop what was said so far, so that `problems` speaks of the next call only."""
+        self._recent.clear()
+
+    def _on_text(self, level: int, text: bytes, _data: object) -> None:
+        if self._captured is not None and (text.startswith(_FIND_SLOT) or text.startswith(b"\n")):
+            self._captured.append(text)
+            return
+        if text.startswith(_FIND_SLOT):
+            return
+        if level != _CONTINUES:
+            self._level = _LEVELS.get(level, "info")
+        line = text.decode("utf-8", "replace").strip("\n")
+        if not line.strip(". "):
+            return  # progress dots
+        self._recent.append((self._level, line))
+        if self.listener is not None and self._level != "debug":
+            self.listener(self._level, line)
+
+
+@functools.cache
+def engine_log() -> EngineLog:
+    """The log of this process: llama.cpp has one log callback, so there is one log."""
+    log = EngineLog()
+    lib.llama_backend_init()
+    return log
+
+
+class EngineVersion:
+    """What is really loaded: the binding, the commit compiled into ggml, and whether the mirror was made for it."""
+
+    def __init__(self, binding: str, commit: str, system: str) -> None:
+        self.binding = binding
+        self.commit = commit
+        self.system = system
+        self.mirrored = binding == MIRRORED_BINDING and commit.startswith(MIRRORED_COMMIT)
+
+    def __str__(self) -> str:
+        return f"llama-cpp-python {self.binding} (llama.cpp {self.commit})"
+
+
+@functools.cache
+def engine_version() -> EngineVersion:
+    """Version of the loaded engine. `ggml_commit()` (ggml.c) is not wrapped by llama-cpp-python."""
+    commit = "unknown"
+    base = _library("ggml-base")
+    if base is not None and hasattr(base, "ggml_commit"):
+        base.ggml_commit.restype = ctypes.c_char_p
+        commit = base.ggml_commit().decode().removesuffix("-dirty")
+    return EngineVersion(llama_cpp.__version__, commit, lib.llama_print_system_info().decode())
+
+
+class StopFlag:
+    """Stops a running `llama_decode` from another thread, at no cost while it is not raised.
+
+    llama.cpp asks an abort callback before every graph node (about 600 times a ubatch). A Python callback would need
+    the GIL each time; libc's `strlen` over a two-byte buffer is a callback in machine code: 0 goes on, 1 stops. Its
+    `size_t` result is read as a C `bool` from the low byte of the same return register (System V and Microsoft x64,
+    AAPCS64).
+    """
+
+    def __init__(self) -> None:
+        self._buffer = ctypes.create_string_buffer(2)
+        self._lock = threading.Lock()
+        libc = ctypes.CDLL("ucrtbase") if sys.platform == "win32" else ctypes.CDLL(None)
+        self._strlen = ctypes.cast(libc.strlen, lib.ggml_abort_callback)
+
+    def install(self, ctx: Any) -> None:
+        """Make `ctx` listen to this flag. The flag must outlive the context."""
+        lib.llama_set_abort_callback(ctx, self._strlen, ctypes.cast(self._buffer, ctypes.c_void_p))
+
+    def raise_(self) -> None:
+        """Stop the decode that runs now, or the next one. May be called from any thread."""
+        self._buffer[0] = b"\x01"
+
+    def lower(self) -> None:
+        self._buffer[0] = b"\x00"
+
+    @property
+    def raised(self) -> bool:
+        return self._buffer[0] != b"\x00"
+
+
+def llama_class() -> Any:
+    """llama-cpp-python's own `Llama`: what the benchmark compares with, and nothing else uses."""
+    return llama_cpp.Llama
+
+
+def _library(name: str) -> ctypes.CDLL | None:
+    folder = Path(llama_cpp.__file__).parent / "lib"
+    for file in (f"lib{name}.so", f"lib{name}.dylib", f"{name}.dll"):
+        if (folder / file).exists():
+            return ctypes.CDLL(str(folder / file))
+    return None

@@ -1,0 +1,210 @@
+"""What exists while a model is loaded: model, context, prompts, and which conversation holds which sequence.
+
+Every change of the cache that is not a decode is made here and reported as an operation with its reason. Runs on the
+engine's thread. Knows nothing of turns and queues.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kvdesk.chat import ConversationId, Message
+from kvdesk.engine.context import Context
+from kvdesk.engine.model import Model
+from kvdesk.engine.prompt import PromptBuilder, common_prefix
+from kvdesk.engine.sequences import Sequence, SequencePool
+from kvdesk.errors import KvdeskError, PromptError
+from kvdesk.library.estimate import MemoryEstimate, check_fits
+from kvdesk.library.gguf_header import GgufHeader, read_header
+from kvdesk.messages import CacheView, ContextInfo, Event, OperationDone
+from kvdesk.settings import ContextSettings
+
+Emit = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A model file that was read, found to fit, and loaded; no context yet."""
+
+    header: GgufHeader
+    model: Model
+    estimate: MemoryEstimate
+
+
+def open_session(
+    path: Path,
+    settings: ContextSettings,
+    emit: Emit,
+    old: Session | None,
+    on_progress: Callable[[float], bool],
+    on_replace: Callable[[], None],
+) -> Session:
+    """Load `path` and make its context, in place of `old`.
+
+    `old` lives until the new model is loaded; only its context leaves first, so that both caches need not fit into
+    memory at once, and comes back (empty) when the new one cannot be made. `on_progress` gets 0.0 to 1.0 and
+    ends the load by returning False; `on_replace` is called just before the old context goes.
+
+    Raises ModelFileError, ContextError: the file cannot be used, or its context does not fit into memory.
+    """
+    header = read_header(path)
+    estimate = check_fits(header, settings, freed_bytes=old.estimate.context_bytes if old else 0)
+    on_progress(0.0)
+    model = Model(path, on_progress)
+    on_replace()
+    if old is not None:
+        old.context.close()
+    try:
+        session = Session(_Loaded(header, model, estimate), settings, emit)
+    except KvdeskError:
+        model.close()
+        if old is not None:
+            old.reopen()
+        raise
+    if old is not None:
+        old.model.close()
+    return session
+
+
+class Session:
+    """A loaded model and its one context, made with `settings`. Raises ContextError."""
+
+    def __init__(self, loaded: _Loaded, settings: ContextSettings, emit: Emit) -> None:
+        self._emit = emit
+        self.header, self.model, self.estimate = loaded.header, loaded.model, loaded.estimate
+        vocab = self.model.vocab
+        self.prompts = PromptBuilder(vocab, self.model.chat_template) if vocab.has_text else None
+        self._use(Context(self.model, settings))
+
+    @property
+    def info(self) -> ContextInfo:
+        return self.context.info(self.estimate.k_bytes, self.estimate.v_bytes)
+
+    def rebuild(self, settings: ContextSettings) -> None:
+        """Free the context and make a new one. Every sequence is empty afterwards.
+
+        Raises ContextError; the session then goes on with a context of the old settings.
+        """
+        before = self.context.settings
+        wanted = check_fits(self.header, settings, freed_bytes=self.estimate.context_bytes)
+        start = time.perf_counter()
+        self.context.close()
+        try:
+            self._use(Context(self.model, settings))
+            self.estimate = wanted
+        except KvdeskError:
+            self._use(Context(self.model, before))
+            raise
+        self._report("rebuild", "llama_free(ctx); llama_init_from_model(model, params)", start)
+
+    def reopen(self) -> None:
+        """Make the context anew, with its old settings, after it was closed for another session that came to nothing."""
+        self._use(Context(self.model, self.context.settings))
+
+    def prompt_tokens(self, messages: tuple[Message, ...]) -> list[int]:
+        """Token ids of the conversation up to where the answer begins. Raises PromptError, TemplateError."""
+        if self.prompts is None:
+            raise PromptError("This model has no text tokenizer, so it cannot chat; its cache can still be examined.")
+        tokens = self.prompts.tokens(messages)
+        if len(tokens) >= self.context.n_ctx_seq:
+            raise PromptError(
+                f"The conversation needs {len(tokens):,} tokens, but the context holds {self.context.n_ctx_seq:,}. "
+                "Shorten it, or rebuild the context with a larger n_ctx."
+            )
+        return tokens
+
+    # --- sequences ----------------------------------------------------------------------------------------------------
+
+    def lease(self, conversation: ConversationId) -> Sequence:
+        """The conversation's sequence. When the pool is empty, the least recently used idle conversation yields its own:
+        its cells are removed, its text stays. Raises PromptError when every sequence is busy.
+        """
+        sequence = self.pool.lease(conversation)
+        if sequence is None:
+            victim = self.pool.least_recent_idle(holding_cells=False)
+            if victim is None:
+                raise PromptError(f"All {self.context.n_seq_max} sequences are answering. Wait for one to end.")
+            self.give_back(victim, "least recently used, its sequence is needed")
+            sequence = self.pool.lease(conversation)
+        assert sequence is not None
+        return sequence
+
+    def give_back(self, sequence: Sequence, reason: str) -> None:
+        """Remove the sequence's cells and return its seq_id to the pool. Changes the cache."""
+        self.keep(sequence, 0, reason)
+        self.pool.release(sequence)
+
+    def keep(self, sequence: Sequence, n: int, reason: str) -> bool:
+        """Keep the first `n` tokens of the sequence, remove the rest: `seq_rm(seq, n, -1)`. Changes the cache.
+
+        False where this memory cannot remove a part; then nothing changed.
+        """
+        if n >= len(sequence.tokens):
+            return True
+        start = time.perf_counter()
+        p0 = n if n > 0 else -1
+        if not self.context.seq_rm(sequence.seq_id, p0, -1):
+            return False
+        del sequence.tokens[n:]
+        self._report(
+            "seq_rm", f"llama_memory_seq_rm(seq {sequence.seq_id}, {p0}, -1)", start, sequence.conversation, reason
+        )
+        return True
+
+    def keep_common_prefix(self, sequence: Sequence, prompt: list[int]) -> int:
+        """Remove what the sequence holds beyond the prefix it shares with `prompt`; returns how many tokens stay.
+
+        At least one token is left to decode, since logits are needed. A memory that cannot give back a part (recurrent
+        states), or that no longer holds the window before the cut (sliding windows; llama-server's rule,
+        `pos_min_thold` in server-context.cpp), starts again from nothing. Changes the cache.
+        """
+        n = min(common_prefix(sequence.tokens, prompt), len(prompt) - 1)
+        n_swa = self.model.facts.n_swa
+        if n_swa and n and self.context.seq_pos_min(sequence.seq_id) > max(0, n - n_swa):
+            self.keep(sequence, 0, "the sliding window before the first new token is no longer in the cache")
+        elif not self.keep(sequence, n, f"the prompt diverges at position {n}"):
+            self.keep(sequence, 0, "this model cannot give back a part of its state")
+        return len(sequence.tokens)
+
+    def make_room(self, sequence: Sequence, n_tokens: int) -> bool:
+        """Make sure `n_tokens` more cells are free for the sequence: idle conversations leave, least recently used first.
+
+        False when there is not enough even so. May change the cache.
+        """
+        while self.context.mirror.free_cells(sequence.seq_id) < n_tokens:
+            victim = self.pool.least_recent_idle(holding_cells=True)
+            if victim is None or victim is sequence:
+                return False
+            self.keep(victim, 0, "least recently used, its cells are needed")
+        return True
+
+    def agree(self, sequence: Sequence, tried: list[int]) -> None:
+        """After a decode of `tried` that did not end well: finished ubatches stay in the cache, so believe the engine."""
+        held = self.context.seq_pos_max(sequence.seq_id) + 1
+        sequence.tokens = (sequence.tokens + tried)[:held]
+
+    def view(self) -> CacheView:
+        """The cache and its leases, frozen. Read-only."""
+        return CacheView(self.context.snapshot(), self.pool.leases())
+
+    def close(self) -> None:
+        """Free the context, then the model."""
+        self.context.close()
+        self.model.close()
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _use(self, context: Context) -> None:
+        self.context = context
+        self.pool = SequencePool(context.n_seq_max)
+
+    def _report(
+        self, name: str, call: str, start: float, conversation: ConversationId | None = None, reason: str = ""
+    ) -> None:
+        ms = (time.perf_counter() - start) * 1e3
+        self._emit(
+            OperationDone(self.context.mirror.operation, time.monotonic(), name, call, ms, conversation, reason)
+        )

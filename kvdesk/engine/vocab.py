@@ -1,0 +1,93 @@
+"""The vocabulary of a model: text to token ids and back. Knows nothing of contexts and conversations."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+from kvdesk.engine.binding import lib
+from kvdesk.errors import PromptError
+
+_CONTROL = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
+
+
+class Vocab:
+    """Tokens of one model. Valid as long as the model is loaded."""
+
+    def __init__(self, model: Any) -> None:
+        self._vocab = lib.llama_model_get_vocab(model)
+        self.n_tokens = int(lib.llama_vocab_n_tokens(self._vocab))
+        self.has_text = lib.llama_vocab_type(self._vocab) not in (lib.LLAMA_VOCAB_TYPE_NONE, lib.LLAMA_VOCAB_TYPE_TEST)
+        self._pieces: dict[int, bytes] = {}
+        self._buffer = ctypes.create_string_buffer(256)
+
+    @property
+    def handle(self) -> Any:
+        return self._vocab
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        """Token ids of `text`. With `parse_special` False, control tokens written out in the text stay text
+        (llama-vocab.cpp, `tokenizer_st_partition`).
+
+        Raises PromptError where the model has no text tokenizer.
+        """
+        if not self.has_text:
+            raise PromptError("This model has no text tokenizer, so it cannot chat; its cache can still be examined.")
+        data = text.encode("utf-8", "replace")
+        room = len(data) + 8
+        tokens = (lib.llama_token * room)()
+        n = lib.llama_tokenize(self._vocab, data, len(data), tokens, room, add_special, parse_special)
+        if n < 0:
+            tokens = (lib.llama_token * -n)()
+            n = lib.llama_tokenize(self._vocab, data, len(data), tokens, -n, add_special, parse_special)
+        return tokens[:n]
+
+    def piece(self, token: int) -> bytes:
+        """Bytes of a token as a reader sees them: empty for control tokens. May end inside a character."""
+        known = self._pieces.get(token)
+        if known is None:
+            known = self._pieces[token] = self._to_piece(token, special=False)
+        return known
+
+    def label(self, token: int) -> str:
+        """Text of a token for the inspector: control tokens written out, broken characters marked."""
+        if not self.has_text:
+            return f"#{token}"
+        return self._to_piece(token, special=True).decode("utf-8", "replace")
+
+    def is_eog(self, token: int) -> bool:
+        """Whether generation ends with this token."""
+        return bool(lib.llama_vocab_is_eog(self._vocab, token))
+
+    @functools.cached_property
+    def control_texts(self) -> frozenset[str]:
+        """Texts that `parse_special` turns into control tokens; a person's text must never become one."""
+        if not self.has_text:
+            return frozenset()
+        attr, text = lib.llama_vocab_get_attr, lib.llama_vocab_get_text
+        found = (text(self._vocab, t) for t in range(self.n_tokens) if attr(self._vocab, t) & _CONTROL)
+        return frozenset(t.decode("utf-8", "replace") for t in found if t)
+
+    def text_of(self, token: int) -> str:
+        """Text of one special token as the template sees it (`bos_token`, `eos_token`); empty for -1."""
+        return "" if token < 0 else lib.llama_vocab_get_text(self._vocab, token).decode("utf-8", "replace")
+
+    @property
+    def bos(self) -> int:
+        return int(lib.llama_vocab_bos(self._vocab))
+
+    @property
+    def eos(self) -> int:
+        return int(lib.llama_vocab_eos(self._vocab))
+
+    @property
+    def add_bos(self) -> bool:
+        return bool(lib.llama_vocab_get_add_bos(self._vocab))
+
+    def _to_piece(self, token: int, *, special: bool) -> bytes:
+        n = lib.llama_token_to_piece(self._vocab, token, self._buffer, len(self._buffer), 0, special)
+        if n < 0:
+            self._buffer = ctypes.create_string_buffer(-n)
+            n = lib.llama_token_to_piece(self._vocab, token, self._buffer, len(self._buffer), 0, special)
+        return self._buffer.raw[:n]

@@ -1,0 +1,1 @@
+"""Experiments and measurements, headless; results are data."""

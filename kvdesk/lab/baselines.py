@@ -1,0 +1,88 @@
+"""What the engine is measured against: the barest loop over llama_decode, and llama-cpp-python's own `Llama`."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kvdesk.engine.binding import lib, llama_class
+from kvdesk.engine.model import Model
+from kvdesk.settings import ContextSettings
+
+
+class BareLoop:
+    """llama_decode and greedy sampling through ctypes with nothing around them: no mirror, no inspection, no Stop."""
+
+    def __init__(self, model: Model, settings: ContextSettings) -> None:
+        os.environ["LLAMA_KV_CACHE_DEBUG"] = "0"
+        params = lib.llama_context_default_params()
+        params.n_ctx = settings.n_ctx
+        params.n_batch = settings.n_batch
+        params.n_ubatch = settings.n_ubatch
+        params.n_threads = settings.n_threads
+        params.n_threads_batch = settings.n_threads_batch
+        params.flash_attn_type = lib.LLAMA_FLASH_ATTN_TYPE_ENABLED
+        self._ctx: Any = lib.llama_init_from_model(model.handle, params)
+        self._sampler: Any = lib.llama_sampler_init_greedy()
+        self._batch = lib.llama_batch_init(settings.n_batch, 0, 1)
+
+    def decode_tok_s(self, prompt: Sequence[int], n_tokens: int) -> float:
+        """Prefill `prompt` in an empty cache, generate `n_tokens`; tokens per second of the generation."""
+        lib.llama_memory_clear(lib.llama_get_memory(self._ctx), True)
+        self._run(prompt, 0)
+        token = lib.llama_sampler_sample(self._sampler, self._ctx, -1)
+        start = time.perf_counter()
+        for position in range(len(prompt), len(prompt) + n_tokens - 1):
+            self._run((token,), position)
+            token = lib.llama_sampler_sample(self._sampler, self._ctx, -1)
+        return (n_tokens - 1) / (time.perf_counter() - start)
+
+    def close(self) -> None:
+        lib.llama_batch_free(self._batch)
+        lib.llama_sampler_free(self._sampler)
+        lib.llama_free(self._ctx)
+
+    def _run(self, tokens: Sequence[int], position: int) -> None:
+        batch = self._batch
+        batch.n_tokens = len(tokens)
+        for i, token in enumerate(tokens):
+            batch.token[i] = token
+            batch.pos[i] = position + i
+            batch.n_seq_id[i] = 1
+            batch.seq_id[i][0] = 0
+            batch.logits[i] = i == len(tokens) - 1
+        if lib.llama_decode(self._ctx, batch) != 0:
+            raise RuntimeError("llama_decode failed in the bare loop")
+
+
+class LlamaClass:
+    """`llama_cpp.Llama` at the same settings, greedy."""
+
+    def __init__(self, path: Path, settings: ContextSettings) -> None:
+        os.environ["LLAMA_KV_CACHE_DEBUG"] = "0"
+        self._llama = llama_class()(
+            model_path=str(path),
+            n_ctx=settings.n_ctx,
+            n_batch=settings.n_batch,
+            n_ubatch=settings.n_ubatch,
+            n_threads=settings.n_threads,
+            n_threads_batch=settings.n_threads_batch,
+            flash_attn=True,
+            verbose=False,
+        )
+
+    def decode_tok_s(self, prompt: Sequence[int], n_tokens: int) -> float:
+        """As `BareLoop.decode_tok_s`."""
+        self._llama.reset()
+        stream = self._llama.generate(list(prompt), temp=0.0, reset=False)
+        next(stream)
+        start = time.perf_counter()
+        for _ in range(n_tokens - 1):
+            next(stream)
+        return (n_tokens - 1) / (time.perf_counter() - start)
+
+    def close(self) -> None:
+        self._llama.close()

@@ -1,0 +1,146 @@
+"""`kvdesk bench engine`: the engine with inspection on against the barest loop and against `Llama`, in one run.
+
+Every figure that is judged is a ratio of runs that took turns, so that a machine whose speed drifts changes both.
+"""
+
+from __future__ import annotations
+
+import resource
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kvdesk.chat import TurnStats
+from kvdesk.lab.baselines import BareLoop, LlamaClass
+from kvdesk.lab.talk import Headless, Talk
+from kvdesk.messages import CloseConversation, ContextReady, LoadModel, Watch
+from kvdesk.settings import ContextSettings, Sampling
+
+GREEDY = Sampling(temperature=0.0, max_tokens=128)
+QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night. "
+REQUEST = "Count slowly from one to fifty in words and say something kind after every number, please. " * 6
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A figure and what it must reach."""
+
+    value: float
+    bar: float
+    at_least: bool
+
+    @property
+    def passed(self) -> bool:
+        return self.value >= self.bar if self.at_least else self.value <= self.bar
+
+
+def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str], None]) -> dict[str, object]:
+    """Run everything; returns figures, the values behind them, and whether each bar was reached."""
+    headless = Headless()
+    headless.do(Watch(snapshots=True))
+    ready = next(e for e in headless.do(LoadModel(path, settings)) if isinstance(e, ContextReady)).context
+    try:
+        speeds = _decode_speeds(headless, path, settings, rounds, say)
+        six = _six_requests(headless)
+        say("six equal requests: " + ", ".join(f"{s:.2f} s" for s in six))
+        turns = _five_turns(headless)
+        say("turn 5: " + f"{turns[-1].reused_tokens} reused, {turns[-1].prefilled_tokens} prefilled")
+    finally:
+        headless.close()
+    allowed = path.stat().st_size + ready.k_bytes + ready.v_bytes + 300 * 2**20
+    resident = _resident_bytes(path, settings)
+    say(f"resident {resident / 2**20:.0f} MiB of {allowed / 2**20:.0f} MiB allowed")
+    bars = {
+        "decode_vs_bare_loop": Bar(_ratio(speeds["engine"], speeds["bare"]), 0.97, at_least=True),
+        "decode_vs_llama_class": Bar(_ratio(speeds["engine"], speeds["llama"]), 1.0, at_least=True),
+        "six_requests_slowest_over_fastest": Bar(max(six) / min(six), 1.15, at_least=False),
+        "turn_5_prefilled_over_new": Bar(_prefilled_over_new(turns), 1.0, at_least=False),
+        "resident_over_allowed": Bar(resident / allowed, 1.0, at_least=False),
+    }
+    return {
+        "passed": all(bar.passed for bar in bars.values()),
+        "figures": {
+            name: {"value": round(bar.value, 4), "bar": bar.bar, "at_least": bar.at_least, "passed": bar.passed}
+            for name, bar in bars.items()
+        },
+        "decode_tok_s": {name: [round(v, 1) for v in values] for name, values in speeds.items()},
+        "six_requests_s": [round(s, 3) for s in six],
+        "turn_5": {"reused_tokens": turns[-1].reused_tokens, "prefilled_tokens": turns[-1].prefilled_tokens},
+        "resident_bytes": resident,
+        "allowed_bytes": allowed,
+    }
+
+
+def _decode_speeds(
+    headless: Headless, path: Path, settings: ContextSettings, rounds: int, say: Callable[[str], None]
+) -> dict[str, list[float]]:
+    """Decode speeds in tok/s of the three contenders, who take turns; who begins changes every round."""
+    session = headless.engine.session
+    assert session is not None
+    bare, llama = BareLoop(session.model, settings), LlamaClass(path, settings)
+    speeds: dict[str, list[float]] = {"engine": [], "bare": [], "llama": []}
+    try:
+        for number in range(rounds + 1):  # the first round warms up
+            talk = Talk(headless)
+            ended = talk.answer(QUESTION, GREEDY)
+            prompt = session.prompts.tokens(talk.messages[:1]) if session.prompts else []
+            n = ended.stats.generated_tokens
+            runs: dict[str, Callable[[], float]] = {
+                "engine": lambda: Talk(headless).answer(QUESTION, GREEDY).stats.decode_tok_s,
+                "bare": lambda p=prompt, n=n: bare.decode_tok_s(p, n),  # type: ignore[misc]
+                "llama": lambda p=prompt, n=n: llama.decode_tok_s(p, n),  # type: ignore[misc]
+            }
+            names = list(runs)
+            for name in names[number % 3 :] + names[: number % 3]:
+                value = runs[name]()
+                if number:
+                    speeds[name].append(value)
+            if number:
+                say(f"round {number}: " + ", ".join(f"{k} {v[-1]:.1f} tok/s" for k, v in speeds.items()))
+    finally:
+        bare.close()
+        llama.close()
+    return speeds
+
+
+def _six_requests(headless: Headless) -> list[float]:
+    """Seconds that six independent requests of equal size take, one after another (the seeds' failing program)."""
+    seconds = []
+    for number in range(6):
+        talk = Talk(headless)
+        stats = talk.answer(f"Request {number + 1}. {REQUEST}", GREEDY).stats
+        decode_s = (stats.generated_tokens - 1) / stats.decode_tok_s
+        seconds.append((stats.ttft_ms / 1e3 + decode_s) / (stats.prefilled_tokens + stats.generated_tokens))
+        headless.do(CloseConversation(talk.id))
+    size = 200
+    return [s * size for s in seconds]
+
+
+def _five_turns(headless: Headless) -> list[TurnStats]:
+    talk = Talk(headless, "You are brief.")
+    return [talk.answer(f"Question {n}: name one thing that is {n} metres long.", GREEDY).stats for n in range(1, 6)]
+
+
+def _prefilled_over_new(turns: list[TurnStats]) -> float:
+    """Prefilled tokens of the last turn over those that were not in the cache when it began: 1.0 is right."""
+    before, last = turns[-2], turns[-1]
+    new = last.prompt_tokens - (before.prompt_tokens + before.generated_tokens)
+    return last.prefilled_tokens / new
+
+
+def _resident_bytes(path: Path, settings: ContextSettings) -> int:
+    """Largest resident memory of a chat in a process of its own."""
+    command = [sys.executable, "-m", "kvdesk", "chat", "--model", str(path), "--prompt", QUESTION, "--json"]
+    command += ["--max-tokens", "64", "--n-ctx", str(settings.n_ctx), "--temperature", "0"]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return max(before, after) * 1024
+
+
+def _ratio(ours: list[float], theirs: list[float]) -> float:
+    """Median of the ratios of runs that belong together."""
+    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))

@@ -1,0 +1,67 @@
+"""A conversation held with an engine on this thread: what headless commands and measurements are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kvdesk.chat import ConversationId, Message, MessageId, Role, new_conversation_id, new_message_id
+from kvdesk.engine.engine import Engine
+from kvdesk.errors import UserError
+from kvdesk.messages import Command, CommandFailed, Event, Generate, TextDelta, TurnEnded
+from kvdesk.settings import Sampling
+
+
+class Headless:
+    """An engine and the events it gave: kvdesk without a window. `on_event` sees every event as it comes."""
+
+    def __init__(self, on_event: Callable[[Event], None] | None = None) -> None:
+        self.engine = Engine(self._take)
+        self.events: list[Event] = []
+        self._on_event = on_event
+
+    def do(self, command: Command) -> list[Event]:
+        """Carry out a command to its end. Returns its events; raises UserError when it failed."""
+        self.events = []
+        self.engine.handle(command)
+        while self.engine.busy:
+            self.engine.step()
+        for event in self.events:
+            if isinstance(event, CommandFailed):
+                raise UserError(event.sentence, event.detail)
+        return self.events
+
+    def close(self) -> None:
+        self.engine.close()
+
+    def _take(self, event: Event) -> None:
+        self.events.append(event)
+        if self._on_event is not None:
+            self._on_event(event)
+
+
+class Talk:
+    """One conversation with a headless engine."""
+
+    def __init__(self, headless: Headless, system: str = "") -> None:
+        self.id: ConversationId = new_conversation_id()
+        self.messages: list[Message] = []
+        self._desk = headless
+        if system:
+            self._add("system", system)
+
+    def answer(self, prompt: str, sampling: Sampling) -> TurnEnded:
+        """Ask and get the answer, which is then `messages[-1]`. Raises UserError when the turn failed."""
+        self._add("user", prompt)
+        answer = new_message_id()
+        events = self._desk.do(Generate(self.id, answer, tuple(self.messages), sampling))
+        ended = next(e for e in events if isinstance(e, TurnEnded))
+        if ended.state == "failed":
+            raise UserError(ended.note)
+        deltas = [e for e in events if isinstance(e, TextDelta)]
+        tokens = tuple(t for e in deltas for t in e.tokens)
+        self._add("assistant", "".join(e.text for e in deltas), tokens, answer)
+        return ended
+
+    def _add(self, role: Role, text: str, tokens: tuple[int, ...] = (), message_id: MessageId | None = None) -> None:
+        parent = self.messages[-1].id if self.messages else None
+        self.messages.append(Message(message_id or new_message_id(), self.id, parent, role, text, tokens=tokens))

@@ -1,0 +1,88 @@
+"""The QThread that runs the engine. Owns the inbox and the outbox; knows no widgets.
+
+A slot on a blocked worker never runs, so `run` is a loop over a queue and Stop is a flag. Events collect in a deque;
+one signal says that there are some, and is not sent again until they were taken: 20,000 tokens cost 20,000 appends,
+not 20,000 queued calls.
+"""
+
+from __future__ import annotations
+
+import queue
+import sys
+import time
+import traceback
+from collections import deque
+
+from PySide6.QtCore import QObject, QThread, Signal
+
+from kvdesk.chat import MessageId
+from kvdesk.engine.engine import Engine
+from kvdesk.messages import Command, EngineDied, Event
+
+GIL_SWITCH_S = 0.001
+
+
+class Worker(QThread):
+    """Runs one `Engine`. `send`, `stop`, `take_events` and `shut_down` are called from the window's thread."""
+
+    events_ready = Signal()
+    """There are events to take. Emitted from the worker's thread, once until `take_events` is called."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._inbox: queue.SimpleQueue[tuple[Command, float] | None] = queue.SimpleQueue()
+        self._outbox: deque[Event] = deque()
+        self._told = False
+        self._engine = Engine(self._emit)
+
+    def send(self, command: Command) -> None:
+        """Queue a command. Returns at once."""
+        self._inbox.put((command, time.perf_counter()))
+
+    def stop(self, answer: MessageId) -> None:
+        """Stop an answer, even while llama.cpp computes. Returns at once."""
+        self._engine.request_stop(answer)
+
+    def take_events(self) -> list[Event]:
+        """All events since the last call, oldest first."""
+        self._told = False
+        taken = []
+        while self._outbox:
+            taken.append(self._outbox.popleft())
+        return taken
+
+    def shut_down(self) -> None:
+        """Refuse new work, stop what runs, and wait until context and model are closed."""
+        self._engine.request_close()
+        self._inbox.put(None)
+        self.wait()
+
+    def run(self) -> None:
+        """The loop: every waiting command first, then one step of work."""
+        sys.setswitchinterval(GIL_SWITCH_S)  # a token must not wait 5 ms for a window that is drawing
+        try:
+            while self._handle_inbox():
+                self._engine.step()
+        except Exception as error:
+            self._emit(EngineDied(f"The engine stopped unexpectedly: {error}", traceback.format_exc()))
+        finally:
+            self._engine.close()
+
+    def _handle_inbox(self) -> bool:
+        """Handle what is in the inbox; wait for it when there is nothing else to do. False at the end."""
+        wait = not self._engine.busy
+        while True:
+            try:
+                item = self._inbox.get(block=wait)
+            except queue.Empty:
+                return True
+            if item is None:
+                return False
+            self._engine.handle(*item)
+            wait = False
+
+    def _emit(self, event: Event) -> None:
+        self._outbox.append(event)
+        if not self._told:
+            self._told = True
+            self.events_ready.emit()
