@@ -1,0 +1,116 @@
+"""The tables and how they came about: numbered migrations, each preceded by a copy of the file.
+
+Owns `user_version` and the decision whether a file is ours to open. Must never know: what rows mean.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from kvdesk.errors import StoreError
+
+APPLICATION_ID = 0x6B76646B  # "kvdk" in the file's header: tells our files from other SQLite files
+
+# MIGRATIONS[n] leads from version n to n + 1. A migration that has been released is never changed.
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE conversation (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        title TEXT NOT NULL,
+        colour INTEGER NOT NULL,
+        leaf TEXT,
+        system_prompt TEXT NOT NULL,
+        created_ms INTEGER NOT NULL,
+        updated_ms INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX conversation_by_time ON conversation (updated_ms);
+
+    CREATE TABLE message (
+        number INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        conversation TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE,
+        parent TEXT,
+        role TEXT NOT NULL,
+        text TEXT NOT NULL,
+        state TEXT NOT NULL,
+        tokens BLOB NOT NULL,
+        stats TEXT,
+        note TEXT NOT NULL,
+        created_ms INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX message_by_conversation ON message (conversation, number);
+    CREATE INDEX message_by_parent ON message (parent, number);
+    CREATE INDEX message_streaming ON message (state) WHERE state = 'streaming';
+
+    -- Search: trigrams find parts of words in every script. A message is indexed once it no longer streams.
+    CREATE VIRTUAL TABLE message_index
+    USING fts5 (text, content = 'message', content_rowid = 'number', tokenize = 'trigram');
+    CREATE TRIGGER message_indexed AFTER INSERT ON message WHEN new.state <> 'streaming' BEGIN
+        INSERT INTO message_index (rowid, text) VALUES (new.number, new.text);
+    END;
+    CREATE TRIGGER message_unindexed AFTER DELETE ON message WHEN old.state <> 'streaming' BEGIN
+        INSERT INTO message_index (message_index, rowid, text) VALUES ('delete', old.number, old.text);
+    END;
+    CREATE TRIGGER message_completed AFTER UPDATE ON message
+    WHEN old.state = 'streaming' AND new.state <> 'streaming' BEGIN
+        INSERT INTO message_index (rowid, text) VALUES (new.number, new.text);
+    END;
+    CREATE TRIGGER message_resumed AFTER UPDATE ON message
+    WHEN old.state <> 'streaming' AND new.state = 'streaming' BEGIN
+        INSERT INTO message_index (message_index, rowid, text) VALUES ('delete', old.number, old.text);
+    END;
+    CREATE TRIGGER message_changed AFTER UPDATE ON message
+    WHEN old.state <> 'streaming' AND new.state <> 'streaming' AND old.text <> new.text BEGIN
+        INSERT INTO message_index (message_index, rowid, text) VALUES ('delete', old.number, old.text);
+        INSERT INTO message_index (rowid, text) VALUES (new.number, new.text);
+    END;
+    """,
+)
+VERSION = len(MIGRATIONS)
+
+
+def pragma(connection: apsw.Connection, name: str) -> int:
+    value = connection.pragma(name)
+    assert isinstance(value, int), name
+    return value
+
+
+def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
+    """Read-only. Raises when the file is a newer kvdesk's, or not kvdesk's at all."""
+    found = pragma(connection, "user_version")
+    if pragma(connection, "application_id") != APPLICATION_ID:
+        if found or connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
+            raise StoreError(f"{path.name} is a database of another program; kvdesk leaves it as it is.")
+    elif found > VERSION:
+        raise StoreError(
+            f"The conversations were saved by a newer kvdesk (format {found}, this one knows {VERSION}); "
+            "they are left as they are. Please update kvdesk."
+        )
+
+
+def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
+    """Bring the database to the last version, one version and one transaction at a time."""
+    for version in range(pragma(connection, "user_version"), len(migrations)):
+        if version > 0:
+            back_up(connection, path.with_name(f"{path.name}.v{version}.backup"))
+        with connection:
+            connection.execute(migrations[version])
+            connection.pragma("application_id", APPLICATION_ID)
+            connection.pragma("user_version", version + 1)
+
+
+def back_up(connection: apsw.Connection, target: Path) -> None:
+    """A whole copy beside the file, complete or not there."""
+    part = target.with_name(target.name + ".part")
+    part.unlink(missing_ok=True)
+    copy = apsw.Connection(str(part))
+    try:
+        with copy.backup("main", connection, "main") as backup:
+            while not backup.done:
+                backup.step(1000)
+    finally:
+        copy.close()
+    part.replace(target)

@@ -1,0 +1,90 @@
+"""The settings as a JSON file. Owns reading what may be broken, writing what must not be; knows no setting by name."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from kvdesk.errors import StoreError
+from kvdesk.settings import Settings
+
+_MOST_BYTES = 1 << 20  # far above any file kvdesk writes
+
+
+def load_settings(path: Path) -> tuple[Settings, str]:
+    """The settings, and a sentence when part of the file could not be used (empty when all is well).
+
+    What is broken or out of range falls back to its default; the file is then kept beside as `<name>.broken`.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_MOST_BYTES + 1)
+    except FileNotFoundError:
+        return Settings(), ""
+    except OSError as error:
+        return Settings(), f"The settings in {path.name} cannot be read ({error.strerror}); defaults are used."
+    found: Any = None
+    if len(raw) <= _MOST_BYTES:
+        try:
+            found = json.loads(raw)
+        except (ValueError, RecursionError):
+            found = None
+    if not isinstance(found, dict):
+        return Settings(), f"The settings in {path.name} are damaged; defaults are used.{_keep(path, raw)}"
+    settings, broken = _validated(found)
+    if not broken:
+        return settings, ""
+    names = ", ".join(broken)
+    return settings, f"Some settings in {path.name} cannot be used and have their defaults: {names}.{_keep(path, raw)}"
+
+
+def save_settings(settings: Settings, path: Path) -> None:
+    """Atomically: after a crash the file is the old one or the new one, never half of either."""
+    part = path.with_name(path.name + ".part")
+    text = settings.model_dump_json(indent=2)
+    try:
+        with part.open("wb") as file:
+            file.write(text.encode("utf-8", "replace") + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise StoreError(f"The settings cannot be saved ({error.strerror}).", str(error)) from error
+
+
+def _validated(found: dict[str, Any]) -> tuple[Settings, tuple[str, ...]]:
+    """Drop what does not validate until the rest does; answers the names of what was dropped."""
+    broken: list[str] = []
+    while True:
+        try:
+            return Settings.model_validate(found), tuple(broken)
+        except ValidationError as error:
+            for problem in error.errors(include_url=False, include_context=False, include_input=False):
+                where = [str(part) for part in problem["loc"]]
+                if _drop(found, where):
+                    broken.append(".".join(where))
+
+
+def _drop(found: dict[str, Any], where: list[str]) -> bool:
+    """Remove the value at `where`, or the nearest thing around it; False when an earlier removal took it along."""
+    table: Any = found
+    for name in where[:-1]:
+        if not isinstance(table, dict) or name not in table:
+            return False
+        table = table[name]
+    return isinstance(table, dict) and table.pop(where[-1], where) is not where
+
+
+def _keep(path: Path, raw: bytes) -> str:
+    """Keep the broken file beside; a sentence when that worked."""
+    kept = path.with_name(path.name + ".broken")
+    try:
+        kept.write_bytes(raw)
+    except OSError:
+        return ""
+    return f" The file as it was is kept as {kept.name}."

@@ -1,0 +1,203 @@
+"""Conversations and messages in one SQLite file, by one connection.
+
+Owns the connection and the sentences said when it fails. Not for several threads: see `writer`. Must never know: Qt,
+the engine, who asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import apsw
+
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId
+from kvdesk.errors import StoreError
+from kvdesk.store import rows, schema, search
+from kvdesk.store.search import SearchHit
+
+MAGIC = b"SQLite format 3\0"
+BUSY_MS = 2000  # another kvdesk may be about to end
+INTERRUPTED_NOTE = "kvdesk ended before this answer was complete."
+
+_CONVERSATION = ", ".join(rows.CONVERSATION_COLUMNS)
+_MESSAGE = ", ".join(rows.MESSAGE_COLUMNS)
+
+
+def _upsert(table: str, columns: tuple[str, ...]) -> str:
+    marks = ", ".join("?" for _ in columns)
+    changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "id")
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks}) ON CONFLICT (id) DO UPDATE SET {changes}"
+
+
+_PUT_CONVERSATION = _upsert("conversation", rows.CONVERSATION_COLUMNS)
+_PUT_MESSAGE = _upsert("message", rows.MESSAGE_COLUMNS)
+
+
+class Store:
+    """The database. Every method may raise StoreError with one plain sentence."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with _plain_errors(path):
+            _look_first(path)
+            self._connection = apsw.Connection(str(path))
+            try:
+                self._open()
+            except BaseException:
+                self._connection.close()
+                raise
+
+    # --- reading ---
+
+    def conversations(self) -> tuple[Conversation, ...]:
+        """All of them, without their messages, the one changed last first."""
+        sql = f"SELECT {_CONVERSATION} FROM conversation ORDER BY updated_ms DESC, number DESC"
+        with self._reading():
+            return tuple(rows.conversation_of(row) for row in self._connection.execute(sql))
+
+    def messages(self, conversation: ConversationId) -> tuple[Message, ...]:
+        """The branch that ends at the conversation's leaf, oldest first; the newest branch where there is no leaf."""
+        with self._reading():
+            found = {message.id: message for message in self._all(conversation)}
+            row = self._connection.execute("SELECT leaf FROM conversation WHERE id = ?", (conversation,)).fetchone()
+        at: MessageId | None = row[0] if row else None
+        if at not in found:
+            at = next(reversed(found), None)
+        branch: list[Message] = []
+        while at is not None and (message := found.pop(at, None)) is not None:
+            branch.append(message)
+            at = message.parent
+        return tuple(reversed(branch))
+
+    def all_messages(self, conversation: ConversationId) -> tuple[Message, ...]:
+        """Every branch, in the order the messages were made."""
+        with self._reading():
+            return tuple(self._all(conversation))
+
+    def children(self, message: MessageId) -> tuple[Message, ...]:
+        """The messages that follow this one, one per branch, oldest first."""
+        sql = f"SELECT {_MESSAGE} FROM message WHERE parent = ? ORDER BY number"
+        with self._reading():
+            return tuple(rows.message_of(row) for row in self._connection.execute(sql, (message,)))
+
+    def search(self, text: str) -> tuple[SearchHit, ...]:
+        """Titles, then messages, that hold every word of `text`; newest first."""
+        words = search.words_of(text)
+        if not words:
+            return ()
+        hits: list[SearchHit] = []
+        with self._reading():
+            for identity, title in self._connection.execute(*search.title_query(words)):
+                hits.append(SearchHit(ConversationId(str(identity)), None, str(title), str(title)))
+            for conversation, message, title, body in self._connection.execute(*search.message_query(words)):
+                around = search.excerpt(str(body), words)
+                hits.append(SearchHit(ConversationId(str(conversation)), MessageId(str(message)), str(title), around))
+        return tuple(hits)
+
+    # --- writing ---
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Several writes as one: all of them or none."""
+        with _plain_errors(self._path), self._connection:
+            yield
+
+    def put_conversation(self, conversation: Conversation) -> None:
+        """Insert or replace, without its messages."""
+        with _plain_errors(self._path):
+            self._connection.execute(_PUT_CONVERSATION, rows.conversation_row(conversation))
+
+    def put_message(self, message: Message) -> None:
+        """Insert or replace. Its conversation must be there."""
+        with _plain_errors(self._path):
+            self._connection.execute(_PUT_MESSAGE, rows.message_row(message))
+
+    def delete_conversation(self, conversation: ConversationId) -> None:
+        """With all its messages; nothing happens when it is not there."""
+        with _plain_errors(self._path):
+            self._connection.execute("DELETE FROM conversation WHERE id = ?", (conversation,))
+
+    def close(self) -> None:
+        with _plain_errors(self._path):
+            self._connection.close()
+
+    # --- inside ---
+
+    def _open(self) -> None:
+        connection = self._connection
+        connection.set_busy_timeout(BUSY_MS)
+        connection.pragma("locking_mode", "exclusive")  # one kvdesk at a time; the lock goes with the process
+        connection.pragma("journal_mode", "wal")
+        connection.pragma("synchronous", "normal")
+        connection.pragma("foreign_keys", True)
+        schema.refuse_foreign(connection, self._path)
+        schema.migrate(connection, self._path)
+        note = "CASE note WHEN '' THEN ? ELSE note END"
+        connection.execute(
+            f"UPDATE message SET state = 'interrupted', note = {note} WHERE state = 'streaming'", (INTERRUPTED_NOTE,)
+        )
+
+    def _all(self, conversation: ConversationId) -> Iterator[Message]:
+        sql = f"SELECT {_MESSAGE} FROM message WHERE conversation = ? ORDER BY number"
+        return (rows.message_of(row) for row in self._connection.execute(sql, (conversation,)))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with _plain_errors(self._path):
+            yield
+
+
+def _look_first(path: Path) -> None:
+    """Read-only: refuse what is not ours before anything could change a byte of it."""
+    if path.is_dir():
+        raise StoreError(f"{path.name} is a folder, not a database of conversations.")
+    try:
+        with path.open("rb") as file:
+            begin = file.read(len(MAGIC))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"The database {path.name} cannot be read.", str(error)) from error
+    if not begin:
+        return
+    if begin != MAGIC:
+        raise StoreError(f"{path.name} is not a database; kvdesk leaves it as it is.")
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        connection.set_busy_timeout(BUSY_MS)
+        connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        schema.refuse_foreign(connection, path)
+    finally:
+        with suppress(apsw.Error):
+            connection.close()
+
+
+@contextmanager
+def _plain_errors(path: Path) -> Iterator[None]:
+    """What apsw raises, as one sentence for a person; the technical part goes into `detail`."""
+    try:
+        yield
+    except apsw.Error as error:
+        raise StoreError(_sentence(error, path), f"{type(error).__name__}: {error}") from error
+
+
+def _sentence(error: apsw.Error, path: Path) -> str:
+    match error:
+        case apsw.NotADBError():
+            return f"{path.name} is not a database; kvdesk leaves it as it is."
+        case apsw.CorruptError():
+            return f"The database {path.name} is damaged."
+        case apsw.BusyError() | apsw.LockedError():
+            return "The conversations are open in another kvdesk."
+        case apsw.FullError():
+            return "The disk is full: the conversation cannot be saved."
+        case apsw.ReadOnlyError() | apsw.PermissionsError():
+            return f"The database {path.name} cannot be written."
+        case apsw.CantOpenError():
+            return f"The database {path.name} cannot be opened."
+        case apsw.ConstraintError():
+            return "A message could not be saved: its conversation is not in the database."
+        case _:
+            return f"The database {path.name} cannot be used."

@@ -1,0 +1,208 @@
+"""The thread that owns the database: everybody else hands it values and goes on.
+
+Owns the queue, the pace of writing and the only `Store` of a running kvdesk. Must never know: Qt. What is put is
+written within `INTERVAL_S`; of a message that streams only its newest state is.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.errors import StoreError
+from kvdesk.store.store import Store
+
+INTERVAL_S = 0.2  # a crash loses at most this and the writing itself: under 250 ms
+RETRY_S = 2.0  # after a failure, such as a full disk
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Delete:
+    conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    question: Callable[[Store], Any]
+    answer: Future[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Close:
+    pass
+
+
+_Item = Conversation | Message | _Delete | _Ask | _Close
+
+
+class StoreWriter:
+    """Starts its thread at once. `opened` says whether the database could be opened; without it, nothing is kept.
+
+    `on_error` is called on the writer's thread, with each StoreError nobody else is told.
+    """
+
+    def __init__(self, path: Path, on_error: Callable[[StoreError], None]) -> None:
+        self.opened: Future[None] = Future()
+        self._path = path
+        self._on_error = on_error
+        self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
+        self._pending: dict[str, Conversation | Message] = {}
+        self._deleted: set[ConversationId] = set()
+        self._closed = False
+        self._last_write = 0.0
+        self._last_sentence = ""
+        self._retry_at = 0.0
+        self._thread = threading.Thread(target=self._run, name="kvdesk-store", daemon=True)
+        self._thread.start()
+
+    def put_conversation(self, conversation: Conversation) -> None:
+        self._send(conversation)
+
+    def put_message(self, message: Message) -> None:
+        self._send(message)
+
+    def delete_conversation(self, conversation: ConversationId) -> None:
+        """What is still put for it afterwards is dropped, such as the end of an answer."""
+        self._send(_Delete(conversation))
+
+    def ask(self, question: Callable[[Store], T]) -> Future[T]:
+        """Answer a question on the writer's thread, after everything put before: `ask(Store.conversations)`."""
+        answer: Future[T] = Future()
+        self._send(_Ask(question, answer))
+        return answer
+
+    def flush(self) -> Future[None]:
+        """Done when everything put before has been written (or its failure reported)."""
+        return self.ask(lambda _: None)
+
+    def close(self) -> None:
+        """Write what is pending, close the database, end the thread. Nothing may be put afterwards."""
+        if not self._closed:
+            self._send(_Close())
+            self._closed = True
+        self._thread.join()
+
+    def _send(self, item: _Item) -> None:
+        assert not self._closed, "the store was used after it was closed"
+        self._inbox.put(item)
+
+    # --- on the writer's thread ---
+
+    def _run(self) -> None:
+        try:
+            store = Store(self._path)
+        except Exception as error:  # noqa: BLE001 - the thread's edge: told to whoever waits
+            self.opened.set_exception(error)
+            self._refuse_everything(error)
+            return
+        self.opened.set_result(None)
+        while not isinstance(item := self._next(store), _Close):
+            self._take(store, item)
+        self._write(store)
+        try:
+            store.close()
+        except StoreError as error:
+            self._report(error)
+
+    def _next(self, store: Store) -> _Item:
+        """The next item; while it waits, what is pending is written when its time has come."""
+        while self._pending:
+            due = max(self._last_write + INTERVAL_S, self._retry_at)
+            try:
+                return self._inbox.get(timeout=max(0.0, due - time.monotonic()))
+            except queue.Empty:
+                self._write(store)
+        return self._inbox.get()
+
+    def _take(self, store: Store, item: _Item) -> None:
+        match item:
+            case Conversation():
+                self._deleted.discard(item.id)
+                self._pending[item.id] = item
+            case Message():
+                if item.conversation not in self._deleted:
+                    self._pending[item.id] = item
+            case _Delete():
+                self._delete(store, item.conversation)
+            case _Ask():
+                self._write(store)
+                self._answer(store, item)
+            case _Close():
+                raise AssertionError
+        if self._pending and time.monotonic() >= max(self._last_write + INTERVAL_S, self._retry_at):
+            self._write(store)
+
+    def _answer(self, store: Store, item: _Ask) -> None:
+        if not item.answer.set_running_or_notify_cancel():
+            return
+        try:
+            item.answer.set_result(item.question(store))
+        except Exception as error:  # noqa: BLE001 - the thread's edge: told to whoever asked
+            item.answer.set_exception(error)
+
+    def _delete(self, store: Store, conversation: ConversationId) -> None:
+        self._deleted.add(conversation)
+        for key, value in list(self._pending.items()):
+            if key == conversation or (isinstance(value, Message) and value.conversation == conversation):
+                del self._pending[key]
+        try:
+            store.delete_conversation(conversation)
+        except StoreError as error:
+            self._report(error)
+
+    def _write(self, store: Store) -> None:
+        """Write everything pending at once. What a failing disk keeps out stays pending; what can never go in goes."""
+        if not self._pending:
+            return
+        try:
+            with store.transaction():
+                for value in self._pending.values():
+                    _put(store, value)
+            self._pending.clear()
+            self._last_sentence = ""
+        except StoreError as error:
+            if error.detail.startswith("Constraint"):
+                self._write_one_by_one(store)
+            else:
+                self._retry_at = time.monotonic() + RETRY_S
+                self._report(error)
+        self._last_write = time.monotonic()
+
+    def _write_one_by_one(self, store: Store) -> None:
+        for value in self._pending.values():
+            try:
+                _put(store, value)
+            except StoreError as error:
+                self._report(error)
+        self._pending.clear()
+
+    def _report(self, error: StoreError) -> None:
+        """Once a sentence, until writing works again."""
+        if str(error) == self._last_sentence:
+            return
+        self._last_sentence = str(error)
+        _log.warning("%s (%s)", error, error.detail)
+        self._on_error(error)
+
+    def _refuse_everything(self, error: Exception) -> None:
+        while not isinstance(item := self._inbox.get(), _Close):
+            if isinstance(item, _Ask) and item.answer.set_running_or_notify_cancel():
+                item.answer.set_exception(error)
+
+
+def _put(store: Store, value: Conversation | Message) -> None:
+    if isinstance(value, Conversation):
+        store.put_conversation(value)
+    else:
+        store.put_message(value)

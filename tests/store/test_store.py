@@ -1,0 +1,331 @@
+"""Conversations and messages come back as they were put; search finds them; what fails says one sentence."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.errors import StoreError
+from kvdesk.store import Store
+from kvdesk.store.rows import pack_tokens, storable, unpack_stats, unpack_tokens
+from tests.store.values import STATS, conversation, message
+
+C = ConversationId("c")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "kvdesk.sqlite3"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[Store]:
+    store = Store(path)
+    yield store
+    store.close()
+
+
+def names(messages: tuple[Message, ...]) -> list[str]:
+    return [message.id for message in messages]
+
+
+# --- values come back -----------------------------------------------------------------------------------------------
+
+
+def test_a_message_comes_back_as_it_was_put(path: Path) -> None:
+    answer = replace(
+        message("b", "Ünï\0code\n😀", parent="a", role="assistant", state="stopped", tokens=(0, 49151, 2**31 - 1, -1)),
+        stats=STATS,
+        note="You stopped it.",
+    )
+    store = Store(path)
+    store.put_conversation(conversation(leaf="b"))
+    store.put_message(message("a"))
+    store.put_message(answer)
+    store.close()
+
+    store = Store(path)
+    assert store.messages(C) == (message("a"), answer)
+    assert store.conversations() == (conversation(leaf="b"),)
+    store.close()
+
+
+def test_putting_again_replaces(store: Store) -> None:
+    store.put_conversation(conversation())
+    store.put_conversation(conversation(title="Another"))
+    store.put_message(message("a", "one", state="streaming"))
+    store.put_message(message("a", "one two"))
+    assert store.conversations()[0].title == "Another"
+    assert store.all_messages(C) == (message("a", "one two"),)
+
+
+def test_conversations_come_newest_first_without_messages(store: Store) -> None:
+    for name, when in (("old", 1), ("newest", 9), ("newer", 5)):
+        store.put_conversation(conversation(name, updated_ms=when))
+    assert [c.id for c in store.conversations()] == ["newest", "newer", "old"]
+    assert all(c.messages == () for c in store.conversations())
+
+
+def test_deleting_a_conversation_takes_its_messages_along(store: Store) -> None:
+    for name in ("c", "d"):
+        store.put_conversation(conversation(name))
+        store.put_message(message(f"in {name}", "findable", of=name))
+    store.delete_conversation(C)
+    store.delete_conversation(ConversationId("never was"))
+    assert store.all_messages(C) == ()
+    assert [hit.conversation for hit in store.search("findable")] == ["d"]
+
+
+def test_a_message_of_no_conversation_is_refused(store: Store) -> None:
+    with pytest.raises(StoreError, match="its conversation is not in the database"):
+        store.put_message(message("a", of="nowhere"))
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_any_text_can_be_stored(text: str) -> None:
+    kept = storable(text)
+    assert kept.encode().decode() == kept
+    assert storable(kept) == kept
+    if not any("\ud800" <= c <= "\udfff" for c in text):
+        assert kept == text
+
+
+def test_lone_surrogates_are_replaced_and_pairs_joined(store: Store) -> None:
+    store.put_conversation(conversation(title="\udc00"))
+    store.put_message(message("a", "x\ud83dy \ud83d\ude00"))
+    assert store.all_messages(C)[0].text == "x\ufffdy 😀"
+    assert store.conversations()[0].title == "\ufffd"
+
+
+@given(st.lists(st.integers(-(2**31), 2**31 - 1)))
+def test_tokens_are_packed_as_little_endian_int32(tokens: list[int]) -> None:
+    packed = pack_tokens(tokens)
+    assert packed == b"".join(token.to_bytes(4, "little", signed=True) for token in tokens)
+    assert unpack_tokens(packed) == tuple(tokens)
+
+
+def test_statistics_of_another_version_are_left_out() -> None:
+    assert unpack_stats('{"prompt_tokens": 3}') is None
+    assert unpack_stats("not json") is None
+    assert unpack_stats("[]") is None
+
+
+# --- branches -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def branched(store: Store) -> Store:
+    """a - b - c, and an edit of b that leads to d - e; e is shown."""
+    store.put_conversation(conversation(leaf="e"))
+    for name, parent in (("a", None), ("b", "a"), ("c", "b"), ("d", "a"), ("e", "d")):
+        store.put_message(message(name, parent=parent))
+    return store
+
+
+def test_the_branch_that_is_shown_ends_at_the_leaf(branched: Store) -> None:
+    assert names(branched.messages(C)) == ["a", "d", "e"]
+    branched.put_conversation(conversation(leaf="b"))
+    assert names(branched.messages(C)) == ["a", "b"]
+
+
+def test_children_are_the_branches(branched: Store) -> None:
+    assert names(branched.children(MessageId("a"))) == ["b", "d"]
+    assert branched.children(MessageId("e")) == ()
+    assert names(branched.all_messages(C)) == ["a", "b", "c", "d", "e"]
+
+
+@pytest.mark.parametrize("leaf", [None, "lost"])
+def test_without_a_leaf_the_newest_branch_is_shown(branched: Store, leaf: str | None) -> None:
+    branched.put_conversation(conversation(leaf=leaf))
+    assert names(branched.messages(C)) == ["a", "d", "e"]
+
+
+def test_messages_that_follow_each_other_in_a_circle_end(store: Store) -> None:
+    store.put_conversation(conversation(leaf="b"))
+    store.put_message(message("a", parent="b"))
+    store.put_message(message("b", parent="a"))
+    assert names(store.messages(C)) == ["a", "b"]
+
+
+def test_an_unknown_conversation_has_no_messages(store: Store) -> None:
+    assert store.messages(ConversationId("none")) == ()
+
+
+# --- search ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def library(store: Store) -> Store:
+    store.put_conversation(conversation("c", "Cooking pasta"))
+    store.put_message(message("a", "How long does spaghetti boil?"))
+    store.put_message(
+        message("b", 'Nine minutes. 九分钟就好。 100% "al dente", c:\\pot_1', parent="a", role="assistant")
+    )
+    store.put_message(message("s", "Spaghetti still stream", parent="b", role="assistant", state="streaming"))
+    return store
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("spaghetti", ["a"]),
+        ("SPAGH boil", ["a"]),
+        ("spaghetti minutes", []),
+        ("分钟", ["b"]),
+        ("九分钟就", ["b"]),
+        ("0%", ["b"]),
+        ("t_1", ["b"]),
+        ("t_", ["b"]),
+        ("\\p", ["b"]),
+        ('"al', ["b"]),
+        ("pasta", [None]),
+        ("co", [None]),
+        ("", []),
+        ("   ", []),
+        ("\0\ud800", []),
+    ],
+)
+def test_search_finds_every_word_anywhere(library: Store, text: str, found: list[str | None]) -> None:
+    assert [hit.message for hit in library.search(text)] == found
+
+
+@given(st.text(st.characters(exclude_categories=()), max_size=20))
+def test_no_text_is_a_syntax_error(text: str) -> None:
+    store = Store(Path(":memory:"))
+    store.put_conversation(conversation(title=text))
+    store.put_message(message("a", text))
+    store.search(text)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "text", ['""', "a OR", "NEAR(", "text:spaghetti", "*", "-boil", "AND", "^how", "'; DROP TABLE message; --"]
+)
+def test_query_syntax_is_only_text(library: Store, text: str) -> None:
+    assert library.search(text) == ()
+
+
+def test_a_message_is_found_once_it_is_complete_and_by_its_last_text_only(library: Store) -> None:
+    library.put_message(message("s", "Spaghetti finished", parent="b", role="assistant"))
+    assert [hit.message for hit in library.search("finished")] == ["s"]
+    library.put_message(message("s", "Macaroni", parent="b", role="assistant"))
+    assert library.search("finished") == ()
+    assert [hit.message for hit in library.search("macaroni")] == ["s"]
+    library.put_message(message("s", "Macaroni again", parent="b", role="assistant", state="streaming"))
+    assert library.search("macaroni") == ()
+
+
+def test_an_excerpt_shows_the_surroundings(library: Store) -> None:
+    library.put_message(message("long", "before " * 50 + "\nneedle\n" + "after " * 50))
+    (hit,) = library.search("needle")
+    assert hit.title == "Cooking pasta"
+    assert hit.excerpt.startswith("…")
+    assert "before needle after" in hit.excerpt
+    assert hit.excerpt.endswith("…")
+
+
+# --- start ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_streaming_is_interrupted_at_the_next_start_and_findable(path: Path) -> None:
+    store = Store(path)
+    store.put_conversation(conversation(leaf="b"))
+    store.put_message(message("a"))
+    store.put_message(message("b", "half an ans", parent="a", role="assistant", state="streaming", tokens=(1, 2)))
+    store.close()
+
+    store = Store(path)
+    first, second = store.messages(C)
+    assert (first.state, second.state, second.text, second.tokens) == ("complete", "interrupted", "half an ans", (1, 2))
+    assert second.note == "kvdesk ended before this answer was complete."
+    assert [hit.message for hit in store.search("half")] == ["b"]
+    store.close()
+
+
+def test_one_kvdesk_at_a_time(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kvdesk.store.store.BUSY_MS", 10)
+    store = Store(path)
+    with pytest.raises(StoreError, match="open in another kvdesk"):
+        Store(path)
+    store.put_conversation(conversation())
+    store.close()
+    Store(path).close()
+
+
+def test_the_journal_is_a_wal_and_foreign_keys_are_on(path: Path) -> None:
+    store = Store(path)
+    assert store._connection.pragma("journal_mode") == "wal"
+    assert store._connection.pragma("synchronous") == 1
+    assert store._connection.pragma("foreign_keys") == 1
+    store.close()
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_damaged_value_is_a_sentence(path: Path) -> None:
+    store = Store(path)
+    store.put_conversation(conversation())
+    store.put_message(message("a"))
+    store._connection.execute("UPDATE message SET role = 'wizard'")
+    with pytest.raises(StoreError, match="damaged"):
+        store.messages(C)
+    store._connection.execute("UPDATE message SET role = 'user', tokens = x'0102'")
+    with pytest.raises(StoreError, match="damaged"):
+        store.all_messages(C)
+    store.close()
+
+
+def test_a_write_that_fails_leaves_nothing_behind(store: Store) -> None:
+    store.put_conversation(conversation())
+    store.put_message(message("a"))
+    with pytest.raises(StoreError), store.transaction():
+        _put_two(store)
+    assert store.all_messages(C) == (message("a"),)
+
+
+def _put_two(store: Store) -> None:
+    store.put_message(message("b"))
+    store.put_message(message("c", of="nowhere"))
+
+
+def test_after_close_every_call_is_a_sentence(path: Path) -> None:
+    store = Store(path)
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="cannot be used"):
+        store.conversations()
+    assert issubclass(apsw.ConnectionClosedError, apsw.Error)
+
+
+# --- size -----------------------------------------------------------------------------------------------------------
+
+
+def test_ten_thousand_messages_are_no_burden(store: Store) -> None:
+    """The limits are far above what is measured, and far below what a scan for each row would take."""
+    body = "The quick brown fox jumps over the lazy dog, and then explains the cache. " * 4
+    with store.transaction():
+        for number in range(100):
+            store.put_conversation(conversation(f"c{number}", leaf=f"m{number}.99", updated_ms=number))
+            for turn in range(100):
+                parent = f"m{number}.{turn - 1}" if turn else None
+                text = f"{number} {turn} {body}"
+                tokens = tuple(range(100))
+                store.put_message(message(f"m{number}.{turn}", text, parent=parent, of=f"c{number}", tokens=tokens))
+    began = time.perf_counter()
+    assert len(store.conversations()) == 100
+    assert len(store.messages(ConversationId("c99"))) == 100
+    read_s = time.perf_counter() - began
+    began = time.perf_counter()
+    assert len(store.search("42 99 quick")) >= 1
+    search_s = time.perf_counter() - began
+    began = time.perf_counter()
+    store.put_message(message("m99.99", body * 20, parent="m99.98", of="c99", state="streaming"))
+    write_s = time.perf_counter() - began
+    assert (read_s < 1, search_s < 2, write_s < 0.5) == (True, True, True), (read_s, search_s, write_s)

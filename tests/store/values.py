@@ -1,0 +1,37 @@
+"""Messages and conversations for tests of the store."""
+
+from __future__ import annotations
+
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId, MessageState, Role, TurnStats
+
+STATS = TurnStats(
+    prompt_tokens=30,
+    reused_tokens=20,
+    prefilled_tokens=10,
+    generated_tokens=5,
+    ttft_ms=41.5,
+    prefill_tok_s=240.0,
+    decode_tok_s=120.5,
+    seq_id=3,
+    cells_used=35,
+    high_water=40,
+    n_kv=256,
+)
+
+
+def conversation(name: str = "c", title: str = "A title", leaf: str | None = None, updated_ms: int = 0) -> Conversation:
+    identity = None if leaf is None else MessageId(leaf)
+    return Conversation(ConversationId(name), title, colour=2, leaf=identity, created_ms=1, updated_ms=updated_ms)
+
+
+def message(
+    name: str,
+    text: str = "Hello",
+    parent: str | None = None,
+    role: Role = "user",
+    state: MessageState = "complete",
+    of: str = "c",
+    tokens: tuple[int, ...] = (),
+) -> Message:
+    follows = None if parent is None else MessageId(parent)
+    return Message(MessageId(name), ConversationId(of), follows, role, text, state, tokens, created_ms=7)
