@@ -55,7 +55,8 @@ class StreamMap:
     @property
     def used_mask(self) -> NDArray[np.bool_]:
         """Cells that at least one sequence holds: the engine's `!is_empty` but for phantom cells at position -1."""
-        return self.seq_bits.any(axis=1)
+        mask: NDArray[np.bool_] = np.any(self.seq_bits, axis=1)
+        return mask
 
 
 @dataclass(frozen=True, slots=True, eq=False)

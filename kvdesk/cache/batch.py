@@ -1,0 +1,307 @@
+"""A batch of tokens as the engine sees it: what it refuses, and how it cuts the rest into ubatches.
+
+Owns the rules of llama-batch.cpp. Must never know cells: positions already in the cache come in as functions.
+All `file:line` references are llama.cpp 0c1e57098.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Tokens for one llama_decode call: one entry per token in each field. `output` asks for logits."""
+
+    tokens: Sequence[int]
+    pos: Sequence[int]
+    seq_ids: Sequence[tuple[int, ...]]
+    output: Sequence[bool]
+
+    @property
+    def n_tokens(self) -> int:
+        return len(self.tokens)
+
+
+ProblemKind = Literal[
+    "empty", "shape", "token", "seq_id", "no_seq", "pos", "gap", "consecutive", "coupled", "sets", "decreasing"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchProblem:
+    """Why the engine refuses a batch with rc -1 (nothing placed, a pending shift stays pending).
+
+    `x` is the last position of sequence `seq_id` in the cache and `y` the first one in the batch where the rule is
+    about positions. Kinds "shape", "no_seq" and "pos" are kvdesk's own: the engine would crash on the first two and
+    make a cell at position -1 that nothing can remove by position from the third.
+    """
+
+    kind: ProblemKind
+    sentence: str
+    seq_id: int = -1
+    index: int = -1
+    x: int = -1
+    y: int = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ubatch:
+    """Tokens computed in one graph, in the engine's order. `index`: their places in the batch.
+
+    n_seqs      sequence sets (equal split) or 1; with streams every one has n_tokens / n_seqs tokens, one after another
+    seq_id_unq  sequence ids that take part, ascending
+    equal       made by split_equal or split_seq: llama_ubatch::equal_seqs
+    """
+
+    index: NDArray[np.int64]
+    tokens: NDArray[np.int32]
+    pos: NDArray[np.int32]
+    seq_ids: tuple[tuple[int, ...], ...]
+    seq_id_unq: tuple[int, ...]
+    n_seqs: int
+    equal: bool
+
+    @property
+    def n_tokens(self) -> int:
+        return len(self.seq_ids)
+
+    @property
+    def n_seq_tokens(self) -> int:
+        return self.n_tokens // self.n_seqs
+
+
+_BUCKETS = (13, 29, 59, 127, 257, 541)  # the sizes a libstdc++ hash table of 1 to 541 small integers goes through
+
+
+def engine_order(seq_ids: Iterable[int]) -> tuple[int, ...]:
+    """The order in which the engine walks a token's sequence ids; [0] is the one that owns it.
+
+    llama-batch.cpp:1276 puts them in a std::unordered_set. This is libstdc++'s order (identity hash; a new node goes to
+    the front of the list when its bucket is empty, else to the front of its bucket; a rehash reverses likewise). Other
+    standard libraries differ: with them a token of several sequences cannot be predicted in every detail.
+    """
+    order: list[int] = []
+    seen: set[int] = set()
+    buckets = _BUCKETS[0]
+    for seq_id in seq_ids:
+        if seq_id in seen:
+            continue
+        seen.add(seq_id)
+        if len(seen) > buckets:
+            buckets = next(size for size in _BUCKETS if size > buckets)
+            walk, order = order, []
+            for node in walk:
+                _link(order, node, buckets)
+        _link(order, seq_id, buckets)
+    return tuple(order)
+
+
+def _link(order: list[int], node: int, buckets: int) -> None:
+    """Insert `node` where libstdc++ would: in front of the first node of its bucket, or of the whole list."""
+    bucket = node % buckets
+    at = next((i for i, other in enumerate(order) if other % buckets == bucket), 0)
+    order.insert(at, node)
+
+
+def check_batch(
+    batch: Batch,
+    *,
+    n_seq_max: int,
+    seq_pos_min: Callable[[int], int],
+    seq_pos_max: Callable[[int], int],
+    n_vocab: int | None = None,
+    n_pos_per_embd: int = 1,
+) -> BatchProblem | None:
+    """The rules by which llama_decode returns -1, in the engine's order (llama-batch.cpp:28-424). Read-only.
+
+    `seq_pos_min` and `seq_pos_max` give the first and last position of a sequence in the cache, -1 for an empty one.
+    """
+    return (
+        _check_entries(batch, n_seq_max, n_vocab)
+        or _check_positions(batch, seq_pos_max, n_pos_per_embd)
+        or _check_coupled(batch, seq_pos_min, seq_pos_max)
+        or _check_sets(batch)
+    )
+
+
+def _check_entries(batch: Batch, n_seq_max: int, n_vocab: int | None) -> BatchProblem | None:
+    n = batch.n_tokens
+    if n == 0:
+        return BatchProblem("empty", "The batch has no tokens.")
+    if not len(batch.pos) == len(batch.seq_ids) == len(batch.output) == n:
+        return BatchProblem("shape", "The batch must have one position, one set of sequences and one flag per token.")
+    for i, token in enumerate(batch.tokens):
+        if token < 0 or (n_vocab is not None and token >= n_vocab):
+            return BatchProblem("token", f"Token {i} of the batch is {token}, which the model does not know.", index=i)
+    for i, seq_ids in enumerate(batch.seq_ids):
+        if not seq_ids:
+            return BatchProblem("no_seq", f"Token {i} of the batch belongs to no sequence.", index=i)
+        for s in seq_ids:
+            if not 0 <= s < n_seq_max:
+                sentence = f"Token {i} of the batch names sequence {s}; the context has sequences 0 to {n_seq_max - 1}."
+                return BatchProblem("seq_id", sentence, seq_id=s, index=i)
+        if batch.pos[i] < 0:
+            return BatchProblem("pos", f"Token {i} of the batch has position {batch.pos[i]}.", index=i)
+    return None
+
+
+def _positions_by_seq(batch: Batch) -> dict[int, set[int]]:
+    by_seq: dict[int, set[int]] = {}
+    for pos, seq_ids in zip(batch.pos, batch.seq_ids, strict=True):
+        for s in seq_ids:
+            by_seq.setdefault(s, set()).add(pos)
+    return dict(sorted(by_seq.items()))
+
+
+def _check_positions(batch: Batch, seq_pos_max: Callable[[int], int], n_pos_per_embd: int) -> BatchProblem | None:
+    """llama-batch.cpp:289-349: every sequence goes on where it ends in the cache, without a gap."""
+    for s, positions in _positions_by_seq(batch).items():
+        x, y = seq_pos_max(s), min(positions)
+        if n_pos_per_embd > 1:
+            if x >= 0 and x >= y:
+                sentence = f"Sequence {s} ends at position X = {x} and the batch starts at Y = {y}; M-RoPE needs X < Y."
+                return BatchProblem("consecutive", sentence, seq_id=s, x=x, y=y)
+            continue
+        if x >= 0 and y != x + 1:
+            sentence = f"Sequence {s} ends at position X = {x} and the batch starts at Y = {y}; it must be Y = X + 1."
+            return BatchProblem("consecutive", sentence, seq_id=s, x=x, y=y)
+        if max(positions) - y + 1 > len(positions):
+            return BatchProblem("gap", f"The positions of sequence {s} in the batch have a gap.", seq_id=s, x=x, y=y)
+    return None
+
+
+def _check_coupled(
+    batch: Batch, seq_pos_min: Callable[[int], int], seq_pos_max: Callable[[int], int]
+) -> BatchProblem | None:
+    """llama-batch.cpp:351-365: sequences that share a token must hold the same range of positions."""
+    pairs: set[tuple[int, int]] = set()
+    for seq_ids in set(batch.seq_ids):
+        if len(seq_ids) > 1:
+            first, *others = engine_order(seq_ids)
+            pairs.update((s, first) for s in others)
+    for s, first in sorted(pairs):
+        mine, other = (seq_pos_min(s), seq_pos_max(s)), (seq_pos_min(first), seq_pos_max(first))
+        if mine != other:
+            sentence = (
+                f"Sequences {s} and {first} share a token of the batch, but hold different positions: "
+                f"{mine[0]} to {mine[1]} and {other[0]} to {other[1]}."
+            )
+            return BatchProblem("coupled", sentence, seq_id=s, x=mine[1], y=other[1])
+    return None
+
+
+def _check_sets(batch: Batch) -> BatchProblem | None:
+    """llama-batch.cpp:384-424: no partial subsets of sequences, no decreasing positions."""
+    common: dict[int, frozenset[int]] = {}
+    last: dict[int, int] = {}
+    for i, (pos, seq_ids) in enumerate(zip(batch.pos, batch.seq_ids, strict=True)):
+        cur = frozenset(seq_ids)
+        for s in engine_order(seq_ids) if len(seq_ids) > 1 else seq_ids:
+            common[s] = common.get(s, cur) & cur
+            if not common[s]:
+                return BatchProblem("sets", f"Sequence {s} belongs to incompatible sequence sets.", seq_id=s, index=i)
+            if pos < last.get(s, -1):
+                return BatchProblem("decreasing", f"The positions of sequence {s} decrease.", seq_id=s, index=i, y=pos)
+            last[s] = pos
+    return None
+
+
+def _ubatch(batch: Batch, index: Sequence[int], n_seqs: int, equal: bool) -> Ubatch:
+    seq_ids = tuple(ids if len(ids := batch.seq_ids[i]) == 1 else engine_order(ids) for i in index)
+    return Ubatch(
+        index=np.asarray(index, dtype=np.int64),
+        tokens=np.asarray([batch.tokens[i] for i in index], dtype=np.int32),
+        pos=np.asarray([batch.pos[i] for i in index], dtype=np.int32),
+        seq_ids=seq_ids,
+        seq_id_unq=tuple(sorted({s for ids in seq_ids for s in ids})),
+        n_seqs=n_seqs,
+        equal=equal,
+    )
+
+
+def split_simple(batch: Batch, n_ubatch: int) -> list[Ubatch]:
+    """Consecutive chunks of `n_ubatch` tokens in batch order (llama-batch.cpp:508)."""
+    n = batch.n_tokens
+    return [_ubatch(batch, range(i, min(n, i + n_ubatch)), 1, False) for i in range(0, n, n_ubatch)]
+
+
+def split_equal(batch: Batch, n_ubatch: int, sequential: bool) -> list[Ubatch] | None:
+    """Equally many tokens of several sequence sets per ubatch (llama-batch.cpp:542).
+
+    sequential: only sets whose ids follow each other; then a token of several sequences cannot be split and the answer
+    is None, which llama_decode turns into rc 1.
+    """
+    sets = [frozenset(ids) for ids in batch.seq_ids]
+    if sequential and any(len(ids) > 1 for ids in sets):
+        return None
+    members: dict[frozenset[int], list[int]] = {}
+    for i, ids in enumerate(sets):
+        members.setdefault(ids, []).append(i)
+    taken = dict.fromkeys(members, 0)
+    first_id = {ids: engine_order(batch.seq_ids[index[0]])[0] for ids, index in members.items()}
+    n_left = batch.n_tokens
+    ubatches = []
+    while n_left:
+        chosen = _choose_sets(members, taken, first_id, n_ubatch, sequential)
+        count = min(len(members[ids]) - taken[ids] for ids in chosen)
+        count = max(1, min(count, n_ubatch // len(chosen)))
+        index = [i for ids in chosen for i in members[ids][taken[ids] : taken[ids] + count]]
+        for ids in chosen:
+            taken[ids] += count
+        n_left -= len(index)
+        ubatches.append(_ubatch(batch, index, len(chosen), True))
+    return ubatches
+
+
+def _choose_sets(
+    members: dict[frozenset[int], list[int]],
+    taken: dict[frozenset[int], int],
+    first_id: dict[frozenset[int], int],
+    n_ubatch: int,
+    sequential: bool,
+) -> list[frozenset[int]]:
+    """The sequence sets of the next ubatch: disjoint, in the order of their first unused token.
+
+    A set that was passed over may be taken at a later token of its own, so with `sequential` every unused token counts.
+    """
+    if sequential:
+        left = sorted((i, ids) for ids, index in members.items() for i in index[taken[ids] :])
+        walk = [ids for _, ids in left]
+    else:
+        walk = sorted((ids for ids in members if taken[ids] < len(members[ids])), key=lambda s: members[s][taken[s]])
+    chosen: list[frozenset[int]] = []
+    used: set[int] = set()
+    last = -1
+    for ids in walk:
+        if used & ids or (sequential and chosen and first_id[ids] != last + 1):
+            continue
+        chosen.append(ids)
+        used |= ids
+        last = first_id[ids]
+        if len(chosen) > n_ubatch:
+            break
+    return chosen
+
+
+def split_seq(batch: Batch, n_ubatch: int) -> list[Ubatch]:
+    """One sequence set per ubatch, then its subsets (llama-batch.cpp:677); used when all tokens are output."""
+    sets = [frozenset(ids) for ids in batch.seq_ids]
+    left = list(range(batch.n_tokens))
+    ubatches = []
+    while left:
+        current = sets[left[0]]
+        index: list[int] = []
+        for i in left:
+            if len(index) < n_ubatch and sets[i] <= current:
+                index.append(i)
+                current = sets[i]
+        done = set(index)
+        left = [i for i in left if i not in done]
+        ubatches.append(_ubatch(batch, index, 1, True))
+    return ubatches

@@ -1,0 +1,231 @@
+"""Reading a state blob: positions and sequence ids of every cell, and where the K/V bytes lie.
+
+Owns the layout of llama_state_get_data and llama_state_seq_get_data (llama-kv-cache.cpp:2065-2340,
+llama-memory-recurrent.cpp:767-960). Every length is checked before it is used, so a damaged or hostile blob ends in a
+BlobError after time proportional to its size. Must never know the mirror. Little endian throughout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.geometry import MAX_SEQ, Geometry
+from kvdesk.errors import KvdeskError
+
+SEQ_MAGIC = 0xAF143CD8  # llama-context.cpp:3189
+_MAX_ARCH = 256
+_EXT_BYTES = 12
+_EXT_WORDS = _EXT_BYTES // 4
+
+
+class BlobError(KvdeskError):
+    """The blob does not have the layout that this engine writes for this context."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One tensor's bytes in the blob: `n_bytes` from `offset`, `row_bytes` for each cell.
+
+    A transposed V (flash attention off) has n_rows rows, each with one element of every cell; else n_rows is 0.
+    """
+
+    kind: str  # "k", "v", or "state": of the recurrent part R of every layer, then S of every layer
+    offset: int
+    n_bytes: int
+    row_bytes: int
+    n_rows: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StreamBlob:
+    """Used cells of one stream in index order (the indices themselves are not in a blob)."""
+
+    pos: NDArray[np.int32]
+    seq_ids: tuple[tuple[int, ...], ...]
+    sections: tuple[Section, ...] = ()
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.seq_ids)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateBlob:
+    """A whole blob. `caches`: one entry per attention cache (base, then window), each a tuple over streams.
+
+    seq_id        the sequence it was taken from, None for the whole context
+    architecture  "" in a blob of one sequence
+    states        recurrent part: (pos, sequence ids); the ids are empty in a blob of one sequence
+    """
+
+    architecture: str
+    seq_id: int | None
+    caches: tuple[tuple[StreamBlob, ...], ...]
+    states: tuple[tuple[int, tuple[int, ...]], ...]
+    state_sections: tuple[Section, ...] = ()
+
+
+class _Reader:
+    def __init__(self, blob: bytes | bytearray | memoryview) -> None:
+        self.view = memoryview(blob).cast("B")
+        self.at = 0
+
+    def take(self, n_bytes: int, what: str) -> memoryview:
+        if n_bytes < 0 or n_bytes > len(self.view) - self.at:
+            raise BlobError(
+                "The saved state is damaged or cut off.", f"{what}: {n_bytes} bytes at {self.at} of {len(self.view)}"
+            )
+        part = self.view[self.at : self.at + n_bytes]
+        self.at += n_bytes
+        return part
+
+    def u32(self, what: str) -> int:
+        return int.from_bytes(self.take(4, what), "little")
+
+    def i32(self, what: str) -> int:
+        return int.from_bytes(self.take(4, what), "little", signed=True)
+
+    def u64(self, what: str) -> int:
+        return int.from_bytes(self.take(8, what), "little")
+
+    def words(self, ahead: int) -> NDArray[np.int32]:
+        """The next whole 32-bit words, at most `ahead`, without moving on."""
+        n = min(ahead, (len(self.view) - self.at) // 4)
+        return np.frombuffer(self.view[self.at : self.at + 4 * n], dtype="<i4")
+
+
+def parse_state(blob: bytes | bytearray | memoryview, geometry: Geometry) -> StateBlob:
+    """Parse a blob of llama_state_get_data for this geometry. Raises BlobError."""
+    reader = _Reader(blob)
+    length = reader.u32("architecture")
+    if length > _MAX_ARCH:
+        raise BlobError("The saved state is damaged or cut off.", f"architecture name of {length} bytes")
+    architecture = bytes(reader.take(length, "architecture")).decode("utf-8", errors="replace")
+    if architecture != geometry.facts.architecture:
+        raise BlobError(f"The saved state is of a {architecture} model, not of {geometry.facts.architecture}.")
+    return _memory(reader, geometry, architecture, None)
+
+
+def parse_seq_state(blob: bytes | bytearray | memoryview, geometry: Geometry) -> StateBlob:
+    """Parse a blob of llama_state_seq_get_data for this geometry. Raises BlobError."""
+    reader = _Reader(blob)
+    magic = reader.u32("magic")
+    if magic != SEQ_MAGIC:
+        raise BlobError("This is not the saved state of a sequence.", f"magic {magic:#x}")
+    return _memory(reader, geometry, "", reader.i32("sequence"))
+
+
+def _memory(reader: _Reader, geometry: Geometry, architecture: str, seq_id: int | None) -> StateBlob:
+    n_caches = int(geometry.has_attention) + int(geometry.has_window)
+    caches = tuple(_attention(reader, geometry) for _ in range(n_caches))
+    states: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    sections: tuple[Section, ...] = ()
+    if geometry.has_recurrent:
+        states, sections = _recurrent(reader)
+    if reader.at != len(reader.view):
+        raise BlobError("The saved state is damaged.", f"{len(reader.view) - reader.at} bytes left over at its end")
+    return StateBlob(architecture, seq_id, caches, states, sections)
+
+
+def _attention(reader: _Reader, geometry: Geometry) -> tuple[StreamBlob, ...]:
+    n_stream = reader.u32("number of streams")
+    if n_stream != geometry.n_stream:
+        raise BlobError(f"The saved state has {n_stream} streams, the context {geometry.n_stream}.")
+    streams = []
+    for _ in range(n_stream):
+        n_cells = reader.u32("number of cells")
+        if not n_cells:
+            streams.append(StreamBlob(np.empty(0, dtype=np.int32), ()))
+            continue
+        pos, seq_ids = _cells(reader, n_cells, geometry.facts.cell_ext)
+        streams.append(StreamBlob(pos, seq_ids, _tensors(reader, n_cells, geometry.facts.mla)))
+    return tuple(streams)
+
+
+def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.int32], tuple[tuple[int, ...], ...]]:
+    """The table of cells. Fast where every cell has as many sequences as the first, cell by cell otherwise."""
+    ext = _EXT_WORDS if cell_ext else 0
+    if 8 * n_cells > len(reader.view) - reader.at:
+        raise BlobError("The saved state is damaged or cut off.", f"{n_cells} cells at {reader.at}")
+    head = reader.words(2)
+    n_ids = int(head[1])
+    width = 2 + ext + n_ids
+    if 0 <= n_ids <= MAX_SEQ:
+        table = reader.words(n_cells * width)
+        if len(table) == n_cells * width and (table[1::width][:n_cells] == n_ids).all():
+            rows = table.reshape(n_cells, width)
+            reader.take(4 * n_cells * width, "cells")
+            ids = rows[:, 2 + ext :]
+            if n_ids and not ((ids >= 0) & (ids < MAX_SEQ)).all():
+                raise BlobError("The saved state is damaged.", "a sequence id is out of range")
+            return rows[:, 0].copy(), tuple(map(tuple, ids.tolist()))
+    pos = np.empty(n_cells, dtype=np.int32)
+    seq_ids: list[tuple[int, ...]] = []
+    for i in range(n_cells):
+        pos[i] = reader.i32("position")
+        n_ids = reader.u32("number of sequences")
+        if n_ids > MAX_SEQ:
+            raise BlobError("The saved state is damaged.", f"cell {i} has {n_ids} sequences")
+        reader.take(4 * ext, "2D position")
+        ids = np.frombuffer(reader.take(4 * n_ids, "sequence ids"), dtype="<i4")
+        if n_ids and not ((ids >= 0) & (ids < MAX_SEQ)).all():
+            raise BlobError("The saved state is damaged.", f"a sequence id of cell {i} is out of range")
+        seq_ids.append(tuple(ids.tolist()))
+    return pos, tuple(seq_ids)
+
+
+def _tensors(reader: _Reader, n_cells: int, mla: bool) -> tuple[Section, ...]:
+    """K of every layer, then V of every layer (none with MLA); V may be stored transposed."""
+    v_trans = reader.u32("v_trans")
+    n_layer = reader.u32("number of layers")
+    sections = [_rows(reader, "k", n_cells) for _ in range(_plausible(reader, n_layer))]
+    if v_trans not in (0, 1):
+        raise BlobError("The saved state is damaged.", f"v_trans is {v_trans}")
+    for _ in range(0 if mla else n_layer):
+        if v_trans:
+            reader.i32("V type")
+            element = reader.u32("V element size")
+            n_rows = reader.u32("V width")
+            n_bytes = n_rows * n_cells * element
+            sections.append(Section("v", reader.at, n_bytes, n_rows * element, n_rows))
+            reader.take(n_bytes, "V")
+        else:
+            sections.append(_rows(reader, "v", n_cells))
+    return tuple(sections)
+
+
+def _rows(reader: _Reader, kind: str, n_cells: int) -> Section:
+    reader.i32(f"{kind} type")
+    row_bytes = reader.u64(f"{kind} row size")
+    section = Section(kind, reader.at, n_cells * row_bytes, row_bytes)
+    reader.take(section.n_bytes, kind)
+    return section
+
+
+def _plausible(reader: _Reader, n_layer: int) -> int:
+    """A layer takes at least 12 bytes, so no damaged count can make us loop for long."""
+    if 12 * n_layer > len(reader.view) - reader.at:
+        raise BlobError("The saved state is damaged or cut off.", f"{n_layer} layers at {reader.at}")
+    return n_layer
+
+
+def _recurrent(reader: _Reader) -> tuple[tuple[tuple[int, tuple[int, ...]], ...], tuple[Section, ...]]:
+    n_cells = reader.u32("number of states")
+    states = []
+    for _ in range(n_cells):
+        pos = reader.i32("position")
+        n_ids = reader.u32("number of sequences")
+        if n_ids > MAX_SEQ:
+            raise BlobError("The saved state is damaged.", f"a state of {n_ids} sequences")
+        ids = np.frombuffer(reader.take(4 * n_ids, "sequence ids"), dtype="<i4")
+        states.append((pos, tuple(sorted(ids.tolist()))))
+    if reader.u32("s_trans") != 0:
+        raise BlobError("The saved state is damaged.", "s_trans is not 0")
+    reader.u32("number of layers")  # layers without a state are not in the blob: what follows are rows to its end
+    sections = []
+    while reader.at < len(reader.view):
+        sections.append(_rows(reader, "state", n_cells))
+    return tuple(states), tuple(sections)

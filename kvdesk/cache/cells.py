@@ -1,0 +1,411 @@
+"""The cells of one stream: positions, sequences, the head of the slot search, and the rules that move them.
+
+Owns what llama_kv_cells and the per-stream half of llama_kv_cache do (llama-kv-cells.h, llama-kv-cache.cpp). Must never
+know batches, other streams or other caches. All `file:line` references are llama.cpp 0c1e57098.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.geometry import CTX_PAD, SwaType, pad
+from kvdesk.cache.snapshot import StreamMap
+
+POS_MAX = 2**31 - 1  # what a negative p1 means: std::numeric_limits<llama_pos>::max()
+_FIRST_CHUNK = 32  # cells looked at in the first step of a slot search; doubles from there
+
+Index = NDArray[np.int64]
+
+
+def clip_range(p0: int, p1: int) -> tuple[int, int]:
+    """Negative ends mean "from the start" and "to the end" (llama-kv-cache.cpp:391-397)."""
+    return max(p0, 0), (POS_MAX if p1 < 0 else p1)
+
+
+def masked_swa(n_swa: int, swa_type: SwaType, p0: NDArray[np.int32], p1: int) -> NDArray[np.bool_]:
+    """Which positions `p0` a token at position `p1` cannot see any more (is_masked_swa, llama-hparams.h:475)."""
+    if swa_type == "standard":
+        return p1 - p0 >= n_swa
+    if swa_type == "chunked":
+        return p0 < (p1 // n_swa) * n_swa
+    if swa_type == "symmetric":
+        return np.abs(p1 - p0) > n_swa // 2
+    return np.zeros(p0.shape, dtype=np.bool_)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SavedCells:
+    """The content of some cells, to be put back (llama_kv_cells::cp)."""
+
+    index: Index
+    pos: NDArray[np.int32]
+    bits: NDArray[np.uint64]
+    token: NDArray[np.int32]
+    born: NDArray[np.int64]
+
+
+class StreamCells:
+    """All cells of one stream. Every array has one entry per cell.
+
+    pos -1 is an empty cell. `shift` is the K-shift not yet applied, in positions. `token` and `born` are kvdesk's own
+    record: the token id placed and the operation that placed it.
+    """
+
+    def __init__(self, size: int, n_seq_max: int) -> None:
+        words = -(-n_seq_max // 64)
+        self.pos = np.full(size, -1, dtype=np.int32)
+        self.bits = np.zeros((size, words), dtype=np.uint64)
+        self.token = np.full(size, -1, dtype=np.int32)
+        self.born = np.zeros(size, dtype=np.int64)
+        self.shift = np.zeros(size, dtype=np.int32)
+        self.head = 0
+        self.used = 0
+        self.high_water = 0
+        self.has_shift = False
+        self._count: dict[int, int] = {}  # cells of each sequence that has any
+        self._span: dict[int, tuple[int, int]] = {}  # first and last position, where known
+
+    # --- read-only ---------------------------------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        return int(self.pos.shape[0])
+
+    @property
+    def sequences(self) -> list[int]:
+        """Sequences that hold a cell, ascending."""
+        return sorted(self._count)
+
+    def n_cells(self, seq_id: int) -> int:
+        """How many cells the sequence holds. Read-only."""
+        return self._count.get(seq_id, 0)
+
+    def seq_pos_min(self, seq_id: int) -> int:
+        """First position of the sequence, -1 if it holds no cell. Read-only."""
+        return self._bounds(seq_id)[0]
+
+    def seq_pos_max(self, seq_id: int) -> int:
+        """Last position of the sequence, -1 if it holds no cell. Read-only."""
+        return self._bounds(seq_id)[1]
+
+    @property
+    def n_kv(self) -> int:
+        """Cells that attention walks over (get_n_kv, llama-kv-cache.cpp:1260)."""
+        return min(self.size, max(CTX_PAD, pad(self.high_water, CTX_PAD)))
+
+    def holders(self, seq_id: int) -> NDArray[np.bool_]:
+        """Mask over [0, high_water) of the cells that hold the sequence. Read-only."""
+        word, bit = divmod(seq_id, 64)
+        mask: NDArray[np.bool_] = (self.bits[: self.high_water, word] & np.uint64(1 << bit)) != 0
+        return mask
+
+    def find_slot(self, n_tokens: int, n_swa: int, swa_type: SwaType) -> tuple[Index | None, int]:
+        """(cells for `n_tokens` tokens, or None; how many cells were tested). Read-only.
+
+        Cell by cell from the head, once around (llama-kv-cache.cpp:993-1085). The head counts as 0 when more than
+        2 * n_tokens cells below it are free. Usable: an empty cell, or one whose only sequence cannot see it any more.
+        """
+        if n_tokens > self.size:
+            return None, 0
+        start = 0 if self.head > self.used + 2 * n_tokens else self.head
+        if start >= self.size:
+            start = 0
+        found: list[Index] = []
+        n_found = n_tested = 0
+        chunk = max(_FIRST_CHUNK, n_tokens)
+        while n_tested < self.size:
+            at = (start + n_tested) % self.size
+            end = min(self.size, at + chunk, at + self.size - n_tested)
+            usable = np.flatnonzero(self._usable(at, end, n_swa, swa_type)) + at
+            if n_found + len(usable) >= n_tokens:
+                usable = usable[: n_tokens - n_found]
+                n_tested += int(usable[-1]) + 1 - at
+                found.append(usable)
+                return (np.concatenate(found) if len(found) > 1 else usable), n_tested
+            found.append(usable)
+            n_found += len(usable)
+            n_tested += end - at
+            chunk *= 2
+        return None, n_tested
+
+    def rows(self, seq_ids: Sequence[tuple[int, ...]]) -> NDArray[np.uint64]:
+        """Rows of `bits` for these sets of sequences. Read-only."""
+        rows = np.zeros((len(seq_ids), self.bits.shape[1]), dtype=np.uint64)
+        for i, ids in enumerate(seq_ids):
+            for s in ids:
+                rows[i, s >> 6] |= np.uint64(1 << (s & 63))
+        return rows
+
+    def save(self, index: Index) -> SavedCells:
+        """Remember the content of these cells. Read-only."""
+        return SavedCells(index, self.pos[index], self.bits[index], self.token[index], self.born[index])
+
+    def freeze(self) -> StreamMap:
+        """A copy for others to look at. Read-only."""
+        arrays = (self.pos.copy(), self.bits.copy(), self.token.copy(), self.born.copy())
+        for array in arrays:
+            array.flags.writeable = False
+        return StreamMap(*arrays, head=self.head, used=self.used, high_water=self.high_water)
+
+    # --- changes the cache -------------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Empty every cell and drop the pending shift; the head stays (llama_kv_cells::reset). Changes the cache."""
+        top = self.high_water
+        self.pos[:top] = -1
+        self.bits[:top] = 0
+        self.token[:top] = -1
+        self.born[:top] = 0
+        self.shift[:top] = 0
+        self.used = self.high_water = 0
+        self.has_shift = False
+        self._count.clear()
+        self._span.clear()
+
+    def place(
+        self,
+        index: Index,
+        pos: NDArray[np.int32],
+        seq_ids: Sequence[tuple[int, ...]],
+        token: NDArray[np.int32],
+        born: int | NDArray[np.int64],
+    ) -> None:
+        """Fill empty cells, `born` in operation(s) of that number. The head stays. Changes the cache."""
+        self.pos[index] = pos
+        self.token[index] = token
+        self.born[index] = born
+        self.used += len(index)
+        self.high_water = max(self.high_water, int(index.max()) + 1)
+        first = seq_ids[0]
+        if all(ids == first for ids in seq_ids):
+            self.bits[index] = self.rows((first,))
+            low, high = int(pos.min()), int(pos.max())
+            for s in first:
+                self._grow(s, len(index), low, high)
+            return
+        self.bits[index] = self.rows(seq_ids)
+        by_seq: dict[int, list[int]] = {}
+        for p, ids in zip(pos.tolist(), seq_ids, strict=True):
+            for s in ids:
+                by_seq.setdefault(s, []).append(p)
+        for s, positions in by_seq.items():
+            self._grow(s, len(positions), min(positions), max(positions))
+
+    def restore_cells(self, saved: SavedCells) -> None:
+        """Put remembered cells back (llama_kv_cells::set). The head stays. Changes the cache."""
+        now = saved.index[self.pos[saved.index] != -1]
+        if len(now):
+            self.free(now)
+        filled = saved.pos != -1
+        index = saved.index[filled]
+        if not len(index):
+            return
+        self.pos[index] = saved.pos[filled]
+        self.bits[index] = saved.bits[filled]
+        self.token[index] = saved.token[filled]
+        self.born[index] = saved.born[filled]
+        self.used += len(index)
+        self.high_water = max(self.high_water, int(index.max()) + 1)
+        self._count_in(saved.pos[filled], saved.bits[filled])
+
+    def free(self, index: Index) -> None:
+        """Empty these used cells. The head stays. Changes the cache."""
+        self._count_out(self.pos[index], self.bits[index])
+        self._wipe(index)
+
+    def seq_rm(self, seq_id: int, p0: int, p1: int) -> Index:
+        """Take the sequence out of its cells at [p0, p1); cells of nobody become free. Changes the cache.
+
+        The head falls to the first freed cell below it (llama-kv-cache.cpp:399-420). Returns the freed cells.
+        """
+        if not self._count.get(seq_id):
+            return np.empty(0, dtype=np.int64)
+        top = self.pos[: self.high_water]
+        index = np.flatnonzero(self.holders(seq_id) & (top >= p0) & (top < p1))
+        if not len(index):
+            return index
+        word, bit = divmod(seq_id, 64)
+        self._shrink(seq_id, self.pos[index])
+        self.bits[index, word] &= np.uint64(~(1 << bit) & (2**64 - 1))
+        freed = index[~self.bits[index].any(axis=1)]
+        self._wipe(freed)
+        self._lower_head(freed)
+        return freed
+
+    def range_rm(self, p0: int, p1: int) -> Index:
+        """Free every cell at [p0, p1) whatever its sequences (seq_rm with seq_id -1). Changes the cache."""
+        top = self.pos[: self.high_water]
+        index = np.flatnonzero((top >= p0) & (top < p1))
+        if len(index):
+            self.free(index)
+            self._lower_head(index)
+        return index
+
+    def seq_cp(self, src: int, dst: int, p0: int, p1: int) -> None:
+        """Add `dst` to the cells of `src` at [p0, p1), which become shared (:455-487). Changes the cache."""
+        top = self.pos[: self.high_water]
+        index = np.flatnonzero(self.holders(src) & ~self.holders(dst) & (top >= p0) & (top < p1))
+        if len(index):
+            word, bit = divmod(dst, 64)
+            self.bits[index, word] |= np.uint64(1 << bit)
+            pos = self.pos[index]
+            self._grow(dst, len(index), int(pos.min()), int(pos.max()))
+
+    def copy_from(self, other: StreamCells, src: int, dst: int) -> None:
+        """Become the cells of `src` in another stream, as `dst`, at the same indices (:511-541). Changes the cache."""
+        self.reset()
+        index = np.flatnonzero(other.holders(src))
+        if len(index):
+            self.place(index, other.pos[index], [(dst,)] * len(index), other.token[index], other.born[index])
+            self.shift[index] = other.shift[index]
+            self.has_shift = bool(self.shift[index].any())
+        self.head = other.head
+
+    def seq_keep(self, seq_id: int) -> Index:
+        """Leave only this sequence, alone in its cells (llama-kv-cache.cpp:543). Changes the cache."""
+        mine = self.holders(seq_id)
+        freed = np.flatnonzero(~mine & (self.pos[: self.high_water] != -1))
+        kept = np.flatnonzero(mine)
+        word, bit = divmod(seq_id, 64)
+        self.bits[kept] = 0
+        self.bits[kept, word] = np.uint64(1 << bit)
+        for s in [s for s in self._count if s != seq_id]:
+            del self._count[s]
+            self._span.pop(s, None)
+        self.bits[freed] = 0
+        self._wipe(freed)
+        self._lower_head(freed)
+        return freed
+
+    def seq_add(self, seq_id: int, p0: int, p1: int, shift: int) -> Index:
+        """Move the cells of the sequence at [p0, p1) by `shift`, for all their sequences. Changes the cache.
+
+        A cell that gets a negative position is freed. The head becomes the first freed cell, else 0
+        (llama-kv-cache.cpp:570-618). Callers handle `shift == 0` and empty ranges, which do nothing.
+        """
+        top = self.pos[: self.high_water]
+        index = np.flatnonzero(self.holders(seq_id) & (top >= p0) & (top < p1))
+        freed = index[:0]
+        if len(index):
+            moved = self.pos[index] + np.int32(shift)
+            freed = index[moved < 0]
+            if len(freed):
+                self.free(freed)
+                index, moved = index[moved >= 0], moved[moved >= 0]
+            self._move(index, moved, self.shift[index] + np.int32(shift))
+        self.head = int(freed[0]) if len(freed) else 0
+        return freed
+
+    def seq_div(self, seq_id: int, p0: int, p1: int, d: int) -> None:
+        """Divide the positions of the sequence at [p0, p1) by `d` (llama-kv-cache.cpp:620). Changes the cache.
+
+        The engine queues a rotation with the wrong sign (llama-kv-cells.h:484): kvdesk models this and never calls it.
+        """
+        top = self.pos[: self.high_water]
+        index = np.flatnonzero(self.holders(seq_id) & (top >= p0) & (top < p1))
+        if len(index):
+            moved = np.trunc(self.pos[index] / d).astype(np.int32)
+            self._move(index, moved, self.shift[index] + (self.pos[index] - moved))
+
+    def reset_shift(self) -> None:
+        """The pending K-shift has been applied. Changes the cache."""
+        if self.has_shift:
+            self.shift[:] = 0
+            self.has_shift = False
+
+    # --- private -----------------------------------------------------------------------------------------------------
+
+    def _usable(self, at: int, end: int, n_swa: int, swa_type: SwaType) -> NDArray[np.bool_]:
+        pos = self.pos[at:end]
+        usable: NDArray[np.bool_] = pos == -1
+        if swa_type == "none" or not self._count:
+            return usable
+        bits = self.bits[at:end]
+        for s in self._count:
+            only = (bits == self.rows(((s,),))[0]).all(axis=1)
+            usable |= only & masked_swa(n_swa, swa_type, pos, self.seq_pos_max(s) + 1)
+        return usable
+
+    def _move(self, index: Index, pos: NDArray[np.int32], shift: NDArray[np.int32]) -> None:
+        touched = np.bitwise_or.reduce(self.bits[index], axis=0) if len(index) else ()
+        self.pos[index] = pos
+        self.shift[index] = shift
+        self.has_shift = True
+        for s in _members(touched):
+            self._span.pop(s, None)
+
+    def _wipe(self, index: Index) -> None:
+        if not len(index):
+            return
+        self.pos[index] = -1
+        self.bits[index] = 0
+        self.token[index] = -1
+        self.born[index] = 0
+        self.shift[index] = 0
+        self.used -= len(index)
+        if self.pos[self.high_water - 1] == -1:
+            left = np.flatnonzero(self.pos[: self.high_water] != -1)
+            self.high_water = int(left[-1]) + 1 if len(left) else 0
+
+    def _lower_head(self, freed: Index) -> None:
+        if len(freed) and int(freed[0]) < self.head:
+            self.head = int(freed[0])
+
+    def _bounds(self, seq_id: int) -> tuple[int, int]:
+        if not self._count.get(seq_id):
+            return -1, -1
+        bounds = self._span.get(seq_id)
+        if bounds is None:
+            pos = self.pos[: self.high_water][self.holders(seq_id)]
+            bounds = self._span[seq_id] = int(pos.min()), int(pos.max())
+        return bounds
+
+    def _grow(self, seq_id: int, n: int, low: int, high: int) -> None:
+        had = self._count.get(seq_id, 0)
+        self._count[seq_id] = had + n
+        if not had:
+            self._span[seq_id] = low, high
+        elif seq_id in self._span:
+            old = self._span[seq_id]
+            self._span[seq_id] = min(old[0], low), max(old[1], high)
+
+    def _shrink(self, seq_id: int, pos: NDArray[np.int32]) -> None:
+        left = self._count[seq_id] - len(pos)
+        if not left:
+            del self._count[seq_id]
+            self._span.pop(seq_id, None)
+            return
+        self._count[seq_id] = left
+        bounds = self._span.get(seq_id)
+        if bounds and (int(pos.min()) <= bounds[0] or int(pos.max()) >= bounds[1]):
+            del self._span[seq_id]
+
+    def _count_in(self, pos: NDArray[np.int32], bits: NDArray[np.uint64]) -> None:
+        for s in _members(np.bitwise_or.reduce(bits, axis=0)):
+            mine = pos[(bits[:, s >> 6] & np.uint64(1 << (s & 63))) != 0]
+            self._grow(s, len(mine), int(mine.min()), int(mine.max()))
+
+    def _count_out(self, pos: NDArray[np.int32], bits: NDArray[np.uint64]) -> None:
+        for s in _members(np.bitwise_or.reduce(bits, axis=0)):
+            self._shrink(s, pos[(bits[:, s >> 6] & np.uint64(1 << (s & 63))) != 0])
+
+
+def _members(words: Sequence[np.uint64] | NDArray[np.uint64]) -> list[int]:
+    """The sequence ids set in one row of bits."""
+    members = []
+    for w, word in enumerate(words):
+        left = int(word)
+        while left:
+            low = left & -left
+            members.append(64 * w + low.bit_length() - 1)
+            left ^= low
+    return members
+
+
+def seq_members(row: NDArray[np.uint64]) -> tuple[int, ...]:
+    """The sequence ids of one cell, ascending, from its row of `seq_bits`. Read-only."""
+    return tuple(_members(row))

@@ -1,0 +1,141 @@
+"""The engine's own words about its cells: the lines that LLAMA_KV_CACHE_DEBUG makes it log.
+
+Owns their parsing, and writing the same text from our cells so that the two can be compared character by character (ids
+from 10 on are ambiguous when read, not when written). Must never know the mirror. llama-kv-cache.cpp:900-963.
+
+    level 1   one line per sequence of each ubatch, and the span of every sequence in its stream
+    level 2   and the maps of window caches
+    level 3   and the maps of all caches
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.cells import seq_members
+from kvdesk.cache.record import FindSlotLine, SpanLine
+from kvdesk.cache.snapshot import StreamMap
+from kvdesk.errors import KvdeskError
+
+_SLOT = re.compile(
+    r"find_slot: stream\[(\d+)\], n = +(\d+), used = +(\d+), head = +(\d+), size = +(\d+), n_swa = +(\d+)\s*$"
+)
+_SPAN = re.compile(r"find_slot: stream\[(\d+)\] min\[(\d+)\] = +(-?\d+), max\[\2\] = +(-?\d+)\s*$")
+_MAP = re.compile(r"\n[.M0-9][.M0-9 *\n]*\s*$")
+
+_SEQ_ROW = 256  # cells in a line of the sequence map
+_POS_ROW = 64  # cells in a line of the position map
+_POS_WIDTH = 5
+
+
+class DumpError(KvdeskError):
+    """The text is not a dump of this engine, or it is ambiguous."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotDump:
+    """What the engine logged for one sequence of one ubatch. The maps are its text, None below level 3 (2)."""
+
+    line: FindSlotLine
+    spans: tuple[SpanLine, ...] = ()
+    sequence_map: str | None = None
+    position_map: str | None = None
+
+
+def parse_log(messages: Iterable[str]) -> list[SlotDump]:
+    """Pick the dumps out of log messages, one string per call of the log callback; other messages are passed over."""
+    dumps: list[SlotDump] = []
+    line: FindSlotLine | None = None
+    maps: list[str] = []
+    spans: list[SpanLine] = []
+
+    def finish() -> None:
+        if line:
+            dumps.append(SlotDump(line, tuple(spans), *(maps if len(maps) == 2 else (None, None))))
+
+    for message in messages:
+        slot = _SLOT.match(message)
+        span = None if slot else _SPAN.match(message)
+        if slot:
+            finish()
+            line, maps, spans = FindSlotLine(*map(int, slot.groups())), [], []
+        elif span:
+            spans.append(SpanLine(*map(int, span.groups())))
+        elif line and len(maps) < 2 and _MAP.match(message):
+            maps.append(message)
+    finish()
+    return dumps
+
+
+def render_sequence_map(cells: StreamMap) -> str:
+    """The sequence map that the engine would log for these cells: `.` free, the id, `M` for more than one."""
+    text = []
+    used = cells.pos != -1
+    for i in range(cells.size):
+        if not used[i]:
+            text.append(".")
+        else:
+            members = seq_members(cells.seq_bits[i])
+            text.append(str(members[0]) if len(members) == 1 else "M")
+        if i % _SEQ_ROW == _SEQ_ROW - 1:
+            text.append(" *\n")
+    return "\n" + "".join(text) + "\n"
+
+
+def render_position_map(cells: StreamMap) -> str:
+    """The position map that the engine would log for these cells: positions in columns of at least five characters."""
+    text = []
+    for i, pos in enumerate(cells.pos.tolist()):
+        text.append(("." if pos == -1 else str(pos)).ljust(_POS_WIDTH))
+        if i % _SEQ_ROW == _SEQ_ROW - 1:
+            text.append(" *")
+        if i % _POS_ROW == _POS_ROW - 1:
+            text.append("\n")
+    return "\n" + "".join(text) + "\n"
+
+
+def read_positions(text: str, size: int) -> NDArray[np.int32]:
+    """Positions of `size` cells from a position map, -1 where empty.
+
+    Raises DumpError if the text is not such a map or a position has more than five digits, which leaves no columns.
+    """
+    rows = text.replace(" *", "").strip("\n").split("\n")
+    line = "".join(rows)
+    if len(line) != size * _POS_WIDTH:
+        raise DumpError("The engine's map of positions cannot be read.", f"{len(line)} characters for {size} cells")
+    pos = np.full(size, -1, dtype=np.int32)
+    for i in range(size):
+        field = line[i * _POS_WIDTH : (i + 1) * _POS_WIDTH].strip()
+        if field == ".":
+            continue
+        if not field.isdigit():
+            raise DumpError("The engine's map of positions cannot be read.", f"cell {i}: {field!r}")
+        pos[i] = int(field)
+    return pos
+
+
+def read_sequences(text: str, pos: NDArray[np.int32]) -> list[int | None]:
+    """The one sequence of each used cell in index order, None where it is shared (M).
+
+    Raises DumpError where ids of two digits make the text ambiguous; then only a state blob knows the sequences.
+    """
+    line = text.replace(" *", "").replace("\n", "")
+    if len(line) != len(pos):
+        raise DumpError("The engine's map of sequences is ambiguous.", f"{len(line)} characters for {len(pos)} cells")
+    owners: list[int | None] = []
+    for i, (mark, p) in enumerate(zip(line, pos.tolist(), strict=True)):
+        if (mark == ".") != (p == -1):
+            raise DumpError("The engine's two maps contradict each other.", f"cell {i}: {mark!r} at position {p}")
+        if p != -1:
+            owners.append(None if mark == "M" else int(mark))
+    return owners
+
+
+def last_per_stream(dumps: Sequence[SlotDump], n_swa: int) -> dict[int, SlotDump]:
+    """The newest dump of every stream of the cache with this window."""
+    return {dump.line.stream: dump for dump in dumps if dump.line.n_swa == n_swa}

@@ -1,0 +1,212 @@
+"""What a context's memory looks like before anything is in it: which caches, how many cells, how they are padded.
+
+Owns the facts about a model that decide its memory class, and the engine's rounding of the numbers asked for.
+Must never know the engine: numbers come in, numbers go out. All `file:line` references are llama.cpp 0c1e57098.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kvdesk.errors import ContextError
+
+MemoryKind = Literal["attention", "iswa", "recurrent", "hybrid", "hybrid_iswa", "unknown"]
+SwaType = Literal["none", "standard", "chunked", "symmetric"]
+
+MAX_SEQ = 256  # LLAMA_MAX_SEQ, llama-cparams.h
+CTX_PAD = 256  # llama-context.cpp:295
+_MROPE_TYPES = (8, 40)  # LLAMA_ROPE_TYPE_MROPE, _IMROPE: four positions per token (llama-hparams.cpp:285)
+_MROPE_SECTIONS = 4
+
+_NO_CACHE = (  # llama-model.cpp:2358: encoders and diffusion models, create_memory returns nullptr
+    *("bert", "jina-bert-v2", "jina-bert-v3", "nomic-bert", "nomic-bert-moe", "neo-bert", "eurobert", "modern-bert"),
+    *("wavtokenizer-dec", "gemma-embedding", "dream", "llada", "llada-moe", "rnd1"),
+)
+_OTHER_CLASS = {  # llama-model.cpp:2375ff: memory classes with rules of their own, which kvdesk does not mirror
+    "minimax-m3": "llama_kv_cache_msa",
+    "glm-dsa": "llama_kv_cache_dsa",
+    "deepseek32": "llama_kv_cache_dsa",
+    "hy_v4": "llama_kv_cache_dsa",
+    "dots3note": "llama_kv_cache_dsa_iswa",
+    "deepseek4": "llama_kv_cache_dsv4",
+    "glm5-next": "llama_memory_hybrid_idx",
+    "qwen4exp": "llama_memory_hybrid_idx",
+    "dflash": "a cache shared with another context",
+    "eagle3": "a cache shared with another context",
+    "gemma4-assistant": "a cache shared with another context",
+}
+_SWA_TYPES: dict[str, SwaType] = {"llama4": "chunked"}  # models/llama4.cpp:13; every other decoder is standard
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What the model decides about its memory.
+
+    kind            memory class (llama-model.cpp, create_memory); "unknown" is not mirrored and `reason` says why
+    n_swa           window in positions, 0 for none
+    n_pos_per_embd  1, or 4 with M-RoPE
+    can_shift       whether llama_kv_cache accepts a K-shift at all (llama-kv-cache.cpp:1187); for a sliding-window
+                    model `Geometry.can_shift` has the whole answer
+    cell_ext        whether every cell in a state blob carries 12 more bytes (has_cell_ext, llama-kv-cache.cpp:1843)
+    mla             multi-head latent attention: the cache has K only (hparams.is_mla)
+    """
+
+    architecture: str
+    kind: MemoryKind
+    n_swa: int = 0
+    swa_type: SwaType = "none"
+    n_pos_per_embd: int = 1
+    can_shift: bool = True
+    cell_ext: bool = False
+    mla: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextParams:
+    """What is asked of the engine (llama_context_params). `n_ctx_train` is taken where `n_ctx` is 0."""
+
+    n_ctx: int = 4096
+    n_seq_max: int = 1
+    n_batch: int = 2048
+    n_ubatch: int = 512
+    kv_unified: bool = False
+    swa_full: bool = True
+    flash_attn: bool = True
+    type_k: str = "f16"
+    type_v: str = "f16"
+    n_ctx_train: int = 0
+    embeddings: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """The memory the engine makes. Counts of cells are per stream.
+
+    n_cells     cells of the (base) attention cache, 0 without one
+    n_window    cells of the window cache, 0 without one
+    n_states    cells of the recurrent part (one state each), 0 without one
+    can_shift   llama_memory_can_shift: a window cache must be as large as the base (llama-kv-cache-iswa.cpp:246)
+    """
+
+    facts: ModelFacts
+    n_ctx: int
+    n_ctx_seq: int
+    n_seq_max: int
+    n_batch: int
+    n_ubatch: int
+    n_stream: int
+    n_cells: int
+    n_window: int
+    n_states: int
+    kv_unified: bool
+    can_shift: bool
+    v_trans: bool
+    embeddings: bool = False
+
+    @property
+    def has_attention(self) -> bool:
+        return self.n_cells > 0
+
+    @property
+    def has_window(self) -> bool:
+        return self.n_window > 0
+
+    @property
+    def has_recurrent(self) -> bool:
+        return self.n_states > 0
+
+
+def pad(value: int, multiple: int) -> int:
+    """GGML_PAD: `value` rounded up to a multiple."""
+    return -(-value // multiple) * multiple
+
+
+def model_facts(
+    architecture: str, n_swa: int, is_recurrent: bool, is_hybrid: bool, rope_type: int, mla: bool = False
+) -> ModelFacts:
+    """Memory class of a model, from what llama_model_n_swa, _is_recurrent, _is_hybrid and _rope_type say.
+
+    mla: whether the model's metadata has `<architecture>.attention.key_length_mla`. An architecture with a memory class
+    of its own, or with none, gets the kind "unknown".
+    """
+    mrope = rope_type in _MROPE_TYPES
+    swa_type: SwaType = _SWA_TYPES.get(architecture, "standard") if n_swa > 0 else "none"
+    kind: MemoryKind
+    reason = ""
+    if architecture in _NO_CACHE:
+        kind, reason = "unknown", f"{architecture} models have no KV cache"
+    elif architecture in _OTHER_CLASS:
+        kind, reason = "unknown", f"{architecture} uses {_OTHER_CLASS[architecture]}, which kvdesk does not mirror"
+    elif is_recurrent:
+        kind = "recurrent"
+    elif is_hybrid:
+        kind = "hybrid_iswa" if n_swa > 0 else "hybrid"
+    else:
+        kind = "iswa" if n_swa > 0 else "attention"
+    return ModelFacts(
+        architecture=architecture,
+        kind=kind,
+        n_swa=n_swa,
+        swa_type=swa_type,
+        n_pos_per_embd=_MROPE_SECTIONS if mrope else 1,
+        can_shift=not mrope and architecture != "step35",
+        cell_ext=mrope,
+        mla=mla,
+        reason=reason,
+    )
+
+
+def context_sizes(n_ctx: int, n_seq_max: int, kv_unified: bool) -> tuple[int, int]:
+    """(n_ctx, n_ctx_seq) as the engine rounds them (llama-context.cpp:293-311)."""
+    n_ctx = pad(n_ctx, CTX_PAD)
+    if kv_unified:
+        return n_ctx, n_ctx
+    n_ctx_seq = pad(n_ctx // n_seq_max, CTX_PAD)
+    return n_ctx_seq * n_seq_max, n_ctx_seq
+
+
+def window_cells(n_cells: int, n_swa: int, n_seq_max: int, n_ubatch: int, kv_unified: bool, swa_full: bool) -> int:
+    """Cells of the window cache per stream (llama-kv-cache-iswa.cpp:64-75)."""
+    if swa_full:
+        return n_cells
+    return pad(min(n_cells, n_swa * (n_seq_max if kv_unified else 1) + n_ubatch), CTX_PAD)
+
+
+def plan(facts: ModelFacts, params: ContextParams) -> Geometry:
+    """The memory that the engine will make for these parameters. Read-only.
+
+    Raises ContextError where the engine would refuse or abort: no size known, no sequences, more sequences than tokens
+    in a batch.
+    """
+    asked = params.n_ctx or params.n_ctx_train
+    if asked <= 0:
+        raise ContextError("The context size is 0 and the model does not say how long it was trained.")
+    if not 1 <= params.n_seq_max <= MAX_SEQ:
+        raise ContextError(f"The number of sequences must be between 1 and {MAX_SEQ}, not {params.n_seq_max}.")
+    n_batch = min(asked, params.n_batch)
+    n_ubatch = min(n_batch, params.n_ubatch or params.n_batch)
+    if n_batch < params.n_seq_max:
+        raise ContextError(f"A batch of {n_batch} tokens is too small for {params.n_seq_max} sequences.")
+    n_ctx, n_ctx_seq = context_sizes(asked, params.n_seq_max, params.kv_unified)
+    attention = facts.kind in ("attention", "iswa", "hybrid", "hybrid_iswa")
+    n_window = 0
+    if facts.kind in ("iswa", "hybrid_iswa"):
+        n_window = window_cells(n_ctx_seq, facts.n_swa, params.n_seq_max, n_ubatch, params.kv_unified, params.swa_full)
+    return Geometry(
+        facts=facts,
+        n_ctx=n_ctx,
+        n_ctx_seq=n_ctx_seq,
+        n_seq_max=params.n_seq_max,
+        n_batch=n_batch,
+        n_ubatch=n_ubatch,
+        n_stream=1 if params.kv_unified else params.n_seq_max,
+        n_cells=n_ctx_seq if attention else 0,
+        n_window=n_window,
+        n_states=params.n_seq_max if facts.kind in ("recurrent", "hybrid", "hybrid_iswa") else 0,
+        kv_unified=params.kv_unified,
+        can_shift=facts.can_shift and n_window in (0, n_ctx_seq),
+        v_trans=not params.flash_attn,
+        embeddings=params.embeddings,
+    )

@@ -1,0 +1,396 @@
+"""The mirror: the whole memory of a context, moved by the same rules as the engine's.
+
+Owns the order of things in llama_context::decode and the memory classes made of several parts (iswa, hybrid). Call its
+methods after the engine's, with the same arguments. Must never know the engine itself, only its return codes and blobs.
+All `file:line` references are llama.cpp 0c1e57098.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from kvdesk.cache.attention import AttentionCache, Prepared
+from kvdesk.cache.batch import (
+    Batch,
+    BatchProblem,
+    Ubatch,
+    check_batch,
+    split_equal,
+    split_seq,
+    split_simple,
+)
+from kvdesk.cache.blob import StateBlob, parse_seq_state, parse_state
+from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.record import DecodeRecord, Placement, RestoreRecord, SlotState, UbatchRecord
+from kvdesk.cache.recurrent import RecurrentStates
+from kvdesk.cache.snapshot import CacheSnapshot, SeqId, SequenceSpan, Verification
+from kvdesk.errors import ContextError
+
+PosMax = Callable[[int], int]
+
+
+class Mirror:
+    """All caches of one context. `operation` counts the operations so far, decodes included.
+
+    `capture`: keep in every record a copy of the cells as they were before each ubatch, to compare with a level 3 dump.
+    """
+
+    def __init__(self, geometry: Geometry) -> None:
+        if geometry.facts.kind == "unknown":
+            raise ContextError(geometry.facts.reason or "This kind of memory is not mirrored.")
+        facts, n_seq_max, n_stream = geometry.facts, geometry.n_seq_max, geometry.n_stream
+        self.geometry = geometry
+        self.operation = 0
+        self.capture = False
+        self.rebuilt_at = 0  # operation at which the map was last taken from a dump, 0 never
+        self.caches: list[AttentionCache] = []
+        self._log: list[SlotState] = []
+        if geometry.has_window:
+            window = AttentionCache(
+                "window", n_stream, geometry.n_window, n_seq_max, facts.n_swa, facts.swa_type, log=self._log
+            )
+            self.caches = [AttentionCache("base", n_stream, geometry.n_cells, n_seq_max, log=self._log), window]
+        elif geometry.has_attention:
+            self.caches = [AttentionCache("kv", n_stream, geometry.n_cells, n_seq_max, facts.n_swa, log=self._log)]
+        self.states = RecurrentStates(geometry.n_states, n_seq_max) if geometry.has_recurrent else None
+
+    # --- read-only ---------------------------------------------------------------------------------------------------
+
+    @property
+    def pending_shift(self) -> bool:
+        """Whether positions have moved whose K has not been rotated yet. Read-only."""
+        return any(cache.pending_shift for cache in self.caches)
+
+    @property
+    def n_kv(self) -> int:
+        """Cells attention walks over at the next decode: maximum over streams and caches, 0 without any. Read-only."""
+        return max((cells.n_kv for cache in self.caches for cells in cache.streams), default=0)
+
+    def seq_pos_min(self, seq_id: int) -> int:
+        """llama_memory_seq_pos_min: of the window cache, and of a hybrid the larger of both parts. Read-only."""
+        return max(part.seq_pos_min(seq_id) for part in self._parts(self.caches[-1:]))
+
+    def seq_pos_max(self, seq_id: int) -> int:
+        """llama_memory_seq_pos_max: of the window cache, and of a hybrid the smaller of both parts. Read-only."""
+        return min(part.seq_pos_max(seq_id) for part in self._parts(self.caches[-1:]))
+
+    def check(self, batch: Batch) -> BatchProblem | None:
+        """Why the engine would return -1 for this batch, None if it would not. Read-only."""
+        return check_batch(
+            batch,
+            n_seq_max=self.geometry.n_seq_max,
+            seq_pos_min=self.seq_pos_min,
+            seq_pos_max=self.seq_pos_max,
+            n_pos_per_embd=self.geometry.facts.n_pos_per_embd,
+        )
+
+    def predict(self, batch: Batch) -> int:
+        """The return code expected of llama_decode: 0, 1 (no room) or -1 (invalid). Read-only."""
+        if self.check(batch):
+            return -1
+        for ubatches in self._splits(batch):
+            if ubatches is None or (self.states and not self.states.prepare(ubatches)):
+                continue
+            if all(cache.fits(ubatches) for cache in self.caches):
+                return 0
+        return 1
+
+    def snapshot(self, verification: Verification) -> CacheSnapshot:
+        """A frozen copy of everything for others to look at. Read-only."""
+        maps = tuple(cache.freeze() for cache in self.caches)
+        return CacheSnapshot(
+            operation=self.operation,
+            maps=maps,
+            recurrent=tuple(self._state_spans()),
+            sequences=tuple(self._spans()),
+            n_kv=self.n_kv,
+            n_ctx=self.geometry.n_ctx,
+            verification=verification,
+        )
+
+    # --- changes the cache: decode -----------------------------------------------------------------------------------
+
+    def decode(self, batch: Batch, rc: int, pos_max: PosMax | None = None) -> DecodeRecord:
+        """Follow a llama_decode call that returned `rc` (llama-context.cpp:1712-1930). Changes the cache.
+
+        rc  0 all placed; 1 no room, what was tried is taken back, a window may have lost cells; -1 nothing happened;
+            2, -2, -3 stopped while computing: finished ubatches stay, and `pos_max` (llama_memory_seq_pos_max after the
+            call) tells how many they were.
+        """
+        self.operation += 1
+        problem = self.check(batch)
+        if rc == -1 or problem:
+            mismatch = ""
+            if rc != -1 and problem:
+                mismatch = f"the engine took a batch (rc {rc}) that should be refused: {problem.sentence}"
+            elif not problem:
+                mismatch = "the engine refused a batch (rc -1) that should be valid"
+            return DecodeRecord(self.operation, rc, -1 if problem else 0, problem, mismatch=mismatch)
+        interrupted = self.pending_shift and rc not in (0, 1)
+        for cache in self.caches:
+            cache.update()
+        self._start_log()
+        ubatches, prepared = self._init_batch(batch)
+        slots = tuple(self._log)
+        expected = 1 if prepared is None else 0
+        if prepared is None or ubatches is None:
+            mismatch = "" if rc == 1 else f"the engine returned {rc} for a batch that should not fit (rc 1)"
+            return DecodeRecord(self.operation, rc, expected, slots=slots, mismatch=mismatch)
+        if rc == 1:
+            for cache, done in zip(self.caches, prepared, strict=True):
+                cache.take_back(done)
+            mismatch = "the engine found no room (rc 1) for a batch that should fit"
+            return DecodeRecord(self.operation, rc, expected, n_ubatches=len(ubatches), slots=slots, mismatch=mismatch)
+        mismatch = ""
+        if rc == 0:
+            self._confirm(prepared, ubatches)
+            n_done = len(ubatches)
+        else:
+            n_done, mismatch = self._stopped(prepared, ubatches, pos_max)
+        records = self._records(prepared, ubatches[:n_done])
+        return DecodeRecord(
+            operation=self.operation,
+            rc=rc,
+            expected_rc=expected,
+            ubatches=records,
+            n_ubatches=len(ubatches),
+            slots=slots,
+            n_kv=max((record.n_kv for record in records), default=0),
+            shift_interrupted=interrupted,
+            mismatch=mismatch,
+        )
+
+    # --- changes the cache: operations on sequences ------------------------------------------------------------------
+
+    def clear(self, data: bool = True) -> None:  # noqa: ARG002 - the engine's signature; bytes are not mirrored
+        """llama_memory_clear. Changes the cache."""
+        self.operation += 1
+        for part in self._parts(self.caches):
+            part.clear()
+
+    def seq_rm(self, seq_id: int, p0: int, p1: int) -> bool:
+        """llama_memory_seq_rm on [p0, p1). False, and nothing changed, if a recurrent state would be cut. Changes."""
+        self.operation += 1
+        return self._seq_rm(seq_id, p0, p1)
+
+    def seq_cp(self, src: int, dst: int, p0: int, p1: int) -> None:
+        """llama_memory_seq_cp of [p0, p1). Changes the cache."""
+        self.operation += 1
+        for cache in self.caches:
+            cache.seq_cp(src, dst, p0, p1)
+        if self.states:
+            self.states.seq_cp(src, dst)
+
+    def seq_keep(self, seq_id: int) -> None:
+        """llama_memory_seq_keep. Changes the cache."""
+        self.operation += 1
+        for part in self._parts(self.caches):
+            part.seq_keep(seq_id)
+
+    def seq_add(self, seq_id: int, p0: int, p1: int, shift: int) -> None:
+        """llama_memory_seq_add of [p0, p1) by `shift` positions. Changes the cache."""
+        self.operation += 1
+        for part in self._parts(self.caches):
+            part.seq_add(seq_id, p0, p1, shift)
+
+    def seq_div(self, seq_id: int, p0: int, p1: int, d: int) -> None:
+        """llama_memory_seq_div of [p0, p1) by `d`. Modelled, never offered. Changes the cache."""
+        self.operation += 1
+        for part in self._parts(self.caches):
+            part.seq_div(seq_id, p0, p1, d)
+
+    # --- changes the cache: state ------------------------------------------------------------------------------------
+
+    def restore(self, blob: bytes | StateBlob) -> RestoreRecord:
+        """Follow llama_state_set_data. Changes the cache. Raises BlobError, before anything changed, for a bad blob.
+
+        Cells go to the front of their stream in the blob's order and the head to 0 (llama-kv-cache.cpp:2468-2523).
+        Where the blob has the positions that the stream has now (a compaction), token ids and ages go along.
+        """
+        state = blob if isinstance(blob, StateBlob) else parse_state(blob, self.geometry)
+        self.operation += 1
+        for cache, streams in zip(self.caches, state.caches, strict=True):
+            if not cache.restore(streams, self.operation):
+                return RestoreRecord(self.operation, ok=False, detail=f"the {cache.name} cells do not fit")
+        if self.states and not self.states.restore(state.states):
+            if self.geometry.facts.kind == "hybrid":
+                self.caches[0].clear()
+            return RestoreRecord(self.operation, ok=False, detail="the recurrent states do not fit")
+        return RestoreRecord(self.operation, ok=True)
+
+    def restore_seq(self, seq_id: int, blob: bytes | StateBlob, tokens: Sequence[int] = ()) -> RestoreRecord:
+        """Follow llama_state_seq_set_data into `seq_id`. Changes the cache. Raises BlobError before anything changed.
+
+        The sequence is removed and its cells are placed like a batch; shared cells become its own
+        (llama-kv-cache.cpp:2343-2466). A cache of which the blob has no cell keeps the sequence. `tokens`: the token id
+        at each position from 0 on, as far as known.
+        """
+        state = blob if isinstance(blob, StateBlob) else parse_seq_state(blob, self.geometry)
+        self.operation += 1
+        self._start_log()
+        ok = all(
+            self._restore_stream(cache, seq_id, stored.pos.tolist(), tokens)
+            for cache, streams in zip(self.caches, state.caches, strict=True)
+            for stored in streams
+            if stored.n_cells
+        )
+        if ok and self.states:
+            ok = self._restore_states(seq_id, [pos for pos, _ in state.states])
+        return RestoreRecord(self.operation, ok, tuple(self._log), "" if ok else "the saved cells do not fit")
+
+    # --- private -----------------------------------------------------------------------------------------------------
+
+    def _parts(self, caches: Sequence[AttentionCache]) -> list[AttentionCache | RecurrentStates]:
+        return [*caches, self.states] if self.states else [*caches]
+
+    def _seq_rm(self, seq_id: int, p0: int, p1: int) -> bool:
+        """The recurrent part first: if it refuses, nothing changes (llama-memory-hybrid.cpp, seq_rm)."""
+        return all(part.seq_rm(seq_id, p0, p1) for part in reversed(self._parts(self.caches)))
+
+    def _splits(self, batch: Batch) -> list[list[Ubatch] | None]:
+        """The ways the engine tries to cut a batch, in order; None where it cannot."""
+        g, n_ubatch = self.geometry, self.geometry.n_ubatch
+        unified = g.n_stream == 1
+        if self.states:
+            if g.embeddings:
+                return [split_seq(batch, n_ubatch)]
+            return [split_equal(batch, n_ubatch, sequential=not (unified and self.caches))]
+        if g.has_window and g.kv_unified:
+            return [split_simple(batch, n_ubatch), split_equal(batch, n_ubatch, sequential=False)]
+        if unified and not g.has_window:
+            return [split_simple(batch, n_ubatch)]
+        return [split_equal(batch, n_ubatch, sequential=not g.kv_unified)]
+
+    def _init_batch(self, batch: Batch) -> tuple[list[Ubatch] | None, list[Prepared] | None]:
+        """Place the batch in the first way that fits; (None, None) if none does (init_batch)."""
+        for ubatches in self._splits(batch):
+            if ubatches is None or (self.states and not self.states.prepare(ubatches)):
+                continue
+            prepared: list[Prepared] = []
+            for cache in self.caches:
+                done = cache.prepare(ubatches, self.operation)
+                if done is None:
+                    break
+                prepared.append(done)
+            if len(prepared) == len(self.caches):
+                return ubatches, prepared
+            for cache, done in zip(self.caches, prepared, strict=False):
+                cache.take_back(done)
+        return None, None
+
+    def _confirm(self, prepared: Sequence[Prepared], ubatches: Sequence[Ubatch]) -> None:
+        for cache, done in zip(self.caches, prepared, strict=True):
+            cache.confirm(done, ubatches, self.operation)
+        if self.states:
+            for ubatch in ubatches:
+                self.states.find_slot(ubatch)
+
+    def _stopped(
+        self, prepared: Sequence[Prepared], ubatches: Sequence[Ubatch], pos_max: PosMax | None
+    ) -> tuple[int, str]:
+        """Find how many ubatches were finished when a decode stopped; (that number, "" or why it is not known).
+
+        The engine takes the failing ubatch out again by seq_rm from its first position on, for the first sequence of
+        each token only; a recurrent state refuses that (llama-context.cpp:1895-1921).
+        """
+        for cache, done in zip(self.caches, prepared, strict=True):
+            cache.take_back(done)
+        sequences = range(self.geometry.n_seq_max)
+        seen = [pos_max(s) for s in sequences] if pos_max else None
+        for i, ubatch in enumerate(ubatches):
+            for cache, done in zip(self.caches, prepared, strict=True):
+                done.placements[i] = cache.apply_ubatch(done.slots[i], ubatch, self.operation)
+                done.n_kv[i] = cache.n_kv(done.slots[i])
+            if self.states:
+                self.states.find_slot(ubatch)
+            before = [cache.copy() for cache in self.caches], self.states.copy() if self.states else None
+            self._clean_up(ubatch)
+            if seen is not None and [self.seq_pos_max(s) for s in sequences] == seen:
+                return i, ""
+            self.caches, self.states = before
+        return len(ubatches), "it is not known how many parts of the batch were computed before it stopped"
+
+    def _clean_up(self, ubatch: Ubatch) -> None:
+        first: dict[int, int] = {}
+        for pos, seq_ids in zip(ubatch.pos.tolist(), ubatch.seq_ids, strict=True):
+            first[seq_ids[0]] = min(pos, first.get(seq_ids[0], pos))
+        for seq_id in sorted(first):
+            self._seq_rm(seq_id, first[seq_id], -1)
+
+    def _records(self, prepared: Sequence[Prepared], ubatches: Sequence[Ubatch]) -> tuple[UbatchRecord, ...]:
+        records = []
+        for i, ubatch in enumerate(ubatches):
+            placements: tuple[Placement, ...] = tuple(p for done in prepared for p in done.placements[i])
+            slots = tuple(state for done in prepared for state in done.states[i])
+            n_kv = max((done.n_kv[i] for done in prepared), default=0)
+            records.append(UbatchRecord(ubatch.index, placements, slots, n_kv))
+        return tuple(records)
+
+    def _start_log(self) -> None:
+        self._log.clear()
+        for cache in self.caches:
+            cache.capture = self.capture
+
+    def _restore_stream(
+        self, cache: AttentionCache, seq_id: int, positions: Sequence[int], tokens: Sequence[int]
+    ) -> bool:
+        cache.seq_rm(seq_id, -1, -1)
+        if len(positions) > cache.size:
+            return False
+        ubatch = _restored(seq_id, positions, tokens)
+        slot = cache.find_slot(ubatch)
+        if slot is None:
+            return False
+        cache.apply_ubatch(slot, ubatch, self.operation)
+        return True
+
+    def _restore_states(self, seq_id: int, positions: Sequence[int]) -> bool:
+        assert self.states is not None
+        self.states.seq_rm(seq_id, -1, -1)
+        if not positions:
+            return True
+        if len(positions) <= self.states.size and self.states.find_slot(_restored(seq_id, positions)):
+            return True
+        if self.geometry.facts.kind == "hybrid":
+            self.caches[0].seq_rm(seq_id, -1, -1)
+        return False
+
+    def _spans(self) -> list[SequenceSpan]:
+        spans = []
+        for s in range(self.geometry.n_seq_max):
+            n_cells = n_shared = 0
+            if self.caches:
+                cells = self.caches[0].cells_of(s)
+                n_cells = cells.n_cells(s)
+                if n_cells:
+                    rows = cells.bits[: cells.high_water][cells.holders(s)]
+                    n_shared = int((np.bitwise_count(rows).sum(axis=1) > 1).sum())
+            spans.append(SequenceSpan(SeqId(s), self.seq_pos_min(s), self.seq_pos_max(s), n_cells, n_shared))
+        return [span for span in spans if span.pos_max >= 0 or span.n_cells]
+
+    def _state_spans(self) -> list[SequenceSpan]:
+        if not self.states:
+            return []
+        spans = []
+        for s in range(self.geometry.n_seq_max):
+            owners = self.states.n_owners(s)
+            if owners:
+                low, high = self.states.seq_pos_min(s), self.states.seq_pos_max(s)
+                spans.append(SequenceSpan(SeqId(s), low, high, 1, int(owners > 1)))
+        return spans
+
+
+def _restored(seq_id: int, positions: Sequence[int], known: Sequence[int] = ()) -> Ubatch:
+    """The ubatch that the engine makes of a saved sequence."""
+    n = len(positions)
+    return Ubatch(
+        index=np.arange(n, dtype=np.int64),
+        tokens=np.asarray([known[p] if 0 <= p < len(known) else -1 for p in positions], dtype=np.int32),
+        pos=np.asarray(positions, dtype=np.int32),
+        seq_ids=((seq_id,),) * n,
+        seq_id_unq=(seq_id,),
+        n_seqs=1,
+        equal=True,
+    )
