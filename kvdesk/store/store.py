@@ -164,7 +164,10 @@ def _look_first(path: Path) -> None:
         return
     if begin != MAGIC:
         raise StoreError(f"{path.name} is not a database; kvdesk leaves it as it is.")
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    # Where no journal is, nothing but the file counts, and opened as immutable no file appears beside it.
+    immutable = "" if path.with_name(path.name + "-wal").exists() else "?immutable=1"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    connection = apsw.Connection(path.absolute().as_uri() + immutable, flags=flags)
     try:
         connection.set_busy_timeout(BUSY_MS)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
@@ -181,6 +184,8 @@ def _plain_errors(path: Path) -> Iterator[None]:
         yield
     except apsw.Error as error:
         raise StoreError(_sentence(error, path), f"{type(error).__name__}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise StoreError(f"The database {path.name} is damaged.", str(error)) from error
 
 
 def _sentence(error: apsw.Error, path: Path) -> str:
