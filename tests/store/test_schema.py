@@ -1,0 +1,192 @@
+"""Whose file it is, how it gets from version to version, and that a file which is not ours is left byte for byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from kvdesk.chat import ConversationId
+from kvdesk.errors import StoreError
+from kvdesk.store import Store, schema
+from tests.store.values import conversation, message
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "kvdesk.sqlite3"
+
+
+def filled(path: Path) -> None:
+    store = Store(path)
+    store.put_conversation(conversation())
+    store.put_message(message("a", "kept"))
+    store.close()
+
+
+def bytes_beside(path: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in path.parent.iterdir() if not file.name.endswith("-shm")}
+
+
+# --- not ours -------------------------------------------------------------------------------------------------------
+
+
+def test_a_newer_database_is_refused_and_left_byte_for_byte(path: Path) -> None:
+    filled(path)
+    connection = apsw.Connection(str(path))
+    connection.pragma("user_version", schema.VERSION + 1)
+    connection.close()
+    before = bytes_beside(path)
+    with pytest.raises(StoreError, match="saved by a newer kvdesk"):
+        Store(path)
+    assert bytes_beside(path) == before
+
+
+def test_a_newer_database_with_an_unfinished_journal_is_left_byte_for_byte(path: Path) -> None:
+    """The version may be in the journal only: after a newer kvdesk was killed."""
+    filled(path)
+    connection = apsw.Connection(str(path))
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.pragma("journal_mode", "wal")
+    connection.pragma("user_version", schema.VERSION + 1)
+    connection.close()
+    before = bytes_beside(path)
+    assert len(before[f"{path.name}-wal"]) > 0
+    with pytest.raises(StoreError, match="saved by a newer kvdesk"):
+        Store(path)
+    assert bytes_beside(path) == before
+
+
+def test_a_database_of_another_program_is_left_byte_for_byte(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute("CREATE TABLE bookmark (url TEXT)")
+    connection.close()
+    before = bytes_beside(path)
+    with pytest.raises(StoreError, match="database of another program"):
+        Store(path)
+    assert bytes_beside(path) == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"x", b"This is a diary, not a database.\n" * 100, b"SQLite format 2\0" + bytes(4096)]
+)
+def test_a_file_that_is_not_a_database_is_left_as_it_is(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match="is not a database"):
+        Store(path)
+    assert bytes_beside(path) == {path.name: content}
+
+
+def test_a_folder_is_not_a_database(path: Path) -> None:
+    path.mkdir()
+    with pytest.raises(StoreError, match="is a folder"):
+        Store(path)
+
+
+def test_a_folder_that_does_not_exist_is_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be opened"):
+        Store(tmp_path / "missing" / "kvdesk.sqlite3")
+
+
+def test_an_empty_file_becomes_a_database(path: Path) -> None:
+    path.touch()
+    filled(path)
+    assert path.stat().st_size > 0
+
+
+@pytest.mark.parametrize("page_size_offset", [16, 100])
+def test_a_damaged_start_is_a_sentence(path: Path, page_size_offset: int) -> None:
+    filled(path)
+    content = bytearray(path.read_bytes())
+    content[page_size_offset : page_size_offset + 60] = b"\xa5" * 60
+    path.write_bytes(content)
+    with pytest.raises(StoreError, match=r"is damaged|is not a database"):
+        Store(path)
+
+
+def test_every_way_a_file_can_be_cut_or_scribbled_on_is_a_sentence_or_works(path: Path) -> None:
+    """Whatever is damaged, the answer is a value or a StoreError; never another exception, never a dead process."""
+    store = Store(path)
+    store.put_conversation(conversation())
+    for number in range(60):
+        store.put_message(message(f"m{number}", f"message number {number} " * 40))
+    store.close()
+    whole = path.read_bytes()
+    damaged = [whole[: len(whole) * cut // 16] for cut in range(1, 16)]
+    scribble = b"\xee" * 700
+    starts = range(4096, len(whole), len(whole) // 24)
+    damaged += [whole[:start] + scribble + whole[start + len(scribble) :] for start in starts]
+    refused = 0
+    for content in damaged:
+        path.write_bytes(content)
+        try:
+            store = Store(path)
+        except StoreError:
+            refused += 1
+            continue
+        refused += _answers_or_refuses(store)
+    assert refused > len(damaged) // 2
+
+
+def _answers_or_refuses(store: Store) -> bool:
+    try:
+        store.conversations()
+        store.messages(ConversationId("c"))
+        store.search("number 59")
+        store.put_message(message("new", "one more"))
+    except StoreError:
+        return True
+    finally:
+        store.close()
+    return False
+
+
+# --- migrations -----------------------------------------------------------------------------------------------------
+
+
+def test_a_new_database_has_the_last_version_and_no_backup(path: Path) -> None:
+    filled(path)
+    connection = apsw.Connection(str(path))
+    assert schema.pragma(connection, "user_version") == schema.VERSION
+    assert schema.pragma(connection, "application_id") == schema.APPLICATION_ID
+    connection.close()
+    assert list(bytes_beside(path)) == [path.name]
+
+
+def test_each_migration_keeps_what_was_there_and_a_copy_of_the_file(path: Path) -> None:
+    filled(path)
+    connection = apsw.Connection(str(path))
+    added = "ALTER TABLE message ADD COLUMN mood TEXT", "UPDATE message SET mood = 'calm'"
+    schema.migrate(connection, path, schema.MIGRATIONS + added)
+    assert schema.pragma(connection, "user_version") == schema.VERSION + 2
+    assert connection.execute("SELECT text, mood FROM message").fetchall() == [("kept", "calm")]
+    connection.close()
+
+    backups = sorted(file.name for file in path.parent.glob("*.backup"))
+    assert backups == [f"{path.name}.v{schema.VERSION + step}.backup" for step in (0, 1)]
+    copy = Store(path.parent / backups[0])
+    assert [m.text for m in copy.messages(ConversationId("c"))] == ["kept"]
+    copy.close()
+
+
+def test_a_migration_that_fails_leaves_the_old_version(path: Path) -> None:
+    filled(path)
+    connection = apsw.Connection(str(path))
+    broken = "ALTER TABLE message ADD COLUMN mood TEXT; INSERT INTO nowhere VALUES (1)"
+    with pytest.raises(apsw.SQLError):
+        schema.migrate(connection, path, (*schema.MIGRATIONS, broken))
+    assert schema.pragma(connection, "user_version") == schema.VERSION
+    connection.close()
+    filled(path)
+
+
+def test_the_backup_is_made_whole_or_not_at_all(path: Path) -> None:
+    filled(path)
+    connection = apsw.Connection(str(path))
+    target = path.with_name("copy")
+    target.with_name("copy.part").write_bytes(b"left by a crash")
+    schema.back_up(connection, target)
+    connection.close()
+    Store(target).close()
+    assert not target.with_name("copy.part").exists()

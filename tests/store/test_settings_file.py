@@ -1,0 +1,116 @@
+"""Settings come back as they were saved; what is broken has its default, is named, and is kept beside."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvdesk.errors import StoreError
+from kvdesk.settings import ContextSettings, Sampling, Settings, Theme
+from kvdesk.store import load_settings, save_settings
+
+CHANGED = Settings(
+    model="/models/ümlaut.gguf",
+    context=ContextSettings(n_ctx=2048, n_threads=2),
+    sampling=Sampling(temperature=0.0, seed=7),
+    theme=Theme.DARK,
+    sidebar_visible=False,
+)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "settings.json"
+
+
+def broken_beside(path: Path) -> Path:
+    return path.with_name("settings.json.broken")
+
+
+def test_settings_come_back_as_they_were_saved(path: Path) -> None:
+    save_settings(CHANGED, path)
+    assert load_settings(path) == (CHANGED, "")
+    assert [file.name for file in path.parent.iterdir()] == ["settings.json"]
+
+
+def test_without_a_file_everything_has_its_default(path: Path) -> None:
+    assert load_settings(path) == (Settings(), "")
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff\xfe", b"[" * 100_000, b" " * 2_000_000, b"7"])
+def test_a_file_that_is_not_settings_gives_defaults_and_is_kept(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    settings, sentence = load_settings(path)
+    assert settings == Settings()
+    assert "damaged; defaults are used" in sentence
+    assert broken_beside(path).read_bytes() == content[: 1 + (1 << 20)]
+
+
+def test_only_what_is_out_of_range_falls_back(path: Path) -> None:
+    found = CHANGED.model_dump(mode="json")
+    found["context"]["n_ctx"] = -5
+    found["sampling"]["top_p"] = "much"
+    found["theme"] = "polka dots"
+    path.write_text(json.dumps(found), encoding="utf-8")
+    settings, sentence = load_settings(path)
+    assert settings.context == ContextSettings(n_threads=2)
+    assert settings.sampling == CHANGED.sampling
+    assert settings.model == CHANGED.model
+    assert settings.theme is Theme.SYSTEM
+    assert "context.n_ctx, sampling.top_p, theme." in sentence
+    assert "settings.json.broken" in sentence
+    assert json.loads(broken_beside(path).read_text(encoding="utf-8")) == found
+
+
+def test_a_table_that_is_no_table_falls_back_whole(path: Path) -> None:
+    path.write_text('{"context": 3, "model": "m.gguf"}', encoding="utf-8")
+    settings, sentence = load_settings(path)
+    assert settings == Settings(model="m.gguf")
+    assert "context" in sentence
+
+
+def test_settings_of_another_version_are_passed_over(path: Path) -> None:
+    path.write_text('{"flying": true, "context": {"n_wings": 2, "n_ctx": 512}}', encoding="utf-8")
+    settings, sentence = load_settings(path)
+    assert settings.context.n_ctx == 512
+    assert sentence == ""
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=4,
+)
+names = st.sampled_from([*Settings.model_fields, *ContextSettings.model_fields, *Sampling.model_fields])
+
+
+@given(st.dictionaries(names, json_values | st.dictionaries(names, json_values)))
+def test_any_json_gives_settings(tmp_path_factory: pytest.TempPathFactory, found: dict[str, object]) -> None:
+    path = tmp_path_factory.getbasetemp() / "any-settings.json"
+    path.write_text(json.dumps(found), encoding="utf-8")
+    settings, _ = load_settings(path)
+    save_settings(settings, path)
+    assert load_settings(path) == (settings, "")
+
+
+def test_a_folder_in_the_place_of_the_file_is_a_sentence(path: Path) -> None:
+    path.mkdir()
+    settings, sentence = load_settings(path)
+    assert settings == Settings()
+    assert "cannot be read" in sentence
+    with pytest.raises(StoreError, match="cannot be saved"):
+        save_settings(Settings(), path)
+    assert [file.name for file in path.parent.iterdir()] == ["settings.json"]
+
+
+def test_a_failed_save_leaves_the_old_file(path: Path) -> None:
+    save_settings(CHANGED, path)
+    path.with_name("settings.json.part").mkdir()
+    with pytest.raises(StoreError, match="cannot be saved"):
+        save_settings(Settings(), path)
+    assert load_settings(path) == (CHANGED, "")
