@@ -1,0 +1,213 @@
+"""The middle pane: title, model and context meter; messages; errors; composer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+
+from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.messages import ModelInfo
+from kvdesk.ui.chat_view import ChatView
+from kvdesk.ui.composer import Composer, centred
+from kvdesk.ui.controls import Banner, ElidedLabel, IconButton, ThinProgress, label
+from kvdesk.ui.readout import megabytes
+from kvdesk.ui.theme import Look
+
+
+class ChatPane(QWidget):
+    """Shows one conversation. Drafts are kept per conversation while the window lives."""
+
+    sent = Signal(str)
+    stop_clicked = Signal()
+    regenerate_clicked = Signal()
+    open_model_clicked = Signal()
+    sidebar_clicked = Signal()
+    inspector_clicked = Signal()
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self.setProperty("pane", "window")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._conversation: ConversationId | None = None
+        self._drafts: dict[ConversationId | None, str] = {}
+        self._has_model = False
+        self._header = _Header(look)
+        self._header.open_model_clicked.connect(self.open_model_clicked)
+        self._header.sidebar_clicked.connect(self.sidebar_clicked)
+        self._header.inspector_clicked.connect(self.inspector_clicked)
+        self._progress = ThinProgress(look, "Work under way")
+        self._view = ChatView(look)
+        self._view.regenerate_clicked.connect(self.regenerate_clicked)
+        self._empty = _Empty()
+        self._empty.open_model_clicked.connect(self.open_model_clicked)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._empty)
+        self._stack.addWidget(self._view)
+        self._banner = Banner(look)
+        self._composer = Composer(look)
+        self._composer.sent.connect(self.sent)
+        self._composer.stop_clicked.connect(self.stop_clicked)
+        below = QWidget()
+        stack = QVBoxLayout(below)
+        stack.setContentsMargins(0, 0, 0, 0)
+        stack.setSpacing(8)
+        stack.addWidget(self._banner)
+        stack.addWidget(self._composer)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._header)
+        column.addWidget(self._progress)
+        column.addWidget(self._stack, 1)
+        column.addWidget(centred(below, look.text_column + 24))
+
+    @property
+    def view(self) -> ChatView:
+        return self._view
+
+    @property
+    def composer(self) -> Composer:
+        return self._composer
+
+    @property
+    def banner(self) -> Banner:
+        return self._banner
+
+    def show_conversation(self, conversation: Conversation | None) -> None:
+        """Title and draft of the conversation that is shown from now on."""
+        name = conversation.id if conversation else None
+        if name != self._conversation:
+            self._drafts[self._conversation] = self._composer.text
+            self._conversation = name
+            self._composer.set_text(self._drafts.get(name, ""))
+        self._header.set_title(conversation.title if conversation else "")
+
+    def show_messages(self, messages: Sequence[Message]) -> None:
+        self._view.show_messages(messages)
+        self._stack.setCurrentWidget(self._view if messages else self._empty)
+
+    def append_message(self, message: Message) -> None:
+        self._view.append_message(message)
+        self._stack.setCurrentWidget(self._view)
+
+    def show_model(self, model: ModelInfo | None) -> None:
+        self._has_model = model is not None
+        self._header.set_model(model)
+        self._empty.show_model(model)
+        self._view.set_answerer(model.name if model else "")
+        self._composer.set_blocked("" if model else "Open a model to send. Your text stays here.")
+
+    def show_loading(self, name: str, share: float) -> None:
+        self._progress.set_share(share)
+        self._header.set_model_text(f"Loading {name}  {share:.0%}")
+        self._empty.show_loading(name, share)
+        self._composer.set_blocked(f"Loading {name}. You can type already.")
+
+    def show_working(self, share: float | None) -> None:
+        """A line over the messages: None when nothing is under way."""
+        self._progress.set_share(share)
+
+    def show_meter(self, used: int, limit: int) -> None:
+        self._header.set_meter(used, limit)
+
+    def set_running(self, running: bool) -> None:
+        self._composer.set_running(running)
+
+
+class _Header(QWidget):
+    open_model_clicked = Signal()
+    sidebar_clicked = Signal()
+    inspector_clicked = Signal()
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        sidebar = IconButton(look, "sidebar", "Show or hide the conversations", "Conversations (Ctrl+B)")
+        sidebar.clicked.connect(self.sidebar_clicked)
+        inspector = IconButton(look, "inspector", "Show or hide the cache inspector", "Cache inspector (Ctrl+I)")
+        inspector.clicked.connect(self.inspector_clicked)
+        self._title = ElidedLabel()
+        self._title.setProperty("weight", "strong")
+        self._model = QPushButton("Open a model")
+        self._model.setProperty("quiet", True)
+        self._model.setProperty("size", "small")
+        self._model.setToolTip("Open another model (Ctrl+O)")
+        self._model.clicked.connect(self.open_model_clicked)
+        self._meter = QLabel()
+        self._meter.setProperty("tone", "secondary")
+        self._meter.setProperty("size", "small")
+        self._meter.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 8, 12, 8)
+        row.setSpacing(8)
+        row.addWidget(sidebar)
+        row.addWidget(self._title, 1)
+        row.addWidget(self._model)
+        row.addWidget(self._meter)
+        row.addWidget(inspector)
+
+    def set_title(self, title: str) -> None:
+        self._title.setText(title)
+
+    def set_model(self, model: ModelInfo | None) -> None:
+        self.set_model_text(model.name if model else "Open a model")
+        if model:
+            self._model.setToolTip(
+                f"{model.description}, {megabytes(model.size_bytes)} MB, {model.n_params / 1e6:,.0f} M parameters, "
+                f"trained for {model.n_ctx_train:,} tokens\n{model.path}\n\nOpen another model (Ctrl+O)"
+            )
+
+    def set_model_text(self, text: str) -> None:
+        self._model.setText(text)
+
+    def set_meter(self, used: int, limit: int) -> None:
+        self._meter.setText(f"{used / limit:.0%} of {limit:,}" if limit else "")
+        self._meter.setToolTip(f"This conversation holds {used:,} of {limit:,} tokens of context" if limit else "")
+        self._meter.setMinimumWidth(self._meter.fontMetrics().horizontalAdvance(f"100% of {limit:,}") if limit else 0)
+
+
+class _Empty(QWidget):
+    """What will appear here, and how to make it appear."""
+
+    open_model_clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first = label("", size="large")
+        self._second = label("", tone="secondary")
+        for widget in (self._first, self._second):
+            widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            widget.setWordWrap(True)
+        self._open = QPushButton("Open a model…")
+        self._open.setProperty("primary", True)
+        self._open.clicked.connect(self.open_model_clicked)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(self._open)
+        row.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(48, 24, 48, 24)
+        column.setSpacing(8)
+        column.addStretch(2)
+        column.addWidget(self._first)
+        column.addWidget(self._second)
+        column.addSpacing(8)
+        column.addLayout(row)
+        column.addStretch(3)
+        self.show_model(None)
+
+    def show_model(self, model: ModelInfo | None) -> None:
+        self._open.setVisible(model is None)
+        if model is None:
+            self._say("No model is open", "Drop a .gguf file anywhere on this window, or open one.")
+        else:
+            self._say(model.name, "Type a message below. The answer streams in here.")
+
+    def show_loading(self, name: str, share: float) -> None:
+        self._open.hide()
+        self._say(f"Loading {name}", f"{share:.0%}")
+
+    def _say(self, first: str, second: str) -> None:
+        self._first.setText(first)
+        self._second.setText(second)

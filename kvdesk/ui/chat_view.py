@@ -1,0 +1,166 @@
+"""The messages of one conversation, newest at the bottom, following the answer while one reads its end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from kvdesk.chat import Message, MessageId
+from kvdesk.messages import PrefillProgress, TextDelta, TurnEnded, TurnStarted
+from kvdesk.ui.message_widget import MessageWidget
+from kvdesk.ui.prose import markdown_parser
+from kvdesk.ui.theme import Look
+
+RENDER_INTERVAL_MS: Final = 100  # at most 10 renderings a second
+PAGE: Final = 60  # messages that get widgets at once; earlier ones on demand
+
+
+class ChatView(QScrollArea):
+    """A column of text at most 72 characters wide."""
+
+    regenerate_clicked = Signal()
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self._parser = markdown_parser()
+        self._answerer = ""
+        self._messages: list[Message] = []
+        self._widgets: dict[MessageId, MessageWidget] = {}
+        self._dirty: set[MessageId] = set()
+        self._following = True
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setAccessibleName("Messages")
+        self._earlier = QPushButton()
+        self._earlier.setProperty("quiet", True)
+        self._earlier.clicked.connect(self._on_earlier_clicked)
+        self._text_column = QWidget()
+        self._text_column.setMaximumWidth(look.text_column)
+        self._rows = QVBoxLayout(self._text_column)
+        self._rows.setContentsMargins(0, 16, 0, 16)
+        self._rows.setSpacing(24)
+        self._rows.addWidget(self._earlier)
+        self._rows.addStretch(1)
+        holder = QWidget()
+        holder.setObjectName("column")
+        outer = QHBoxLayout(holder)
+        outer.setContentsMargins(24, 0, 12, 0)
+        outer.addStretch(1)
+        outer.addWidget(self._text_column, 100)
+        outer.addStretch(1)
+        self.setWidget(holder)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(RENDER_INTERVAL_MS)
+        self._timer.timeout.connect(self._on_timer)
+        self.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
+        self.verticalScrollBar().valueChanged.connect(self._on_value_changed)
+
+    @property
+    def widgets(self) -> tuple[MessageWidget, ...]:
+        return tuple(self._widgets.values())
+
+    def set_answerer(self, name: str) -> None:
+        """Name over the answers that will be shown from now on."""
+        self._answerer = name
+
+    def show_messages(self, messages: Sequence[Message]) -> None:
+        self._messages = list(messages)
+        self._following = True
+        self._rebuild(PAGE)
+
+    def append_message(self, message: Message) -> None:
+        if message.id in self._widgets:
+            self.update_message(message)
+            return
+        self._messages.append(message)
+        self._following = True
+        self._add(message)
+        self._mark_last()
+
+    def update_message(self, message: Message) -> None:
+        for i, old in enumerate(self._messages):
+            if old.id == message.id:
+                self._messages[i] = message
+        if widget := self._widgets.get(message.id):
+            widget.show_message(message)
+
+    def start_turn(self, event: TurnStarted) -> None:
+        if widget := self._widgets.get(event.answer):
+            widget.show_prompt(event.reused_tokens, event.prompt_tokens)
+
+    def show_prefill(self, event: PrefillProgress) -> None:
+        if widget := self._widgets.get(event.answer):
+            widget.show_prefill(event.done, event.total, event.tok_s)
+
+    def append_text(self, event: TextDelta) -> None:
+        widget = self._widgets.get(event.answer)
+        if widget is None or not event.text:
+            return
+        widget.append(event.text)
+        self._dirty.add(event.answer)
+        if not self._timer.isActive():
+            self._on_timer()
+            self._timer.start()
+
+    def end_turn(self, event: TurnEnded) -> None:
+        if widget := self._widgets.get(event.answer):
+            widget.end(event.state, event.stats, event.note)
+            self.update_message(widget.message)
+
+    @Slot()
+    def _on_timer(self) -> None:
+        if not self._dirty:
+            return
+        for name in self._dirty:
+            if widget := self._widgets.get(name):
+                widget.flush()
+        self._dirty.clear()
+        self._timer.start()
+
+    @Slot()
+    def _on_earlier_clicked(self) -> None:
+        self._following = False
+        bar = self.verticalScrollBar()
+        from_end = bar.maximum() - bar.value()
+        self._rebuild(len(self._widgets) + PAGE)
+        QTimer.singleShot(0, bar, lambda: bar.setValue(bar.maximum() - from_end))
+
+    @Slot()
+    def _on_range_changed(self) -> None:
+        if self._following:
+            bar = self.verticalScrollBar()
+            bar.setValue(bar.maximum())
+
+    @Slot(int)
+    def _on_value_changed(self, value: int) -> None:
+        self._following = value >= self.verticalScrollBar().maximum() - 24
+
+    def _rebuild(self, count: int) -> None:
+        self._dirty.clear()
+        for widget in self._widgets.values():
+            self._rows.removeWidget(widget)
+            widget.hide()
+            widget.deleteLater()
+        self._widgets.clear()
+        hidden = max(0, len(self._messages) - count)
+        self._earlier.setVisible(hidden > 0)
+        self._earlier.setText(f"Show {min(PAGE, hidden)} earlier messages")
+        for message in self._messages[hidden:]:
+            self._add(message)
+        self._mark_last()
+
+    def _add(self, message: Message) -> None:
+        widget = MessageWidget(self._look, self._parser, message, self._answerer)
+        widget.regenerate_clicked.connect(self.regenerate_clicked)
+        self._widgets[message.id] = widget
+        self._rows.insertWidget(self._rows.count() - 1, widget)
+
+    def _mark_last(self) -> None:
+        last = self._messages[-1].id if self._messages else None
+        for name, widget in self._widgets.items():
+            widget.set_last(name == last)

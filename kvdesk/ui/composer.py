@@ -1,0 +1,159 @@
+"""Where one types. Enter sends, Shift+Enter breaks the line; grows with its text up to eight lines."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Final
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from kvdesk.ui.controls import ElidedLabel, IconButton
+from kvdesk.ui.theme import Look
+
+_MAX_LINES: Final = 8
+
+
+class Composer(QFrame):
+    """The field, one hint and one button, which is Send or Stop."""
+
+    sent = Signal(str)
+    stop_clicked = Signal()
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self.setProperty("card", "composer")
+        self._running = False
+        self._blocked = ""
+        self._edit = _Edit(self)
+        self._edit.setAccessibleName("Message")
+        self._edit.setPlaceholderText("Type a message")
+        self._edit.setFont(look.text)
+        self._edit.textChanged.connect(self._on_text_changed)
+        self._hint = ElidedLabel()
+        self._hint.setProperty("tone", "secondary")
+        self._hint.setProperty("size", "small")
+        self._send = IconButton(look, "send", "Send", "Send (Enter)", ink="accent_text")
+        self._send.setProperty("send", True)
+        self._send.clicked.connect(self._on_send_clicked)
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self._hint, 1)
+        row.addWidget(self._send)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 8, 8)
+        column.setSpacing(4)
+        column.addWidget(self._edit)
+        column.addLayout(row)
+        self._show_state()
+
+    @property
+    def text(self) -> str:
+        return self._edit.toPlainText()
+
+    def set_text(self, text: str) -> None:
+        self._edit.setPlainText(text)
+        self._edit.moveCursor(self._edit.textCursor().MoveOperation.End)
+
+    def set_running(self, running: bool) -> None:
+        """An answer is being written: the button stops it."""
+        self._running = running
+        self._show_state()
+
+    def set_blocked(self, reason: str) -> None:
+        """Why nothing can be sent now; empty when it can. Typing is always possible."""
+        self._blocked = reason
+        self._show_state()
+
+    def focus_edit(self) -> None:
+        self._edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
+    def submit(self) -> None:
+        """Send what is typed, if that is possible."""
+        text = self.text.strip()
+        if text and not self._running and not self._blocked:
+            self._edit.clear()
+            self.sent.emit(text)
+
+    def set_focused(self, focused: bool) -> None:
+        self.setProperty("focused", focused)
+        self.style().unpolish(self)
+        self.style().polish(self)
+
+    @Slot()
+    def _on_send_clicked(self) -> None:
+        if self._running:
+            self.stop_clicked.emit()
+        else:
+            self.submit()
+
+    @Slot()
+    def _on_text_changed(self) -> None:
+        self._edit.fit()
+        self._show_state()
+
+    def _show_state(self) -> None:
+        name = "Stop" if self._running else "Send"
+        self._send.set_icon_name(name.lower())
+        self._send.setAccessibleName(name)
+        self._send.setToolTip("Stop (Esc)" if self._running else "Send (Enter)")
+        self._send.setEnabled(self._running or (bool(self.text.strip()) and not self._blocked))
+        if self._running:
+            self._hint.setText("Esc stops the answer")
+        else:
+            self._hint.setText(self._blocked or "Enter sends  ·  Shift+Enter starts a new line")
+
+
+class _Edit(QPlainTextEdit):
+    """A text field as tall as its text."""
+
+    def __init__(self, composer: Composer) -> None:
+        super().__init__()
+        self._composer = composer
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.document().setDocumentMargin(0)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.fit()
+
+    def fit(self) -> None:
+        layout = self.document().documentLayout()
+        lines = max(1, round(layout.documentSize().height()))  # QPlainTextDocumentLayout counts in lines
+        height = ceil(self.fontMetrics().lineSpacing() * min(lines, _MAX_LINES)) + 8
+        if height != self.height():
+            self.setFixedHeight(height)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, self.fontMetrics().lineSpacing() + 8)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self._composer.submit()
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self._composer.set_focused(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._composer.set_focused(False)
+
+
+def centred(widget: QWidget, width: int) -> QWidget:
+    """The widget in the middle of a row, at most `width` wide."""
+    holder = QWidget()
+    row = QHBoxLayout(holder)
+    row.setContentsMargins(24, 0, 24, 16)
+    widget.setMaximumWidth(width)
+    row.addStretch(1)
+    row.addWidget(widget, 100)
+    row.addStretch(1)
+    return holder

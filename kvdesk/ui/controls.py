@@ -1,0 +1,183 @@
+"""Small controls used all over the window."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+
+from kvdesk.ui.icons import line_icon
+from kvdesk.ui.theme import Look
+
+
+class IconButton(QToolButton):
+    """A flat button with a line icon. `name` is what it does, for tooltip and screen reader."""
+
+    def __init__(self, look: Look, icon: str, name: str, tip: str = "", ink: str = "secondary") -> None:
+        super().__init__()
+        self._look, self._icon, self._ink = look, icon, ink
+        self.setAccessibleName(name)
+        self.setToolTip(tip or name)
+        self.setIconSize(QSize(16, 16))
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        look.changed.connect(self._on_look_changed)
+        self._on_look_changed()
+
+    def set_icon_name(self, icon: str) -> None:
+        if icon != self._icon:
+            self._icon = icon
+            self._on_look_changed()
+
+    @Slot()
+    def _on_look_changed(self) -> None:
+        colours = self._look.colours
+        self.setIcon(line_icon(self._icon, getattr(colours, self._ink), colours.secondary))
+
+
+class ElidedLabel(QLabel):
+    """A label of one line that ends in … where there is no room; the whole text is its tooltip then."""
+
+    def __init__(self, text: str = "", mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
+        super().__init__()
+        self._full, self._mode = "", mode
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setText(text)
+
+    @property
+    def full_text(self) -> str:
+        return self._full
+
+    def setText(self, text: str) -> None:
+        self._full = text
+        self.setAccessibleName(text)
+        self._elide()
+
+    def _elide(self) -> None:
+        shown = self.fontMetrics().elidedText(self._full, self._mode, max(self.width(), 0))
+        super().setText(shown)
+        self.setToolTip(self._full if shown != self._full else "")
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+
+class ThinProgress(QWidget):
+    """A line of 2 px that fills; invisible, but keeping its place, when there is nothing to wait for."""
+
+    def __init__(self, look: Look, name: str) -> None:
+        super().__init__()
+        self._look = look
+        self._share: float | None = None
+        self.setFixedHeight(2)
+        self.setAccessibleName(name)
+        look.changed.connect(self.update)
+
+    @property
+    def share(self) -> float | None:
+        return self._share
+
+    def set_share(self, share: float | None) -> None:
+        """0.0 to 1.0, or None for nothing under way."""
+        if share != self._share:
+            self._share = share
+            self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        if self._share is None:
+            return
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(self._look.colours.line))
+        width = self.width() * min(max(self._share, 0.02), 1.0)
+        painter.fillRect(QRectF(0, 0, width, self.height()), QColor(self._look.colours.accent))
+
+
+class Rule(QFrame):
+    """A line of one pixel between panes."""
+
+    def __init__(self, vertical: bool = False) -> None:
+        super().__init__()
+        self.setProperty("rule", True)
+        if vertical:
+            self.setFixedWidth(1)
+        else:
+            self.setFixedHeight(1)
+
+
+class Banner(QFrame):
+    """An error where it belongs: one sentence, what to do next, details folded. Not modal."""
+
+    dismissed = Signal()
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self.setProperty("card", "banner")
+        self._sentence = label("", tone="danger")
+        self._sentence.setWordWrap(True)
+        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._detail = label("", tone="secondary", size="small", family="mono")
+        self._detail.setWordWrap(True)
+        self._detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._more = QPushButton("Details")
+        self._more.setCheckable(True)
+        self._more.setProperty("quiet", True)
+        self._more.setProperty("size", "small")
+        self._more.toggled.connect(self._on_more_toggled)
+        close = IconButton(look, "close", "Dismiss this message")
+        close.clicked.connect(self._on_close_clicked)
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(self._sentence, 1)
+        top.addWidget(self._more, 0, Qt.AlignmentFlag.AlignTop)
+        top.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 8, 8)
+        column.setSpacing(4)
+        column.addLayout(top)
+        column.addWidget(self._detail)
+        self.hide()
+
+    @property
+    def sentence(self) -> str:
+        return self._sentence.text() if not self.isHidden() else ""
+
+    def show_error(self, sentence: str, detail: str = "") -> None:
+        self._sentence.setText(sentence)
+        self._sentence.setAccessibleName(f"Error: {sentence}")
+        self._detail.setText(detail[:4000])
+        self._more.setVisible(bool(detail))
+        self._more.setChecked(False)
+        self._detail.hide()
+        self.show()
+
+    @Slot()
+    def _on_close_clicked(self) -> None:
+        self.hide()
+        self.dismissed.emit()
+
+    @Slot(bool)
+    def _on_more_toggled(self, shown: bool) -> None:
+        self._detail.setVisible(shown)
+
+
+def label(
+    text: str, *, tone: str = "", size: str = "", weight: str = "", family: str = "", rich: bool = False
+) -> QLabel:
+    """A label of plain text with properties the style sheet knows."""
+    result = QLabel(text)
+    if not rich:
+        result.setTextFormat(Qt.TextFormat.PlainText)
+    for name, value in (("tone", tone), ("size", size), ("weight", weight), ("family", family)):
+        if value:
+            result.setProperty(name, value)
+    return result
+
+
+def set_tone(widget: QWidget, tone: str) -> None:
+    """Change a label's tone; the style sheet is asked again only when it differs."""
+    if widget.property("tone") != tone:
+        widget.setProperty("tone", tone)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)

@@ -1,0 +1,228 @@
+"""The left pane: New chat, search, and the conversations with their colours and cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import QItemSelectionModel, QPoint, QSortFilterProxyModel, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QListView,
+    QMenu,
+    QPushButton,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.chat import Conversation, ConversationId
+from kvdesk.ui.controls import IconButton, label
+from kvdesk.ui.conversation_model import ID_ROLE, ConversationDelegate, ConversationModel, SearchFilter
+from kvdesk.ui.theme import Look
+
+
+class ConversationList(QWidget):
+    """Select, rename, delete, forget. Deleting asks inline."""
+
+    new_clicked = Signal()
+    settings_clicked = Signal()
+    selected = Signal(str)
+    renamed = Signal(str, str)
+    deleted = Signal(str)
+    forget_clicked = Signal(str)
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self.setProperty("pane", "panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._look = look
+        self._model = ConversationModel()
+        self._model.renamed.connect(self.renamed)
+        self._filter: QSortFilterProxyModel = SearchFilter()
+        self._filter.setSourceModel(self._model)
+        self._asked: ConversationId | None = None
+        self._silent = False
+        new = IconButton(look, "plus", "New chat", "New chat (Ctrl+N)")
+        new.clicked.connect(self.new_clicked)
+        settings = IconButton(look, "settings", "Settings", "Settings (Ctrl+,)")
+        settings.clicked.connect(self.settings_clicked)
+        head = QHBoxLayout()
+        head.setSpacing(0)
+        head.addWidget(label("Chats", weight="strong"), 1)
+        head.addWidget(settings)
+        head.addWidget(new)
+        self._search = QLineEdit()
+        self._search.setPlaceholderText("Search (Ctrl+K)")
+        self._search.setAccessibleName("Search the conversations")
+        self._search.setClearButtonEnabled(True)
+        self._search.textChanged.connect(self._on_search_changed)
+        self._list = self._make_list()
+        self._none = label("", tone="secondary", size="small")
+        self._none.setWordWrap(True)
+        self._none.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._none.setContentsMargins(4, 8, 4, 0)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._list)
+        self._stack.addWidget(self._none)
+        self._ask = _Ask()
+        self._ask.confirmed.connect(self._on_delete_confirmed)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 8, 8)
+        column.setSpacing(8)
+        column.addLayout(head)
+        column.addWidget(self._search)
+        column.addWidget(self._stack, 1)
+        column.addWidget(self._ask)
+        self._show_stack()
+
+    @property
+    def view(self) -> QListView:
+        return self._list
+
+    @property
+    def search(self) -> QLineEdit:
+        return self._search
+
+    def show_conversations(self, conversations: Sequence[Conversation], selected: ConversationId | None) -> None:
+        self._silent = True
+        self._model.show_conversations(conversations)
+        row = self._filter.mapFromSource(self._model.index_of(selected))
+        flag = QItemSelectionModel.SelectionFlag.ClearAndSelect
+        if row.isValid():
+            self._list.selectionModel().setCurrentIndex(row, flag)
+        else:
+            self._list.selectionModel().clear()
+        self._silent = False
+        self._show_stack()
+
+    def show_cells(self, cells: Mapping[ConversationId, int]) -> None:
+        """How many cells each conversation holds; those not named hold none."""
+        self._model.show_cells(cells)
+
+    def show_running(self, running: frozenset[ConversationId]) -> None:
+        self._model.show_running(running)
+
+    def focus_search(self) -> None:
+        self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self._search.selectAll()
+
+    @Slot(str)
+    def _on_search_changed(self, text: str) -> None:
+        self._filter.setFilterFixedString(text)
+        self._show_stack()
+
+    @Slot()
+    def _on_current_changed(self) -> None:
+        name = self._current()
+        if name and not self._silent:
+            self.selected.emit(name)
+
+    @Slot(QPoint)
+    def _on_menu_requested(self, at: QPoint) -> None:
+        if self._current() is None:
+            return
+        menu = QMenu(self)
+        menu.addActions(self._list.actions())
+        menu.exec(self._list.viewport().mapToGlobal(at))
+
+    @Slot()
+    def _on_rename(self) -> None:
+        if self._list.currentIndex().isValid():
+            self._list.edit(self._list.currentIndex())
+
+    @Slot()
+    def _on_forget(self) -> None:
+        if name := self._current():
+            self.forget_clicked.emit(name)
+
+    @Slot()
+    def _on_delete(self) -> None:
+        if name := self._current():
+            self._asked = name
+            self._ask.ask(str(self._list.currentIndex().data()))
+
+    @Slot()
+    def _on_delete_confirmed(self) -> None:
+        if self._asked:
+            self.deleted.emit(self._asked)
+            self._asked = None
+
+    def _make_list(self) -> QListView:
+        view = QListView()
+        view.setModel(self._filter)
+        view.setItemDelegate(ConversationDelegate(self._look, view))
+        view.setAccessibleName("Conversations")
+        view.setEditTriggers(QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed)
+        view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        view.setMouseTracking(True)
+        view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        view.customContextMenuRequested.connect(self._on_menu_requested)
+        view.selectionModel().currentChanged.connect(self._on_current_changed)
+        for text, keys, slot, tip in (
+            ("Rename", QKeySequence(Qt.Key.Key_F2), self._on_rename, ""),
+            ("Forget its cells", QKeySequence(), self._on_forget, "llama_memory_seq_rm(seq, -1, -1)"),
+            ("Delete…", QKeySequence(QKeySequence.StandardKey.Delete), self._on_delete, ""),
+        ):
+            action = QAction(text, view)
+            action.setShortcut(keys)
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            action.setToolTip(tip)
+            action.triggered.connect(slot)
+            view.addAction(action)
+        return view
+
+    def _current(self) -> ConversationId | None:
+        index = self._list.currentIndex()
+        return index.data(ID_ROLE) if index.isValid() else None
+
+    def _show_stack(self) -> None:
+        if self._filter.rowCount():
+            self._stack.setCurrentWidget(self._list)
+            return
+        self._none.setText(
+            "Nothing found. Titles and texts are searched."
+            if self._search.text()
+            else "Your conversations will be listed here. Send a first message to begin one."
+        )
+        self._stack.setCurrentWidget(self._none)
+
+
+class _Ask(QFrame):
+    """The question before a conversation is deleted, where the list is."""
+
+    confirmed = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("card", "ask")
+        self._text = label("", size="small")
+        self._text.setWordWrap(True)
+        delete, keep = QPushButton("Delete"), QPushButton("Keep")
+        delete.clicked.connect(self._on_delete_clicked)
+        keep.clicked.connect(self.hide)
+        self._keep = keep
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(delete)
+        row.addWidget(keep)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.setSpacing(8)
+        column.addWidget(self._text)
+        column.addLayout(row)
+        self.hide()
+
+    def ask(self, title: str) -> None:
+        self._text.setText(f"Delete “{title}” and all its messages?")
+        self.show()
+        self._keep.setFocus()
+
+    @Slot()
+    def _on_delete_clicked(self) -> None:
+        self.hide()
+        self.confirmed.emit()

@@ -1,0 +1,168 @@
+"""The conversations as a list model, what the search finds among them, and how a row is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPointF,
+    QRect,
+    QSize,
+    QSortFilterProxyModel,
+    Qt,
+    Signal,
+)
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from kvdesk.chat import Conversation, ConversationId
+from kvdesk.ui.theme import Look
+
+ID_ROLE: Final = Qt.ItemDataRole.UserRole
+COLOUR_ROLE: Final = Qt.ItemDataRole.UserRole + 1
+CELLS_ROLE: Final = Qt.ItemDataRole.UserRole + 2
+RUNNING_ROLE: Final = Qt.ItemDataRole.UserRole + 3
+TEXT_ROLE: Final = Qt.ItemDataRole.UserRole + 4
+Index = QModelIndex | QPersistentModelIndex
+
+
+class ConversationModel(QAbstractListModel):
+    """Conversations in the order they are given."""
+
+    renamed = Signal(str, str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: tuple[Conversation, ...] = ()
+        self._cells: Mapping[ConversationId, int] = {}
+        self._running: frozenset[ConversationId] = frozenset()
+
+    def show_conversations(self, conversations: Sequence[Conversation]) -> None:
+        if [c.id for c in conversations] == [c.id for c in self._rows]:
+            self._rows = tuple(conversations)
+            self._redraw()
+            return
+        self.beginResetModel()
+        self._rows = tuple(conversations)
+        self.endResetModel()
+
+    def show_cells(self, cells: Mapping[ConversationId, int]) -> None:
+        if cells != self._cells:
+            self._cells = dict(cells)
+            self._redraw()
+
+    def show_running(self, running: frozenset[ConversationId]) -> None:
+        if running != self._running:
+            self._running = running
+            self._redraw()
+
+    def index_of(self, name: ConversationId | None) -> QModelIndex:
+        for row, conversation in enumerate(self._rows):
+            if conversation.id == name:
+                return self.index(row)
+        return QModelIndex()
+
+    def _redraw(self) -> None:
+        if self._rows:
+            self.dataChanged.emit(self.index(0), self.index(len(self._rows) - 1))
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own default
+        return 0 if parent.isValid() else len(self._rows)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        row = self._rows[index.row()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
+                return row.title
+            case Qt.ItemDataRole.ToolTipRole:
+                return row.title
+            case Qt.ItemDataRole.AccessibleTextRole:
+                cells = self._cells.get(row.id, 0)
+                return f"{row.title}, {cells} cells in the cache" if cells else f"{row.title}, not in the cache"
+            case _:
+                return self._own_data(row, role)
+
+    def _own_data(self, row: Conversation, role: int) -> Any:
+        if role == ID_ROLE:
+            return row.id
+        if role == COLOUR_ROLE:
+            return row.colour
+        if role == CELLS_ROLE:
+            return self._cells.get(row.id, 0)
+        if role == RUNNING_ROLE:
+            return row.id in self._running
+        if role == TEXT_ROLE:
+            return "\n".join((row.title, *(message.text for message in row.messages)))
+        return None
+
+    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+        title = " ".join(str(value).split())
+        row = self._rows[index.row()]
+        if role == Qt.ItemDataRole.EditRole and title and title != row.title:
+            self.renamed.emit(row.id, title)
+        return False
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        return super().flags(index) | Qt.ItemFlag.ItemIsEditable
+
+
+class SearchFilter(QSortFilterProxyModel):
+    """Keeps the conversations whose title or texts contain what is typed."""
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.setFilterRole(TEXT_ROLE)
+        self.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+
+
+class ConversationDelegate(QStyledItemDelegate):
+    """A dot (a ring when nothing is in the cache), the title, the number of cells."""
+
+    def __init__(self, look: Look, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._look = look
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        colours = self._look.colours
+        rect: QRect = option.rect  # type: ignore[attr-defined]
+        state: QStyle.StateFlag = option.state  # type: ignore[attr-defined]
+        selected = bool(state & QStyle.StateFlag.State_Selected)
+        hovered = bool(state & QStyle.StateFlag.State_MouseOver)
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        if selected or hovered:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(colours.hover if selected else colours.raised))
+            painter.drawRoundedRect(rect.adjusted(0, 1, 0, -1), 6, 6)
+        if selected and state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QPen(QColor(colours.accent), 1))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(rect.adjusted(1, 2, -1, -2), 6, 6)
+        cells = int(index.data(CELLS_ROLE))
+        colour = self._look.conversation_colour(int(index.data(COLOUR_ROLE)))
+        painter.setPen(QPen(colour, 1.5))
+        painter.setBrush(colour if cells else Qt.BrushStyle.NoBrush)
+        painter.drawEllipse(QPointF(rect.left() + 14, rect.center().y() + 1), 4, 4)
+        count = "…" if index.data(RUNNING_ROLE) else f"{cells:,}" if cells else ""
+        painter.setFont(self._look.mono_small)
+        painter.setPen(QColor(colours.secondary))
+        right = rect.adjusted(0, 0, -8, 0)
+        painter.drawText(right, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, count)
+        room = right.width() - 28 - (QFontMetrics(self._look.mono_small).horizontalAdvance(count) + 8 if count else 0)
+        painter.setFont(self._look.text)
+        painter.setPen(QColor(colours.text))
+        title = QFontMetrics(self._look.text).elidedText(str(index.data()), Qt.TextElideMode.ElideRight, room)
+        painter.drawText(rect.adjusted(28, 0, -8, 0), Qt.AlignmentFlag.AlignVCenter, title)
+        painter.restore()
+
+    def sizeHint(self, _option: QStyleOptionViewItem, _index: Index) -> QSize:
+        return QSize(120, 32)
+
+    def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, _index: Index) -> None:
+        rect: QRect = option.rect  # type: ignore[attr-defined]
+        editor.setGeometry(rect.adjusted(24, 0, 0, 0))

@@ -1,0 +1,207 @@
+"""Leads each event and each list of messages to the widgets that show it, and remembers what is shown and running."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.messages import (
+    CacheView,
+    CommandFailed,
+    ContextInfo,
+    ContextReady,
+    EngineDied,
+    Event,
+    Generate,
+    LoadModel,
+    LogLine,
+    ModelInfo,
+    ModelLoaded,
+    ModelLoading,
+    OperationDone,
+    PrefillProgress,
+    RebuildContext,
+    SpeedSample,
+    TextDelta,
+    TokenTexts,
+    TurnEnded,
+    TurnStarted,
+)
+from kvdesk.ui.chat_pane import ChatPane
+from kvdesk.ui.conversation_list import ConversationList
+from kvdesk.ui.inspector import Inspector
+from kvdesk.ui.readout import totals
+from kvdesk.ui.series import Rate
+from kvdesk.ui.status_bar import StatusBar
+
+
+class EventView:
+    """Owns no widget; knows which conversation is selected and which are being answered."""
+
+    def __init__(self, names: ConversationList, chat: ChatPane, inspector: Inspector, status: StatusBar) -> None:
+        self._list, self._chat, self._inspector, self._status = names, chat, inspector, status
+        self._selected: ConversationId | None = None
+        self._conversations: dict[ConversationId, Conversation] = {}
+        self._running: frozenset[ConversationId] = frozenset()
+        self._model: ModelInfo | None = None
+        self._context: ContextInfo | None = None
+        self._cells: dict[ConversationId, int] = {}
+        self._held: dict[ConversationId, int] = {}  # positions in use, for the context meter
+        self._speed = Rate()
+
+    @property
+    def selected(self) -> ConversationId | None:
+        return self._selected
+
+    def is_running(self, conversation: ConversationId) -> bool:
+        return conversation in self._running
+
+    def show_conversations(self, conversations: Sequence[Conversation], selected: ConversationId | None) -> None:
+        self._conversations = {conversation.id: conversation for conversation in conversations}
+        changed = selected != self._selected
+        self._selected = selected if selected in self._conversations else None
+        self._list.show_conversations(conversations, self._selected)
+        self._inspector.show_conversations(conversations)
+        self._chat.show_conversation(self._conversations.get(self._selected) if self._selected else None)
+        if changed:
+            self._chat.show_messages(())
+        self._show_state()
+
+    def show_messages(self, conversation: ConversationId, messages: Sequence[Message]) -> None:
+        if conversation != self._selected:
+            return
+        self._chat.show_messages(messages)
+        for message in reversed(messages):
+            if message.stats is not None:
+                self._held.setdefault(conversation, message.stats.prompt_tokens + message.stats.generated_tokens)
+                break
+        self._set_running(conversation, any(message.state == "streaming" for message in messages))
+
+    def append_message(self, message: Message) -> None:
+        if message.state == "streaming":
+            self._set_running(message.conversation, True)
+        if message.conversation == self._selected:
+            self._chat.append_message(message)
+
+    def update_message(self, message: Message) -> None:
+        if message.conversation == self._selected:
+            self._chat.view.update_message(message)
+
+    def start_rebuild(self) -> None:
+        """The wait for ContextReady or CommandFailed begins."""
+        self._inspector.set_rebuilding(True)
+        self._chat.show_working(0.5)
+        self._inspector.set_can(forget=False, rebuild=False)
+
+    def apply(self, event: Event) -> None:
+        """Show one event. Events of conversations that are not shown change only lists and graphs."""
+        match event:
+            case TextDelta():
+                if event.conversation == self._selected:
+                    self._chat.view.append_text(event)
+            case CacheView():
+                self._show_cache(event)
+            case SpeedSample():
+                self._show_speed(event)
+            case TokenTexts():
+                self._inspector.show_texts(event)
+            case OperationDone():
+                self._inspector.add_operation(event)
+            case LogLine():
+                self._inspector.add_log(event)
+            case TurnStarted() | PrefillProgress() | TurnEnded():
+                self._apply_turn(event)
+            case ModelLoading() | ModelLoaded() | ContextReady():
+                self._apply_engine(event)
+            case CommandFailed():
+                self._show_failure(event)
+            case EngineDied():
+                self._running = frozenset()
+                self._model = None
+                self._chat.show_model(None)
+                self._chat.show_working(None)
+                self._chat.banner.show_error(event.sentence, event.detail)
+                self._show_state()
+
+    def _apply_turn(self, event: TurnStarted | PrefillProgress | TurnEnded) -> None:
+        shown = event.conversation == self._selected
+        if isinstance(event, TurnStarted):
+            self._set_running(event.conversation, True)
+            if shown:
+                self._chat.view.start_turn(event)
+        elif isinstance(event, PrefillProgress):
+            if shown:
+                self._chat.view.show_prefill(event)
+        else:
+            self._set_running(event.conversation, False)
+            self._held[event.conversation] = event.stats.prompt_tokens + event.stats.generated_tokens
+            if shown:
+                self._chat.view.end_turn(event)
+            self._show_state()
+
+    def _apply_engine(self, event: ModelLoading | ModelLoaded | ContextReady) -> None:
+        if isinstance(event, ModelLoading):
+            self._chat.show_loading(_stem(event.path), event.progress)
+        elif isinstance(event, ModelLoaded):
+            self._model = event.model
+            self._chat.show_model(event.model)
+            self._chat.show_working(None)
+        else:
+            self._context = event.context
+            self._held.clear()
+            self._inspector.set_rebuilding(False)
+            self._chat.show_working(None)
+            self._status.show_context(event.context)
+        self._show_state()
+
+    def _show_cache(self, view: CacheView) -> None:
+        spans = {span.seq_id: span for span in view.snapshot.sequences}
+        self._cells = {}
+        for lease in view.leases:
+            if span := spans.get(lease.seq_id):
+                self._cells[lease.conversation] = span.n_cells
+                self._held[lease.conversation] = span.pos_max + 1
+        numbers = totals(view.snapshot)
+        self._inspector.show_view(view)
+        self._list.show_cells({name: n for name, n in self._cells.items() if n})
+        self._status.show_used(numbers.used, numbers.capacity)
+        self._status.show_verification(view.snapshot.verification)
+        self._show_state()
+
+    def _show_speed(self, sample: SpeedSample) -> None:
+        self._inspector.add_speed(sample)
+        self._speed.add(sample.at_s, sample.n_tokens, sample.ms)
+        self._status.show_speed(self._speed.series.last)
+
+    def _show_failure(self, event: CommandFailed) -> None:
+        self._chat.banner.show_error(event.sentence, event.detail)
+        if isinstance(event.command, Generate):
+            self._set_running(event.command.conversation, False)
+        elif isinstance(event.command, LoadModel):
+            self._chat.show_model(self._model)
+            self._chat.show_working(None)
+        elif isinstance(event.command, RebuildContext):
+            self._inspector.set_rebuilding(False)
+            self._chat.show_working(None)
+        self._show_state()
+
+    def _set_running(self, conversation: ConversationId, running: bool) -> None:
+        self._running = self._running | {conversation} if running else self._running - {conversation}
+        self._list.show_running(self._running)
+        self._show_state()
+
+    def _show_state(self) -> None:
+        selected = self._selected
+        busy = selected is not None and selected in self._running
+        self._chat.set_running(busy)
+        holds = selected is not None and self._cells.get(selected, 0) > 0
+        self._inspector.set_can(forget=holds and not busy, rebuild=self._context is not None and not self._running)
+        if self._context is not None and selected is not None:
+            self._chat.show_meter(self._held.get(selected, 0), self._context.n_ctx_seq)
+        else:
+            self._chat.show_meter(0, 0)
+
+
+def _stem(path: Path) -> str:
+    return path.stem or str(path)

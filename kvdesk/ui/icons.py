@@ -1,0 +1,33 @@
+"""Icons from `resources/`: line drawings in one colour, drawn in the theme's text colour."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QByteArray, Qt
+from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+
+from kvdesk.paths import resources_dir
+
+
+def line_icon(name: str, colour: str, disabled: str | None = None) -> QIcon:
+    """The icon `name` in `colour`; an empty icon where the file is missing: a window without icons still works."""
+    icon = QIcon()
+    file = resources_dir() / "icons" / f"{name}.svg"
+    if not file.is_file():
+        return icon
+    source = file.read_text(encoding="utf-8")
+    for mode, ink in ((QIcon.Mode.Normal, colour), (QIcon.Mode.Disabled, disabled or colour)):
+        renderer = QSvgRenderer(QByteArray(source.replace("currentColor", ink).encode()))
+        for pixels in (16, 20, 32, 40, 64):
+            pixmap = QPixmap(pixels, pixels)
+            pixmap.fill(Qt.GlobalColor.transparent)
+            painter = QPainter(pixmap)
+            renderer.render(painter)
+            painter.end()
+            icon.addPixmap(pixmap, mode)
+    return icon
+
+
+def application_icon() -> QIcon:
+    file = resources_dir() / "kvdesk.svg"
+    return QIcon(str(file)) if file.is_file() else QIcon()

@@ -1,0 +1,239 @@
+"""The right pane: the cell map, numbers, rulers, graphs and the two buttons; and the log behind a second tab."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+
+from kvdesk.chat import Conversation, ConversationId
+from kvdesk.messages import CacheView, LogLine, OperationDone, SpeedSample, TokenTexts
+from kvdesk.ui.cell_map import CellMapView
+from kvdesk.ui.controls import ElidedLabel, IconButton
+from kvdesk.ui.graphs import Graphs
+from kvdesk.ui.legend import Legend
+from kvdesk.ui.log_panel import LogPanel
+from kvdesk.ui.numbers_panel import NumbersPanel
+from kvdesk.ui.readout import positions_of, totals
+from kvdesk.ui.rulers import RulerRow, Rulers
+from kvdesk.ui.theme import Look
+
+TEXT_INTERVAL_MS = 250  # numbers change at most 4 times a second
+
+
+class Inspector(QWidget):
+    """Shows cache views; says which button was pressed."""
+
+    forget_clicked = Signal()
+    rebuild_clicked = Signal()
+    close_clicked = Signal()
+    cache_tab_shown = Signal(bool)
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self.setProperty("pane", "panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._look = look
+        self._view: CacheView | None = None
+        self._texts: dict[int, str] = {}
+        self._conversations: Mapping[ConversationId, Conversation] = {}
+        self._map = CellMapView(look)
+        self._map.show_token_texts(self._texts)
+        self._map.described.connect(self._on_described)
+        self._legend = Legend(look)
+        self._first, self._second = ElidedLabel(), ElidedLabel()
+        self._first.setFont(look.mono_small)
+        self._second.setProperty("size", "small")
+        self._second.setProperty("tone", "secondary")
+        self._numbers = NumbersPanel(look)
+        self._rulers = Rulers(look)
+        self._graphs = Graphs(look)
+        self._log = LogPanel(look)
+        self._forget = QPushButton("Forget this conversation's cells")
+        self._forget.setToolTip(
+            "Removes its cells from the cache; its text stays.\nllama_memory_seq_rm(mem, seq, -1, -1)"
+        )
+        self._forget.clicked.connect(self.forget_clicked)
+        self._rebuild = QPushButton("Rebuild context")
+        self._rebuild.setToolTip(
+            "Frees the context and makes a new one; every conversation is read again at its next turn.\n"
+            "llama_free(ctx), llama_init_from_model(model, params)"
+        )
+        self._rebuild.clicked.connect(self.rebuild_clicked)
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self._make_cache_page())
+        self._stack.addWidget(self._log)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 12, 12)
+        column.setSpacing(8)
+        column.addLayout(self._make_tabs())
+        column.addWidget(self._stack, 1)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(TEXT_INTERVAL_MS)
+        self._timer.timeout.connect(self._on_timer)
+        self.set_can(forget=False, rebuild=False)
+
+    @property
+    def cell_map(self) -> CellMapView:
+        return self._map
+
+    @property
+    def numbers(self) -> NumbersPanel:
+        return self._numbers
+
+    @property
+    def rulers(self) -> Rulers:
+        return self._rulers
+
+    @property
+    def graphs(self) -> Graphs:
+        return self._graphs
+
+    @property
+    def log(self) -> LogPanel:
+        return self._log
+
+    @property
+    def forget_button(self) -> QPushButton:
+        return self._forget
+
+    @property
+    def rebuild_button(self) -> QPushButton:
+        return self._rebuild
+
+    @property
+    def readout(self) -> str:
+        return f"{self._first.full_text}\n{self._second.full_text}".strip()
+
+    @property
+    def shows_cache(self) -> bool:
+        return self._stack.currentIndex() == 0
+
+    def show_conversations(self, conversations: Sequence[Conversation]) -> None:
+        self._conversations = {conversation.id: conversation for conversation in conversations}
+        if self._view is not None:
+            self.show_view(self._view)
+
+    def show_view(self, view: CacheView) -> None:
+        new = self._view is None or view.snapshot.operation != self._view.snapshot.operation
+        self._view = view
+        colours, titles = {}, {}
+        for lease in view.leases:
+            if conversation := self._conversations.get(lease.conversation):
+                colours[lease.seq_id] = conversation.colour
+                titles[lease.seq_id] = conversation.title
+        self._map.show_view(view, colours, titles)
+        if new:
+            numbers = totals(view.snapshot)
+            self._graphs.add_cells(time.monotonic(), numbers.used, numbers.high_water)
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def show_texts(self, texts: TokenTexts) -> None:
+        self._texts.update(texts.texts)
+
+    def add_speed(self, sample: SpeedSample) -> None:
+        self._graphs.add_speed(sample)
+
+    def add_operation(self, operation: OperationDone) -> None:
+        self._graphs.add_mark(operation)
+
+    def add_log(self, line: LogLine) -> None:
+        self._log.append(line)
+
+    def set_can(self, *, forget: bool, rebuild: bool) -> None:
+        self._forget.setEnabled(forget)
+        self._rebuild.setEnabled(rebuild)
+
+    def set_rebuilding(self, rebuilding: bool) -> None:
+        self._rebuild.setText("Rebuilding…" if rebuilding else "Rebuild context")
+
+    @Slot()
+    def _on_timer(self) -> None:
+        if self._view is None:
+            return
+        snapshot = self._view.snapshot
+        self._numbers.show_totals(totals(snapshot))
+        leased = {lease.seq_id: lease.conversation for lease in self._view.leases}
+        rows = []
+        for span in snapshot.sequences:
+            name = leased.get(span.seq_id)
+            conversation = self._conversations.get(name) if name else None
+            if not span.n_cells and conversation is None:
+                continue
+            rows.append(
+                RulerRow(
+                    title=conversation.title if conversation else f"sequence {span.seq_id}",
+                    colour=conversation.colour if conversation else None,
+                    seq_id=span.seq_id,
+                    pos_min=span.pos_min,
+                    pos_max=span.pos_max,
+                    n_cells=span.n_cells,
+                    n_shared=span.n_shared,
+                    positions=positions_of(snapshot, span.seq_id),
+                )
+            )
+        self._rulers.show_rows(rows, snapshot.n_ctx)
+
+    @Slot(str, str)
+    def _on_described(self, first: str, second: str) -> None:
+        self._first.setText(first)
+        self._second.setText(second)
+        self._readout.setCurrentIndex(1 if first else 0)
+
+    @Slot(int)
+    def _on_tab(self, index: int) -> None:
+        self._stack.setCurrentIndex(index)
+        self.cache_tab_shown.emit(index == 0)
+
+    def _make_tabs(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        group = QButtonGroup(self)
+        for i, name in enumerate(("Cache", "Log")):
+            tab = QToolButton()
+            tab.setText(name)
+            tab.setCheckable(True)
+            tab.setChecked(i == 0)
+            tab.setProperty("tab", True)
+            tab.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            tab.setAccessibleName(f"Show the {name.lower()}")
+            group.addButton(tab, i)
+            row.addWidget(tab)
+        group.idClicked.connect(self._on_tab)
+        row.addStretch(1)
+        close = IconButton(self._look, "close", "Hide the inspector", "Hide the inspector (Ctrl+I)")
+        close.clicked.connect(self.close_clicked)
+        row.addWidget(close)
+        return row
+
+    def _make_cache_page(self) -> QWidget:
+        lines = QWidget()
+        both = QVBoxLayout(lines)
+        both.setContentsMargins(0, 0, 0, 0)
+        both.setSpacing(0)
+        both.addWidget(self._first)
+        both.addWidget(self._second)
+        self._readout = QStackedWidget()
+        self._readout.addWidget(self._legend)
+        self._readout.addWidget(lines)
+        self._readout.setFixedHeight(36)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addWidget(self._forget)
+        buttons.addWidget(self._rebuild)
+        buttons.addStretch(1)
+        page = QWidget()
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(self._map, 4)
+        column.addWidget(self._readout)
+        column.addWidget(self._numbers)
+        column.addWidget(self._rulers)
+        column.addWidget(self._graphs, 5)
+        column.addLayout(buttons)
+        return page

@@ -1,0 +1,287 @@
+"""The main window. Passive: it shows what it is told and says what a person wants; a controller does the rest.
+
+Signals (intents; an empty conversation_id means "none is selected": make one)
+    message_sent(conversation_id, text)     a person sent a message
+    stop_requested(conversation_id)         Stop or Esc while an answer is being written
+    regenerate_requested(conversation_id)   make the last answer of the conversation again
+    new_chat_requested()                    Ctrl+N
+    conversation_selected(conversation_id)  answer with `show_conversations` and `show_messages`
+    conversation_renamed(conversation_id, title), conversation_deleted(conversation_id)
+    forget_requested(conversation_id)       remove its cells, keep its text
+    rebuild_requested()                     make a new context; answered by ContextReady(rebuilt=True) or CommandFailed
+    model_open_requested(path)              file dialog, or a .gguf dropped on the window
+    settings_changed(Settings)              the complete new settings, already shown by the window: theme, sampling,
+                                            system prompt, context (another context means a rebuild), folded panes
+    inspector_watched(watched)              whether the cache is being looked at: snapshots are made only then. Sent
+                                            when it changes, and once after the window is first shown
+    closing()                               the window is being closed; nothing is sent after it
+
+Methods (facts; main thread only)
+    set_settings(settings)                  show them; sends nothing but `inspector_watched`
+    show_conversations(conversations, selected_id)   the list, top first; selected_id None for none
+    show_messages(conversation_id, messages)         all its messages; ignored unless it is selected
+    append_message(message), update_message(message) ignored for conversations that are not shown. For a turn append the
+                                            typed message, then the answer with state "streaming" and no text
+    apply_event(event)                      every event of `kvdesk.messages`, of any conversation. TextDelta adds to the
+                                            text of the shown answer and TurnEnded sets its state, stats and note: an
+                                            `update_message` with the same values afterwards changes nothing
+    show_error(sentence, detail)            inline, over the composer, until dismissed
+    selected (property)                     ConversationId | None
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QHideEvent, QShowEvent
+from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QSplitter, QVBoxLayout, QWidget
+
+from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.messages import Event
+from kvdesk.settings import Settings
+from kvdesk.ui.chat_pane import ChatPane
+from kvdesk.ui.controls import Rule
+from kvdesk.ui.conversation_list import ConversationList
+from kvdesk.ui.event_view import EventView
+from kvdesk.ui.icons import application_icon
+from kvdesk.ui.inspector import Inspector
+from kvdesk.ui.settings_panel import SettingsPanel
+from kvdesk.ui.shortcuts import add_shortcuts
+from kvdesk.ui.status_bar import StatusBar
+from kvdesk.ui.theme import Look
+
+
+class MainWindow(QMainWindow):
+    """Three panes and a status line; two panes fold away."""
+
+    message_sent = Signal(str, str)
+    stop_requested = Signal(str)
+    regenerate_requested = Signal(str)
+    new_chat_requested = Signal()
+    conversation_selected = Signal(str)
+    conversation_renamed = Signal(str, str)
+    conversation_deleted = Signal(str)
+    forget_requested = Signal(str)
+    rebuild_requested = Signal()
+    model_open_requested = Signal(str)
+    settings_changed = Signal(object)
+    inspector_watched = Signal(bool)
+    closing = Signal()
+
+    def __init__(self, app: QApplication) -> None:
+        super().__init__()
+        self.setWindowTitle("kvdesk")
+        self.setWindowIcon(application_icon())
+        self.setAcceptDrops(True)
+        self._look = Look(app, self)
+        self._settings = Settings()
+        self._watched: bool | None = None
+        self._list = ConversationList(self._look)
+        self._chat = ChatPane(self._look)
+        self._inspector = Inspector(self._look)
+        self._status = StatusBar()
+        self._settings_panel: SettingsPanel | None = None
+        self._events = EventView(self._list, self._chat, self._inspector, self._status)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        self._splitter.setHandleWidth(1)
+        self._splitter.setChildrenCollapsible(False)
+        for pane in (self._list, self._chat, self._inspector):
+            self._splitter.addWidget(pane)
+        self._splitter.setStretchFactor(1, 1)
+        self._list.setMinimumWidth(168)
+        self._chat.setMinimumWidth(360)
+        self._inspector.setMinimumWidth(360)
+        centre = QWidget()
+        column = QVBoxLayout(centre)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._splitter, 1)
+        column.addWidget(Rule())
+        column.addWidget(self._status)
+        self.setCentralWidget(centre)
+        self.resize(1280, 800)
+        self._splitter.setSizes([216, 624, 440])
+        self._connect()
+        add_shortcuts(self)
+        self._chat.composer.focus_edit()
+
+    @property
+    def selected(self) -> ConversationId | None:
+        return self._events.selected
+
+    @property
+    def look(self) -> Look:
+        return self._look
+
+    @property
+    def conversations(self) -> ConversationList:
+        return self._list
+
+    @property
+    def chat(self) -> ChatPane:
+        return self._chat
+
+    @property
+    def inspector(self) -> Inspector:
+        return self._inspector
+
+    @property
+    def status(self) -> StatusBar:
+        return self._status
+
+    def set_settings(self, settings: Settings) -> None:
+        self._settings = settings
+        self._look.set_theme(settings.theme)
+        self._list.setVisible(settings.sidebar_visible)
+        self._inspector.setVisible(settings.inspector_visible)
+        if self._settings_panel is not None:
+            self._settings_panel.show_settings(settings)
+        self._tell_watched()
+
+    def show_conversations(self, conversations: Sequence[Conversation], selected_id: ConversationId | None) -> None:
+        self._events.show_conversations(conversations, selected_id)
+
+    def show_messages(self, conversation_id: ConversationId, messages: Sequence[Message]) -> None:
+        self._events.show_messages(conversation_id, messages)
+
+    def append_message(self, message: Message) -> None:
+        self._events.append_message(message)
+
+    def update_message(self, message: Message) -> None:
+        self._events.update_message(message)
+
+    def apply_event(self, event: Event) -> None:
+        self._events.apply(event)
+
+    def show_error(self, sentence: str, detail: str = "") -> None:
+        self._chat.banner.show_error(sentence, detail)
+
+    @Slot()
+    def toggle_sidebar(self) -> None:
+        self._change(sidebar_visible=not self._settings.sidebar_visible)
+
+    @Slot()
+    def toggle_inspector(self) -> None:
+        self._change(inspector_visible=not self._settings.inspector_visible)
+
+    @Slot()
+    def focus_search(self) -> None:
+        if not self._settings.sidebar_visible:
+            self._change(sidebar_visible=True)
+        self._list.focus_search()
+
+    @Slot()
+    def open_settings(self) -> None:
+        if self._settings_panel is None:
+            self._settings_panel = SettingsPanel(self._look, self)
+            self._settings_panel.applied.connect(self._on_settings_applied)
+        if not self._settings_panel.isVisible():
+            self._settings_panel.show_settings(self._settings)
+        self._settings_panel.show()
+        self._settings_panel.raise_()
+        self._settings_panel.activateWindow()
+
+    @Slot()
+    def open_model(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, "Open a model", "", "GGUF models (*.gguf);;All files (*)")
+        if path:
+            self.model_open_requested.emit(path)
+
+    @Slot()
+    def stop(self) -> None:
+        """Stop the answer that is being written in the shown conversation."""
+        if self.selected is not None and self._events.is_running(self.selected):
+            self.stop_requested.emit(self.selected)
+
+    @Slot()
+    def regenerate(self) -> None:
+        if self.selected is not None and not self._events.is_running(self.selected):
+            self.regenerate_requested.emit(self.selected)
+
+    @Slot()
+    def forget(self) -> None:
+        if self.selected is not None:
+            self.forget_requested.emit(self.selected)
+
+    @Slot()
+    def rebuild(self) -> None:
+        self._events.start_rebuild()
+        self.rebuild_requested.emit()
+
+    @Slot(str)
+    def _on_sent(self, text: str) -> None:
+        self._chat.banner.hide()
+        self.message_sent.emit(self.selected or "", text)
+
+    @Slot(object)
+    def _on_settings_applied(self, settings: Settings) -> None:
+        folded = {"sidebar_visible": self._settings.sidebar_visible}
+        folded["inspector_visible"] = self._settings.inspector_visible
+        settings = settings.model_copy(update=folded)
+        if settings.context != self._settings.context:
+            self._events.start_rebuild()
+        self._settings = settings
+        self._look.set_theme(settings.theme)
+        self.settings_changed.emit(settings)
+
+    def _connect(self) -> None:
+        self._list.new_clicked.connect(self.new_chat_requested)
+        self._list.settings_clicked.connect(self.open_settings)
+        self._list.selected.connect(self.conversation_selected)
+        self._list.renamed.connect(self.conversation_renamed)
+        self._list.deleted.connect(self.conversation_deleted)
+        self._list.forget_clicked.connect(self.forget_requested)
+        self._chat.sent.connect(self._on_sent)
+        self._chat.stop_clicked.connect(self.stop)
+        self._chat.regenerate_clicked.connect(self.regenerate)
+        self._chat.open_model_clicked.connect(self.open_model)
+        self._chat.sidebar_clicked.connect(self.toggle_sidebar)
+        self._chat.inspector_clicked.connect(self.toggle_inspector)
+        self._inspector.close_clicked.connect(self.toggle_inspector)
+        self._inspector.forget_clicked.connect(self.forget)
+        self._inspector.rebuild_clicked.connect(self.rebuild)
+        self._inspector.cache_tab_shown.connect(self._tell_watched)
+
+    def _change(self, **fields: bool) -> None:
+        self._settings = self._settings.model_copy(update=fields)
+        self._list.setVisible(self._settings.sidebar_visible)
+        self._inspector.setVisible(self._settings.inspector_visible)
+        self._tell_watched()
+        self.settings_changed.emit(self._settings)
+
+    @Slot()
+    def _tell_watched(self) -> None:
+        shown = self.isVisible() and not self.isMinimized()
+        watched = shown and self._settings.inspector_visible and self._inspector.shows_cache
+        if watched != self._watched and (shown or self._watched):
+            self._watched = watched
+            self.inspector_watched.emit(watched)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        QTimer.singleShot(0, self, self._tell_watched)
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._tell_watched()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.WindowStateChange:
+            self._tell_watched()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if any(url.toLocalFile().lower().endswith(".gguf") for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        for url in event.mimeData().urls():
+            if url.toLocalFile().lower().endswith(".gguf"):
+                event.acceptProposedAction()
+                self.model_open_requested.emit(url.toLocalFile())
+                return
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        self.closing.emit()
+        event.accept()

@@ -1,0 +1,182 @@
+"""One message: who, what, and for an answer one quiet line about what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from markdown_it import MarkdownIt
+from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from kvdesk.chat import Message, MessageState, TurnStats
+from kvdesk.ui.controls import ElidedLabel, IconButton, ThinProgress, label, set_tone
+from kvdesk.ui.message_body import MessageBody
+from kvdesk.ui.prose_view import ProseView
+from kvdesk.ui.readout import stats_line, stats_tip
+from kvdesk.ui.theme import Look
+
+_STATE_WORDS: Final = {"stopped": "Stopped", "interrupted": "Interrupted", "failed": "Failed"}
+_STATE_TONES: Final = {"stopped": "secondary", "interrupted": "warning", "failed": "danger"}
+
+
+class MessageWidget(QWidget):
+    """Shows a message as it is and as it grows."""
+
+    regenerate_clicked = Signal()
+
+    def __init__(self, look: Look, parser: MarkdownIt, message: Message, answerer: str) -> None:
+        super().__init__()
+        self._look = look
+        self._message = message
+        self._shown_text: str | None = None
+        self._is_last = False
+        who = {"user": "You", "system": "System prompt"}.get(message.role, answerer or "Answer")
+        self._who = label(who, tone="secondary", size="small", weight="strong")
+        self._plain: ProseView | None = None
+        self._body: MessageBody | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        if message.role == "assistant":
+            self._body = MessageBody(look, parser)
+            column.addWidget(self._who)
+            column.addWidget(self._body)
+        else:
+            self._plain = ProseView(look, parser)
+            card = QFrame()
+            card.setProperty("card", "user")
+            inner = QVBoxLayout(card)
+            inner.setContentsMargins(12, 8, 12, 8)
+            inner.setSpacing(4)
+            inner.addWidget(self._who)
+            inner.addWidget(self._plain)
+            column.addWidget(card)
+        self._waiting = _Waiting(look)
+        self._note = label("", size="small")
+        self._note.setWordWrap(True)
+        self._foot = _Foot(look)
+        self._foot.copy_clicked.connect(self._on_copy_clicked)
+        self._foot.again_clicked.connect(self.regenerate_clicked)
+        for widget in (self._waiting, self._note, self._foot):
+            column.addWidget(widget)
+        self.show_message(message)
+
+    @property
+    def message(self) -> Message:
+        return self._message
+
+    def show_message(self, message: Message) -> None:
+        """Replace what is shown by `message`."""
+        self._message = message
+        self.setAccessibleName(f"{self._who.text()}: {message.text[:200]}")
+        self.flush()
+        self._show_state()
+
+    def append(self, text: str) -> None:
+        """Add to the answer; seen at the next `flush`."""
+        self._message = replace(self._message, text=self._message.text + text)
+
+    def flush(self) -> None:
+        """Draw the text as it is now."""
+        text = self._message.text
+        if text == self._shown_text:
+            return
+        self._shown_text = text
+        if self._plain is not None:
+            self._plain.show_plain(text)
+        elif self._body is not None:
+            self._body.show_source(text)
+            self._body.setVisible(bool(text))
+        if text:
+            self._waiting.hide()
+
+    def show_prompt(self, reused: int, prompt: int) -> None:
+        self._waiting.show_prompt(reused, prompt)
+
+    def show_prefill(self, done: int, total: int, tok_s: float) -> None:
+        self._waiting.show_prefill(done, total, tok_s)
+
+    def end(self, state: MessageState, stats: TurnStats, note: str) -> None:
+        self.show_message(replace(self._message, state=state, stats=stats, note=note))
+
+    def set_last(self, is_last: bool) -> None:
+        """Only the last answer can be made again."""
+        if is_last != self._is_last:
+            self._is_last = is_last
+            self._show_state()
+
+    @Slot()
+    def _on_copy_clicked(self) -> None:
+        QGuiApplication.clipboard().setText(self._message.text)
+        self._foot.show_copied()
+
+    def _show_state(self) -> None:
+        message = self._message
+        answer = message.role == "assistant"
+        streaming = message.state == "streaming"
+        self._waiting.setVisible(answer and streaming and not message.text)
+        word = _STATE_WORDS.get(message.state, "")
+        note = f"{word}. {message.note}" if word and message.note else word or message.note
+        self._note.setText(note)
+        set_tone(self._note, _STATE_TONES.get(message.state, "secondary"))
+        self._note.setVisible(bool(note))
+        self._foot.setVisible(answer and not streaming)
+        self._foot.show_stats(message.stats, can_regenerate=self._is_last, can_copy=bool(message.text))
+
+
+class _Waiting(QWidget):
+    """Between sending and the first token: what the engine is reading, and how far it is."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._text = label("Waiting for the engine…", tone="secondary", size="small")
+        self._bar = ThinProgress(look, "Reading the prompt")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 4)
+        column.setSpacing(8)
+        column.addWidget(self._text)
+        column.addWidget(self._bar)
+
+    def show_prompt(self, reused: int, prompt: int) -> None:
+        self._text.setText(f"Reading {prompt - reused:,} new tokens, {reused:,} are in the cache already")
+        self._bar.set_share(0.0)
+
+    def show_prefill(self, done: int, total: int, tok_s: float) -> None:
+        speed = f"  ·  {tok_s:,.0f} tok/s" if tok_s else ""
+        self._text.setText(f"Reading the prompt: {done:,} of {total:,} tokens{speed}")
+        self._bar.set_share(done / total if total else 1.0)
+
+
+class _Foot(QWidget):
+    """The quiet line and its two buttons."""
+
+    copy_clicked = Signal()
+    again_clicked = Signal()
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._stats = ElidedLabel()
+        self._stats.setProperty("tone", "secondary")
+        self._stats.setProperty("size", "small")
+        self._copy = IconButton(look, "copy", "Copy this answer")
+        self._again = IconButton(look, "again", "Answer again", "Answer again (Ctrl+R)")
+        self._copy.clicked.connect(self.copy_clicked)
+        self._again.clicked.connect(self.again_clicked)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self._stats, 1)
+        row.addWidget(self._copy)
+        row.addWidget(self._again)
+
+    def show_stats(self, stats: TurnStats | None, can_regenerate: bool, can_copy: bool) -> None:
+        self._stats.setText(stats_line(stats) if stats else "")
+        self._stats.setToolTip(stats_tip(stats) if stats else "")
+        self._copy.setVisible(can_copy)
+        self._again.setVisible(can_regenerate)
+
+    def show_copied(self) -> None:
+        self._copy.set_icon_name("check")
+        QTimer.singleShot(1200, self._copy, lambda: self._copy.set_icon_name("copy"))

@@ -1,0 +1,61 @@
+"""The colours of data: one colour per conversation, everywhere. Chrome has its own colours in `theme`.
+
+The hues are those of Okabe and Ito, with lightness chosen per theme so that neighbours differ in grey too and every one
+stands out from the background of its theme. Knows no widgets.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+DARK_CONVERSATIONS: Final = (
+    "#56b4e9",  # sky blue
+    "#e69f00",  # orange
+    "#00b488",  # bluish green
+    "#f0e442",  # yellow
+    "#d98cbc",  # reddish purple
+    "#e8693a",  # vermillion
+    "#4a86d8",  # blue
+    "#b9bec8",  # silver
+)
+LIGHT_CONVERSATIONS: Final = (
+    "#2f8fca",
+    "#d98b00",
+    "#00795a",
+    "#c9b400",
+    "#b45f92",
+    "#c24a0c",
+    "#0a4f86",
+    "#6b717c",
+)
+N_COLOURS: Final = len(DARK_CONVERSATIONS)
+
+DARK_PREFILL, DARK_DECODE, DARK_USED, DARK_HIGH_WATER = "#e69f00", "#56b4e9", "#00b488", "#b9bec8"
+LIGHT_PREFILL, LIGHT_DECODE, LIGHT_USED, LIGHT_HIGH_WATER = "#b06f00", "#1f77b0", "#00795a", "#6b717c"
+
+
+def conversation_colour(index: int, dark: bool) -> str:
+    """Colour `index` (any number: they repeat) as #rrggbb."""
+    colours = DARK_CONVERSATIONS if dark else LIGHT_CONVERSATIONS
+    return colours[index % N_COLOURS]
+
+
+def mix(first: str, second: str, share: float) -> str:
+    """`share` of the second colour in the first, both #rrggbb."""
+    a, b = _channels(first), _channels(second)
+    return "#" + "".join(f"{round(x + (y - x) * share):02x}" for x, y in zip(a, b, strict=True))
+
+
+def contrast(first: str, second: str) -> float:
+    """Contrast ratio of two colours as WCAG defines it, 1.0 to 21.0."""
+    one, two = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (one + 0.05) / (two + 0.05)
+
+
+def _channels(colour: str) -> tuple[int, int, int]:
+    return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
+
+
+def _luminance(colour: str) -> float:
+    linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in (v / 255 for v in _channels(colour))]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,106 @@
+"""A run of prose as tall as its text. While it grows, only its last block is written again."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from markdown_it import MarkdownIt
+from PySide6.QtCore import Qt, QUrl, Slot
+from PySide6.QtGui import QColor, QDesktopServices, QPalette, QResizeEvent, QTextCursor, QTextOption, QWheelEvent
+from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser
+
+from kvdesk.ui.prose import SAFE_SCHEMES, ProseWriter, markdown_parser, top_level_starts
+from kvdesk.ui.theme import Look
+
+
+class ProseView(QTextBrowser):
+    """Read-only text one can select. Markdown or, for what a person typed, plain text."""
+
+    def __init__(self, look: Look, parser: MarkdownIt | None = None, quiet: bool = False) -> None:
+        super().__init__()
+        self._look, self._quiet = look, quiet
+        self._parser = parser or markdown_parser()
+        self._source, self._markdown = "", True
+        self._settled_text, self._settled_end = "", 0
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setOpenLinks(False)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        self.document().setDocumentMargin(0)
+        self.document().setIndentWidth(20)
+        self.document().setUndoRedoEnabled(False)
+        self.anchorClicked.connect(self._on_anchor_clicked)
+        look.changed.connect(self._on_look_changed)
+        self._style()
+
+    def show_plain(self, text: str) -> None:
+        """Text as it was typed; nothing in it means anything."""
+        self._markdown, self._source = False, text
+        self.setPlainText(text)
+        self._fit()
+
+    def show_markdown(self, source: str) -> None:
+        """The text of an answer so far. What is settled stays; the last block is written again."""
+        if self._markdown and source == self._source:
+            return
+        self._markdown, self._source = True, source
+        if not source.startswith(self._settled_text):
+            self._settled_text, self._settled_end = "", 0
+        rest = source[len(self._settled_text) :]
+        tokens = self._parser.parse(rest)
+        starts = top_level_starts(tokens)
+        last = starts[-1] if starts else 0
+        self._drop_tail()
+        if last and (span := tokens[last].map):
+            ProseWriter(self.document(), self._look).write(tokens[:last])
+            self._settled_text += "".join(rest.splitlines(keepends=True)[: span[0]])
+            self._settled_end = self.document().characterCount() - 1
+        ProseWriter(self.document(), self._look).write(tokens[last:])
+        self._fit()
+
+    @Slot(QUrl)
+    def _on_anchor_clicked(self, url: QUrl) -> None:
+        if url.scheme().lower() in SAFE_SCHEMES:
+            QDesktopServices.openUrl(url)
+
+    @Slot()
+    def _on_look_changed(self) -> None:
+        self._style()
+        source, self._source = self._source, ""
+        self._settled_text, self._settled_end = "", 0
+        if self._markdown:
+            self.show_markdown(source)
+        else:
+            self.show_plain(source)
+
+    def _style(self) -> None:
+        palette = self.palette()
+        colours = self._look.colours
+        palette.setColor(QPalette.ColorRole.Text, QColor(colours.secondary if self._quiet else colours.text))
+        self.setPalette(palette)
+        self.document().setDefaultFont(self._look.text)
+
+    def _drop_tail(self) -> None:
+        if not self._settled_end:
+            self.document().clear()
+            return
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(self._settled_end)
+        cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+        cursor.removeSelectedText()
+
+    def _fit(self) -> None:
+        self.document().setTextWidth(self.viewport().width())
+        height = max(ceil(self.document().size().height()), 1)
+        if height != self.height() or self.minimumHeight() != height:
+            self.setFixedHeight(height)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self._fit()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        event.ignore()  # the chat scrolls, not the paragraph

@@ -1,0 +1,141 @@
+"""Numbers and sentences made from a cache view: metrics, what is in a cell, how to write quantities. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.snapshot import CacheSnapshot, StreamMap, Verification
+from kvdesk.chat import TurnStats
+from kvdesk.messages import ContextInfo
+
+THIN = "\u2009"
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Metrics of the whole cache, summed over streams; high water is the highest of them."""
+
+    capacity: int
+    used: int
+    high_water: int
+    n_kv: int
+    shared: int
+    hole_ratio: float  # (H - U) / H over all streams, 0 when nothing was ever written
+
+
+def totals(snapshot: CacheSnapshot) -> Totals:
+    """Metrics of the first map of a snapshot (the base cache of a sliding-window model)."""
+    streams = snapshot.maps[0].streams if snapshot.maps else ()
+    used = sum(stream.used for stream in streams)
+    high = sum(stream.high_water for stream in streams)
+    return Totals(
+        capacity=sum(stream.size for stream in streams),
+        used=used,
+        high_water=max((stream.high_water for stream in streams), default=0),
+        n_kv=snapshot.n_kv,
+        shared=sum(n_shared(stream) for stream in streams),
+        hole_ratio=(high - used) / high if high else 0.0,
+    )
+
+
+def n_shared(stream: StreamMap) -> int:
+    """Cells that more than one sequence holds."""
+    bits = stream.seq_bits[: stream.high_water]
+    return int(np.count_nonzero(np.bitwise_count(bits).sum(axis=1) > 1))
+
+
+def sequences_of(stream: StreamMap, cell: int) -> tuple[int, ...]:
+    """The seq_ids that hold a cell, rising."""
+    words = enumerate(stream.seq_bits[cell].tolist())
+    return tuple(64 * word + bit for word, bits in words for bit in range(64) if bits >> bit & 1)
+
+
+def positions_of(snapshot: CacheSnapshot, seq_id: int) -> NDArray[np.int32]:
+    """All positions a sequence holds in the first map, in cell order."""
+    if not snapshot.maps:
+        return np.zeros(0, np.int32)
+    word, bit = divmod(seq_id, 64)
+    found = [
+        stream.pos[: stream.high_water][
+            (stream.seq_bits[: stream.high_water, word] & np.uint64(1 << bit)).astype(np.bool_)
+        ]
+        for stream in snapshot.maps[0].streams
+        if stream.seq_bits.shape[1] > word
+    ]
+    return np.concatenate(found) if found else np.zeros(0, np.int32)
+
+
+def describe_cell(
+    stream: StreamMap, cell: int, where: str, titles: Mapping[int, str], texts: Mapping[int, str]
+) -> tuple[str, str]:
+    """Two short lines about a cell: what it is, and what is in it."""
+    first = f"cell {cell:,}" + (f"  ·  {where}" if where else "")
+    holders = sequences_of(stream, cell)
+    if not holders:
+        return first, "free"
+    first += f"  ·  position {int(stream.pos[cell]):,}"
+    names = ", ".join(f"{titles.get(seq, 'no conversation')} (seq {seq})" for seq in holders)
+    token = int(stream.token[cell])
+    if token < 0:
+        return f"{first}  ·  token unknown", names
+    text = texts.get(token)
+    quoted = f"  {visible(text)}" if text is not None else ""
+    return f"{first}  ·  token {token:,}{quoted}", names
+
+
+def visible(text: str, limit: int = 24) -> str:
+    """A token's text in quotes with its blanks to be seen."""
+    shown = text.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "␣")
+    shown = "".join(ch if ch.isprintable() else f"\\x{ord(ch):02x}" for ch in shown)
+    return f"“{shown if len(shown) <= limit else shown[: limit - 1] + '…'}”"
+
+
+def stats_line(stats: TurnStats) -> str:
+    """What an answer cost, in one quiet line."""
+    parts = [f"reused {stats.reused_tokens:,}", f"prefilled {stats.prefilled_tokens:,}"]
+    if stats.ttft_ms:
+        parts.append(f"first token {seconds(stats.ttft_ms)}")
+    if stats.decode_tok_s:
+        parts.append(f"{stats.decode_tok_s:.0f} tok/s")
+    return "  ·  ".join(parts)
+
+
+def stats_tip(stats: TurnStats) -> str:
+    """The same, in full."""
+    return (
+        f"prompt {stats.prompt_tokens:,} tokens: {stats.reused_tokens:,} were in the cache, "
+        f"{stats.prefilled_tokens:,} were computed ({stats.prefill_tok_s:.0f} tok/s)\n"
+        f"answer {stats.generated_tokens:,} tokens ({stats.decode_tok_s:.1f} tok/s)\n"
+        f"from sending to the first token {seconds(stats.ttft_ms)}\n"
+        f"sequence {stats.seq_id}; cells used {stats.cells_used:,}, high water {stats.high_water:,}, "
+        f"n_kv {stats.n_kv:,}"
+    )
+
+
+def seconds(ms: float) -> str:
+    return f"{ms / 1000:.2f} s" if ms < 10_000 else f"{ms / 1000:.0f} s"
+
+
+def megabytes(n_bytes: float) -> str:
+    value = n_bytes / 1e6
+    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def kv_used_bytes(context: ContextInfo, used: int, capacity: int) -> float:
+    """Bytes of K and V of the cells in use."""
+    return (context.k_bytes + context.v_bytes) * used / capacity if capacity else 0.0
+
+
+def verification_line(verification: Verification) -> tuple[str, str]:
+    """Sentence and tone of how far the map can be trusted."""
+    match verification.state:
+        case "verified":
+            return f"map verified at operation {verification.operation:,}", "good"
+        case "mirrored":
+            return f"map mirrored since operation {verification.operation:,}", "secondary"
+        case "mismatch":
+            return f"map not verified: {verification.detail or 'the engine reports other numbers'}", "warning"

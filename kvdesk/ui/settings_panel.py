@@ -1,0 +1,248 @@
+"""Settings, one control for each field of the declared table, with its range and description."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Final, cast
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDialog,
+    QDoubleSpinBox,
+    QGridLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QPushButton,
+    QScrollArea,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.settings import ContextSettings, Sampling, Settings, Theme
+from kvdesk.ui.controls import label
+from kvdesk.ui.theme import Look
+
+_MAX_INT: Final = 2**31 - 1
+_THEMES: Final = {Theme.SYSTEM: "As the system", Theme.LIGHT: "Light", Theme.DARK: "Dark"}
+
+
+class SettingsPanel(QDialog):
+    """Not modal. The theme changes at once, everything else with Apply."""
+
+    applied = Signal(object)
+
+    def __init__(self, look: Look, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Settings")
+        self._settings = Settings()
+        self._fields: dict[tuple[str, str], QWidget] = {}
+        self._grid = QGridLayout()
+        self._grid.setColumnStretch(1, 1)
+        self._grid.setHorizontalSpacing(16)
+        self._grid.setVerticalSpacing(4)
+        self._theme = QComboBox()
+        self._theme.setAccessibleName("Theme")
+        for theme, name in _THEMES.items():
+            self._theme.addItem(name, theme)
+        self._prompt = QPlainTextEdit()
+        self._prompt.setProperty("boxed", True)
+        self._prompt.setAccessibleName("System prompt")
+        self._prompt.setFixedHeight(look.text.pixelSize() * 6)
+        self._prompt.setTabChangesFocus(True)
+        self._fill()
+        self._note = label("", tone="secondary", size="small")
+        self._note.setWordWrap(True)
+        self._apply = QPushButton("Apply")
+        self._apply.setProperty("primary", True)
+        self._apply.setDefault(True)
+        self._apply.clicked.connect(self._on_apply_clicked)
+        defaults, close = QPushButton("Restore defaults"), QPushButton("Close")
+        defaults.clicked.connect(self._on_defaults_clicked)
+        close.clicked.connect(self.close)
+        content = QWidget()
+        content.setObjectName("column")
+        inner = QVBoxLayout(content)
+        inner.setContentsMargins(24, 16, 24, 16)
+        inner.addLayout(self._grid)
+        inner.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(content)
+        buttons = QHBoxLayout()
+        buttons.setContentsMargins(24, 12, 24, 16)
+        buttons.setSpacing(8)
+        buttons.addWidget(defaults)
+        buttons.addWidget(self._note, 1)
+        buttons.addWidget(close)
+        buttons.addWidget(self._apply)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(scroll, 1)
+        column.addLayout(buttons)
+        self.resize(600, 680)
+        self.show_settings(self._settings)
+
+    @property
+    def apply_button(self) -> QPushButton:
+        return self._apply
+
+    def field(self, table: str, name: str) -> QWidget:
+        """The control of one setting, such as ("sampling", "top_k")."""
+        return self._fields[table, name]
+
+    def show_settings(self, settings: Settings) -> None:
+        """Show `settings`; what was edited and not applied is lost."""
+        self._settings = settings
+        self._theme.blockSignals(True)
+        self._theme.setCurrentIndex(self._theme.findData(settings.theme))
+        self._theme.blockSignals(False)
+        self._prompt.setPlainText(settings.system_prompt)
+        for (table, name), widget in self._fields.items():
+            _set_value(widget, getattr(getattr(settings, table), name))
+        self._on_edited()
+
+    @Slot()
+    def _on_apply_clicked(self) -> None:
+        self._settings = self._edited()
+        self._on_edited()
+        self.applied.emit(self._settings)
+
+    @Slot()
+    def _on_defaults_clicked(self) -> None:
+        defaults = Settings()
+        for (table, name), widget in self._fields.items():
+            _set_value(widget, getattr(getattr(defaults, table), name))
+        self._on_edited()
+
+    @Slot()
+    def _on_theme_changed(self) -> None:
+        self._settings = self._settings.model_copy(update={"theme": Theme(self._theme.currentData())})
+        self.applied.emit(self._settings)
+
+    @Slot()
+    def _on_edited(self) -> None:
+        edited = self._edited()
+        self._apply.setEnabled(edited != self._settings)
+        rebuild = edited.context != self._settings.context
+        text = "Applying rebuilds the context: each chat is read again at its next turn."
+        self._note.setText(text if rebuild else "")
+
+    def _edited(self) -> Settings:
+        values: dict[str, dict[str, Any]] = {"context": {}, "sampling": {}}
+        for (table, name), widget in self._fields.items():
+            values[table][name] = _value(widget)
+        return self._settings.model_copy(
+            update={
+                "context": ContextSettings(**values["context"]),
+                "sampling": Sampling(**values["sampling"]),
+                "system_prompt": self._prompt.toPlainText(),
+            }
+        )
+
+    def _fill(self) -> None:
+        self._heading("Appearance", first=True)
+        self._row("Theme", Settings.model_fields["theme"].description or "", self._theme)
+        self._theme.currentIndexChanged.connect(self._on_theme_changed)
+        self._heading("System prompt")
+        row = self._grid.rowCount()
+        self._grid.addWidget(self._prompt, row, 0, 1, 2)
+        about = label(Settings.model_fields["system_prompt"].description or "", tone="secondary", size="small")
+        self._grid.addWidget(about, row + 1, 0, 1, 2)
+        self._prompt.textChanged.connect(self._on_edited)
+        self._heading("Sampling")
+        self._table("sampling", Sampling)
+        self._heading("Context")
+        self._table("context", ContextSettings)
+
+    def _table(self, table: str, model: type[ContextSettings] | type[Sampling]) -> None:
+        for name, info in model.model_fields.items():
+            low, high = 0.0, float(_MAX_INT)
+            for limit in info.metadata:
+                low, high = float(getattr(limit, "ge", low)), float(getattr(limit, "le", high))
+            widget = self._control(cast(type, info.annotation), low, high)
+            widget.setAccessibleName(name)
+            widget.setAccessibleDescription(info.description or "")
+            self._fields[table, name] = widget
+            self._row(name, info.description or "", widget)
+
+    def _control(self, kind: type, low: float, high: float) -> QWidget:
+        if kind is bool:
+            check = QCheckBox()
+            check.toggled.connect(self._on_edited)
+            return check
+        if issubclass(kind, StrEnum):
+            combo = QComboBox()
+            for value in kind:
+                combo.addItem(value.value, value)
+            combo.currentIndexChanged.connect(self._on_edited)
+            return combo
+        if kind is float:
+            real = QDoubleSpinBox()
+            real.setRange(low, high)
+            real.setDecimals(2)
+            real.setSingleStep(0.05)
+            real.valueChanged.connect(self._on_edited)
+            return real
+        if high > _MAX_INT:
+            line = QLineEdit()  # wider than a spin box can count
+            line.textChanged.connect(self._on_edited)
+            line.setProperty("limits", (int(low), int(high)))
+            return line
+        whole = QSpinBox()
+        whole.setRange(int(low), int(high))
+        whole.setGroupSeparatorShown(True)
+        whole.valueChanged.connect(self._on_edited)
+        return whole
+
+    def _heading(self, text: str, first: bool = False) -> None:
+        heading = label(text, size="large")
+        heading.setContentsMargins(0, 0 if first else 16, 0, 4)
+        self._grid.addWidget(heading, self._grid.rowCount(), 0, 1, 2)
+
+    def _row(self, name: str, description: str, widget: QWidget) -> None:
+        row = self._grid.rowCount()
+        words = QVBoxLayout()
+        words.setContentsMargins(0, 4, 0, 4)
+        words.setSpacing(0)
+        caption = label(name)
+        caption.setBuddy(widget)
+        about = label(description, tone="secondary", size="small")
+        about.setWordWrap(True)
+        words.addWidget(caption)
+        words.addWidget(about)
+        self._grid.addLayout(words, row, 0, 1, 2)
+        self._grid.addWidget(widget, row, 2, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight)
+        if not isinstance(widget, QCheckBox):
+            widget.setFixedWidth(148)
+
+
+def _value(widget: QWidget) -> Any:
+    if isinstance(widget, QCheckBox):
+        return widget.isChecked()
+    if isinstance(widget, QComboBox):
+        return widget.currentData()
+    if isinstance(widget, QSpinBox | QDoubleSpinBox):
+        return widget.value()
+    line = cast(QLineEdit, widget)
+    low, high = cast(tuple[int, int], line.property("limits"))
+    text = line.text().strip()
+    return min(max(int(text), low), high) if text.isdecimal() else high
+
+
+def _set_value(widget: QWidget, value: Any) -> None:
+    widget.blockSignals(True)
+    if isinstance(widget, QCheckBox):
+        widget.setChecked(bool(value))
+    elif isinstance(widget, QComboBox):
+        widget.setCurrentIndex(widget.findData(value))
+    elif isinstance(widget, QSpinBox | QDoubleSpinBox):
+        widget.setValue(value)
+    else:
+        cast(QLineEdit, widget).setText(str(value))
+    widget.blockSignals(False)

@@ -1,0 +1,30 @@
+"""Keys of the window. Enter, Shift+Enter and F2 belong to the widgets that have the focus."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QAction, QKeySequence
+
+if TYPE_CHECKING:
+    from kvdesk.ui.main_window import MainWindow
+
+
+def add_shortcuts(window: MainWindow) -> None:
+    """Give the window its actions."""
+    for text, keys, slot in (
+        ("New chat", "Ctrl+N", window.new_chat_requested.emit),
+        ("Search the conversations", "Ctrl+K", window.focus_search),
+        ("Show or hide the conversations", "Ctrl+B", window.toggle_sidebar),
+        ("Show or hide the cache inspector", "Ctrl+I", window.toggle_inspector),
+        ("Settings", "Ctrl+,", window.open_settings),
+        ("Open a model", "Ctrl+O", window.open_model),
+        ("Answer again", "Ctrl+R", window.regenerate),
+        ("Write a message", "Ctrl+L", window.chat.composer.focus_edit),
+        ("Stop", "Esc", window.stop),
+        ("Quit", "Ctrl+Q", window.close),
+    ):
+        action = QAction(text, window)
+        action.setShortcut(QKeySequence(keys))
+        action.triggered.connect(slot)
+        window.addAction(action)

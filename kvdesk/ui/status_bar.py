@@ -1,0 +1,83 @@
+"""The one line at the bottom: threads, speed, K/V bytes, and how far the map can be trusted."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+
+from kvdesk.cache.snapshot import Verification
+from kvdesk.messages import ContextInfo
+from kvdesk.ui.controls import ElidedLabel, label, set_tone
+from kvdesk.ui.readout import kv_used_bytes, megabytes, verification_line
+
+
+class StatusBar(QWidget):
+    """Fields of fixed width, so that nothing jumps while the numbers change."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("pane", "panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._context: ContextInfo | None = None
+        self._threads = _field("No context", "Threads that decode")
+        self._speed = _field("", "Speed of the last tokens")
+        self._bytes = _field("", "Bytes of K and V in use, of those allocated")
+        self._types = _field("", "Data types of K and V, and flash attention")
+        self._trust = ElidedLabel()
+        self._trust.setProperty("size", "small")
+        self._trust.setProperty("tone", "secondary")
+        self._trust.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        advance = self._speed.fontMetrics().horizontalAdvance
+        self._speed.setMinimumWidth(advance("8,888 tok/s"))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 4, 12, 4)
+        row.setSpacing(16)
+        for widget in (self._threads, self._speed, self._bytes, self._types):
+            row.addWidget(widget)
+        row.addWidget(self._trust, 1)
+        self.setFixedHeight(28)
+
+    @property
+    def text(self) -> str:
+        """Everything on the line."""
+        parts = (self._threads, self._speed, self._bytes, self._types)
+        return "  ·  ".join([part.text() for part in parts if part.text()] + [self._trust.full_text])
+
+    def show_context(self, context: ContextInfo | None) -> None:
+        self._context = context
+        if context is None:
+            self._threads.setText("No context")
+            self._bytes.setText("")
+            self._types.setText("")
+            return
+        plural = "" if context.n_threads == 1 else "s"
+        self._threads.setText(f"{context.n_threads} thread{plural}")
+        same = context.type_k == context.type_v
+        types = context.type_k if same else f"{context.type_k}/{context.type_v}"
+        self._types.setText(f"K/V {types}{'  ·  flash attention' if context.flash_attn else ''}")
+        self._bytes.setMinimumWidth(self._bytes.fontMetrics().horizontalAdvance(self._bytes_text(1, 1)))
+        self.show_used(0, 1)
+
+    def show_speed(self, tok_s: float | None) -> None:
+        self._speed.setText("" if tok_s is None else f"{tok_s:,.0f} tok/s")
+
+    def show_used(self, used: int, capacity: int) -> None:
+        if self._context is not None:
+            self._bytes.setText(self._bytes_text(used, capacity))
+
+    def show_verification(self, verification: Verification) -> None:
+        text, tone = verification_line(verification)
+        self._trust.setText(text)
+        set_tone(self._trust, tone)
+
+    def _bytes_text(self, used: int, capacity: int) -> str:
+        if self._context is None:
+            return ""
+        total = self._context.k_bytes + self._context.v_bytes
+        return f"KV {megabytes(kv_used_bytes(self._context, used, capacity))} of {megabytes(total)} MB"
+
+
+def _field(text: str, tip: str) -> QLabel:
+    result = label(text, tone="secondary", size="small")
+    result.setToolTip(tip)
+    return result

@@ -1,0 +1,237 @@
+"""How the window looks: chrome colours, type, and the switch between light and dark. Data colours are in `palette`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QFontMetricsF, QPalette
+from PySide6.QtWidgets import QApplication
+
+from kvdesk.settings import Theme
+from kvdesk.ui import palette
+from kvdesk.ui.stylesheet import style_sheet
+
+
+@dataclass(frozen=True, slots=True)
+class Colours:
+    """The neutral colours of one theme, one accent, and three states. All #rrggbb."""
+
+    dark: bool
+    window: str  # behind the text one reads
+    panel: str  # sidebar, inspector, status bar
+    raised: str  # fields, buttons, the composer
+    hover: str
+    line: str
+    text: str
+    secondary: str
+    accent: str
+    accent_text: str
+    selection: str
+    danger: str
+    warning: str
+    good: str
+    cell_free: str  # beyond what attention walks over
+    cell_span: str  # free, but attention walks over it
+
+
+DARK: Final = Colours(
+    dark=True,
+    window="#16181d",
+    panel="#1b1e24",
+    raised="#242830",
+    hover="#2b303a",
+    line="#2c313b",
+    text="#e6e6e6",
+    secondary="#9da1a9",
+    accent="#3868d9",
+    accent_text="#ffffff",
+    selection="#2f4a85",
+    danger="#ff9185",
+    warning="#e9b44c",
+    good="#7cc8a2",
+    cell_free="#22262d",
+    cell_span="#323843",
+)
+LIGHT: Final = Colours(
+    dark=False,
+    window="#fbfbfa",
+    panel="#f3f3f1",
+    raised="#ffffff",
+    hover="#e8e8e5",
+    line="#dcdcd8",
+    text="#1d1f23",
+    secondary="#5d6169",
+    accent="#2c5fd0",
+    accent_text="#ffffff",
+    selection="#c4d6fb",
+    danger="#b3261e",
+    warning="#855600",
+    good="#1f6d47",
+    cell_free="#e6e6e2",
+    cell_span="#d3d3ce",
+)
+
+_TEXT_FAMILIES: Final = ("Inter", "Cantarell", "Ubuntu", "Noto Sans", "Liberation Sans", "DejaVu Sans")
+_MONO_FAMILIES: Final = (
+    "JetBrains Mono",
+    "SF Mono",
+    "Cascadia Mono",
+    "Menlo",
+    "Consolas",
+    "Ubuntu Mono",
+    "Noto Sans Mono",
+    "Liberation Mono",
+    "DejaVu Sans Mono",
+)
+_GENERIC_FAMILIES: Final = ("sans", "sans serif", "sans-serif", "dejavu sans", "")
+
+
+class Look(QObject):
+    """The look in force. Widgets read it when they paint and repaint when it changes."""
+
+    changed = Signal()
+
+    def __init__(self, app: QApplication, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._app = app
+        self._theme = Theme.SYSTEM
+        self._colours = LIGHT
+        app.setStyle("Fusion")
+        self._text, self._mono = _text_font(), _mono_font()
+        self._base_px = self._text.pixelSize()
+        app.styleHints().colorSchemeChanged.connect(self._on_color_scheme_changed)
+        self._apply()
+
+    @property
+    def colours(self) -> Colours:
+        return self._colours
+
+    @property
+    def text(self) -> QFont:
+        """The font one reads."""
+        return QFont(self._text)
+
+    @property
+    def strong(self) -> QFont:
+        font = QFont(self._text)
+        font.setWeight(QFont.Weight.DemiBold)
+        return font
+
+    @property
+    def small(self) -> QFont:
+        font = QFont(self._text)
+        font.setPixelSize(self._base_px - 2)
+        return font
+
+    @property
+    def large(self) -> QFont:
+        font = self.strong
+        font.setPixelSize(self._base_px + 3)
+        return font
+
+    @property
+    def mono(self) -> QFont:
+        """Code, and every number that stands in a column."""
+        font = QFont(self._mono)
+        font.setPixelSize(self._base_px - 1)
+        return font
+
+    @property
+    def mono_small(self) -> QFont:
+        font = QFont(self._mono)
+        font.setPixelSize(self._base_px - 2)
+        return font
+
+    @property
+    def text_column(self) -> int:
+        """Width of the column of text one reads: about 72 characters."""
+        return round(QFontMetricsF(self._text).averageCharWidth() * 76)
+
+    def conversation_colour(self, index: int) -> QColor:
+        return QColor(palette.conversation_colour(index, self._colours.dark))
+
+    def set_theme(self, theme: Theme) -> None:
+        """Light, dark, or as the system has it; takes effect at once."""
+        self._theme = theme
+        hints = self._app.styleHints()
+        scheme = {Theme.LIGHT: Qt.ColorScheme.Light, Theme.DARK: Qt.ColorScheme.Dark}.get(theme)
+        if scheme is None:
+            hints.unsetColorScheme()
+        else:
+            hints.setColorScheme(scheme)
+        self._apply()
+
+    @Slot()
+    def _on_color_scheme_changed(self) -> None:
+        self._apply()
+
+    def _apply(self) -> None:
+        if self._theme is Theme.SYSTEM:
+            dark = self._app.styleHints().colorScheme() is Qt.ColorScheme.Dark
+        else:
+            dark = self._theme is Theme.DARK
+        colours = DARK if dark else LIGHT
+        if colours is self._colours and self._app.styleSheet():
+            return
+        self._colours = colours
+        self._app.setFont(self._text)
+        self._app.setPalette(_qt_palette(colours))
+        self._app.setStyleSheet(style_sheet(colours, self._base_px, self._mono.family()))
+        self.changed.emit()
+
+
+def _text_font() -> QFont:
+    """The system's own text font; on a Linux that names only "Sans", the best one installed."""
+    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
+    size = max(14 if sys.platform != "darwin" else 13, QFontInfo(font).pixelSize())
+    if QFontInfo(font).family().lower() in _GENERIC_FAMILIES or font.family().lower() in _GENERIC_FAMILIES:
+        installed = set(QFontDatabase.families())
+        font = QFont([family for family in _TEXT_FAMILIES if family in installed] or [font.family()])
+    font.setPixelSize(min(size, 18))
+    font.setFeature(QFont.Tag("tnum"), 1)
+    return font
+
+
+def _mono_font() -> QFont:
+    system = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+    installed = set(QFontDatabase.families())
+    font = QFont([family for family in _MONO_FAMILIES if family in installed] or [system.family()])
+    font.setStyleHint(QFont.StyleHint.Monospace)
+    font.setFeature(QFont.Tag("calt"), 0)  # no ligatures: code is shown as it is
+    return font
+
+
+def _qt_palette(colours: Colours) -> QPalette:
+    role = QPalette.ColorRole
+    table = {
+        role.Window: colours.window,
+        role.WindowText: colours.text,
+        role.Base: colours.raised,
+        role.AlternateBase: colours.panel,
+        role.Text: colours.text,
+        role.Button: colours.raised,
+        role.ButtonText: colours.text,
+        role.BrightText: colours.danger,
+        role.PlaceholderText: colours.secondary,
+        role.Highlight: colours.selection,
+        role.HighlightedText: colours.text,
+        role.ToolTipBase: colours.raised,
+        role.ToolTipText: colours.text,
+        role.Link: palette.mix(colours.accent, colours.text, 0.35),
+        role.LinkVisited: palette.mix(colours.accent, colours.text, 0.35),
+        role.Accent: colours.accent,
+        role.Light: colours.hover,
+        role.Midlight: colours.hover,
+        role.Mid: colours.line,
+        role.Dark: colours.line,
+        role.Shadow: colours.line,
+    }
+    result = QPalette()
+    for name, colour in table.items():
+        result.setColor(name, QColor(colour))
+    for name in (role.WindowText, role.Text, role.ButtonText):
+        result.setColor(QPalette.ColorGroup.Disabled, name, QColor(palette.mix(colours.secondary, colours.panel, 0.4)))
+    return result
