@@ -35,13 +35,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="store_true", help="versions of kvdesk and what it is made of")
     args = parser.parse_args(arguments)
     if args.version:
-        from kvdesk.cli.version import version_text
+        from kvdesk.cli import version
 
-        print(version_text())
-        return 0
+        return version.main()
     from kvdesk.app.application import run
+    from kvdesk.errors import UserError
 
-    return run(args.file)
+    try:
+        return run(args.file)
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
 
 
 if __name__ == "__main__":

@@ -315,9 +315,7 @@ class Controller(QObject):
 
     def _current(self, conversation: ConversationId) -> list[Message]:
         """The messages, with the text that has come so far of those that are running."""
-        return [
-            self._running[m.id].now() if m.id in self._running else m for m in self._messages.get(conversation, [])
-        ]
+        return [self._running[m.id].now() if m.id in self._running else m for m in self._messages.get(conversation, [])]
 
     def _ask(self, conversation: ConversationId) -> MessageId:
         """Ask for an answer to the conversation as it is."""

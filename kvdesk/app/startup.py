@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 
-
 class LoadMarker:
     """A file that exists while a model is being loaded: a load that killed the process is not repeated unasked
     (gpt4all #1166)."""

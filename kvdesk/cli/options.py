@@ -12,7 +12,6 @@ from kvdesk import paths
 from kvdesk.errors import ModelFileError, UserError
 from kvdesk.settings import CacheType, ContextSettings, Sampling
 
-
 T = TypeVar("T", ContextSettings, Sampling)
 
 

@@ -8,14 +8,11 @@ from kvdesk import __version__
 from kvdesk.engine.binding import engine_version
 
 
-def version_text() -> str:
-    """One line a part."""
+def main() -> int:
+    """Print one line a part."""
     engine = engine_version()
-    return "\n".join(
-        (
-            f"kvdesk {__version__}",
-            f"llama-cpp-python {engine.binding}",
-            f"llama.cpp {engine.commit}",
-            f"PySide6 {version('PySide6-Essentials')}",
-        )
-    )
+    print(f"kvdesk {__version__}")
+    print(f"llama-cpp-python {engine.binding}")
+    print(f"llama.cpp {engine.commit}")
+    print(f"PySide6 {version('PySide6-Essentials')}")
+    return 0

@@ -18,10 +18,19 @@ from typing import Any, Literal
 
 os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # an abort must not fork a debugger
 
-import llama_cpp  # noqa: E402
-import llama_cpp.llama_cpp as lib  # noqa: E402
+import llama_cpp
+import llama_cpp.llama_cpp as lib
 
-__all__ = ["MIRRORED_BINDING", "MIRRORED_COMMIT", "EngineLog", "StopFlag", "engine_log", "engine_version", "lib", "llama_class"]
+__all__ = [
+    "MIRRORED_BINDING",
+    "MIRRORED_COMMIT",
+    "EngineLog",
+    "StopFlag",
+    "engine_log",
+    "engine_version",
+    "lib",
+    "llama_class",
+]
 
 MIRRORED_BINDING = "0.3.36"
 MIRRORED_COMMIT = "0c1e570"
@@ -67,7 +76,7 @@ class EngineLog:
         self._recent.clear()
 
     def _on_text(self, level: int, text: bytes, _data: object) -> None:
-        if self._captured is not None and (text.startswith(_FIND_SLOT) or text.startswith(b"\n")):
+        if self._captured is not None and text.startswith((_FIND_SLOT, b"\n")):
             self._captured.append(text)
             return
         if text.startswith(_FIND_SLOT):

@@ -10,14 +10,14 @@ import ctypes
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.dump import parse_find_slot
+from kvdesk.cache.dump import parse_log
 from kvdesk.cache.geometry import ContextParams, plan
 from kvdesk.cache.mirror import DecodeRecord, Mirror
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
@@ -32,7 +32,7 @@ from kvdesk.settings import CacheType, ContextSettings
 _GGML_TYPE = {
     CacheType.F32: lib.GGML_TYPE_F32,
     CacheType.F16: lib.GGML_TYPE_F16,
-    CacheType.BF16: lib.GGML_TYPE_BF16,
+    CacheType.BF16: 30,  # GGML_TYPE_BF16 (ggml.h); llama-cpp-python does not name it
     CacheType.Q8_0: lib.GGML_TYPE_Q8_0,
     CacheType.Q4_0: lib.GGML_TYPE_Q4_0,
     CacheType.Q4_1: lib.GGML_TYPE_Q4_1,
@@ -90,7 +90,9 @@ class Context:
         self.n_batch = int(lib.llama_n_batch(self._ctx))
         self.n_ubatch = int(lib.llama_n_ubatch(self._ctx))
         self.n_seq_max = int(lib.llama_n_seq_max(self._ctx))
-        self.mirror = Mirror(plan(model.facts, _asked(settings, model)))
+        self._unmirrored = model.facts.reason if model.facts.kind == "unknown" else ""
+        facts = replace(model.facts, kind="attention") if self._unmirrored else model.facts
+        self.mirror = Mirror(plan(facts, _asked(settings, model)))
         self.verification = self._check_geometry()
         self._batch = lib.llama_batch_init(self.n_batch, 0, self.n_seq_max)
         self._rows: frozenset[int] = frozenset()  # batch entries of the last decode that have logits
@@ -115,6 +117,17 @@ class Context:
             k_bytes=k_bytes,
             v_bytes=v_bytes,
         )
+
+    def totals(self) -> tuple[int, int, int]:
+        """Used cells, high-water mark and n_kv of the whole cache (the largest stream's mark). Read-only."""
+        streams = [cells for cache in self.mirror.caches for cells in cache.streams]
+        used, high_water = sum(c.used for c in streams), max((c.high_water for c in streams), default=0)
+        return used, high_water, self.mirror.n_kv
+
+    def free_cells(self, seq_id: int) -> int:
+        """Cells a batch of the sequence can still take in every cache that does not overwrite. Read-only."""
+        caches = self.mirror.caches[:1]  # the window cache replaces what nobody sees any more
+        return min((c.cells_of(seq_id).size - c.cells_of(seq_id).used for c in caches), default=self.n_ctx_seq)
 
     def snapshot(self) -> CacheSnapshot:
         """The cells as the mirror has them, with how far they are proven. Read-only."""
@@ -210,7 +223,9 @@ class Context:
 
     def _guard_seq(self, seq_id: int) -> None:
         if not 0 <= seq_id < self.n_seq_max:
-            raise RefusedCall(f"Sequence {seq_id} does not exist: this context has sequences 0 to {self.n_seq_max - 1}.")
+            raise RefusedCall(
+                f"Sequence {seq_id} does not exist: this context has sequences 0 to {self.n_seq_max - 1}."
+            )
 
     def _guard_batch(self, batch: Batch) -> None:
         n = len(batch.tokens)
@@ -247,7 +262,7 @@ class Context:
         if not self.inspect:
             self._mirrored_only()
             return
-        problem = compare_lines(record, [parse_find_slot(line.decode()) for line in lines])
+        problem = compare_lines(record, parse_log(line.decode() for line in lines))
         self._conclude(problem)
 
     def _after_operation(self, problem: str = "") -> None:
@@ -270,6 +285,8 @@ class Context:
             self.verification = Verification("mirrored", self.verification.operation)
 
     def _check_geometry(self) -> Verification:
+        if self._unmirrored:
+            return Verification("mismatch", 0, self._unmirrored)
         g = self.mirror.geometry
         ours = (g.n_ctx, g.n_ctx_seq)
         if ours != (self.n_ctx, self.n_ctx_seq):

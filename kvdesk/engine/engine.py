@@ -1,8 +1,8 @@
 """The engine: commands in, events out, one small step at a time. Owns the session and the turns that wait.
 
-Runs on one thread, the only one that touches llama.cpp; only `request_stop` and `request_close` may be called from others. Knows no Qt
-and no database. The way of a text: `handle(Generate)` -> queue -> `_start` (template, tokens, common prefix)
--> `step` after `step` (prefill in chunks, then a token each) -> `_finish`.
+Runs on one thread, the only one that touches llama.cpp; only `request_stop` and `request_close` may be called from
+others. Knows no Qt and no database. The way of a text: `handle(Generate)` -> queue -> `_start` (template, tokens, common
+prefix) -> `step` after `step` (prefill in chunks, then a token each) -> `_finish`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Engine:
                 self.session.context.stop.raise_()
 
     def request_close(self) -> None:
-        """End soon: stop the load or the decode that runs now. May be called from other threads; `close` must follow."""
+        """Stop the load or the decode that runs now. May be called from other threads; `close` must follow."""
         with self._stop_lock:
             self._closing = True
             if self._decoding is not None and self.session is not None:
@@ -126,12 +126,17 @@ class Engine:
 
     def _load(self, command: LoadModel) -> None:
         """The old model stays until the new one is ready: a file that cannot be used costs nothing."""
+
         def on_progress(progress: float) -> bool:
             self._emit(ModelLoading(command.path, progress))
             return not self._closing
 
         self.session = open_session(
-            command.path, command.context, self._emit, self.session, on_progress,
+            command.path,
+            command.context,
+            self._emit,
+            self.session,
+            on_progress,
             on_replace=lambda: self._end_all("Another model was opened."),
         )
         self._known_tokens.clear()
@@ -217,7 +222,7 @@ class Engine:
             self._finish(turn, "complete")
             return
         self._tell_texts((token,))
-        self._emit(TextDelta(conversation, answer, turn.utf8.feed(vocab.piece(token)), (token,)))
+        self._emit(TextDelta(conversation, answer, turn.utf8.decode(vocab.piece(token)), (token,)))
         if len(turn.generated) >= turn.command.sampling.max_tokens:
             self._finish(turn, "complete", f"Ended at the limit of {len(turn.generated):,} tokens.")
 
@@ -287,7 +292,7 @@ class Engine:
             self._emit(TokenTexts({token: label(token) for token in new}))
 
     def _show(self, *, now: bool = False) -> None:
-        """Send a view of the cache: only when somebody looks, something changed, and not more than 15 times a second."""
+        """Send a view of the cache when somebody looks and something changed, at most 15 times a second."""
         if not self._watched or self.session is None or not (self._changed or now):
             return
         at = time.monotonic()

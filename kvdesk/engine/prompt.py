@@ -35,7 +35,7 @@ class PromptBuilder:
             raise PromptError("This model has no text tokenizer, so it cannot chat; its cache can still be examined.")
         answers = {m.id: m.tokens for m in messages if m.tokens}
         tokens: list[int] = []
-        for segment in self._template.render(messages, add_generation_prompt=True).segments:
+        for segment in self._template.render(messages, add_generation_prompt=True):
             if isinstance(segment, AnswerTokens):
                 tokens += answers[segment.message_id]
             else:

@@ -101,7 +101,7 @@ class Session:
         self._report("rebuild", "llama_free(ctx); llama_init_from_model(model, params)", start)
 
     def reopen(self) -> None:
-        """Make the context anew, with its old settings, after it was closed for another session that came to nothing."""
+        """Make the context anew with its old settings, after it was closed for a session that came to nothing."""
         self._use(Context(self.model, self.context.settings))
 
     def prompt_tokens(self, messages: tuple[Message, ...]) -> list[int]:
@@ -119,8 +119,8 @@ class Session:
     # --- sequences ----------------------------------------------------------------------------------------------------
 
     def lease(self, conversation: ConversationId) -> Sequence:
-        """The conversation's sequence. When the pool is empty, the least recently used idle conversation yields its own:
-        its cells are removed, its text stays. Raises PromptError when every sequence is busy.
+        """The conversation's sequence. When the pool is empty, the least recently used idle conversation yields its
+        own: its cells are removed, its text stays. Raises PromptError when every sequence is busy.
         """
         sequence = self.pool.lease(conversation)
         if sequence is None:
@@ -170,11 +170,11 @@ class Session:
         return len(sequence.tokens)
 
     def make_room(self, sequence: Sequence, n_tokens: int) -> bool:
-        """Make sure `n_tokens` more cells are free for the sequence: idle conversations leave, least recently used first.
+        """Free `n_tokens` cells for the sequence: idle conversations leave, least recently used first.
 
         False when there is not enough even so. May change the cache.
         """
-        while self.context.mirror.free_cells(sequence.seq_id) < n_tokens:
+        while self.context.free_cells(sequence.seq_id) < n_tokens:
             victim = self.pool.least_recent_idle(holding_cells=True)
             if victim is None or victim is sequence:
                 return False
@@ -182,7 +182,7 @@ class Session:
         return True
 
     def agree(self, sequence: Sequence, tried: list[int]) -> None:
-        """After a decode of `tried` that did not end well: finished ubatches stay in the cache, so believe the engine."""
+        """After a decode of `tried` that did not end well: finished ubatches stay cached, so believe the engine."""
         held = self.context.seq_pos_max(sequence.seq_id) + 1
         sequence.tokens = (sequence.tokens + tried)[:held]
 
@@ -205,6 +205,4 @@ class Session:
         self, name: str, call: str, start: float, conversation: ConversationId | None = None, reason: str = ""
     ) -> None:
         ms = (time.perf_counter() - start) * 1e3
-        self._emit(
-            OperationDone(self.context.mirror.operation, time.monotonic(), name, call, ms, conversation, reason)
-        )
+        self._emit(OperationDone(self.context.mirror.operation, time.monotonic(), name, call, ms, conversation, reason))

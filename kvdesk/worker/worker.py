@@ -63,7 +63,7 @@ class Worker(QThread):
         try:
             while self._handle_inbox():
                 self._engine.step()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the edge of the thread: the window must hear of it
             self._emit(EngineDied(f"The engine stopped unexpectedly: {error}", traceback.format_exc()))
         finally:
             self._engine.close()

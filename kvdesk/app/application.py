@@ -1,0 +1,125 @@
+"""Builds the application: paths, log files, Qt, store, worker, window, controller; and takes it down in order."""
+
+from __future__ import annotations
+
+import faulthandler
+import gc
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+from types import TracebackType
+from typing import TextIO
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from kvdesk import __version__, paths
+from kvdesk.app.controller import Controller
+from kvdesk.app.startup import LoadMarker, choose_model
+from kvdesk.errors import UserError
+from kvdesk.store.settings_file import load_settings
+from kvdesk.store.writer import StoreWriter
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.worker.worker import Worker
+
+GC_INTERVAL_MS = 5_000
+LOG_BYTES = 1 << 20
+
+
+@dataclass(slots=True)
+class Parts:
+    """A running application. `crash_log` must stay open as long as faulthandler may write to it."""
+
+    qt: QApplication
+    window: MainWindow
+    controller: Controller
+    crash_log: TextIO
+
+
+def run(file: str | None) -> int:
+    """Open the window and stay until it is closed. Returns the exit code.
+
+    Raises UserError where there is no display, StoreError where the database cannot be used.
+    """
+    if not has_display():
+        raise UserError(
+            "There is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). "
+            "`kvdesk chat` and `kvdesk demo --offscreen` work without one."
+        )
+    parts = build(file)
+    parts.window.show()
+    code = parts.qt.exec()
+    parts.controller.shut_down()
+    return int(code)
+
+
+def build(file: str | None) -> Parts:
+    """Everything but the event loop. Raises StoreError when the database cannot be used."""
+    crash_log = _prepare_logs()
+    qt = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(qt, QApplication)
+    qt.setApplicationName("kvdesk")
+    qt.setApplicationDisplayName("kvdesk")
+    qt.setApplicationVersion(__version__)
+    qt.setDesktopFileName("kvdesk")
+    settings, complaint = load_settings()
+    store = StoreWriter(paths.database_file())
+    window = MainWindow()
+    marker = LoadMarker(paths.data_dir() / "loading.txt", paths.embedded_model())
+    model, remark = choose_model(file, settings.model, marker)
+    worker = Worker(window)
+    controller = Controller(window, worker, store, settings, marker)
+    _show_exceptions(window.show_error)
+    _collect_garbage_here(qt)
+    controller.start(model)
+    for sentence in (complaint, remark):
+        if sentence:
+            window.show_error(sentence, "")
+    return Parts(qt, window, controller, crash_log)
+
+
+def has_display() -> bool:
+    """Whether Qt can open a window here: always, except on a Unix without X11 and Wayland."""
+    if sys.platform in ("win32", "darwin") or os.environ.get("QT_QPA_PLATFORM"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _prepare_logs() -> TextIO:
+    """The program's log into a rotating file; a crash of the process into a file of its own."""
+    folder = paths.log_dir()
+    handler = RotatingFileHandler(folder / "kvdesk.log", maxBytes=LOG_BYTES, backupCount=2, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.getLogger("kvdesk").addHandler(handler)
+    logging.getLogger("kvdesk").setLevel(logging.INFO)
+    crash_log = Path(folder / "crash.log").open("a", encoding="utf-8")  # noqa: SIM115 - open as long as the process
+    faulthandler.enable(crash_log)
+    return crash_log
+
+
+def _show_exceptions(show: Callable[[str, str], None]) -> None:
+    """An exception in a slot does not end the process: write it down and say so."""
+
+    def on_exception(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if issubclass(kind, KeyboardInterrupt):
+            QApplication.quit()
+            return
+        detail = "".join(traceback.format_exception(kind, error, trace))
+        logging.getLogger("kvdesk").error("unexpected error\n%s", detail)
+        show(f"Something unexpected went wrong: {error}", detail)
+
+    sys.excepthook = on_exception
+
+
+def _collect_garbage_here(qt: QApplication) -> None:
+    """Cyclic garbage that holds QObjects must be collected on the window's thread (PySide6 crashes otherwise)."""
+    gc.disable()
+    gc.freeze()  # what start-up made stays; a collection looks at what came after it
+    timer = QTimer(qt, interval=GC_INTERVAL_MS)
+    timer.timeout.connect(gc.collect)
+    timer.start()

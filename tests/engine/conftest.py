@@ -1,0 +1,43 @@
+"""One loaded embedded model for all engine tests; every test starts with an empty cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvdesk import paths
+from kvdesk.lab.talk import Headless
+from kvdesk.messages import CloseConversation, LoadModel
+from kvdesk.settings import ContextSettings
+
+SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=64, n_ubatch=32)
+
+
+@pytest.fixture(scope="session")
+def model_file() -> Path:
+    path = paths.embedded_model()
+    assert path is not None, "the embedded model belongs to the set-up"
+    return path
+
+
+@pytest.fixture(scope="session")
+def loaded(model_file: Path) -> Iterator[Headless]:
+    headless = Headless()
+    headless.do(LoadModel(model_file, SMALL))
+    yield headless
+    headless.close()
+
+
+@pytest.fixture
+def headless(loaded: Headless) -> Headless:
+    """The loaded engine with nothing in its cache, and a map that has been right so far."""
+    session = loaded.engine.session
+    assert session is not None
+    for sequence in session.pool:
+        loaded.do(CloseConversation(sequence.conversation))
+    assert session.context.totals()[0] == 0
+    session.context.clear()
+    assert session.context.verification.state == "verified", session.context.verification.detail
+    return loaded
