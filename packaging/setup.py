@@ -268,10 +268,11 @@ def set_up() -> None:
     """Do what is missing; nothing when nothing is."""
     find_python()
     complete = is_complete()
+    if not complete:
+        say("Setting kvdesk up; the details are in .venv/kvdesk-setup.log.")
     check_machine(to_build=not complete)
     if complete:
         return
-    say("Setting kvdesk up; the details are in .venv/kvdesk-setup.log.")
     started = time.monotonic()
     VENV.mkdir(exist_ok=True)
     STAMP.unlink(missing_ok=True)
