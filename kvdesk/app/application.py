@@ -15,13 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TextIO
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtWidgets import QApplication
 
 from kvdesk import __version__, paths
 from kvdesk.app.controller import Controller
 from kvdesk.app.startup import LoadMarker, choose_model
-from kvdesk.errors import UserError
+from kvdesk.errors import KvdeskError, UserError
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.main_window import MainWindow
@@ -29,6 +29,15 @@ from kvdesk.worker.worker import Worker
 
 GC_INTERVAL_MS = 5_000
 LOG_BYTES = 1 << 20
+
+
+class _ErrorRelay(QObject):
+    """Brings errors of other threads to the window."""
+
+    said = Signal(str, str)
+
+    def say(self, error: KvdeskError) -> None:
+        self.said.emit(str(error), error.detail)
 
 
 @dataclass(slots=True)
@@ -67,14 +76,17 @@ def build(file: str | None) -> Parts:
     qt.setApplicationDisplayName("kvdesk")
     qt.setApplicationVersion(__version__)
     qt.setDesktopFileName("kvdesk")
-    settings, complaint = load_settings()
-    store = StoreWriter(paths.database_file())
-    window = MainWindow()
+    settings, complaint = load_settings(paths.settings_file())
+    errors = _ErrorRelay()
+    store = StoreWriter(paths.database_file(), errors.say)
+    store.opened.result()
+    window = MainWindow(qt)
+    errors.said.connect(window.show_error)
     marker = LoadMarker(paths.data_dir() / "loading.txt", paths.embedded_model())
     model, remark = choose_model(file, settings.model, marker)
     worker = Worker(window)
     controller = Controller(window, worker, store, settings, marker)
-    _show_exceptions(window.show_error)
+    _show_exceptions(errors.said.emit)
     _collect_garbage_here(qt)
     controller.start(model)
     for sentence in (complaint, remark):

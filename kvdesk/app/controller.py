@@ -12,6 +12,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
+from kvdesk import paths
 from kvdesk.app.startup import LoadMarker
 from kvdesk.chat import (
     Conversation,
@@ -40,13 +41,13 @@ from kvdesk.messages import (
 )
 from kvdesk.settings import Settings
 from kvdesk.store.settings_file import save_settings
+from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.palette import N_COLOURS
 from kvdesk.worker.worker import Worker
 
 FRAME_MS = 16
-SAVE_INTERVAL_S = 0.2
 TITLE_LENGTH = 48
 
 
@@ -57,7 +58,6 @@ class _Running:
     message: Message
     parts: list[str] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
-    saved_at: float = 0.0
 
     def now(self) -> Message:
         return replace(self.message, text="".join(self.parts), tokens=tuple(self.tokens))
@@ -107,7 +107,7 @@ class Controller(QObject):
     def start(self, model: Path | None) -> None:
         """Show the stored conversations, start the worker and load `model`."""
         self._window.set_settings(self.settings)
-        self._conversations = {c.id: c for c in self._store.read(lambda store: store.conversations()).result()}
+        self._conversations = {c.id: c for c in self._store.ask(Store.conversations).result()}
         if self._conversations:
             self._select(next(iter(self._conversations)))
         else:
@@ -234,7 +234,7 @@ class Controller(QObject):
     @Slot()
     def _on_frame(self) -> None:
         """Once a frame: apply what has come, text of one answer joined."""
-        touched: dict[MessageId, _Running] = {}
+        touched: dict[MessageId, _Running] = {}  # answers that got longer
         for event in self._worker.take_events():
             if isinstance(event, TextDelta) and event.answer in self._running:
                 running = touched[event.answer] = self._running[event.answer]
@@ -242,11 +242,8 @@ class Controller(QObject):
                 running.tokens += event.tokens
             self._apply(event)
             self._window.apply_event(event)
-        now = time.monotonic()
-        for running in touched.values():
-            if running.message.id in self._running and now - running.saved_at >= SAVE_INTERVAL_S:
-                running.saved_at = now
-                self._store.put_message(running.now())
+        for answer in touched.keys() & self._running.keys():
+            self._store.put_message(self._running[answer].now())  # the writer keeps only the newest, 5 times a second
 
     def _apply(self, event: Event) -> None:
         match event:
@@ -298,7 +295,7 @@ class Controller(QObject):
         if conversation in self._messages:
             self._window.show_messages(conversation, tuple(self._current(conversation)))
             return
-        reading = self._store.read(lambda store: store.messages(conversation))
+        reading = self._store.ask(lambda store: store.messages(conversation))
         reading.add_done_callback(lambda done: self._messages_read.emit(conversation, done))
 
     @Slot(str, object)
@@ -364,9 +361,9 @@ class Controller(QObject):
 
     def _save_settings(self) -> None:
         try:
-            save_settings(self.settings)
-        except (KvdeskError, OSError) as error:
-            self._window.show_error(f"The settings could not be saved: {error}", "")
+            save_settings(self.settings, paths.settings_file())
+        except KvdeskError as error:
+            self._window.show_error(str(error), error.detail)
 
 
 def replace_model(settings: Settings, model: str) -> Settings:

@@ -21,7 +21,7 @@ from kvdesk.cache.dump import parse_log
 from kvdesk.cache.geometry import ContextParams, plan
 from kvdesk.cache.mirror import DecodeRecord, Mirror
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
-from kvdesk.cache.verify import compare_lines
+from kvdesk.cache.verify import Difference, compare_lines, compare_spans, verdict
 from kvdesk.engine.binding import StopFlag, engine_log, lib
 from kvdesk.engine.model import Model
 from kvdesk.engine.sampler import Sampler
@@ -151,7 +151,7 @@ class Context:
         ms = (time.perf_counter() - start) * 1e3
         lines = self._log.capture_stop()
         record = self.mirror.decode(batch, rc, self.seq_pos_max)
-        self._verify(record, lines)
+        self._verify(batch, record, lines)
         if rc < 0:
             raise DecodeError(rc, f"llama.cpp could not process a batch (code {rc}).", self._log.problems())
         if rc == 0:
@@ -193,14 +193,15 @@ class Context:
             self._guard_seq(seq_id)
         done = bool(lib.llama_memory_seq_rm(self._memory, seq_id, p0, p1))
         mirrored = self.mirror.seq_rm(seq_id, p0, p1)
-        self._after_operation(f"seq_rm answered {done}, the mirror {mirrored}" if done != mirrored else "")
+        found = Difference("answer of seq_rm", str(mirrored), str(done)) if done != mirrored else None
+        self._conclude(found or self._compare_spans())
         return done
 
     def clear(self, *, data: bool = True) -> None:
         """Remove every cell of every sequence. Changes the cache."""
         lib.llama_memory_clear(self._memory, data)
         self.mirror.clear(data)
-        self._after_operation()
+        self._conclude(self._compare_spans())
 
     def seq_pos_min(self, seq_id: int) -> int:
         """Smallest position the engine holds for the sequence, -1 when empty. Read-only. Raises RefusedCall."""
@@ -258,27 +259,26 @@ class Context:
             for j, s in enumerate(seqs):
                 seq_id[i][j] = s
 
-    def _verify(self, record: DecodeRecord, lines: Sequence[bytes]) -> None:
+    def _verify(self, batch: Batch, record: DecodeRecord, lines: Sequence[bytes]) -> None:
         if not self.inspect:
             self._mirrored_only()
             return
-        problem = compare_lines(record, parse_log(line.decode() for line in lines))
-        self._conclude(problem)
+        found = compare_lines(record.slots, parse_log(line.decode() for line in lines))
+        if found is None and record.mismatch:
+            found = Difference(record.mismatch, f"rc {record.expected_rc}", f"rc {record.rc}")
+        for s in {s for ids in batch.seq_ids for s in ids} if found is None else ():
+            ours, theirs = self.mirror.seq_pos_max(s), self.seq_pos_max(s)
+            if ours != theirs:
+                found = Difference(f"last position of sequence {s}", str(ours), str(theirs))
+        self._conclude(found)
 
-    def _after_operation(self, problem: str = "") -> None:
-        """The cheap check after an operation: pos_min and pos_max of every sequence."""
-        for s in range(self.n_seq_max):
-            ours = (self.mirror.seq_pos_min(s), self.mirror.seq_pos_max(s))
-            theirs = (self.seq_pos_min(s), self.seq_pos_max(s))
-            if ours != theirs and not problem:
-                problem = f"sequence {s} spans {theirs[0]} to {theirs[1]}, the mirror has {ours[0]} to {ours[1]}"
-        self._conclude(problem)
+    def _compare_spans(self) -> Difference | None:
+        """The cheap check after every operation: pos_min and pos_max of every sequence."""
+        return compare_spans(self.mirror, self.seq_pos_min, self.seq_pos_max)
 
-    def _conclude(self, problem: str) -> None:
-        if self.verification.state == "mismatch":
-            return  # a map once wrong stays marked until it is rebuilt
-        state = Verification("verified", self.mirror.operation)
-        self.verification = Verification("mismatch", self.mirror.operation, problem) if problem else state
+    def _conclude(self, found: Difference | None) -> None:
+        if self.verification.state != "mismatch":  # a map once wrong stays marked until it is rebuilt
+            self.verification = verdict(self.mirror.operation, found)
 
     def _mirrored_only(self) -> None:
         if self.verification.state == "verified":

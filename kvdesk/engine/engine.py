@@ -1,8 +1,8 @@
 """The engine: commands in, events out, one small step at a time. Owns the session and the turns that wait.
 
 Runs on one thread, the only one that touches llama.cpp; only `request_stop` and `request_close` may be called from
-others. Knows no Qt and no database. The way of a text: `handle(Generate)` -> queue -> `_start` (template, tokens, common
-prefix) -> `step` after `step` (prefill in chunks, then a token each) -> `_finish`.
+others. Knows no Qt and no database. The way of a text: `handle(Generate)` -> queue -> `_start` (template, tokens,
+common prefix) -> `step` after `step` (prefill in chunks, then a token each) -> `_finish`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from kvdesk.engine.model import Model
 from kvdesk.engine.prompt import PromptBuilder, common_prefix
 from kvdesk.engine.sequences import Sequence, SequencePool
 from kvdesk.errors import KvdeskError, PromptError
-from kvdesk.library.estimate import MemoryEstimate, check_fits
+from kvdesk.library.estimate import Estimate, available_bytes, check_fits
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.messages import CacheView, ContextInfo, Event, OperationDone
 from kvdesk.settings import ContextSettings
@@ -31,7 +31,7 @@ class _Loaded:
 
     header: GgufHeader
     model: Model
-    estimate: MemoryEstimate
+    estimate: Estimate
 
 
 def open_session(
@@ -51,7 +51,8 @@ def open_session(
     Raises ModelFileError, ContextError: the file cannot be used, or its context does not fit into memory.
     """
     header = read_header(path)
-    estimate = check_fits(header, settings, freed_bytes=old.estimate.context_bytes if old else 0)
+    available = available_bytes() + (old.estimate.context if old else 0)
+    estimate = check_fits(header, settings, available)
     on_progress(0.0)
     model = Model(path, on_progress)
     on_replace()
@@ -81,7 +82,7 @@ class Session:
 
     @property
     def info(self) -> ContextInfo:
-        return self.context.info(self.estimate.k_bytes, self.estimate.v_bytes)
+        return self.context.info(self.estimate.k, self.estimate.v)
 
     def rebuild(self, settings: ContextSettings) -> None:
         """Free the context and make a new one. Every sequence is empty afterwards.
@@ -89,7 +90,8 @@ class Session:
         Raises ContextError; the session then goes on with a context of the old settings.
         """
         before = self.context.settings
-        wanted = check_fits(self.header, settings, freed_bytes=self.estimate.context_bytes)
+        available = available_bytes() + self.estimate.context
+        wanted = check_fits(self.header, settings, available, loaded=True)
         start = time.perf_counter()
         self.context.close()
         try:
