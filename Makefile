@@ -1,7 +1,7 @@
 # Two lines matter: `make run` and `make test`. packaging/setup.py does the set-up for both, once.
 PYTHON ?= python3
 
-.PHONY: run setup test lint check stress lock
+.PHONY: run setup test lint lint-style lint-format lint-types lint-imports check stress lock
 
 run:
 	@$(PYTHON) packaging/setup.py run
@@ -12,10 +12,18 @@ setup:
 test: setup
 	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest
 
-lint: setup
+lint: lint-style lint-format lint-types lint-imports
+
+lint-style: setup
 	.venv/bin/ruff check .
+
+lint-format: setup
 	.venv/bin/ruff format --check .
+
+lint-types: setup
 	.venv/bin/mypy
+
+lint-imports: setup
 	.venv/bin/lint-imports
 
 check: lint test
