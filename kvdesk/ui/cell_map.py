@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
+    QBrush,
     QColor,
     QImage,
     QKeyEvent,
@@ -31,7 +32,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from kvdesk.cache.snapshot import StreamMap
 from kvdesk.messages import CacheView
 from kvdesk.ui import raster
-from kvdesk.ui.map_layout import StreamSize, Strip, lay_out
+from kvdesk.ui.map_layout import StreamSize, Strip, lay_out, total_height
 from kvdesk.ui.map_tints import tint_table
 from kvdesk.ui.readout import describe_cell
 from kvdesk.ui.theme import Look
@@ -63,11 +64,13 @@ class CellMapView(QWidget):
         self._at: tuple[int, int] | None = None  # strip and cell that is described
         self._drag: QPointF | None = None
         self._stale = False
+        self._room = 240
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Cell map of the KV cache")
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
-        self.setMinimumSize(160, 96)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMinimumWidth(160)
+        self.setFixedHeight(self._room)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setInterval(REFRESH_MS)
@@ -93,6 +96,12 @@ class CellMapView(QWidget):
     def show_token_texts(self, texts: Mapping[int, str]) -> None:
         """The texts of token ids, by reference: the owner goes on adding to it."""
         self._texts = texts
+
+    def set_room(self, height: int) -> None:
+        """The most height the map may take; it takes what its cells need of it."""
+        if height != self._room:
+            self._room = height
+            self._invalidate()
 
     def reset_zoom(self) -> None:
         self._zoom, self._offset = 1.0, QPointF()
@@ -128,7 +137,8 @@ class CellMapView(QWidget):
                 name = cache.name if len(maps) > 1 else ""
                 where = f"stream {s}" if len(cache.streams) > 1 else ""
                 sizes.append(StreamSize(m, s, ", ".join(part for part in (name, where) if part), stream.size))
-        self._strips = lay_out(sizes, self.width(), self.height(), self.devicePixelRatioF())
+        self._strips = lay_out(sizes, self.width(), self._room, self.devicePixelRatioF())
+        self.setFixedHeight(max(total_height(self._strips), 64) if self._strips else self._room)
 
     def _make_images(self) -> None:
         self._lay_out()
@@ -145,9 +155,7 @@ class CellMapView(QWidget):
             slots = raster.slot_table(self._colours, stream.seq_bits.shape[1] * 64)
             index = raster.index_image(stream, slots, min(snapshot.n_kv, stream.size), fading_after, fresh_after)
             picture = raster.as_picture(index, strip.columns)
-            image = QImage(
-                picture.data, strip.columns, strip.rows, picture.shape[1], QImage.Format.Format_Indexed8
-            )
+            image = QImage(picture.data, strip.columns, strip.rows, picture.shape[1], QImage.Format.Format_Indexed8)
             image.setColorTable(table)
             self._images.append((picture, image))  # the image reads the array's memory: both live together
             self._runs.append(raster.second_owner_runs(stream, strip.columns))
@@ -219,8 +227,7 @@ class CellMapView(QWidget):
                 painter.setPen(QColor(self._look.colours.secondary))
                 painter.setFont(self._look.small)
                 painter.drawText(QPointF(strip.x, strip.y - 5), strip.label)
-            if pixels >= 3:
-                self._draw_shared(painter, strip, self._runs[i])
+            self._draw_shared(painter, strip, self._runs[i], split=pixels >= 3)
             if pixels >= 4:
                 self._draw_grid(painter, strip)
             self._draw_marks(painter, strip)
@@ -228,13 +235,20 @@ class CellMapView(QWidget):
                 self._draw_texts(painter, strip)
         self._draw_cursor(painter)
 
-    def _draw_shared(self, painter: QPainter, strip: Strip, runs: list[tuple[int, int, int]]) -> None:
-        """The lower part of a shared cell has the colour of the second conversation that holds it."""
+    def _draw_shared(self, painter: QPainter, strip: Strip, runs: list[tuple[int, int, int]], split: bool) -> None:
+        """The lower part of a shared cell has the colour of the second conversation that holds it.
+
+        Cells too small to be split are dotted with it.
+        """
         unknown = QColor(self._look.colours.secondary)
         for first, length, seq in runs:
             x, y = strip.corner(first)
             colour = self._look.conversation_colour(self._colours[seq]) if seq in self._colours else unknown
-            painter.fillRect(QRectF(x, y + strip.cell * 0.55, length * strip.cell, strip.cell * 0.45), colour)
+            if split:
+                painter.fillRect(QRectF(x, y + strip.cell * 0.55, length * strip.cell, strip.cell * 0.45), colour)
+            else:
+                box = QRectF(x, y, length * strip.cell, strip.cell)
+                painter.fillRect(box, QBrush(colour, Qt.BrushStyle.Dense5Pattern))
 
     def _draw_grid(self, painter: QPainter, strip: Strip) -> None:
         pen = QPen(QColor(self._look.colours.panel), 0)

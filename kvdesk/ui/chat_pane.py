@@ -61,7 +61,7 @@ class ChatPane(QWidget):
         column.addWidget(self._header)
         column.addWidget(self._progress)
         column.addWidget(self._stack, 1)
-        column.addWidget(centred(below, look.text_column + 24))
+        column.addWidget(centred(below, look.text_column))
 
     @property
     def view(self) -> ChatView:
@@ -105,9 +105,12 @@ class ChatPane(QWidget):
         self._empty.show_loading(name, share)
         self._composer.set_blocked(f"Loading {name}. You can type already.")
 
-    def show_working(self, share: float | None) -> None:
-        """A line over the messages: None when nothing is under way."""
-        self._progress.set_share(share)
+    def show_working(self, working: bool) -> None:
+        """A moving line over the messages while something is under way that cannot say how far it is."""
+        if working:
+            self._progress.set_busy()
+        else:
+            self._progress.set_share(None)
 
     def show_meter(self, used: int, limit: int) -> None:
         self._header.set_meter(used, limit)
@@ -131,12 +134,12 @@ class _Header(QWidget):
         self._title.setProperty("weight", "strong")
         self._model = QPushButton("Open a model")
         self._model.setProperty("quiet", True)
-        self._model.setProperty("size", "small")
+        self._model.setProperty("scale", "small")
         self._model.setToolTip("Open another model (Ctrl+O)")
         self._model.clicked.connect(self.open_model_clicked)
         self._meter = QLabel()
         self._meter.setProperty("tone", "secondary")
-        self._meter.setProperty("size", "small")
+        self._meter.setProperty("scale", "small")
         self._meter.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 8, 12, 8)
@@ -174,7 +177,7 @@ class _Empty(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._first = label("", size="large")
+        self._first = label("", scale="large")
         self._second = label("", tone="secondary")
         for widget in (self._first, self._second):
             widget.setAlignment(Qt.AlignmentFlag.AlignCenter)

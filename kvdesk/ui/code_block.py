@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil
-from typing import Final
+from typing import Any, Final
 
 from pygments.lexers import get_lexer_by_name
 from pygments.lexers.special import TextLexer
@@ -55,7 +56,7 @@ class CodeBlock(QFrame):
         self._look = look
         self._segment = Segment("code", "", closed=False)
         self.setProperty("card", "code")
-        self._language = label("", tone="secondary", size="small")
+        self._language = label("", tone="secondary", scale="small")
         self._copy = IconButton(look, "copy", "Copy this code")
         self._copy.clicked.connect(self._on_copy_clicked)
         self._view = _CodeView()
@@ -163,7 +164,7 @@ class _Colouring(QSyntaxHighlighter):
             self.setFormat(start, length, form)
 
 
-def _lines_of_spans(text: str, language: str, table: dict[object, str]) -> list[list[tuple[int, int, str]]]:
+def _lines_of_spans(text: str, language: str, table: Mapping[Any, str]) -> list[list[tuple[int, int, str]]]:
     try:
         lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else TextLexer()
     except ClassNotFound:

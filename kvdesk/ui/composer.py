@@ -33,7 +33,7 @@ class Composer(QFrame):
         self._edit.textChanged.connect(self._on_text_changed)
         self._hint = ElidedLabel()
         self._hint.setProperty("tone", "secondary")
-        self._hint.setProperty("size", "small")
+        self._hint.setProperty("scale", "small")
         self._send = IconButton(look, "send", "Send", "Send (Enter)", ink="accent_text")
         self._send.setProperty("send", True)
         self._send.clicked.connect(self._on_send_clicked)

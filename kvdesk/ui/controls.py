@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
@@ -71,6 +71,10 @@ class ThinProgress(QWidget):
         super().__init__()
         self._look = look
         self._share: float | None = None
+        self._busy = QTimer(self)
+        self._busy.setInterval(40)
+        self._busy.timeout.connect(self._on_busy)
+        self._phase = 0.0
         self.setFixedHeight(2)
         self.setAccessibleName(name)
         look.changed.connect(self.update)
@@ -81,17 +85,32 @@ class ThinProgress(QWidget):
 
     def set_share(self, share: float | None) -> None:
         """0.0 to 1.0, or None for nothing under way."""
+        self._busy.stop()
         if share != self._share:
             self._share = share
             self.update()
+
+    def set_busy(self) -> None:
+        """Something is under way, nobody knows how far it is."""
+        self._share = 0.0
+        self._busy.start()
+
+    @Slot()
+    def _on_busy(self) -> None:
+        self._phase = (self._phase + 0.02) % 1.25
+        self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         if self._share is None:
             return
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(self._look.colours.line))
-        width = self.width() * min(max(self._share, 0.02), 1.0)
-        painter.fillRect(QRectF(0, 0, width, self.height()), QColor(self._look.colours.accent))
+        if self._busy.isActive():
+            left, share = self._phase - 0.25, 0.25
+        else:
+            left, share = 0.0, min(max(self._share, 0.02), 1.0)
+        box = QRectF(self.width() * left, 0, self.width() * share, self.height())
+        painter.fillRect(box, QColor(self._look.colours.accent))
 
 
 class Rule(QFrame):
@@ -117,13 +136,13 @@ class Banner(QFrame):
         self._sentence = label("", tone="danger")
         self._sentence.setWordWrap(True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._detail = label("", tone="secondary", size="small", family="mono")
+        self._detail = label("", tone="secondary", scale="small", family="mono")
         self._detail.setWordWrap(True)
         self._detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._more = QPushButton("Details")
         self._more.setCheckable(True)
         self._more.setProperty("quiet", True)
-        self._more.setProperty("size", "small")
+        self._more.setProperty("scale", "small")
         self._more.toggled.connect(self._on_more_toggled)
         close = IconButton(look, "close", "Dismiss this message")
         close.clicked.connect(self._on_close_clicked)
@@ -163,13 +182,13 @@ class Banner(QFrame):
 
 
 def label(
-    text: str, *, tone: str = "", size: str = "", weight: str = "", family: str = "", rich: bool = False
+    text: str, *, tone: str = "", scale: str = "", weight: str = "", family: str = "", rich: bool = False
 ) -> QLabel:
     """A label of plain text with properties the style sheet knows."""
     result = QLabel(text)
     if not rich:
         result.setTextFormat(Qt.TextFormat.PlainText)
-    for name, value in (("tone", tone), ("size", size), ("weight", weight), ("family", family)):
+    for name, value in (("tone", tone), ("scale", scale), ("weight", weight), ("family", family)):
         if value:
             result.setProperty(name, value)
     return result

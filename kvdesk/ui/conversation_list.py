@@ -61,7 +61,7 @@ class ConversationList(QWidget):
         self._search.setClearButtonEnabled(True)
         self._search.textChanged.connect(self._on_search_changed)
         self._list = self._make_list()
-        self._none = label("", tone="secondary", size="small")
+        self._none = label("", tone="secondary", scale="small")
         self._none.setWordWrap(True)
         self._none.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._none.setContentsMargins(4, 8, 4, 0)
@@ -200,7 +200,7 @@ class _Ask(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setProperty("card", "ask")
-        self._text = label("", size="small")
+        self._text = label("", scale="small")
         self._text.setWordWrap(True)
         delete, keep = QPushButton("Delete"), QPushButton("Keep")
         delete.clicked.connect(self._on_delete_clicked)

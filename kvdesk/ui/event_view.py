@@ -91,7 +91,7 @@ class EventView:
     def start_rebuild(self) -> None:
         """The wait for ContextReady or CommandFailed begins."""
         self._inspector.set_rebuilding(True)
-        self._chat.show_working(0.5)
+        self._chat.show_working(True)
         self._inspector.set_can(forget=False, rebuild=False)
 
     def apply(self, event: Event) -> None:
@@ -120,7 +120,7 @@ class EventView:
                 self._running = frozenset()
                 self._model = None
                 self._chat.show_model(None)
-                self._chat.show_working(None)
+                self._chat.show_working(False)
                 self._chat.banner.show_error(event.sentence, event.detail)
                 self._show_state()
 
@@ -146,17 +146,17 @@ class EventView:
         elif isinstance(event, ModelLoaded):
             self._model = event.model
             self._chat.show_model(event.model)
-            self._chat.show_working(None)
+            self._chat.show_working(False)
         else:
             self._context = event.context
             self._held.clear()
             self._inspector.set_rebuilding(False)
-            self._chat.show_working(None)
+            self._chat.show_working(False)
             self._status.show_context(event.context)
         self._show_state()
 
     def _show_cache(self, view: CacheView) -> None:
-        spans = {span.seq_id: span for span in view.snapshot.sequences}
+        spans = {int(span.seq_id): span for span in view.snapshot.sequences}
         self._cells = {}
         for lease in view.leases:
             if span := spans.get(lease.seq_id):
@@ -180,10 +180,10 @@ class EventView:
             self._set_running(event.command.conversation, False)
         elif isinstance(event.command, LoadModel):
             self._chat.show_model(self._model)
-            self._chat.show_working(None)
+            self._chat.show_working(False)
         elif isinstance(event.command, RebuildContext):
             self._inspector.set_rebuilding(False)
-            self._chat.show_working(None)
+            self._chat.show_working(False)
         self._show_state()
 
     def _set_running(self, conversation: ConversationId, running: bool) -> None:

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from kvdesk.messages import OperationDone, SpeedSample
 from kvdesk.ui import palette
 from kvdesk.ui.controls import label
-from kvdesk.ui.series import Rate, Series, with_gaps
+from kvdesk.ui.series import Rate, Series, round_up, with_gaps
 from kvdesk.ui.theme import Look
 
 _INTERVAL_MS: Final = 250
@@ -34,6 +34,7 @@ class _Curve:
     item: Any = None
     value: QLabel | None = None
     gap_s: float = 1.5
+    dots: bool = False  # a reading of the prompt may be a single point
 
 
 class Graphs(QWidget):
@@ -45,7 +46,7 @@ class Graphs(QWidget):
         self._prefill, self._decode = Rate(), Rate()
         p = palette
         self._rows = (
-            (_Curve("prefill", "tok/s", p.DARK_PREFILL, p.LIGHT_PREFILL, self._prefill.series),),
+            (_Curve("prefill", "tok/s", p.DARK_PREFILL, p.LIGHT_PREFILL, self._prefill.series, dots=True),),
             (_Curve("decode", "tok/s", p.DARK_DECODE, p.LIGHT_DECODE, self._decode.series),),
             (
                 _Curve("used", "cells", p.DARK_USED, p.LIGHT_USED, Series(), gap_s=1e12),
@@ -59,7 +60,7 @@ class Graphs(QWidget):
         self._plots: list[Any] = []
         self._ticks: list[Any] = []
         self._lines: list[Any] = []
-        self._note = label("", tone="secondary", size="small")
+        self._note = label("", tone="secondary", scale="small")
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -117,7 +118,9 @@ class Graphs(QWidget):
             for curve in curves:
                 ink = curve.dark if colours.dark else curve.light
                 curve.item.setPen(pg.mkPen(ink, width=1.5))
-            ticks.setPen(pg.mkPen(palette.mix(colours.panel, colours.secondary, 0.6), width=1))
+                curve.item.setSymbolBrush(pg.mkBrush(ink))
+                curve.item.setSymbolPen(None)
+            ticks.setPen(pg.mkPen(palette.mix(colours.panel, colours.secondary, 0.4), width=1))
             line.setPen(pg.mkPen(colours.secondary))
         for curves in self._rows:
             for curve in curves:
@@ -137,26 +140,26 @@ class Graphs(QWidget):
         row.setSpacing(8)
         row.setContentsMargins(0, 4, 0, 0)
         for curve in curves:
-            row.addWidget(label(curve.name, tone="secondary", size="small"))
+            row.addWidget(label(curve.name, tone="secondary", scale="small"))
             curve.value = label("–")
             curve.value.setFont(self._look.mono_small)
             curve.value.setMinimumWidth(curve.value.fontMetrics().horizontalAdvance("88,888"))
             row.addWidget(curve.value)
         row.addStretch(1)
-        row.addWidget(label(curves[0].unit, tone="secondary", size="small"))
+        row.addWidget(label(curves[0].unit, tone="secondary", scale="small"))
         return row
 
     def _make_plot(self, curves: tuple[_Curve, ...], last: bool) -> Any:
         plot = pg.PlotWidget()
         plot.setAccessibleName(" and ".join(f"{curve.name} over time" for curve in curves))
-        plot.setMinimumHeight(56 + (20 if last else 0))
+        plot.setMinimumHeight(44 + (20 if last else 0))
         plot.setMenuEnabled(False)
         plot.setMouseEnabled(False, False)
         plot.hideButtons()
         left = plot.getAxis("left")
         left.setWidth(44)
         left.enableAutoSIPrefix(False)
-        left.setStyle(tickLength=-4, maxTickLevel=0, tickTextOffset=4)
+        left.setStyle(tickLength=-4, tickTextOffset=4, hideOverlappingLabels=False)
         bottom = plot.getAxis("bottom")
         bottom.enableAutoSIPrefix(False)
         bottom.setStyle(showValues=last, tickLength=-4, maxTickLevel=0)
@@ -165,7 +168,7 @@ class Graphs(QWidget):
         ticks = pg.VTickGroup(yrange=[0, 1])
         plot.addItem(ticks)
         for curve in curves:
-            curve.item = pg.PlotDataItem(connect="finite")
+            curve.item = pg.PlotDataItem(connect="finite", symbol="o" if curve.dots else None, symbolSize=4)
             plot.addItem(curve.item)
         line = pg.InfiniteLine(angle=90)
         line.setVisible(False)
@@ -198,7 +201,9 @@ class Graphs(QWidget):
                 curve.item.setData(times, values)
                 if curve.series.values.size:
                     top = max(top, float(curve.series.values[curve.series.times >= begin].max(initial=0.0)))
-            plot.setYRange(0, top * 1.15, padding=0)
+            top = round_up(top)
+            plot.setYRange(0, top * 1.12, padding=0)
+            plot.getAxis("left").setTicks([[(0, "0"), (top / 2, f"{top / 2:,.0f}"), (top, f"{top:,.0f}")]])
             ticks.setXVals(marks)
         self._plots[0].setXRange(begin - start, end - start, padding=0)
         self._show_values()
@@ -220,7 +225,7 @@ class Graphs(QWidget):
         if self._start_s is None:
             return "Speeds and cells are drawn here while the model works."
         if not self._marks:
-            return "seconds since the first token"
+            return "Seconds since the first token"
         if self._hover_s is None:
             mark = self._marks[-1]
         else:

@@ -6,7 +6,17 @@ import time
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.messages import CacheView, LogLine, OperationDone, SpeedSample, TokenTexts
@@ -45,7 +55,7 @@ class Inspector(QWidget):
         self._legend = Legend(look)
         self._first, self._second = ElidedLabel(), ElidedLabel()
         self._first.setFont(look.mono_small)
-        self._second.setProperty("size", "small")
+        self._second.setProperty("scale", "small")
         self._second.setProperty("tone", "secondary")
         self._numbers = NumbersPanel(look)
         self._rulers = Rulers(look)
@@ -66,7 +76,7 @@ class Inspector(QWidget):
         self._stack.addWidget(self._make_cache_page())
         self._stack.addWidget(self._log)
         column = QVBoxLayout(self)
-        column.setContentsMargins(12, 8, 12, 12)
+        column.setContentsMargins(12, 8, 0, 12)
         column.setSpacing(8)
         column.addLayout(self._make_tabs())
         column.addWidget(self._stack, 1)
@@ -191,6 +201,7 @@ class Inspector(QWidget):
 
     def _make_tabs(self) -> QHBoxLayout:
         row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 12, 0)
         row.setSpacing(4)
         group = QButtonGroup(self)
         for i, name in enumerate(("Cache", "Log")):
@@ -212,28 +223,43 @@ class Inspector(QWidget):
 
     def _make_cache_page(self) -> QWidget:
         lines = QWidget()
-        both = QVBoxLayout(lines)
-        both.setContentsMargins(0, 0, 0, 0)
-        both.setSpacing(0)
-        both.addWidget(self._first)
-        both.addWidget(self._second)
+        pair = QVBoxLayout(lines)
+        pair.setContentsMargins(0, 0, 0, 0)
+        pair.setSpacing(0)
+        pair.addWidget(self._first)
+        pair.addWidget(self._second)
         self._readout = QStackedWidget()
         self._readout.addWidget(self._legend)
         self._readout.addWidget(lines)
         self._readout.setFixedHeight(36)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
+        buttons.setContentsMargins(0, 0, 12, 0)
         buttons.addWidget(self._forget)
         buttons.addWidget(self._rebuild)
         buttons.addStretch(1)
-        page = QWidget()
-        column = QVBoxLayout(page)
-        column.setContentsMargins(0, 0, 0, 0)
+        content = QWidget()
+        content.setObjectName("column")
+        column = QVBoxLayout(content)
+        column.setContentsMargins(0, 0, 12, 0)
         column.setSpacing(8)
-        column.addWidget(self._map, 4)
+        column.addWidget(self._map)
         column.addWidget(self._readout)
         column.addWidget(self._numbers)
         column.addWidget(self._rulers)
-        column.addWidget(self._graphs, 5)
-        column.addLayout(buttons)
+        column.addWidget(self._graphs, 1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(content)
+        page = QWidget()
+        both = QVBoxLayout(page)
+        both.setContentsMargins(0, 0, 0, 0)
+        both.setSpacing(8)
+        both.addWidget(scroll, 1)
+        both.addLayout(buttons)
         return page
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._map.set_room(round(self.height() * 0.34))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
@@ -40,7 +40,7 @@ class Legend(QWidget):
                 pen = QPen(QColor(colours.text), 1)
                 pen.setStyle(Qt.PenStyle.DashLine)
                 painter.setPen(pen)
-                painter.drawLine(box.left(), middle, box.right(), middle)
+                painter.drawLine(QPointF(box.left(), middle), QPointF(box.right(), middle))
             else:
                 tints = {"free": colours.cell_free, "walked over": colours.cell_span, "new": fresh}
                 painter.fillRect(box, QColor(tints.get(name, first)))

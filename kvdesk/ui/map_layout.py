@@ -59,6 +59,11 @@ class StreamSize:
     n_cells: int
 
 
+def total_height(strips: Sequence[Strip]) -> int:
+    """Height in pixels that the strips take."""
+    return ceil(max((strip.y + strip.height for strip in strips), default=0.0))
+
+
 def lay_out(sizes: Sequence[StreamSize], width: float, height: float, device_ratio: float = 1.0) -> tuple[Strip, ...]:
     """Strips one below the other, cells as large as all of them allow, on whole device pixels where possible."""
     sizes = [size for size in sizes if size.n_cells > 0]
@@ -92,6 +97,5 @@ def _cell_size(counts: Sequence[int], width: float, height: float, device_ratio:
 
 
 def _columns(n_cells: int, width: float, cell: float) -> int:
-    """Whole columns that fit; multiples of 8 are easier to count."""
-    columns = max(1, int(width / cell + 1e-6))
-    return min(columns // 8 * 8 if columns >= 64 else columns, n_cells)
+    """Whole columns that fit."""
+    return min(max(1, int(width / cell + 1e-6)), n_cells)

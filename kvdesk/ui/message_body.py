@@ -64,7 +64,7 @@ class ThinkFold(QWidget):
         self._open = False
         self._button = IconButton(look, "chevron-right", "Show the model's thinking")
         self._button.clicked.connect(self._on_button_clicked)
-        self._title = label("Thinking…", tone="secondary", size="small")
+        self._title = label("Thinking…", tone="secondary", scale="small")
         self._text = ProseView(look, parser, quiet=True)
         self._text.hide()
         head = QWidget()

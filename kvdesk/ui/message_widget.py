@@ -33,7 +33,7 @@ class MessageWidget(QWidget):
         self._shown_text: str | None = None
         self._is_last = False
         who = {"user": "You", "system": "System prompt"}.get(message.role, answerer or "Answer")
-        self._who = label(who, tone="secondary", size="small", weight="strong")
+        self._who = label(who, tone="secondary", scale="small", weight="strong")
         self._plain: ProseView | None = None
         self._body: MessageBody | None = None
         column = QVBoxLayout(self)
@@ -54,7 +54,7 @@ class MessageWidget(QWidget):
             inner.addWidget(self._plain)
             column.addWidget(card)
         self._waiting = _Waiting(look)
-        self._note = label("", size="small")
+        self._note = label("", scale="small")
         self._note.setWordWrap(True)
         self._foot = _Foot(look)
         self._foot.copy_clicked.connect(self._on_copy_clicked)
@@ -131,7 +131,7 @@ class _Waiting(QWidget):
 
     def __init__(self, look: Look) -> None:
         super().__init__()
-        self._text = label("Waiting for the engine…", tone="secondary", size="small")
+        self._text = label("Waiting for the engine…", tone="secondary", scale="small")
         self._bar = ThinProgress(look, "Reading the prompt")
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4, 0, 4)
@@ -159,7 +159,7 @@ class _Foot(QWidget):
         super().__init__()
         self._stats = ElidedLabel()
         self._stats.setProperty("tone", "secondary")
-        self._stats.setProperty("size", "small")
+        self._stats.setProperty("scale", "small")
         self._copy = IconButton(look, "copy", "Copy this answer")
         self._again = IconButton(look, "again", "Answer again", "Answer again (Ctrl+R)")
         self._copy.clicked.connect(self.copy_clicked)

@@ -31,7 +31,7 @@ class NumbersPanel(QWidget):
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(0)
         for column, (name, definition) in enumerate(_METRICS):
-            caption = label(name, tone="secondary", size="small")
+            caption = label(name, tone="secondary", scale="small")
             value = label("–")
             value.setFont(look.mono)
             for widget in (caption, value):

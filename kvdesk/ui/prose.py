@@ -22,6 +22,7 @@ from PySide6.QtGui import (
     QTextDocument,
     QTextFrameFormat,
     QTextLength,
+    QTextList,
     QTextListFormat,
     QTextTableFormat,
 )
@@ -123,7 +124,7 @@ class ProseWriter:
         form = self._lists[-1]
         block = self._cursor.block().previous()
         while block.isValid():
-            other = block.textList()
+            other: QTextList | None = block.textList()  # the stubs do not know that it may be None
             if other is None or other.format().indent() < form.indent():
                 break
             if other.format() == form:

@@ -63,6 +63,14 @@ def with_gaps(times: FloatArray, values: FloatArray, gap_s: float) -> tuple[Floa
     return np.insert(times, breaks, times[breaks]), np.insert(values, breaks, np.nan)
 
 
+def round_up(value: float) -> float:
+    """The next even number an axis can end at: 2, 4, 6, 8, 10 or 12 times a power of ten."""
+    power = 1.0
+    while power * 12 < value:
+        power *= 10
+    return next(step * power for step in (2, 4, 6, 8, 10, 12) if step * power >= value)
+
+
 class Rate:
     """Tokens per second, averaged over spans of `span_s` so that a curve shows speed and not jitter."""
 

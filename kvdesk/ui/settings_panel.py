@@ -54,7 +54,7 @@ class SettingsPanel(QDialog):
         self._prompt.setFixedHeight(look.text.pixelSize() * 6)
         self._prompt.setTabChangesFocus(True)
         self._fill()
-        self._note = label("", tone="secondary", size="small")
+        self._note = label("", tone="secondary", scale="small")
         self._note.setWordWrap(True)
         self._apply = QPushButton("Apply")
         self._apply.setProperty("primary", True)
@@ -152,7 +152,7 @@ class SettingsPanel(QDialog):
         self._heading("System prompt")
         row = self._grid.rowCount()
         self._grid.addWidget(self._prompt, row, 0, 1, 2)
-        about = label(Settings.model_fields["system_prompt"].description or "", tone="secondary", size="small")
+        about = label(Settings.model_fields["system_prompt"].description or "", tone="secondary", scale="small")
         self._grid.addWidget(about, row + 1, 0, 1, 2)
         self._prompt.textChanged.connect(self._on_edited)
         self._heading("Sampling")
@@ -201,7 +201,7 @@ class SettingsPanel(QDialog):
         return whole
 
     def _heading(self, text: str, first: bool = False) -> None:
-        heading = label(text, size="large")
+        heading = label(text, scale="large")
         heading.setContentsMargins(0, 0 if first else 16, 0, 4)
         self._grid.addWidget(heading, self._grid.rowCount(), 0, 1, 2)
 
@@ -212,7 +212,7 @@ class SettingsPanel(QDialog):
         words.setSpacing(0)
         caption = label(name)
         caption.setBuddy(widget)
-        about = label(description, tone="secondary", size="small")
+        about = label(description, tone="secondary", scale="small")
         about.setWordWrap(True)
         words.addWidget(caption)
         words.addWidget(about)

@@ -24,7 +24,7 @@ class StatusBar(QWidget):
         self._bytes = _field("", "Bytes of K and V in use, of those allocated")
         self._types = _field("", "Data types of K and V, and flash attention")
         self._trust = ElidedLabel()
-        self._trust.setProperty("size", "small")
+        self._trust.setProperty("scale", "small")
         self._trust.setProperty("tone", "secondary")
         self._trust.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         advance = self._speed.fontMetrics().horizontalAdvance
@@ -78,6 +78,6 @@ class StatusBar(QWidget):
 
 
 def _field(text: str, tip: str) -> QLabel:
-    result = label(text, tone="secondary", size="small")
+    result = label(text, tone="secondary", scale="small")
     result.setToolTip(tip)
     return result

@@ -27,8 +27,8 @@ QLabel[tone="secondary"] {{ color: {c.secondary}; }}
 QLabel[tone="danger"] {{ color: {c.danger}; }}
 QLabel[tone="warning"] {{ color: {c.warning}; }}
 QLabel[tone="good"] {{ color: {c.good}; }}
-QLabel[size="small"] {{ font-size: {small}px; }}
-QLabel[size="large"] {{ font-size: {large}px; font-weight: 600; }}
+QLabel[scale="small"] {{ font-size: {small}px; }}
+QLabel[scale="large"] {{ font-size: {large}px; font-weight: 600; }}
 QLabel[weight="strong"] {{ font-weight: 600; }}
 QLabel[family="mono"] {{ font-family: "{mono_family}"; font-size: {small}px; }}
 
@@ -46,7 +46,7 @@ QPushButton[quiet="true"] {{ background: transparent; border-color: transparent;
     padding: 4px 8px; text-align: left; }}
 QPushButton[quiet="true"]:hover {{ background: {c.hover}; color: {c.text}; }}
 QPushButton[quiet="true"]:focus {{ border-color: {c.accent}; }}
-QPushButton[size="small"] {{ font-size: {small}px; padding: 4px 8px; min-height: 16px; }}
+QPushButton[scale="small"] {{ font-size: {small}px; padding: 4px 8px; min-height: 16px; }}
 
 QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 6px; padding: 4px; }}
 QToolButton:hover {{ background: {c.hover}; }}

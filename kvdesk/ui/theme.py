@@ -74,8 +74,8 @@ LIGHT: Final = Colours(
     cell_span="#d3d3ce",
 )
 
-_TEXT_FAMILIES: Final = ("Inter", "Cantarell", "Ubuntu", "Noto Sans", "Liberation Sans", "DejaVu Sans")
-_MONO_FAMILIES: Final = (
+_TEXT_FAMILIES: Final[tuple[str, ...]] = ("Inter", "Cantarell", "Ubuntu", "Noto Sans", "Liberation Sans", "DejaVu Sans")
+_MONO_FAMILIES: Final[tuple[str, ...]] = (
     "JetBrains Mono",
     "SF Mono",
     "Cascadia Mono",
@@ -188,8 +188,7 @@ def _text_font() -> QFont:
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
     size = max(14 if sys.platform != "darwin" else 13, QFontInfo(font).pixelSize())
     if QFontInfo(font).family().lower() in _GENERIC_FAMILIES or font.family().lower() in _GENERIC_FAMILIES:
-        installed = set(QFontDatabase.families())
-        font = QFont([family for family in _TEXT_FAMILIES if family in installed] or [font.family()])
+        font = QFont(_installed(_TEXT_FAMILIES) or [font.family()])
     font.setPixelSize(min(size, 18))
     font.setFeature(QFont.Tag("tnum"), 1)
     return font
@@ -197,11 +196,15 @@ def _text_font() -> QFont:
 
 def _mono_font() -> QFont:
     system = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-    installed = set(QFontDatabase.families())
-    font = QFont([family for family in _MONO_FAMILIES if family in installed] or [system.family()])
+    font = QFont(_installed(_MONO_FAMILIES) or [system.family()])
     font.setStyleHint(QFont.StyleHint.Monospace)
     font.setFeature(QFont.Tag("calt"), 0)  # no ligatures: code is shown as it is
     return font
+
+
+def _installed(families: tuple[str, ...]) -> list[str]:
+    there = set(QFontDatabase.families())
+    return [family for family in families if family in there]
 
 
 def _qt_palette(colours: Colours) -> QPalette:
