@@ -29,7 +29,7 @@ class Batch:
 
 
 ProblemKind = Literal[
-    "empty", "shape", "token", "seq_id", "no_seq", "pos", "gap", "consecutive", "coupled", "sets", "decreasing"
+    "empty", "shape", "token", "seq_id", "no_seq", "pos", "gap", "consecutive", "coupled", "decreasing"
 ]
 
 
@@ -126,7 +126,7 @@ def check_batch(
         _check_entries(batch, n_seq_max, n_vocab)
         or _check_positions(batch, seq_pos_max, n_pos_per_embd)
         or _check_coupled(batch, seq_pos_min, seq_pos_max)
-        or _check_sets(batch)
+        or _check_order(batch)
     )
 
 
@@ -196,16 +196,14 @@ def _check_coupled(
     return None
 
 
-def _check_sets(batch: Batch) -> BatchProblem | None:
-    """llama-batch.cpp:384-424: no partial subsets of sequences, no decreasing positions."""
-    common: dict[int, frozenset[int]] = {}
+def _check_order(batch: Batch) -> BatchProblem | None:
+    """llama-batch.cpp:411: the positions of a sequence do not decrease within the batch.
+
+    The rule next to it, incompatible sequence sets (:406), cannot fire: every set that it intersects has the sequence.
+    """
     last: dict[int, int] = {}
     for i, (pos, seq_ids) in enumerate(zip(batch.pos, batch.seq_ids, strict=True)):
-        cur = frozenset(seq_ids)
-        for s in engine_order(seq_ids) if len(seq_ids) > 1 else seq_ids:
-            common[s] = common.get(s, cur) & cur
-            if not common[s]:
-                return BatchProblem("sets", f"Sequence {s} belongs to incompatible sequence sets.", seq_id=s, index=i)
+        for s in seq_ids:
             if pos < last.get(s, -1):
                 return BatchProblem("decreasing", f"The positions of sequence {s} decrease.", seq_id=s, index=i, y=pos)
             last[s] = pos

@@ -43,8 +43,8 @@ class RecurrentStates:
         return min((cell.pos for cell in self.cells if seq_id in cell.seq_ids), default=-1)
 
     def seq_pos_max(self, seq_id: int) -> int:
-        """Position of the sequence's state, -1 for none (:381). Read-only."""
-        return max((cell.pos for cell in self.cells if seq_id in cell.seq_ids), default=-1)
+        """Position of the sequence's state, -1 for none or where a shift made it negative (:381). Read-only."""
+        return max((cell.pos for cell in self.cells if seq_id in cell.seq_ids and cell.pos >= 0), default=-1)
 
     def n_owners(self, seq_id: int) -> int:
         """How many sequences share this one's state, itself included; 0 without a state. Read-only."""

@@ -1,0 +1,198 @@
+"""Comparing the mirror with what the engine says: its log lines, its maps, its state blob, its spans of positions.
+
+Pure functions: None where both sides agree, else the first `Difference`, both sides in words. Must never know how the
+engine is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kvdesk.cache.blob import StateBlob, StreamBlob
+from kvdesk.cache.cells import masked_swa, seq_members
+from kvdesk.cache.dump import SlotDump, render_position_map, render_sequence_map
+from kvdesk.cache.geometry import SwaType
+from kvdesk.cache.mirror import Mirror
+from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
+from kvdesk.cache.snapshot import CacheMap, StreamMap, Verification
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where mirror and engine part. `cell` -1: not about one cell. Both sides are words for a person."""
+
+    what: str
+    mirror: str
+    engine: str
+    cache: str = ""
+    stream: int = -1
+    cell: int = -1
+
+    def __str__(self) -> str:
+        place = [self.cache and f"{self.cache} cache", self.stream >= 0 and f"stream {self.stream}"]
+        place.append(self.cell >= 0 and f"cell {self.cell}")
+        where = ", ".join(str(p) for p in place if p)
+        return f"{self.what}{' (' + where + ')' if where else ''}: mirror says {self.mirror}, engine says {self.engine}"
+
+
+def verdict(operation: int, difference: Difference | None) -> Verification:
+    """The state to show after a comparison at `operation`."""
+    if difference is None:
+        return Verification("verified", operation)
+    return Verification("mismatch", operation, str(difference))
+
+
+def first_difference(differences: Iterable[Difference | None]) -> Difference | None:
+    """The first that is one."""
+    return next((d for d in differences if d is not None), None)
+
+
+def compare_lines(expected: Sequence[SlotState], dumps: Sequence[SlotDump]) -> Difference | None:
+    """The level 1 lines of one call, in order; and the maps (level 2 and 3) where both sides have them."""
+    for i, (state, dump) in enumerate(zip(expected, dumps, strict=False)):
+        found = _compare_slot(state, dump, i)
+        if found:
+            return found
+    if len(expected) != len(dumps):
+        return Difference("number of slot searches", str(len(expected)), str(len(dumps)))
+    return None
+
+
+def compare_map(cache: CacheMap, stream: int, dump: SlotDump) -> Difference | None:
+    """One stream, cell by cell, with the maps of a level 3 dump (level 2 for a window cache)."""
+    cells = cache.streams[stream]
+    if dump.sequence_map is None or dump.position_map is None:
+        return Difference("the engine's maps", "expected", "not printed", cache.name, stream)
+    found = _compare_text(render_position_map(cells), dump.position_map, cells, "position")
+    found = found or _compare_text(render_sequence_map(cells), dump.sequence_map, cells, "sequence")
+    if found:
+        what, mirror, engine, cell = found
+        return Difference(what, mirror, engine, cache.name, stream, cell)
+    return None
+
+
+def compare_blob(mirror: Mirror, blob: StateBlob) -> Difference | None:
+    """Positions and sequences of every used cell in index order with a full state blob; recurrent states too."""
+    for cache, streams in zip(mirror.caches, blob.caches, strict=True):
+        for s, stored in enumerate(streams):
+            found = _compare_cells(cache.streams[s].freeze(), stored, None, cache.name, s)
+            if found:
+                return found
+    return _compare_states(mirror.states.in_order() if mirror.states else [], blob)
+
+
+def compare_seq_blob(mirror: Mirror, seq_id: int, blob: StateBlob) -> Difference | None:
+    """The cells of one sequence in index order with its state blob; a window cache leaves out masked cells."""
+    for cache, streams in zip(mirror.caches, blob.caches, strict=True):
+        for s, stored in enumerate(streams):
+            keep = (seq_id, cache.n_swa, cache.swa_type, cache.seq_pos_max(seq_id))
+            found = _compare_cells(cache.streams[s].freeze(), stored, keep, cache.name, s)
+            if found:
+                return found
+    owned = mirror.states.in_order() if mirror.states else []
+    return _compare_states([(pos, ()) for pos, seq_ids in owned if seq_id in seq_ids], blob)
+
+
+def compare_spans(mirror: Mirror, pos_min: Callable[[int], int], pos_max: Callable[[int], int]) -> Difference | None:
+    """llama_memory_seq_pos_min and _max of every sequence. Cheap: for after every operation."""
+    for s in range(mirror.geometry.n_seq_max):
+        ours, theirs = (mirror.seq_pos_min(s), mirror.seq_pos_max(s)), (pos_min(s), pos_max(s))
+        if ours != theirs:
+            return Difference(f"positions of sequence {s}", _span(ours), _span(theirs))
+    return None
+
+
+def _span(bounds: tuple[int, int]) -> str:
+    return f"{bounds[0]} to {bounds[1]}" if bounds[1] >= 0 or bounds[0] >= 0 else "none"
+
+
+def _line_words(line: FindSlotLine) -> str:
+    return f"n = {line.high_water}, used = {line.used}, head = {line.head}, size = {line.size}, n_swa = {line.n_swa}"
+
+
+def _spans_words(spans: Sequence[SpanLine]) -> str:
+    return "; ".join(f"sequence {s.seq_id} at {s.pos_min} to {s.pos_max}" for s in spans) or "no sequences"
+
+
+def _compare_slot(state: SlotState, dump: SlotDump, i: int) -> Difference | None:
+    stream = state.line.stream
+    if state.line != dump.line:
+        ours = f"stream {stream}, {_line_words(state.line)}"
+        theirs = f"stream {dump.line.stream}, {_line_words(dump.line)}"
+        return Difference(f"slot search {i}", ours, theirs, state.cache, stream)
+    if state.spans != dump.spans:
+        return Difference(f"slot search {i}", _spans_words(state.spans), _spans_words(dump.spans), state.cache, stream)
+    if state.cells is not None and dump.position_map is not None:
+        one = CacheMap(state.cache, (state.cells,), state.line.n_swa)
+        found = compare_map(one, 0, dump)
+        if found:
+            return Difference(found.what, found.mirror, found.engine, state.cache, stream, found.cell)
+    return None
+
+
+def _compare_text(ours: str, theirs: str, cells: StreamMap, what: str) -> tuple[str, str, str, int] | None:
+    """First cell whose column differs. Up to there both texts are the same, so our own columns give its index."""
+    if ours.rstrip("\n") == theirs.rstrip("\n"):
+        return None
+    at = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs)))
+    cell = _cell_at(ours, at, cells, what)
+    width = 5 if what == "position" else 1
+    mine = f"position {cells.pos[cell]}" if cells.pos[cell] != -1 else "free"
+    if what == "sequence":
+        mine = _members_words(seq_members(cells.seq_bits[cell]))
+    return f"{what} map", mine, repr(theirs[at : at + width].strip() or theirs[at : at + width]), cell
+
+
+def _cell_at(text: str, at: int, cells: StreamMap, what: str) -> int:
+    offset = 1  # the text starts with a line break
+    for i in range(cells.size):
+        if what == "position":
+            offset += max(5, len(str(cells.pos[i]))) + (2 if i % 256 == 255 else 0) + (1 if i % 64 == 63 else 0)
+        else:
+            members = seq_members(cells.seq_bits[i])
+            offset += (len(str(members[0])) if len(members) == 1 else 1) + (3 if i % 256 == 255 else 0)
+        if at < min(offset, len(text)):
+            return i
+    return cells.size - 1
+
+
+def _members_words(seq_ids: Sequence[int]) -> str:
+    if not seq_ids:
+        return "free"
+    return ("sequence " if len(seq_ids) == 1 else "sequences ") + ", ".join(map(str, seq_ids))
+
+
+def _compare_cells(
+    cells: StreamMap, stored: StreamBlob, keep: tuple[int, int, SwaType, int] | None, cache: str, stream: int
+) -> Difference | None:
+    mask = cells.pos != -1
+    if keep:
+        seq_id, n_swa, swa_type, pos_max = keep
+        word, bit = divmod(seq_id, 64)
+        mask &= (cells.seq_bits[:, word] & np.uint64(1 << bit)) != 0
+        mask &= ~masked_swa(n_swa, swa_type, cells.pos, pos_max)
+    index = np.flatnonzero(mask)
+    ours = cells.pos[index]
+    n = min(len(ours), stored.n_cells)
+    wrong = np.flatnonzero(ours[:n] != stored.pos[:n])
+    if len(wrong):
+        i = int(wrong[0])
+        what = f"position of used cell number {i}"
+        return Difference(what, str(ours[i]), str(stored.pos[i]), cache, stream, int(index[i]))
+    if len(ours) != stored.n_cells:
+        return Difference("used cells", str(len(ours)), str(stored.n_cells), cache, stream)
+    for i, cell in enumerate(index.tolist()):
+        members = (keep[0],) if keep else seq_members(cells.seq_bits[cell])
+        theirs = (keep[0],) if keep else tuple(sorted(stored.seq_ids[i]))
+        if members != theirs:
+            return Difference("sequences", _members_words(members), _members_words(theirs), cache, stream, cell)
+    return None
+
+
+def _compare_states(ours: Sequence[tuple[int, tuple[int, ...]]], blob: StateBlob) -> Difference | None:
+    if list(ours) != list(blob.states):
+        return Difference("recurrent states", str(list(ours)), str(list(blob.states)))
+    return None

@@ -1,0 +1,99 @@
+"""Tiny models with random weights, written for the tests: one per memory class, one head of 64, no text tokenizer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gguf
+import numpy as np
+
+N_EMBD, N_FF, N_VOCAB, N_SWA = 64, 64, 128, 32
+KINDS = ("attention", "iswa", "hybrid", "hybrid_iswa")
+
+
+class _Writer:
+    def __init__(self, path: Path, architecture: str) -> None:
+        self.out = gguf.GGUFWriter(str(path), architecture)
+        self.rng = np.random.default_rng(0)
+
+    def tensor(self, name: str, *shape: int) -> None:
+        """`shape` in numpy's order: rows first."""
+        if len(shape) == 1:
+            data = np.ones(shape, dtype=np.float32)
+        else:
+            data = self.rng.normal(0, 0.1, shape).astype(np.float32)
+        self.out.add_tensor(name, data)
+
+    def header(self, n_layer: int, n_head_kv: int | list[int], n_swa: int) -> None:
+        out = self.out
+        out.add_context_length(4096)
+        out.add_embedding_length(N_EMBD)
+        out.add_block_count(n_layer)
+        out.add_feed_forward_length(N_FF)
+        out.add_head_count(1)
+        out.add_head_count_kv(n_head_kv)
+        out.add_key_length(N_EMBD)
+        out.add_value_length(N_EMBD)
+        out.add_rope_dimension_count(N_EMBD)
+        out.add_layer_norm_rms_eps(1e-5)
+        out.add_vocab_size(N_VOCAB)
+        if n_swa:
+            out.add_sliding_window(n_swa)
+        out.add_tokenizer_model("test")
+        out.add_token_list([f"tok_{i}" for i in range(N_VOCAB)])
+        out.add_token_types([1] * N_VOCAB)
+        out.add_token_scores([0.0] * N_VOCAB)
+        self.tensor("token_embd.weight", N_VOCAB, N_EMBD)
+
+    def attention(self, i: int) -> None:
+        for part in ("q", "k", "v", "output"):
+            self.tensor(f"blk.{i}.attn_{part}.weight", N_EMBD, N_EMBD)
+
+    def ffn(self, i: int) -> None:
+        self.tensor(f"blk.{i}.attn_norm.weight", N_EMBD)
+        self.tensor(f"blk.{i}.ffn_norm.weight", N_EMBD)
+        self.tensor(f"blk.{i}.ffn_gate.weight", N_FF, N_EMBD)
+        self.tensor(f"blk.{i}.ffn_up.weight", N_FF, N_EMBD)
+        self.tensor(f"blk.{i}.ffn_down.weight", N_EMBD, N_FF)
+
+    def close(self) -> None:
+        self.out.write_header_to_file()
+        self.out.write_kv_data_to_file()
+        self.out.write_tensors_to_file()
+        self.out.close()
+
+
+def write_model(path: Path, kind: str) -> Path:
+    """Write the smallest model of a memory class."""
+    if kind.startswith("hybrid"):
+        return _write_lfm2(path, N_SWA if kind == "hybrid_iswa" else 0)
+    architecture = "gemma2" if kind == "iswa" else "llama"
+    out = _Writer(path, architecture)
+    out.header(2, 1, N_SWA if kind == "iswa" else 0)
+    out.tensor("output_norm.weight", N_EMBD)
+    for i in range(2):
+        out.attention(i)
+        out.ffn(i)
+        if kind == "iswa":
+            out.tensor(f"blk.{i}.post_attention_norm.weight", N_EMBD)
+            out.tensor(f"blk.{i}.post_ffw_norm.weight", N_EMBD)
+    out.close()
+    return path
+
+
+def _write_lfm2(path: Path, n_swa: int) -> Path:
+    """Layer 0 is a short convolution (recurrent), layer 1 attention."""
+    out = _Writer(path, "lfm2")
+    out.header(2, [0, 1], n_swa)
+    out.out.add_shortconv_l_cache(3)
+    out.tensor("token_embd_norm.weight", N_EMBD)
+    out.ffn(0)
+    out.tensor("blk.0.shortconv.conv.weight", N_EMBD, 3)
+    out.tensor("blk.0.shortconv.in_proj.weight", 3 * N_EMBD, N_EMBD)
+    out.tensor("blk.0.shortconv.out_proj.weight", N_EMBD, N_EMBD)
+    out.ffn(1)
+    out.attention(1)
+    out.tensor("blk.1.attn_q_norm.weight", N_EMBD)
+    out.tensor("blk.1.attn_k_norm.weight", N_EMBD)
+    out.close()
+    return path

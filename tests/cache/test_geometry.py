@@ -1,0 +1,68 @@
+"""Memory classes by architecture, and the padding of sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvdesk.cache.geometry import ContextParams, context_sizes, model_facts, plan, window_cells
+from kvdesk.errors import ContextError
+
+
+@pytest.mark.parametrize(
+    ("n_ctx", "n_seq_max", "unified", "sizes"),
+    [  # measured
+        (300, 1, True, (512, 512)),
+        (300, 3, False, (768, 256)),
+        (1024, 4, False, (1024, 256)),
+        (1024, 4, True, (1024, 1024)),
+    ],
+)
+def test_context_sizes(n_ctx: int, n_seq_max: int, unified: bool, sizes: tuple[int, int]) -> None:
+    assert context_sizes(n_ctx, n_seq_max, unified) == sizes
+
+
+def test_window_cells() -> None:
+    assert window_cells(8192, 512, 4, 128, kv_unified=True, swa_full=False) == 2304
+    assert window_cells(8192, 512, 4, 128, kv_unified=False, swa_full=False) == 768
+    assert window_cells(8192, 512, 4, 128, kv_unified=False, swa_full=True) == 8192
+
+
+@pytest.mark.parametrize(
+    ("args", "kind", "swa_type"),
+    [
+        (("llama", 0, False, False, 0), "attention", "none"),
+        (("gemma3", 512, False, False, 2), "iswa", "standard"),
+        (("llama4", 8192, False, False, 0), "iswa", "chunked"),
+        (("mamba", 0, True, False, -1), "recurrent", "none"),
+        (("lfm2", 0, False, True, 2), "hybrid", "none"),
+        (("lfm2", 64, False, True, 2), "hybrid_iswa", "standard"),
+        (("deepseek32", 0, False, False, 0), "unknown", "none"),
+        (("bert", 0, False, False, 2), "unknown", "none"),
+    ],
+)
+def test_kinds(args: tuple[str, int, bool, bool, int], kind: str, swa_type: str) -> None:
+    facts = model_facts(*args)
+    assert (facts.kind, facts.swa_type) == (kind, swa_type)
+    assert bool(facts.reason) == (kind == "unknown")
+
+
+def test_mrope_has_no_shift_and_a_longer_cell() -> None:
+    facts = model_facts("qwen2vl", 0, False, False, 8)
+    assert (facts.n_pos_per_embd, facts.can_shift, facts.cell_ext) == (4, False, True)
+
+
+def test_small_window_cannot_shift() -> None:
+    facts = model_facts("gemma3", 512, False, False, 2)
+    assert not plan(facts, ContextParams(n_ctx=8192, swa_full=False)).can_shift
+    assert plan(facts, ContextParams(n_ctx=8192, swa_full=True)).can_shift
+
+
+def test_batch_sizes_are_cut_before_padding() -> None:
+    g = plan(model_facts("llama", 0, False, False, 0), ContextParams(n_ctx=300, n_batch=2048, n_ubatch=512))
+    assert (g.n_batch, g.n_ubatch) == (300, 300)
+
+
+@pytest.mark.parametrize("params", [ContextParams(n_ctx=0), ContextParams(n_seq_max=300), ContextParams(n_seq_max=0)])
+def test_impossible_contexts(params: ContextParams) -> None:
+    with pytest.raises(ContextError):
+        plan(model_facts("llama", 0, False, False, 0), params)
