@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -72,12 +73,20 @@ def version_of(block: str) -> str:
     return match[1]
 
 
-def stamp_of(lock: bytes, pyproject: bytes, python_version: str, root: str) -> str:
+def stamp_of(lock: str, project: str, python_version: str, root: str) -> str:
     """What an environment was made from; where it differs, set-up is due."""
     digest = hashlib.sha256()
-    for part in (lock, pyproject, python_version.encode(), root.encode()):
-        digest.update(hashlib.sha256(part).digest())
+    for part in (lock, project, python_version, root):
+        digest.update(hashlib.sha256(part.encode()).digest())
     return digest.hexdigest()
+
+
+def project_in(pyproject: str) -> str:
+    """The part of pyproject.toml that an installation depends on: not the rules of linters and tests."""
+    import tomllib  # not at the top: an older Python must get as far as `find_python`
+
+    found = tomllib.loads(pyproject)
+    return json.dumps([found["build-system"], found["project"], found["tool"].get("hatch")], sort_keys=True)
 
 
 def python_version_in(pyvenv_cfg: str) -> str:
@@ -176,7 +185,8 @@ def find_python() -> None:
 def current_stamp() -> str:
     config = VENV / "pyvenv.cfg"
     version = python_version_in(config.read_text(encoding="utf-8")) if config.is_file() else ""
-    return stamp_of(LOCK.read_bytes(), PYPROJECT.read_bytes(), version, str(ROOT))
+    project = project_in(PYPROJECT.read_text(encoding="utf-8"))
+    return stamp_of(LOCK.read_text(encoding="utf-8"), project, version, str(ROOT))
 
 
 def is_complete() -> bool:

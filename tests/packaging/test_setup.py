@@ -56,15 +56,22 @@ def test_the_lock_file_names_no_host() -> None:
 
 def test_the_stamp_changes_with_everything_it_is_made_from() -> None:
     stamps = {
-        setup.stamp_of(b"lock", b"project", "3.11.7", "/a"),
-        setup.stamp_of(b"lock2", b"project", "3.11.7", "/a"),
-        setup.stamp_of(b"lock", b"project2", "3.11.7", "/a"),
-        setup.stamp_of(b"lock", b"project", "3.12.0", "/a"),
-        setup.stamp_of(b"lock", b"project", "3.11.7", "/b"),
-        setup.stamp_of(b"lockproject", b"", "3.11.7", "/a"),
+        setup.stamp_of("lock", "project", "3.11.7", "/a"),
+        setup.stamp_of("lock2", "project", "3.11.7", "/a"),
+        setup.stamp_of("lock", "project2", "3.11.7", "/a"),
+        setup.stamp_of("lock", "project", "3.12.0", "/a"),
+        setup.stamp_of("lock", "project", "3.11.7", "/b"),
+        setup.stamp_of("lockproject", "", "3.11.7", "/a"),
     }
     assert len(stamps) == 6
-    assert setup.stamp_of(b"lock", b"project", "3.11.7", "/a") in stamps
+    assert setup.stamp_of("lock", "project", "3.11.7", "/a") in stamps
+
+
+def test_rules_of_linters_are_no_reason_to_install_again() -> None:
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    project = setup.project_in(pyproject)
+    assert setup.project_in(pyproject.replace("line-length = 120", "line-length = 100")) == project
+    assert setup.project_in(pyproject.replace('version = "0.1.0"', 'version = "0.1.1"', 1)) != project
 
 
 def test_python_version_is_read_from_either_kind_of_pyvenv_cfg() -> None:
