@@ -22,7 +22,9 @@ from kvdesk.cache.batch import (
     split_simple,
 )
 from kvdesk.cache.blob import StateBlob, parse_seq_state, parse_state
+from kvdesk.cache.dump import SlotDump, last_per_stream
 from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.rebuild import read_stream, rebuild_stream
 from kvdesk.cache.record import DecodeRecord, Placement, RestoreRecord, SlotState, UbatchRecord
 from kvdesk.cache.recurrent import RecurrentStates
 from kvdesk.cache.snapshot import CacheSnapshot, SeqId, SequenceSpan, Verification
@@ -239,6 +241,34 @@ class Mirror:
         if ok and self.states:
             ok = self._restore_states(seq_id, [pos for pos, _ in state.states])
         return RestoreRecord(self.operation, ok, tuple(self._log), "" if ok else "the saved cells do not fit")
+
+    def rebuild_from_dump(self, dumps: Sequence[SlotDump], blob: bytes | StateBlob | None = None) -> list[str]:
+        """Take the map from the engine's level 3 dump, after a mismatch. Changes the cache.
+
+        Dumps and blob must be of the same moment, which is what the mirror then shows: a decode that finds no room
+        prints a dump and places nothing; after any other decode, follow it again with `decode`. The blob is needed for
+        shared cells, sequence ids from 10 on, positions from 100,000 on and recurrent states. Returns in words what
+        could not be rebuilt and is left as it was. Raises DumpError or BlobError, before anything changed, if the
+        engine's text cannot be read.
+        """
+        state = parse_state(blob, self.geometry) if isinstance(blob, bytes) else blob
+        plans = []
+        missing = []
+        for i, cache in enumerate(self.caches):
+            found = last_per_stream(dumps, cache.n_swa)
+            missing += [f"{cache.name} cache, stream {s}" for s in range(len(cache.streams)) if s not in found]
+            for s, dump in found.items():
+                plans.append((cache.streams[s], read_stream(dump, state.caches[i][s] if state else None)))
+        self.operation += 1
+        for cells, stored in plans:
+            rebuild_stream(cells, stored, self.operation)
+        if self.states:
+            if state:
+                self.states.restore(state.states)
+            else:
+                missing.append("recurrent states")
+        self.rebuilt_at = self.operation
+        return missing
 
     # --- private -----------------------------------------------------------------------------------------------------
 
