@@ -65,6 +65,7 @@ class CellMapView(QWidget):
         self._drag: QPointF | None = None
         self._stale = False
         self._room = 240
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Cell map of the KV cache")
@@ -153,12 +154,13 @@ class CellMapView(QWidget):
         for strip in self._strips:
             stream = snapshot.maps[strip.map_index].streams[strip.stream_index]
             slots = raster.slot_table(self._colours, stream.seq_bits.shape[1] * 64)
-            index = raster.index_image(stream, slots, min(snapshot.n_kv, stream.size), fading_after, fresh_after)
+            runs = raster.runs_of(stream)
+            index = raster.index_image(stream, runs, slots, min(snapshot.n_kv, stream.size), fading_after, fresh_after)
             picture = raster.as_picture(index, strip.columns)
             image = QImage(picture.data, strip.columns, strip.rows, picture.shape[1], QImage.Format.Format_Indexed8)
             image.setColorTable(table)
             self._images.append((picture, image))  # the image reads the array's memory: both live together
-            self._runs.append(raster.second_owner_runs(stream, strip.columns))
+            self._runs.append(raster.second_owner_runs(runs))
             youngest = max(youngest, int(stream.born[: stream.high_water].max(initial=0)))
         if youngest > fading_after:  # come back to let the just-written cells fade
             self._stale = True
@@ -211,6 +213,7 @@ class CellMapView(QWidget):
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(self._look.colours.panel))
         if not self._images:
             painter.setPen(QColor(self._look.colours.secondary))
             painter.setFont(self._look.small)
@@ -241,14 +244,14 @@ class CellMapView(QWidget):
         Cells too small to be split are dotted with it.
         """
         unknown = QColor(self._look.colours.secondary)
+        cell, top = strip.cell, 0.55 if split else 0.0
         for first, length, seq in runs:
-            x, y = strip.corner(first)
             colour = self._look.conversation_colour(self._colours[seq]) if seq in self._colours else unknown
-            if split:
-                painter.fillRect(QRectF(x, y + strip.cell * 0.55, length * strip.cell, strip.cell * 0.45), colour)
-            else:
-                box = QRectF(x, y, length * strip.cell, strip.cell)
-                painter.fillRect(box, QBrush(colour, Qt.BrushStyle.Dense5Pattern))
+            brush = QBrush(colour, Qt.BrushStyle.SolidPattern if split else Qt.BrushStyle.Dense5Pattern)
+            for column, row, width, height in raster.row_boxes(first, length, strip.columns):
+                for line in range(height) if split else range(1):
+                    y, tall = (row + line + top) * cell, cell * (1 - top) if split else cell * height
+                    painter.fillRect(QRectF(strip.x + column * cell, strip.y + y, width * cell, tall), brush)
 
     def _draw_grid(self, painter: QPainter, strip: Strip) -> None:
         pen = QPen(QColor(self._look.colours.panel), 0)
@@ -293,7 +296,7 @@ class CellMapView(QWidget):
             painter.drawPolyline(QPolygonF(step))
         if 0 <= stream.head < strip.n_cells:
             x, y = strip.corner(stream.head)
-            grow = 1.5 / self._zoom
+            grow = 0.5 / self._zoom
             painter.setPen(QPen(ink, 1.5 / self._zoom))
             painter.drawRect(QRectF(x, y, strip.cell, strip.cell).adjusted(-grow, -grow, grow, grow))
 

@@ -15,6 +15,7 @@ from kvdesk.ui.prose import markdown_parser
 from kvdesk.ui.theme import Look
 
 RENDER_INTERVAL_MS: Final = 100  # at most 10 renderings a second
+SIDE_PX: Final = 24
 PAGE: Final = 60  # messages that get widgets at once; earlier ones on demand
 
 
@@ -47,11 +48,11 @@ class ChatView(QScrollArea):
         self._rows.addStretch(1)
         holder = QWidget()
         holder.setObjectName("column")
-        outer = QHBoxLayout(holder)
-        outer.setContentsMargins(24, 0, 12, 0)
-        outer.addStretch(1)
-        outer.addWidget(self._text_column, 100)
-        outer.addStretch(1)
+        self._outer = QHBoxLayout(holder)
+        self._outer.setContentsMargins(SIDE_PX, 0, SIDE_PX, 0)
+        self._outer.addStretch(1)
+        self._outer.addWidget(self._text_column, 100)
+        self._outer.addStretch(1)
         self.setWidget(holder)
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
@@ -132,8 +133,10 @@ class ChatView(QScrollArea):
 
     @Slot()
     def _on_range_changed(self) -> None:
+        bar = self.verticalScrollBar()
+        room = bar.sizeHint().width() if bar.maximum() > 0 else 0
+        self._outer.setContentsMargins(SIDE_PX, 0, SIDE_PX - room, 0)  # the text stays where it is when the bar comes
         if self._following:
-            bar = self.verticalScrollBar()
             bar.setValue(bar.maximum())
 
     @Slot(int)

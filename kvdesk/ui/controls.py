@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from kvdesk.ui.icons import line_icon
 from kvdesk.ui.theme import Look
@@ -111,6 +121,19 @@ class ThinProgress(QWidget):
             left, share = 0.0, min(max(self._share, 0.02), 1.0)
         box = QRectF(self.width() * left, 0, self.width() * share, self.height())
         painter.fillRect(box, QColor(self._look.colours.accent))
+
+
+class Choice(QComboBox):
+    """A combo box with the theme's own arrow."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        icon = line_icon("chevron-down", self._look.colours.secondary)
+        icon.paint(QPainter(self), self.width() - 24, (self.height() - 16) // 2, 16, 16)
 
 
 class Rule(QFrame):

@@ -25,6 +25,7 @@ Methods (facts; main thread only)
     apply_event(event)                      every event of `kvdesk.messages`, of any conversation. TextDelta adds to the
                                             text of the shown answer and TurnEnded sets its state, stats and note: an
                                             `update_message` with the same values afterwards changes nothing
+    show_caption(text)                      the words of the guided tour, over everything; empty hides them
     show_error(sentence, detail)            inline, over the composer, until dismissed
     selected (property)                     ConversationId | None
 """
@@ -40,6 +41,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QSplitter,
 from kvdesk.chat import Conversation, ConversationId, Message
 from kvdesk.messages import Event
 from kvdesk.settings import Settings
+from kvdesk.ui.caption import Caption
 from kvdesk.ui.chat_pane import ChatPane
 from kvdesk.ui.controls import Rule
 from kvdesk.ui.conversation_list import ConversationList
@@ -102,6 +104,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(centre)
         self.resize(1280, 800)
         self._splitter.setSizes([216, 624, 440])
+        self._caption = Caption(self)
         self._connect()
         add_shortcuts(self)
         self._chat.composer.focus_edit()
@@ -156,6 +159,10 @@ class MainWindow(QMainWindow):
 
     def show_error(self, sentence: str, detail: str = "") -> None:
         self._chat.banner.show_error(sentence, detail)
+
+    def show_caption(self, text: str) -> None:
+        """Words over the window while the guided tour runs; empty takes them away."""
+        self._caption.show_text(text)
 
     @Slot()
     def toggle_sidebar(self) -> None:

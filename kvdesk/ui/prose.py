@@ -75,33 +75,44 @@ class ProseWriter:
         match token.type:
             case "paragraph_open":
                 self._start_block(bottom=4 if token.hidden else _GAP_PX)
-            case "heading_open":
-                self._start_block(top=_GAP_PX, bottom=4)
-                char = QTextCharFormat(self._chars[-1])
-                char.setFont(self._look.large if token.tag in ("h1", "h2") else self._look.strong)
-                self._chars.append(char)
-            case "heading_close":
-                self._chars.pop()
-            case "bullet_list_open" | "ordered_list_open":
-                self._lists.append(self._list_format(token))
-            case "bullet_list_close" | "ordered_list_close":
-                self._lists.pop()
-            case "list_item_open":
-                self._item_open = True
-            case "blockquote_open":
-                self._quote += 1
-                self._chars.append(self._toned(self._look.colours.secondary))
-            case "blockquote_close":
-                self._quote -= 1
-                self._chars.pop()
+            case "inline":
+                self._inline(token.children or [])
             case "hr":
                 self._start_block(bottom=_GAP_PX)
                 self._cursor.insertText("⁂", self._toned(self._look.colours.secondary))
             case "code_block" | "fence":
                 self._start_block(bottom=_GAP_PX)
                 self._cursor.insertText(token.content.rstrip("\n").replace("\n", "\u2028"), self._code())
-            case "inline":
-                self._inline(token.children or [])
+            case "heading_open" | "blockquote_open":
+                self._open(token)
+            case "heading_close" | "blockquote_close":
+                self._chars.pop()
+                self._quote -= token.type == "blockquote_close"
+            case _:
+                self._list_token(token)
+
+    def _open(self, token: Token) -> None:
+        if token.type == "blockquote_open":
+            self._quote += 1
+            self._chars.append(self._toned(self._look.colours.secondary))
+            return
+        self._start_block(top=_GAP_PX, bottom=4)
+        char = QTextCharFormat(self._chars[-1])
+        char.setFont(self._look.large if token.tag in ("h1", "h2") else self._look.strong)
+        self._chars.append(char)
+
+    def _list_token(self, token: Token) -> None:
+        match token.type:
+            case "bullet_list_open" | "ordered_list_open":
+                self._lists.append(self._list_format(token))
+            case "list_item_open":
+                self._item_open = True
+            case "bullet_list_close" | "ordered_list_close":
+                self._lists.pop()
+                if not self._lists:
+                    last = self._cursor.blockFormat()
+                    last.setBottomMargin(_GAP_PX)
+                    self._cursor.setBlockFormat(last)
             case _:
                 pass
 

@@ -7,7 +7,7 @@ of at most 256 colours draws every map. A cell of several sequences has the slot
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ PLAIN, FADING, FRESH, SHARED = range(N_STATES)
 FREE, FREE_IN_SPAN, PAD = 0, 1, 2  # the states of slot 0
 UNKNOWN_SLOT: Final = 1  # a sequence that no conversation leases
 FIRST_COLOUR_SLOT: Final = 2
-_NO_OWNER: Final = 255
+NO_SEQUENCE: Final = 255
 
 
 def slot_table(colour_of_seq: Mapping[int, int], n_seq: int) -> NDArray[np.uint8]:
@@ -31,28 +31,40 @@ def slot_table(colour_of_seq: Mapping[int, int], n_seq: int) -> NDArray[np.uint8
     return table
 
 
-def owners(seq_bits: NDArray[np.uint64]) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """Lowest sequence of each cell (255 where empty), and whether more than one holds it."""
-    n_cells, words = seq_bits.shape
-    owner = np.full(n_cells, _NO_OWNER, np.uint8)
-    shared = np.zeros(n_cells, np.bool_)
-    one = np.uint64(1)
-    for word in range(min(words, 3)):
-        bits = np.ascontiguousarray(seq_bits[:, word])
-        below = bits - one  # wraps to all ones for an empty cell
-        held = bits != 0
-        lowest = np.bitwise_count(~bits & below).astype(np.uint8) + np.uint8(64 * word)
-        shared |= ((bits & below) != 0) & held
-        if word == 0:
-            np.copyto(owner, lowest, where=held)
-        else:
-            shared |= held & (owner != _NO_OWNER)
-            np.copyto(owner, lowest, where=held & (owner == _NO_OWNER))
-    return owner, shared
+class Runs(NamedTuple):
+    """Maximal runs of cells that the same sequences hold, up to the high-water mark. One entry per run."""
+
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    bits: NDArray[np.uint64]  # (n_runs, words)
+
+
+def runs_of(stream: StreamMap) -> Runs:
+    """The runs of a stream. Everything else is computed per run: there are few of them in a large cache."""
+    bits = stream.seq_bits[: stream.high_water]
+    if bits.shape[0] == 0:
+        none = np.zeros(0, np.int64)
+        return Runs(none, none, bits)
+    changes = bits[1:, 0] != bits[:-1, 0]
+    for word in range(1, bits.shape[1]):
+        changes |= bits[1:, word] != bits[:-1, word]
+    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
+    lengths = np.diff(starts, append=bits.shape[0])
+    return Runs(starts, lengths, bits[starts])
+
+
+def lowest_sequence(bits: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """Lowest sequence of each row of bits, 255 where there is none."""
+    lowest = np.full(bits.shape[0], NO_SEQUENCE, np.uint8)
+    for word in range(min(bits.shape[1], 3)):
+        one = bits[:, word]
+        index = np.bitwise_count(~one & (one - np.uint64(1))).astype(np.uint8) + np.uint8(64 * word)
+        np.copyto(lowest, index, where=(one != 0) & (lowest == NO_SEQUENCE))
+    return lowest
 
 
 def index_image(
-    stream: StreamMap, slots: NDArray[np.uint8], n_kv: int, fading_after: int, fresh_after: int
+    stream: StreamMap, runs: Runs, slots: NDArray[np.uint8], n_kv: int, fading_after: int, fresh_after: int
 ) -> NDArray[np.uint8]:
     """One index per cell. Cells born after operation `fresh_after` are fresh, after `fading_after` fading.
 
@@ -63,34 +75,51 @@ def index_image(
     high = stream.high_water
     if high == 0:
         return out
-    owner, shared = owners(stream.seq_bits[:high])
-    used = owner != _NO_OWNER
+    owner = lowest_sequence(runs.bits)
     lookup = np.full(256, UNKNOWN_SLOT * N_STATES, np.uint8)
     lookup[: slots.size] = slots * N_STATES
-    state = shared.astype(np.uint8) * np.uint8(SHARED)
+    value = lookup[owner]
+    value[np.bitwise_count(runs.bits).sum(axis=1) > 1] += SHARED
+    value[owner == NO_SEQUENCE] = FREE_IN_SPAN
+    out[:high] = np.repeat(value, runs.lengths)
     born = stream.born[:high]
     if int(born.max()) > fading_after:
-        state[(born > fading_after) & ~shared] = FADING
-        state[born > fresh_after] = FRESH
-    np.copyto(out[:high], lookup[owner] + state, where=used)
+        new = np.flatnonzero(born > fading_after)
+        state = np.where(born[new] > fresh_after, FRESH, FADING).astype(np.uint8)
+        old = out[new]
+        used = old >= N_STATES
+        out[new[used]] = old[used] // N_STATES * N_STATES + state[used]
     return out
 
 
-def second_owner_runs(stream: StreamMap, columns: int) -> list[tuple[int, int, int]]:
-    """Shared cells as runs (first cell, length, second lowest sequence), none longer than the rest of its row."""
-    bits = stream.seq_bits[: stream.high_water]
-    shared = np.flatnonzero(np.bitwise_count(bits).sum(axis=1) > 1)
+def second_owner_runs(runs: Runs) -> list[tuple[int, int, int]]:
+    """Shared cells as (first cell, number of cells, second lowest sequence)."""
+    shared = np.flatnonzero(np.bitwise_count(runs.bits).sum(axis=1) > 1)
     if shared.size == 0:
         return []
-    rest = bits[shared].copy()
-    first, _ = owners(rest)
-    rows = np.arange(shared.size)
-    rest[rows, first // 64] &= ~(np.uint64(1) << (first % 64).astype(np.uint64))
-    second, _ = owners(rest)
-    new = (np.diff(shared) != 1) | (np.diff(second) != 0) | (shared[1:] % columns == 0)
-    starts = np.concatenate(([0], np.flatnonzero(new) + 1))
-    ends = np.concatenate((starts[1:], [shared.size]))
-    return [(int(shared[a]), int(b - a), int(second[a])) for a, b in zip(starts, ends, strict=True)]
+    rest = runs.bits[shared].copy()
+    first = lowest_sequence(rest)
+    rest[np.arange(shared.size), first // 64] &= ~(np.uint64(1) << (first % 64).astype(np.uint64))
+    second = lowest_sequence(rest)
+    return list(
+        zip(runs.starts[shared].tolist(), runs.lengths[shared].tolist(), second.tolist(), strict=True),
+    )
+
+
+def row_boxes(first: int, length: int, columns: int) -> list[tuple[int, int, int, int]]:
+    """A run of cells as at most three boxes (column, row, width, height), in cells."""
+    row, column = divmod(first, columns)
+    boxes: list[tuple[int, int, int, int]] = []
+    if column or length < columns:
+        head = min(length, columns - column)
+        boxes.append((column, row, head, 1))
+        length -= head
+        row += 1
+    if full := length // columns:
+        boxes.append((0, row, columns, full))
+    if rest := length % columns:
+        boxes.append((0, row + full, rest, 1))
+    return boxes
 
 
 def as_picture(index: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.settings import ContextSettings, Sampling, Settings, Theme
-from kvdesk.ui.controls import label
+from kvdesk.ui.controls import Choice, label
 from kvdesk.ui.theme import Look
 
 _MAX_INT: Final = 2**31 - 1
@@ -38,13 +38,14 @@ class SettingsPanel(QDialog):
     def __init__(self, look: Look, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setWindowTitle("Settings")
+        self._look = look
         self._settings = Settings()
         self._fields: dict[tuple[str, str], QWidget] = {}
         self._grid = QGridLayout()
         self._grid.setColumnStretch(1, 1)
         self._grid.setHorizontalSpacing(16)
         self._grid.setVerticalSpacing(4)
-        self._theme = QComboBox()
+        self._theme = Choice(look)
         self._theme.setAccessibleName("Theme")
         for theme, name in _THEMES.items():
             self._theme.addItem(name, theme)
@@ -151,7 +152,7 @@ class SettingsPanel(QDialog):
         self._theme.currentIndexChanged.connect(self._on_theme_changed)
         self._heading("System prompt")
         row = self._grid.rowCount()
-        self._grid.addWidget(self._prompt, row, 0, 1, 2)
+        self._grid.addWidget(self._prompt, row, 0, 1, 3)
         about = label(Settings.model_fields["system_prompt"].description or "", tone="secondary", scale="small")
         self._grid.addWidget(about, row + 1, 0, 1, 2)
         self._prompt.textChanged.connect(self._on_edited)
@@ -177,7 +178,7 @@ class SettingsPanel(QDialog):
             check.toggled.connect(self._on_edited)
             return check
         if issubclass(kind, StrEnum):
-            combo = QComboBox()
+            combo = Choice(self._look)
             for value in kind:
                 combo.addItem(value.value, value)
             combo.currentIndexChanged.connect(self._on_edited)

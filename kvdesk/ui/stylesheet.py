@@ -65,7 +65,9 @@ QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.raised}; border
     selection-background-color: {c.selection}; selection-color: {c.text}; }}
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus {{ border-color: {c.accent}; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{ width: 0; }}
-QComboBox::drop-down {{ border: none; width: 20px; }}
+QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 4px; min-height: 0; }}
+QComboBox::drop-down {{ border: none; width: 24px; }}
+QComboBox::down-arrow {{ image: none; }}
 QComboBox QAbstractItemView {{ background: {c.raised}; border: 1px solid {c.line}; outline: none; }}
 QPlainTextEdit, QTextBrowser {{ background: transparent; border: none; color: {c.text};
     selection-background-color: {c.selection}; selection-color: {c.text}; }}
@@ -76,6 +78,7 @@ QFrame[card="composer"] {{ background: {c.raised}; border: 1px solid {c.line}; b
 QFrame[card="composer"][focused="true"] {{ border-color: {handle}; }}
 QFrame[card="user"] {{ background: {mix(c.panel, c.hover, 0.5)}; border-radius: 10px; }}
 QFrame[card="code"] {{ background: {c.panel}; border: 1px solid {c.line}; border-radius: 8px; }}
+QLabel#caption {{ background: {c.text}; color: {c.window}; border-radius: 8px; padding: 10px 16px; }}
 QFrame[card="banner"] {{ background: {mix(c.panel, c.danger, 0.1)}; border-radius: 8px; }}
 QFrame[card="ask"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 8px; }}
 QFrame[rule="true"] {{ background: {c.line}; border: none; }}

@@ -148,7 +148,8 @@ class Look(QObject):
     @property
     def text_column(self) -> int:
         """Width of the column of text one reads: about 72 characters."""
-        return round(QFontMetricsF(self._text).averageCharWidth() * 76)
+        sample = "the quick brown fox jumps over the lazy dog, and on it goes "
+        return round(QFontMetricsF(self._text).horizontalAdvance(sample) * 72 / len(sample))
 
     def conversation_colour(self, index: int) -> QColor:
         return QColor(palette.conversation_colour(index, self._colours.dark))
