@@ -150,8 +150,8 @@ def _compute(hyper: Hyper, shape: Geometry, flash_attn: bool, rotates: bool) -> 
     """Bytes alive at the largest moment of a graph of n_ubatch tokens, read off the graphs of src/models.
 
     The moments are attention and feed-forward of every layer, and the logits, which llama.cpp reserves for all tokens
-    of the ubatch. A mask lives until the last layer that uses it. Quantized K and V are rotated (Hadamard) before
-    they are stored, which takes another copy.
+    of the ubatch. A mask lives until the last layer that uses it. Quantized K is rotated (Hadamard) before it is
+    stored, which takes a copy.
     """
     n, stream = shape.n_ubatch * F32, hyper.n_embd
     moments = [(hyper.n_vocab + 2 * stream) * n]
@@ -168,8 +168,7 @@ def _compute(hyper: Hyper, shape: Geometry, flash_attn: bool, rotates: bool) -> 
             q = layer.n_head * layer.head_k
             scores = 0 if flash_attn else layer.n_head * masks[layer.has_window]
             k = layer.k_width * (2 if hyper.has_rope or rotates else 1)
-            copies = (3 if rotates else 2) * stream + 2 * q + k + layer.v_width
-            moments.append(masks_now + (copies + scores) * n)
+            moments.append(masks_now + (2 * stream + 2 * q + k + layer.v_width + scores) * n)
         if layer.r_width:
             states = (layer.r_width + layer.s_width) * shape.n_seq_max * F32
             moments.append(masks_now + states + (stream + 6 * (hyper.d_inner or stream)) * n)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from kvdesk import paths
 from kvdesk.errors import ModelFileError
 from kvdesk.library.gguf_header import GgufHeader, Skipped, read_any_header, read_header
-from tests.library.gguf_files import ARRAY, STRING, WEIGHTS, Raw, TensorInfo, array, gguf, llama, text
+from tests.library.gguf_files import ARRAY, STRING, WEIGHTS, Raw, TensorInfo, Value, array, gguf, llama, text
 
 HUGE = (1 << 64) - 1
 
@@ -44,7 +44,13 @@ def refusal(path: Path) -> str:
 
 @pytest.mark.parametrize("version", [2, 3])
 def test_a_model(tmp_path: Path, version: int) -> None:
-    extra = {"a.big": array(5, range(5000)), "a.few": [1, 2, 3], "a.flag": True, "a.words": ["x", "y"], "a.real": 0.5}
+    extra: dict[str, Value] = {
+        "a.big": array(5, range(5000)),
+        "a.few": [1, 2, 3],
+        "a.flag": True,
+        "a.words": ["x", "y"],
+        "a.real": 0.5,
+    }
     header = read_header(write(tmp_path, gguf(llama() | extra, WEIGHTS, version=version)))
     assert header.version == version
     assert header.architecture == "llama"
@@ -267,7 +273,7 @@ def test_millions_of_empty_strings_end_in_time(tmp_path: Path, monkeypatch: pyte
     assert time.monotonic() - start_s < 2
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_random_damage_never_escapes(tmp_path: Path, data: st.DataObject) -> None:
     """Any bytes changed in the header: a header or a ModelFileError, nothing else."""

@@ -1,0 +1,195 @@
+"""Tries an unknown model in a process that may die: whatever the file does to llama.cpp costs nothing.
+
+Owns the child's command line, its limits, its deadline, and the verdicts that are remembered. Knows nothing of the
+engine: the child's work is `kvdesk.engine.preflight_child`, which answers with one line of JSON.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from kvdesk import paths
+from kvdesk.library.estimate import estimate
+from kvdesk.library.gguf_header import GgufHeader, read_header
+from kvdesk.settings import ContextSettings
+
+TIME_LIMIT_S = 60.0
+SECONDS_PER_GB = 10.0  # more time for larger files: a slow disk reads 100 MB/s
+FIXED_BYTES = 6 << 30  # address space of Python, numpy's and llama.cpp's threads: reserved, hardly used
+ENDS = 1 << 20  # bytes of both ends of the file that are hashed besides the header
+MOST_VERDICTS = 500
+DETAIL = 4000  # characters of the child's last words that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the trial showed. `sentence` says what is wrong when it is not `ok`; `detail` is for the log."""
+
+    ok: bool
+    sentence: str = ""
+    detail: str = ""
+    template_problem: str = ""  # the model works, its chat template does not
+    remembered: bool = False  # from an earlier trial of this very file
+
+
+def run_preflight(path: Path, settings: ContextSettings, *, again: bool = False) -> Verdict:
+    """Load the model in a child process and decode one token there, unless its verdict is remembered.
+
+    Blocks for as long as the load takes; `again` ignores what is remembered. The embedded model is trusted.
+
+    Raises ModelFileError for a file that is refused without a trial.
+    """
+    header = read_header(path)
+    if path == paths.embedded_model():
+        return Verdict(ok=True)
+    cache = paths.data_dir() / "preflight.json"
+    key = _fingerprint(header, settings)
+    if not again and (verdict := _recall(cache, key)):
+        return verdict
+    verdict, certain = _try(header, settings)
+    if certain:
+        _remember(cache, key, verdict)
+    return verdict
+
+
+def child_command(path: Path, settings: ContextSettings, memory_bytes: int) -> list[str]:
+    """The command line of the trial; a frozen application is its own interpreter."""
+    program = [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "kvdesk"]
+    return [*program, "--preflight", str(path), str(memory_bytes), settings.model_dump_json()]
+
+
+def small_settings(settings: ContextSettings) -> ContextSettings:
+    """The types and switches of `settings` with as few cells as llama.cpp takes."""
+    return settings.model_copy(
+        update={"n_ctx": 256, "n_seq_max": 1, "n_batch": 32, "n_ubatch": 32, "n_threads": 1, "n_threads_batch": 1}
+    )
+
+
+# --- the trial ------------------------------------------------------------------------------------------------------
+
+
+def _try(header: GgufHeader, settings: ContextSettings) -> tuple[Verdict, bool]:
+    """The verdict, and whether another trial would give the same one."""
+    small = small_settings(settings)
+    needed = estimate(header, small)
+    file_bytes = sum(part.stat().st_size for part in header.split_paths)
+    limit_s = TIME_LIMIT_S + SECONDS_PER_GB * file_bytes / 1e9
+    # twice the weights: mapped from the file, and repacked for the processor where llama.cpp does that
+    command = child_command(header.path, small, 2 * file_bytes + needed.context + FIXED_BYTES)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        try:
+            done = subprocess.run(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                timeout=limit_s,
+                check=False,
+                cwd=_import_folder(),
+            )
+        except subprocess.TimeoutExpired:
+            return Verdict(
+                False, f"{header.path.name} did not load within {limit_s:.0f} s in a trial.", _tail(err)
+            ), False
+        except OSError as error:
+            return Verdict(False, "The trial of the model could not be started.", repr(error)), False
+        return _judge(header.path.name, done.returncode, _tail(out), _tail(err)), done.returncode >= 0
+
+
+def _judge(name: str, code: int, answer: str, last_words: str) -> Verdict:
+    try:
+        told = json.loads(answer.strip().splitlines()[-1]) if answer.strip() else None
+    except ValueError:
+        told = None
+    if isinstance(told, dict) and isinstance(told.get("ok"), bool):
+        sentence, detail, template = (str(told.get(key, "")) for key in ("sentence", "detail", "template_problem"))
+        if code == 0 or not told["ok"]:
+            return Verdict(told["ok"], sentence, detail, template)
+    if code < 0:
+        try:
+            how = signal.Signals(-code).name
+        except ValueError:
+            how = f"signal {-code}"
+        return Verdict(
+            False, f"{name} makes llama.cpp crash ({how}); it did so in a trial, so nothing is lost.", last_words
+        )
+    return Verdict(False, f"{name} failed in a trial (exit code {code}).", last_words)
+
+
+def _import_folder() -> Path | None:
+    """Where `-m kvdesk` finds this very package, whatever the working folder is."""
+    return None if getattr(sys, "frozen", False) else Path(__file__).resolve().parents[2]
+
+
+def _tail(file: Any) -> str:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - DETAIL))
+    return bytes(file.read()).decode("utf-8", "replace")
+
+
+# --- what is remembered ---------------------------------------------------------------------------------------------
+
+
+def _fingerprint(header: GgufHeader, settings: ContextSettings) -> str:
+    """Of the files' sizes, times, headers and ends, the settings that decide, and the engine."""
+    digest = hashlib.sha256()
+    parts = [header.path.stat(), *(part.stat() for part in header.split_paths[1:])]
+    facts = [(part.st_size, part.st_mtime_ns) for part in parts]
+    switches = (settings.type_k, settings.type_v, settings.flash_attn, settings.kv_unified, settings.swa_full)
+    digest.update(repr((facts, [str(switch) for switch in switches], _engine_version())).encode())
+    with header.path.open("rb") as file:
+        for _ in range(0, header.data_offset, ENDS):
+            digest.update(file.read(ENDS))
+        digest.update(file.read(ENDS))
+        file.seek(max(0, header.file_size - ENDS))
+        digest.update(file.read(ENDS))
+    return digest.hexdigest()
+
+
+def _engine_version() -> str:
+    try:
+        return importlib.metadata.version("llama-cpp-python")
+    except importlib.metadata.PackageNotFoundError:  # a bundle without metadata: new bundle, new times
+        return str(Path(sys.executable).stat().st_mtime_ns)
+
+
+def _recall(cache: Path, key: str) -> Verdict | None:
+    known = _read(cache).get(key)
+    if not isinstance(known, dict):
+        return None
+    try:
+        return Verdict(**(known | {"remembered": True}))
+    except TypeError:  # written by another version
+        return None
+
+
+def _remember(cache: Path, key: str, verdict: Verdict) -> None:
+    """Losing a verdict costs one more trial, so a folder that cannot be written is no error."""
+    known = _read(cache)
+    known.pop(key, None)
+    known[key] = asdict(verdict)
+    newest = dict(list(known.items())[-MOST_VERDICTS:])
+    part = cache.with_name(f"{cache.name}.{os.getpid()}.part")
+    try:
+        part.write_text(json.dumps(newest, indent=1), "utf-8")
+        part.replace(cache)
+    except OSError:
+        part.unlink(missing_ok=True)
+
+
+def _read(cache: Path) -> dict[str, Any]:
+    try:
+        known = json.loads(cache.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}

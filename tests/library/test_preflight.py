@@ -1,0 +1,136 @@
+"""run_preflight: a model that works, one that kills llama.cpp, one that never ends; and what is remembered."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from kvdesk import paths
+from kvdesk.errors import ModelFileError
+from kvdesk.library import preflight
+from kvdesk.library.preflight import Verdict, child_command, run_preflight, small_settings
+from kvdesk.settings import CacheType, ContextSettings
+from tests.library.gguf_files import WEIGHTS, gguf, llama
+
+SETTINGS = ContextSettings()
+
+
+@pytest.fixture(autouse=True)
+def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """A file whose header is right; llama.cpp has never seen it."""
+    path = tmp_path / "model.gguf"
+    path.write_bytes(gguf(llama(), WEIGHTS))
+    return path
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Python code that the next children run instead of a trial; the last one stays."""
+    codes = ["print('{\"ok\": true}')"]
+
+    def command(*_: object) -> list[str]:
+        return [sys.executable, "-S", "-c", codes.pop(0) if len(codes) > 1 else codes[0]]
+
+    monkeypatch.setattr(preflight, "child_command", command)
+    return codes
+
+
+def test_a_real_model_works(tmp_path: Path) -> None:
+    embedded = paths.embedded_model()
+    assert embedded is not None
+    stranger = tmp_path / "stranger.gguf"
+    stranger.symlink_to(embedded)
+    assert run_preflight(stranger, SETTINGS) == Verdict(ok=True)
+    assert run_preflight(stranger, SETTINGS) == Verdict(ok=True, remembered=True)
+
+
+def test_a_file_that_makes_llama_cpp_abort_costs_nothing(tmp_path: Path) -> None:
+    """More experts used than there are: an assertion of llama.cpp (llama-model.cpp, `load_hparams`)."""
+    path = tmp_path / "killer.gguf"
+    path.write_bytes(gguf(llama(expert_count=0, expert_used_count=3), WEIGHTS))
+    verdict = run_preflight(path, SETTINGS)
+    assert not verdict.ok
+    assert "crash" in verdict.sentence
+    assert "GGML_ASSERT" in verdict.detail
+
+
+def test_a_file_that_llama_cpp_refuses(model: Path) -> None:
+    verdict = run_preflight(model, SETTINGS)
+    assert not verdict.ok
+    assert verdict.sentence.startswith("llama.cpp cannot load model.gguf")
+
+
+def test_the_embedded_model_is_trusted(children: list[str]) -> None:
+    embedded = paths.embedded_model()
+    assert embedded is not None
+    children[:] = ["raise SystemExit(9)"]
+    assert run_preflight(embedded, SETTINGS) == Verdict(ok=True)
+
+
+def test_a_bad_header_needs_no_trial(tmp_path: Path) -> None:
+    with pytest.raises(ModelFileError, match="There is no file"):
+        run_preflight(tmp_path / "none.gguf", SETTINGS)
+
+
+def test_one_that_never_ends_is_ended(model: Path, children: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "TIME_LIMIT_S", 0.3)
+    children[:] = ["import threading; threading.Event().wait()", "print('{\"ok\": true}')"]
+    assert "did not load within" in run_preflight(model, SETTINGS).sentence
+    assert run_preflight(model, SETTINGS) == Verdict(ok=True)  # slowness is not remembered
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("import os; os.abort()", "crash (SIGABRT)"),
+        ("raise SystemExit(3)", "exit code 3"),
+        ("print('no JSON')", "exit code 0"),
+        ("print('[1]')", "exit code 0"),
+        ("print('{\"ok\": true}'); raise SystemExit(1)", "exit code 1"),
+        ('print(\'{"ok": false, "sentence": "Too odd."}\'); raise SystemExit(2)', "Too odd."),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_every_end_of_a_child_is_a_sentence(model: Path, children: list[str], code: str, words: str) -> None:
+    children[:] = [code]
+    verdict = run_preflight(model, SETTINGS)
+    assert not verdict.ok
+    assert words in verdict.sentence
+
+
+def test_what_is_remembered(model: Path, children: list[str]) -> None:
+    assert not run_preflight(model, SETTINGS).remembered
+    children[:] = ["raise SystemExit(3)"]
+    assert run_preflight(model, SETTINGS).remembered
+    assert not run_preflight(model, SETTINGS, again=True).ok
+    assert run_preflight(model, SETTINGS).remembered  # the newer verdict
+    other_types = SETTINGS.model_copy(update={"type_k": CacheType.F32})
+    assert not run_preflight(model, other_types).remembered
+    model.write_bytes(gguf(llama() | {"general.name": "Tine"}, WEIGHTS))
+    assert not run_preflight(model, SETTINGS).remembered
+
+
+@pytest.mark.usefixtures("children")
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"x": 1}'])
+def test_a_broken_memory_is_no_memory(model: Path, content: str) -> None:
+    cache = paths.data_dir() / "preflight.json"
+    cache.write_text(content)
+    assert run_preflight(model, SETTINGS) == Verdict(ok=True)
+    assert json.loads(cache.read_text())
+    assert run_preflight(model, SETTINGS).remembered
+
+
+def test_the_command_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = child_command(model, small_settings(SETTINGS), 123)
+    assert command[:4] == [sys.executable, "-m", "kvdesk", "--preflight"]
+    assert ContextSettings.model_validate_json(command[-1]).n_ctx == 256
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert child_command(model, SETTINGS, 123)[:2] == [sys.executable, "--preflight"]
