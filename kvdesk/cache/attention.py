@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ class Prepared:
 
     @property
     def overwrites(self) -> bool:
-        """Whether anything was replaced; if not, taking back and placing again would change nothing."""
+        """Whether anything was replaced; if not, or in one ubatch, taking back and placing again changes nothing."""
         return any(len(p.overwritten) for placements in self.placements for p in placements)
 
 
@@ -192,11 +192,15 @@ class AttentionCache:
 
     def confirm(self, done: Prepared, ubatches: Sequence[Ubatch], born: int) -> None:
         """Every ubatch was computed: what the engine does after `prepare` when nothing fails. Changes the cache."""
-        if not done.overwrites:
+        if not done.overwrites or len(ubatches) == 1:
             return
         self.take_back(done)
         for i, ubatch in enumerate(ubatches):
-            done.placements[i] = self.apply_ubatch(done.slots[i], ubatch, born)
+            again = self.apply_ubatch(done.slots[i], ubatch, born)
+            done.placements[i] = tuple(
+                replace(new, purged=_join([old.purged, new.purged]))
+                for old, new in zip(done.placements[i], again, strict=True)
+            )
             done.n_kv[i] = self.n_kv(done.slots[i])
 
     def apply_ubatch(self, slot: Slot, ubatch: Ubatch, born: int) -> tuple[Placement, ...]:

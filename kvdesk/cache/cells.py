@@ -67,7 +67,7 @@ class StreamCells:
         self.high_water = 0
         self.has_shift = False
         self._count: dict[int, int] = {}  # cells of each sequence that has any
-        self._span: dict[int, tuple[int, int]] = {}  # first and last position, where known
+        self._span: dict[int, tuple[int | None, int | None]] = {}  # first and last position, as far as known
 
     # --- read-only ---------------------------------------------------------------------------------------------------
 
@@ -114,6 +114,8 @@ class StreamCells:
         start = 0 if self.head > self.used + 2 * n_tokens else self.head
         if start >= self.size:
             start = 0
+        if n_tokens == 1 and self.pos[start] == -1:
+            return np.array([start], dtype=np.int64), 1
         found: list[Index] = []
         n_found = n_tested = 0
         chunk = max(_FIRST_CHUNK, n_tokens)
@@ -358,11 +360,13 @@ class StreamCells:
     def _bounds(self, seq_id: int) -> tuple[int, int]:
         if not self._count.get(seq_id):
             return -1, -1
-        bounds = self._span.get(seq_id)
-        if bounds is None:
+        low, high = self._span.get(seq_id, (None, None))
+        if low is None or high is None:
             pos = self.pos[: self.high_water][self.holders(seq_id)]
-            bounds = self._span[seq_id] = int(pos.min()), int(pos.max())
-        return bounds
+            low = int(pos.min()) if low is None else low
+            high = int(pos.max()) if high is None else high
+            self._span[seq_id] = low, high
+        return low, high
 
     def _grow(self, seq_id: int, n: int, low: int, high: int) -> None:
         had = self._count.get(seq_id, 0)
@@ -370,8 +374,11 @@ class StreamCells:
         if not had:
             self._span[seq_id] = low, high
         elif seq_id in self._span:
-            old = self._span[seq_id]
-            self._span[seq_id] = min(old[0], low), max(old[1], high)
+            first, last = self._span[seq_id]
+            self._span[seq_id] = (
+                first if first is None else min(first, low),
+                last if last is None else max(last, high),
+            )
 
     def _shrink(self, seq_id: int, pos: NDArray[np.int32]) -> None:
         left = self._count[seq_id] - len(pos)
@@ -380,9 +387,11 @@ class StreamCells:
             self._span.pop(seq_id, None)
             return
         self._count[seq_id] = left
-        bounds = self._span.get(seq_id)
-        if bounds and (int(pos.min()) <= bounds[0] or int(pos.max()) >= bounds[1]):
-            del self._span[seq_id]
+        first, last = self._span.get(seq_id, (None, None))
+        self._span[seq_id] = (
+            first if first is not None and first < int(pos.min()) else None,
+            last if last is not None and last > int(pos.max()) else None,
+        )
 
     def _count_in(self, pos: NDArray[np.int32], bits: NDArray[np.uint64]) -> None:
         for s in _members(np.bitwise_or.reduce(bits, axis=0)):

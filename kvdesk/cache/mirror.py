@@ -7,7 +7,7 @@ All `file:line` references are llama.cpp 0c1e57098.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -279,19 +279,21 @@ class Mirror:
         """The recurrent part first: if it refuses, nothing changes (llama-memory-hybrid.cpp, seq_rm)."""
         return all(part.seq_rm(seq_id, p0, p1) for part in reversed(self._parts(self.caches)))
 
-    def _splits(self, batch: Batch) -> list[list[Ubatch] | None]:
-        """The ways the engine tries to cut a batch, in order; None where it cannot."""
+    def _splits(self, batch: Batch) -> Iterator[list[Ubatch] | None]:
+        """The ways the engine tries to cut a batch, in order; None where it cannot (init_batch of each class)."""
         g, n_ubatch = self.geometry, self.geometry.n_ubatch
-        unified = g.n_stream == 1
-        if self.states:
-            if g.embeddings:
-                return [split_seq(batch, n_ubatch)]
-            return [split_equal(batch, n_ubatch, sequential=not (unified and self.caches))]
-        if g.has_window and g.kv_unified:
-            return [split_simple(batch, n_ubatch), split_equal(batch, n_ubatch, sequential=False)]
-        if unified and not g.has_window:
-            return [split_simple(batch, n_ubatch)]
-        return [split_equal(batch, n_ubatch, sequential=not g.kv_unified)]
+        if self.states and g.embeddings:
+            yield split_seq(batch, n_ubatch)
+        elif self.states:
+            yield split_equal(batch, n_ubatch, sequential=not (g.n_stream == 1 and self.caches))
+        elif g.has_window:
+            if g.kv_unified:
+                yield split_simple(batch, n_ubatch)
+            yield split_equal(batch, n_ubatch, sequential=not g.kv_unified)
+        elif g.n_stream == 1:
+            yield split_simple(batch, n_ubatch)
+        else:
+            yield split_equal(batch, n_ubatch, sequential=True)
 
     def _init_batch(self, batch: Batch) -> tuple[list[Ubatch] | None, list[Prepared] | None]:
         """Place the batch in the first way that fits; (None, None) if none does (init_batch)."""

@@ -6,7 +6,6 @@ attention cells. All `file:line` references are llama-memory-recurrent.cpp of ll
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -56,7 +55,10 @@ class RecurrentStates:
 
     def copy(self) -> RecurrentStates:
         """An independent copy, to try something on. Read-only."""
-        return copy.deepcopy(self)
+        other = RecurrentStates(0, self.n_seq_max)
+        other.cells = [StateCell(cell.pos, set(cell.seq_ids), cell.tail) for cell in self.cells]
+        other.head, other.used = self.head, self.used
+        return other
 
     def prepare(self, ubatches: Sequence[Ubatch]) -> bool:
         """Whether every ubatch finds its states, tried on a copy (:445). Read-only."""
