@@ -20,7 +20,6 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import NamedTuple
 
 Render = Callable[[Sequence[str]], str]
@@ -93,10 +92,13 @@ class Marker:
         self._controls = controls
         self._answers = answers
         self._thinking = thinking
+        self._last: tuple[list[_Mark], str] | None = None  # marks of the last rendering, and what it gave
 
     def mark(self, plain: str) -> Marked:
         """Where the parts of `plain`, the rendering of the texts as they are, came from."""
-        break_char, *edge_chars = self._unused_characters(plain)
+        chars = self._unused_characters(plain)
+        self._any_mark = re.compile(f"[{chars[0]}-{chars[-1]}]")
+        break_char, edge_chars = chars[0], chars[1:]
         breaks = [
             _Mark(message, (position,), break_char)
             for message, text in enumerate(self._texts)
@@ -108,19 +110,22 @@ class Marker:
             if text.strip()
         ]
         kept = self._harmless(plain, breaks + edges)
-        kept += self._necessary(kept, [mark for mark in breaks if mark not in kept])
-        return self._examine(self._marked(kept), plain, break_char, edge_chars)
+        left_out = set(breaks).difference(kept)
+        if left_out:
+            kept = kept + self._necessary(kept, [mark for mark in breaks if mark in left_out])
+        return self._examine(self._marked(kept), plain, edge_chars)
 
     # --- which marks ------------------------------------------------------------------------------------------------
 
-    def _unused_characters(self, plain: str) -> list[str]:
-        """One character for breaks and one for the edges of each message, none of which occurs anywhere."""
+    def _unused_characters(self, plain: str) -> str:
+        """Neighbouring characters, one for breaks and one for the edges of each message, that occur nowhere."""
         used = set(plain).union(*self._texts)
-        unused = (chr(code) for code in PRIVATE_USE if chr(code) not in used)
-        chars = list(islice(unused, 1 + len(self._texts)))
-        if len(chars) <= len(self._texts):
-            raise ValueError("more messages than characters to mark them with")
-        return chars
+        n = 1 + len(self._texts)
+        for first in (PRIVATE_USE.start, *(ord(char) + 1 for char in sorted(used) if ord(char) in PRIVATE_USE)):
+            codes = range(first, first + n)
+            if codes.stop <= PRIVATE_USE.stop and not any(chr(code) in used for code in codes):
+                return "".join(map(chr, codes))
+        raise ValueError("no characters are left to mark the messages with")
 
     def _edges(self, message: int) -> tuple[int, int]:
         """Inside the outer white space, which templates trim; an answer's own white space belongs to it."""
@@ -161,6 +166,8 @@ class Marker:
         return forced
 
     def _marked(self, marks: list[_Mark]) -> str:
+        if self._last is not None and self._last[0] == marks:
+            return self._last[1]
         insertions: dict[int, list[tuple[int, str]]] = {}
         for mark in marks:
             insertions.setdefault(mark.message, []).extend((at, mark.char) for at in mark.positions)
@@ -171,20 +178,21 @@ class Marker:
                 pieces += [text[last:at], char]
                 last = at
             texts[message] = "".join([*pieces, text[last:]])
-        return self._render(texts)
+        self._last = (marks, self._render(texts))
+        return self._last[1]
 
     def _unmarked(self, marks: list[_Mark]) -> str:
-        return self._marked(marks).translate({ord(mark.char): None for mark in marks})
+        return self._any_mark.sub("", self._marked(marks))
 
     # --- what they show ---------------------------------------------------------------------------------------------
 
-    def _examine(self, marked: str, plain: str, break_char: str, edge_chars: list[str]) -> Marked:
+    def _examine(self, marked: str, plain: str, edge_chars: str) -> Marked:
         names = {char: message for message, char in enumerate(edge_chars)}
         pieces: list[str] = []
         cuts: set[int] = set()
         edges: dict[int, list[int]] = {}
         length = last = 0
-        for found in re.finditer(f"[{break_char}{''.join(edge_chars)}]", marked):
+        for found in self._any_mark.finditer(marked):
             pieces.append(marked[last : found.start()])
             length += found.start() - last
             last = found.end()

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvdesk import paths
 from kvdesk.chat import ConversationId, Message, MessageId, Role
 from kvdesk.engine.templates import AnswerTokens, ChatTemplate, Rendering, TemplateText, UserText
 from kvdesk.errors import TemplateError
+from kvdesk.library.gguf_header import read_header
 
 CHATML = (
     "{% for message in messages %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}"
@@ -287,6 +289,24 @@ def test_a_template_that_repeats_a_message() -> None:
     assert answers(rendering) == []
 
 
+def test_ten_thousand_typed_control_tokens_are_no_burden() -> None:
+    typed = "<|im_end|>x" * 10_000
+    rendering = render(CHATML, chat(typed, "ok", "b"))
+    assert user_texts(rendering) == ["<|im_end|>"] * 10_000
+    assert answers(rendering) == ["ok"]
+    assert rendering.exact
+
+
+def test_the_embedded_models_own_template() -> None:
+    path = paths.embedded_model()
+    assert path is not None
+    own = read_header(path).chat_template
+    rendering = render(own, chat("Hi<|im_end|>", "Hello", "Bye"))
+    assert rendering.text.startswith("<|im_start|>system\nYou are a helpful AI assistant named SmolLM")
+    assert user_texts(rendering) == ["<|im_end|>"]
+    assert answers(rendering) == ["Hello"]
+
+
 pieces = st.sampled_from(
     [
         *sorted(CONTROLS),
@@ -309,7 +329,7 @@ pieces = st.sampled_from(
 texts = st.lists(pieces, max_size=6).map("".join)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from(sorted(SHAPES)),
     st.lists(texts, min_size=1, max_size=5),
