@@ -66,8 +66,8 @@ class _Running:
 class Controller(QObject):
     """Wires one window to one worker and one store. `start` shows what is stored and loads the model."""
 
-    turn_ended = Signal(str)
-    """An answer is over, by its message id: the guided tour waits for it."""
+    event_applied = Signal(object)
+    """An event that has been applied and shown: what the guided tour waits for and reports."""
     _messages_read = Signal(str, object)
 
     def __init__(
@@ -113,7 +113,6 @@ class Controller(QObject):
         else:
             self._new_chat()
         self._worker.start()
-        self._worker.send(Watch(self.settings.inspector_visible))
         if model is not None:
             self.open_model(model)
 
@@ -144,6 +143,11 @@ class Controller(QObject):
         for running in self._running.values():
             self._store.put_message(replace(running.now(), state="interrupted", note="kvdesk was closed."))
         self._store.close()
+
+    @property
+    def selected(self) -> ConversationId | None:
+        """The conversation that is shown."""
+        return self._selected
 
     # --- intents of the window ----------------------------------------------------------------------------------------
 
@@ -242,6 +246,7 @@ class Controller(QObject):
                 running.tokens += event.tokens
             self._apply(event)
             self._window.apply_event(event)
+            self.event_applied.emit(event)
         for answer in touched.keys() & self._running.keys():
             self._store.put_message(self._running[answer].now())  # the writer keeps only the newest, 5 times a second
 
@@ -269,7 +274,6 @@ class Controller(QObject):
         self._store_message(replace(running.now(), state=event.state, stats=event.stats, note=event.note))
         self._keep(replace(self._conversations[event.conversation], updated_ms=_now_ms()))
         self._show_list()
-        self.turn_ended.emit(event.answer)
 
     # --- conversations ------------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from kvdesk.lab.talk import Headless
 from kvdesk.messages import CloseConversation, LoadModel
 from kvdesk.settings import ContextSettings
 
-SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=64, n_ubatch=32)
+SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
 
 
 @pytest.fixture(scope="session")

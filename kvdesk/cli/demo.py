@@ -1,0 +1,66 @@
+"""`kvdesk demo`: a guided tour of the window with the real model; pictures and report.json are kept."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+PAUSE_S = 2.5
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0 when every step did what it should, 1 when one did not, 2 for bad input."""
+    parser = argparse.ArgumentParser(prog="kvdesk demo", description=__doc__)
+    parser.add_argument("--offscreen", action="store_true", help="draw into memory: needs no display")
+    parser.add_argument("--out", type=Path, default=Path("demo-out"), metavar="DIR", help="default: demo-out")
+    parser.add_argument("--size", default="1280x800", metavar="WxH", help="size of the window (default 1280x800)")
+    parser.add_argument("--theme", choices=["system", "light", "dark"], default="system")
+    args = parser.parse_args(argv)
+    try:
+        width, height = (int(part) for part in args.size.split("x"))
+        args.out.mkdir(parents=True, exist_ok=True)
+    except ValueError:
+        print("--size takes a width and a height, such as 1280x800.", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"The folder {args.out} cannot be made: {error.strerror}.", file=sys.stderr)
+        return 2
+    if args.offscreen:
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    with tempfile.TemporaryDirectory(prefix="kvdesk-demo-") as home:  # a tour leaves nothing in the person's chats
+        os.environ["KVDESK_HOME"] = home
+        return _run(args.out, (width, height), args.theme, 0.0 if args.offscreen else PAUSE_S)
+
+
+def _run(out: Path, size: tuple[int, int], theme: str, pause_s: float) -> int:
+    from kvdesk import paths
+    from kvdesk.app.application import build, has_display
+    from kvdesk.app.tour import Tour
+    from kvdesk.errors import UserError
+    from kvdesk.settings import Sampling, Settings, Theme
+    from kvdesk.store.settings_file import save_settings
+
+    if not has_display():
+        print("There is no display; `kvdesk demo --offscreen` needs none.", file=sys.stderr)
+        return 2
+    sampling = Sampling(temperature=0.0, max_tokens=64)
+    save_settings(Settings(theme=Theme(theme), sampling=sampling), paths.settings_file())
+    try:
+        parts = build(None)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2
+    parts.window.resize(*size)
+    parts.window.show()
+    tour = Tour(parts.window, parts.controller, out, pause_s)
+    tour.finished.connect(lambda passed: parts.qt.exit(0 if passed else 1))
+    tour.start()
+    code = parts.qt.exec()
+    parts.controller.shut_down()
+    report = out / "report.json"
+    print(f"The tour is over; its pictures and {report} are in {out}." if report.is_file() else "The tour was ended.")
+    return int(code)
