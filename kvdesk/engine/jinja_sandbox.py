@@ -24,7 +24,7 @@ from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-BASE_BUDGET = 20_000_000  # characters and container elements that one rendering may make
+BASE_BUDGET = 50_000_000  # characters and container elements that one rendering may make
 BUDGET_PER_CHARACTER = 50  # and this many more per character of its input
 MAX_NUMBER = 10_000  # widths, counts and exponents given to filters and methods
 MAX_BITS = 4096  # of an integer
@@ -84,19 +84,13 @@ class Sandbox(ImmutableSandboxedEnvironment):
             _check_numbers(operator, left, right)
         elif operator == "*":
             self.charge(_length(left) * _times(right) + _length(right) * _times(left))
-        elif operator == "+" and isinstance(left, str):
-            self.charge(_length(left) + _length(right))
-        result = super().call_binop(context, operator, left, right)
-        return self.container(result) if isinstance(result, list | tuple) else result
+        return self._made(super().call_binop(context, operator, left, right))
 
     def call(self, context: Context, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
         owner = getattr(obj, "__self__", None)
         if isinstance(owner, str):
             self._check_method(owner, obj.__name__, args)
-        result = super().call(context, obj, *args, **kwargs)
-        if isinstance(result, str | list):
-            self.charge(len(result))
-        return result
+        return self._made(super().call(context, obj, *args, **kwargs))
 
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         inner = super().wrap_str_format(value)
@@ -137,6 +131,12 @@ class Sandbox(ImmutableSandboxedEnvironment):
 
     # --- internals --------------------------------------------------------------------------------------------------
 
+    def _made(self, value: Any) -> Any:
+        """What a call or filter gave, charged."""
+        if isinstance(value, str):
+            self.charge(len(value))
+        return self.container(value) if isinstance(value, list | tuple | dict) else value
+
     def _finalize(self, value: Any) -> Any:
         return value if isinstance(value, str) else self.text(value)
 
@@ -168,10 +168,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             numbers = (*args[1:], *kwargs.values()) if name in WIDTH_FILTERS else ()
             if any(isinstance(number, int) and abs(number) > MAX_NUMBER for number in numbers):
                 raise SecurityError(f"{name} with a huge number")
-            result = function(*args, **kwargs)
-            if isinstance(result, str | list):
-                self.charge(len(result))
-            return result
+            return self._made(function(*args, **kwargs))
 
         return bounded
 

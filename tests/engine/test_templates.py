@@ -367,6 +367,8 @@ HOSTILE = {
     "{% set ns.x = y %}{% endfor %}",
     "nested_list": "{% set ns = namespace(x=1) %}{% for i in range(99) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}{{ ns.x }}",
     "nested_dict": "{% set ns = namespace(x=1) %}{% for i in range(99) %}{% set ns.x = {1: ns.x, 2: ns.x} %}{% endfor %}",
+    "nested_call": "{% set ns = namespace(x=1) %}{% for i in range(99) %}{% set ns.x = dict(a=ns.x, b=ns.x) %}{% endfor %}",
+    "nested_filter": "{% set ns = namespace(x=1) %}{% for i in range(99) %}{% set ns.x = [1]|batch(3, ns.x)|first %}{% endfor %}",
     "list_plus": "{% set ns = namespace(x=[1]) %}{% for i in range(99) %}{% set ns.x = ns.x + ns.x %}{% endfor %}",
     "join": "{{ ('a' * 9000000)|join('bbbbbbbbb') }}",
     "replace": "{% set a = 'a' * 9999 %}{{ a.replace('a', a).replace('a', a) }}",
