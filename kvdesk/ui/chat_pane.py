@@ -62,6 +62,7 @@ class ChatPane(QWidget):
         column.addWidget(self._progress)
         column.addWidget(self._stack, 1)
         column.addWidget(centred(below, look.text_column))
+        self.show_model(None)
 
     @property
     def view(self) -> ChatView:

@@ -38,7 +38,7 @@ class ChatView(QScrollArea):
         self.setAccessibleName("Messages")
         self._earlier = QPushButton()
         self._earlier.setProperty("quiet", True)
-        self._earlier.clicked.connect(self._on_earlier_clicked)
+        self._earlier.clicked.connect(self.show_earlier)
         self._text_column = QWidget()
         self._text_column.setMaximumWidth(look.text_column)
         self._rows = QVBoxLayout(self._text_column)
@@ -124,7 +124,8 @@ class ChatView(QScrollArea):
         self._timer.start()
 
     @Slot()
-    def _on_earlier_clicked(self) -> None:
+    def show_earlier(self) -> None:
+        """Make widgets for the page of messages before those that have some."""
         self._following = False
         bar = self.verticalScrollBar()
         from_end = bar.maximum() - bar.value()

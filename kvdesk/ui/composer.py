@@ -52,6 +52,18 @@ class Composer(QFrame):
     def text(self) -> str:
         return self._edit.toPlainText()
 
+    @property
+    def edit(self) -> QPlainTextEdit:
+        return self._edit
+
+    @property
+    def is_running(self) -> bool:
+        return self._running
+
+    @property
+    def is_blocked(self) -> bool:
+        return bool(self._blocked)
+
     def set_text(self, text: str) -> None:
         self._edit.setPlainText(text)
         self._edit.moveCursor(self._edit.textCursor().MoveOperation.End)

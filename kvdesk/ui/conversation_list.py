@@ -69,7 +69,7 @@ class ConversationList(QWidget):
         self._stack.addWidget(self._list)
         self._stack.addWidget(self._none)
         self._ask = _Ask()
-        self._ask.confirmed.connect(self._on_delete_confirmed)
+        self._ask.confirmed.connect(self.confirm_delete)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 8, 8)
         column.setSpacing(8)
@@ -146,7 +146,9 @@ class ConversationList(QWidget):
             self._ask.ask(str(self._list.currentIndex().data()))
 
     @Slot()
-    def _on_delete_confirmed(self) -> None:
+    def confirm_delete(self) -> None:
+        """Yes to the question that is being asked."""
+        self._ask.hide()
         if self._asked:
             self.deleted.emit(self._asked)
             self._asked = None

@@ -104,7 +104,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(centre)
         self.resize(1280, 800)
         self._splitter.setSizes([216, 624, 440])
-        self._caption = Caption(self)
+        self._caption = Caption(self._chat)
         self._connect()
         add_shortcuts(self)
         self._chat.composer.focus_edit()

@@ -67,6 +67,16 @@ class MessageWidget(QWidget):
     def message(self) -> Message:
         return self._message
 
+    @property
+    def status_text(self) -> str:
+        """What is said while there is no text yet."""
+        return self._waiting.text if not self._waiting.isHidden() else ""
+
+    @property
+    def note(self) -> str:
+        """Why the answer is not simply complete."""
+        return self._note.text()
+
     def show_message(self, message: Message) -> None:
         """Replace what is shown by `message`."""
         self._message = message
@@ -138,6 +148,10 @@ class _Waiting(QWidget):
         column.setSpacing(8)
         column.addWidget(self._text)
         column.addWidget(self._bar)
+
+    @property
+    def text(self) -> str:
+        return self._text.text()
 
     def show_prompt(self, reused: int, prompt: int) -> None:
         self._text.setText(f"Reading {prompt - reused:,} new tokens, {reused:,} are in the cache already")

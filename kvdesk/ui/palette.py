@@ -22,7 +22,7 @@ LIGHT_CONVERSATIONS: Final = (
     "#2f8fca",
     "#d98b00",
     "#00795a",
-    "#c9b400",
+    "#b09a00",
     "#b45f92",
     "#c24a0c",
     "#0a4f86",

@@ -1,0 +1,60 @@
+"""A window fed by hand. What it says is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from kvdesk.messages import ContextReady, ModelLoaded
+from kvdesk.settings import Settings, Theme
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.theme import Look
+from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The offscreen platform warns that nobody manages its windows: that is no fault of ours."""
+    for item in items:
+        item.add_marker(pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)"))
+
+
+@pytest.fixture
+def look(qapp: QApplication) -> Look:
+    look = Look(qapp)
+    look.set_theme(Theme.DARK)
+    return look
+
+
+@pytest.fixture
+def empty_window(qapp: QApplication, qtbot: QtBot) -> MainWindow:
+    """A window as it is right after the start: shown, nothing in it."""
+    window = MainWindow(qapp)
+    qtbot.addWidget(window)
+    window.set_settings(Settings(theme=Theme.DARK))
+    window.show()
+    qtbot.waitExposed(window)
+    return window
+
+
+@pytest.fixture
+def window(empty_window: MainWindow) -> MainWindow:
+    """A window with a model, a context and two conversations, the first of them selected."""
+    empty_window.show_conversations(CONVERSATIONS, ONE)
+    empty_window.apply_event(ModelLoaded(MODEL))
+    empty_window.apply_event(ContextReady(CONTEXT, rebuilt=False))
+    return empty_window
+
+
+@pytest.fixture
+def record() -> Callable[[object], list[tuple[object, ...]]]:
+    """Connects to a signal and returns the list of what it sends."""
+
+    def connect(signal: object) -> list[tuple[object, ...]]:
+        sent: list[tuple[object, ...]] = []
+        signal.connect(lambda *values: sent.append(values))  # type: ignore[attr-defined]
+        return sent
+
+    return connect

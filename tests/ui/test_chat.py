@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPlainTextEdit, QToolButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import MessageId
+from kvdesk.messages import PrefillProgress, TextDelta, TurnEnded, TurnStarted
+from kvdesk.ui.chat_view import PAGE, RENDER_INTERVAL_MS
+from kvdesk.ui.code_block import CodeBlock
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.message_body import ThinkFold
+from kvdesk.ui.message_widget import MessageWidget
+from kvdesk.ui.prose_view import ProseView
+from tests.ui.samples import ONE, STATS, TWO, message
+
+ANSWER = MessageId("a")
+
+
+def begin(window: MainWindow) -> MessageWidget:
+    """A question and an answer that has begun."""
+    window.append_message(message("q", "user", "Why?"))
+    window.append_message(message("a", "assistant", "", state="streaming"))
+    return window.chat.view.widgets[-1]
+
+
+def words(widget: QWidget) -> str:
+    return "\n".join(view.toPlainText() for view in widget.findChildren(ProseView))
+
+
+def button(widget: QWidget, name: str) -> QToolButton:
+    return next(b for b in widget.findChildren(QToolButton) if b.accessibleName() == name)
+
+
+def test_an_answer_streams_and_ends(window: MainWindow, qtbot: QtBot) -> None:
+    widget = begin(window)
+    window.apply_event(TurnStarted(ONE, ANSWER, 0, 140, 128))
+    for piece in ("Because ", "**of", " the cache**", "."):
+        window.apply_event(TextDelta(ONE, ANSWER, piece, (1,)))
+    qtbot.waitUntil(lambda: words(widget) == "Because of the cache.", timeout=2000)
+    window.apply_event(TurnEnded(ONE, ANSWER, "complete", STATS))
+    assert widget.message.text == "Because **of the cache**."
+    assert widget.message.stats == STATS
+    assert not window.chat.composer.is_running
+
+
+def test_text_is_drawn_at_most_ten_times_a_second(window: MainWindow, qtbot: QtBot) -> None:
+    widget = begin(window)
+    assert RENDER_INTERVAL_MS >= 100
+    window.apply_event(TextDelta(ONE, ANSWER, "first", (1,)))
+    assert words(widget) == "first"  # the first token is seen at once
+    window.apply_event(TextDelta(ONE, ANSWER, " second", (1,)))
+    assert words(widget) == "first"
+    qtbot.waitUntil(lambda: words(widget) == "first second", timeout=2000)
+
+
+def test_the_end_of_a_turn_draws_what_is_left(window: MainWindow) -> None:
+    widget = begin(window)
+    for piece in ("a", "b", "c"):
+        window.apply_event(TextDelta(ONE, ANSWER, piece, (1,)))
+    window.apply_event(TurnEnded(ONE, ANSWER, "stopped", STATS, "You stopped it"))
+    assert words(widget) == "abc"
+
+
+def test_reading_the_prompt_shows_progress(window: MainWindow) -> None:
+    widget = begin(window)
+    window.apply_event(TurnStarted(ONE, ANSWER, 0, 900, 100))
+    window.apply_event(PrefillProgress(ONE, ANSWER, 512, 800, 640.0))
+    assert "512 of 800 tokens" in widget.status_text
+    window.apply_event(TextDelta(ONE, ANSWER, "x", (1,)))
+    assert widget.status_text == ""
+
+
+def test_why_an_answer_is_not_complete_is_under_it(window: MainWindow) -> None:
+    widget = begin(window)
+    window.apply_event(TurnEnded(ONE, ANSWER, "failed", STATS, "The prompt is longer than the context."))
+    assert widget.note == "Failed. The prompt is longer than the context."
+
+
+def test_events_of_another_conversation_change_no_message(window: MainWindow) -> None:
+    widget = begin(window)
+    window.apply_event(TextDelta(TWO, ANSWER, "elsewhere", (1,)))
+    assert words(widget) == ""
+
+
+def test_an_update_with_the_same_values_changes_nothing(window: MainWindow) -> None:
+    widget = begin(window)
+    window.apply_event(TextDelta(ONE, ANSWER, "yes", (1,)))
+    window.apply_event(TurnEnded(ONE, ANSWER, "complete", STATS))
+    window.update_message(widget.message)
+    assert words(widget) == "yes"
+    assert len(window.chat.view.widgets) == 2
+
+
+def test_code_is_highlighted_and_copied(window: MainWindow) -> None:
+    window.show_messages(ONE, (message("a", "assistant", "see\n```python\nfor x in y:\n    pass\n```\n"),))
+    (block,) = window.chat.findChildren(CodeBlock)
+    edit = block.findChild(QPlainTextEdit)
+    assert isinstance(edit, QPlainTextEdit)
+    assert edit.toPlainText() == "for x in y:\n    pass"
+    assert edit.document().begin().layout().formats(), "no colours"
+    button(block, "Copy this code").click()
+    assert QGuiApplication.clipboard().text() == "for x in y:\n    pass"
+
+
+def test_code_that_grows_is_kept(window: MainWindow, qtbot: QtBot) -> None:
+    widget = begin(window)
+    for piece in ("```c\n", "int ", "x;\n", "int y;", "\n```", "\ndone"):
+        window.apply_event(TextDelta(ONE, ANSWER, piece, (1,)))
+        qtbot.wait(1)
+    window.apply_event(TurnEnded(ONE, ANSWER, "complete", STATS))
+    (block,) = widget.findChildren(CodeBlock)
+    assert block.text == "int x;\nint y;"
+    assert words(widget) == "done"
+
+
+def test_thinking_is_folded_until_asked_for(window: MainWindow) -> None:
+    window.show_messages(ONE, (message("a", "assistant", "<think>\nlet me see\n</think>\nYes."),))
+    (fold,) = window.chat.findChildren(ThinkFold)
+    assert not fold.is_open
+    button(fold, "Show the model's thinking").click()
+    assert fold.is_open
+    assert "let me see" in words(fold)
+
+
+def test_a_long_conversation_shows_its_end_and_more_on_demand(window: MainWindow) -> None:
+    many = tuple(message(f"m{i}", "user", f"number {i}") for i in range(PAGE + 30))
+    window.show_messages(ONE, many)
+    assert len(window.chat.view.widgets) == PAGE
+    assert words(window.chat.view.widgets[-1]) == f"number {PAGE + 29}"
+    window.chat.view.show_earlier()
+    assert len(window.chat.view.widgets) == PAGE + 30
+
+
+def test_only_the_last_answer_can_be_made_again(window: MainWindow) -> None:
+    first, last = message("a1", "assistant", "one"), message("a2", "assistant", "two")
+    window.show_messages(ONE, (first, last))
+    shown = [button(widget, "Answer again").isVisible() for widget in window.chat.view.widgets]
+    assert shown == [False, True]
+
+
+def test_enter_sends_and_shift_enter_breaks_the_line(window: MainWindow, qtbot: QtBot) -> None:
+    edit = window.chat.composer.edit
+    qtbot.keyClicks(edit, "two")
+    qtbot.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ShiftModifier)
+    qtbot.keyClicks(edit, "lines")
+    with qtbot.waitSignal(window.message_sent) as sent:
+        qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert sent.args == [ONE, "two\nlines"]
+    assert edit.toPlainText() == ""
+
+
+def test_nothing_is_sent_while_an_answer_is_written(window: MainWindow, qtbot: QtBot) -> None:
+    begin(window)
+    edit = window.chat.composer.edit
+    qtbot.keyClicks(edit, "next")
+    with qtbot.assertNotEmitted(window.message_sent, wait=10):
+        qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert edit.toPlainText() == "next"
+
+
+def test_escape_stops(window: MainWindow, qtbot: QtBot) -> None:
+    begin(window)
+    with qtbot.waitSignal(window.stop_requested) as sent:
+        qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_Escape)
+    assert sent.args == [ONE]
+
+
+def test_drafts_stay_with_their_conversation(window: MainWindow) -> None:
+    from tests.ui.samples import CONVERSATIONS
+
+    window.chat.composer.set_text("half a thought")
+    window.show_conversations(CONVERSATIONS, TWO)
+    assert window.chat.composer.text == ""
+    window.show_conversations(CONVERSATIONS, ONE)
+    assert window.chat.composer.text == "half a thought"

@@ -1,0 +1,243 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent
+from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLineEdit, QPlainTextEdit
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import Conversation, ConversationId
+from kvdesk.messages import (
+    CommandFailed,
+    ContextReady,
+    EngineDied,
+    Generate,
+    LoadModel,
+    LogLine,
+    ModelLoaded,
+    ModelLoading,
+    OperationDone,
+    RebuildContext,
+    SpeedSample,
+    TokenTexts,
+)
+from kvdesk.settings import ContextSettings, Sampling, Settings, Theme
+from kvdesk.ui.conversation_model import CELLS_ROLE
+from kvdesk.ui.main_window import MainWindow
+from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, TWO, cache_view, message
+
+Record = Callable[[object], list[tuple[object, ...]]]
+
+
+def test_an_empty_window_says_what_to_do(empty_window: MainWindow, record: Record) -> None:
+    sent = record(empty_window.message_sent)
+    empty_window.chat.composer.set_text("hello")
+    empty_window.chat.composer.submit()
+    assert sent == [], "nothing can be sent without a model"
+    assert empty_window.chat.composer.text == "hello", "what was typed stays"
+
+
+def test_the_first_message_makes_a_conversation(empty_window: MainWindow, record: Record) -> None:
+    sent = record(empty_window.message_sent)
+    empty_window.apply_event(ModelLoading(Path("/m/tiny.gguf"), 0.4))
+    empty_window.apply_event(ModelLoaded(MODEL))
+    empty_window.chat.composer.set_text("hello")
+    empty_window.chat.composer.submit()
+    assert sent == [("", "hello")]
+
+
+@pytest.mark.parametrize(
+    ("key", "modifier", "name"),
+    [
+        (Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier, "new_chat_requested"),
+        (Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier, "regenerate_requested"),
+    ],
+)
+def test_keys(window: MainWindow, qtbot: QtBot, key: Qt.Key, modifier: Qt.KeyboardModifier, name: str) -> None:
+    with qtbot.waitSignal(getattr(window, name)):
+        qtbot.keyClick(window, key, modifier)
+
+
+def test_panes_fold(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    changed = record(window.settings_changed)
+    watched = record(window.inspector_watched)
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    assert not window.conversations.isVisible()
+    qtbot.keyClick(window, Qt.Key.Key_I, Qt.KeyboardModifier.ControlModifier)
+    assert not window.inspector.isVisible()
+    last = changed[-1][0]
+    assert isinstance(last, Settings)
+    assert (last.sidebar_visible, last.inspector_visible) == (False, False)
+    assert watched[-1] == (False,)
+    qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    assert window.conversations.isVisible(), "searching shows the list"
+
+
+def test_snapshots_are_asked_for_only_while_somebody_looks(empty_window: MainWindow, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(empty_window.inspector_watched) as sent:
+        empty_window.set_settings(Settings(theme=Theme.DARK, inspector_visible=False))
+    assert sent.args == [False]
+    with qtbot.waitSignal(empty_window.inspector_watched) as sent:
+        empty_window.set_settings(Settings(theme=Theme.DARK))
+    assert sent.args == [True]
+    with qtbot.waitSignal(empty_window.inspector_watched) as sent:
+        empty_window.hide()
+    assert sent.args == [False]
+
+
+def test_selecting_renaming_and_deleting(window: MainWindow, record: Record) -> None:
+    selected, renamed = record(window.conversation_selected), record(window.conversation_renamed)
+    view = window.conversations.view
+    view.setCurrentIndex(view.model().index(1, 0))
+    assert selected == [(TWO,)]
+    view.model().setData(view.model().index(0, 0), "  New   name ")
+    assert renamed == [(ONE, "New name")]
+    view.model().setData(view.model().index(0, 0), "   ")
+    assert len(renamed) == 1, "a title is not emptied"
+
+
+def test_deleting_asks_first(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    deleted = record(window.conversation_deleted)
+    window.conversations.view.setFocus()
+    qtbot.keyClick(window.conversations.view, Qt.Key.Key_Delete)
+    assert deleted == []
+    window.conversations.confirm_delete()
+    assert deleted == [(ONE,)]
+
+
+def test_being_told_what_is_selected_asks_for_nothing(window: MainWindow, record: Record) -> None:
+    selected = record(window.conversation_selected)
+    window.show_conversations(CONVERSATIONS, TWO)
+    window.show_conversations((), None)
+    window.show_conversations(CONVERSATIONS, ONE)
+    assert selected == []
+    assert window.selected == ONE
+
+
+def test_search_finds_titles_and_texts(window: MainWindow) -> None:
+    found = Conversation(ConversationId("x"), "Other", 2, messages=(message("m", "user", "a LIGHTHOUSE"),))
+    window.show_conversations((*CONVERSATIONS, found), ONE)
+    window.conversations.search.setText("lighthouse")
+    assert window.conversations.view.model().rowCount() == 1
+    window.conversations.search.setText("")
+    assert window.conversations.view.model().rowCount() == 3
+
+
+def test_messages_of_a_conversation_that_is_not_shown_are_ignored(window: MainWindow) -> None:
+    window.show_messages(TWO, (message("q", "user", "hidden", conversation=TWO),))
+    assert window.chat.view.widgets == ()
+
+
+def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
+    forget, rebuild = record(window.forget_requested), record(window.rebuild_requested)
+    button = window.inspector.forget_button
+    assert not button.isEnabled(), "nothing to forget yet"
+    window.apply_event(cache_view())
+    button.click()
+    assert forget == [(ONE,)]
+    window.inspector.rebuild_button.click()
+    assert rebuild == [()]
+    assert window.inspector.rebuild_button.text() == "Rebuilding…"
+    assert not window.inspector.rebuild_button.isEnabled()
+    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    assert window.inspector.rebuild_button.text() == "Rebuild context"
+    assert window.inspector.rebuild_button.isEnabled()
+    assert "llama_memory_seq_rm" in button.toolTip()
+    assert "llama_init_from_model" in window.inspector.rebuild_button.toolTip()
+
+
+def test_a_failed_rebuild_is_said_inline(window: MainWindow) -> None:
+    window.rebuild()
+    window.apply_event(CommandFailed(RebuildContext(ContextSettings()), "Not enough memory. Lower n_ctx.", "ENOMEM"))
+    assert window.chat.banner.sentence == "Not enough memory. Lower n_ctx."
+    assert window.inspector.rebuild_button.isEnabled()
+
+
+def test_a_model_that_cannot_be_opened_leaves_the_old_one(window: MainWindow) -> None:
+    window.apply_event(ModelLoading(Path("/m/bad.gguf"), 0.1))
+    window.apply_event(CommandFailed(LoadModel(Path("/m/bad.gguf"), ContextSettings()), "This is no GGUF file."))
+    assert window.chat.banner.sentence == "This is no GGUF file."
+    assert not window.chat.composer.is_blocked
+
+
+def test_a_failed_turn_frees_the_composer(window: MainWindow) -> None:
+    answer = message("a", "assistant", "", state="streaming")
+    window.append_message(answer)
+    assert window.chat.composer.is_running
+    window.apply_event(CommandFailed(Generate(ONE, answer.id, (), Sampling()), "The prompt is too long."))
+    assert not window.chat.composer.is_running
+
+
+def test_the_window_outlives_the_engine(window: MainWindow) -> None:
+    window.append_message(message("a", "assistant", "", state="streaming"))
+    window.apply_event(EngineDied("The engine stopped. Restart kvdesk; your chats are saved.", "Traceback"))
+    assert "Restart" in window.chat.banner.sentence
+    assert not window.chat.composer.is_running
+
+
+def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None:
+    window.apply_event(TokenTexts({3: " sea"}))
+    window.apply_event(cache_view())
+    assert "map verified at operation 7" in window.status.text
+    assert "2 threads" in window.status.text
+    assert "KV 2.6 of 12.0 MB" in window.status.text
+    qtbot.waitUntil(lambda: window.inspector.numbers.text_of("used") == "220", timeout=2000)
+    assert window.inspector.numbers.text_of("high water") == "240"
+    assert window.inspector.numbers.text_of("holes") == "8.3%"
+    assert [(row.title, row.pos_min, row.pos_max) for row in window.inspector.rulers.rows] == [
+        ("A village far away", 0, 179),
+        ("Caches", 0, 71),
+    ]
+    model = window.conversations.view.model()
+    assert [model.index(i, 0).data(CELLS_ROLE) for i in range(2)] == [180, 72]
+
+
+def test_speeds_operations_and_logs_are_drawn(window: MainWindow) -> None:
+    for i in range(20):
+        window.apply_event(SpeedSample(100.0 + i * 0.1, "decode", 1, 100.0, 256))
+    window.apply_event(OperationDone(1, 100.0, "decode", "llama_decode(...)", 8.0))
+    window.apply_event(OperationDone(2, 101.0, "remove", "llama_memory_seq_rm(mem, 0, -1, -1)", 0.1, ONE))
+    window.apply_event(LogLine("warning", "something odd"))
+    assert [mark.name for mark in window.inspector.graphs.marks] == ["remove"]
+    assert "10 tok/s" in window.status.text
+    assert "something odd" in window.inspector.log.text
+
+
+def test_a_gguf_can_be_dropped(window: MainWindow, record: Record, tmp_path: Path) -> None:
+    opened = record(window.model_open_requested)
+    file = tmp_path / "some.GGUF"
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(file))])
+    position, no = QPointF(10, 10), Qt.KeyboardModifier.NoModifier
+    window.dropEvent(QDropEvent(position, Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, no))
+    assert opened == [(str(file),)]
+
+
+def test_closing_is_said(window: MainWindow, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(window.closing):
+        window.close()
+
+
+@pytest.mark.parametrize("theme", [Theme.LIGHT, Theme.DARK, Theme.SYSTEM])
+def test_themes(window: MainWindow, theme: Theme) -> None:
+    window.apply_event(cache_view())
+    window.set_settings(Settings(theme=theme))
+    assert not window.grab().isNull()
+
+
+def test_every_control_has_a_name(window: MainWindow) -> None:
+    window.open_settings()
+    for kind in (QAbstractButton, QLineEdit, QPlainTextEdit, QAbstractSpinBox):
+        for widget in window.findChildren(kind):
+            inside = isinstance(widget.parent(), QLineEdit | QAbstractSpinBox)  # Qt's own parts of a field
+            text = widget.text() if isinstance(widget, QAbstractButton) else ""
+            assert inside or widget.accessibleName() or text, widget
+
+
+def test_it_can_be_as_small_as_a_small_screen(window: MainWindow) -> None:
+    window.apply_event(cache_view())
+    window.resize(1024, 640)
+    assert (window.width(), window.height()) == (1024, 640)

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLineEdit, QSpinBox
+from pytestqt.qtbot import QtBot
+
+from kvdesk.settings import CacheType, ContextSettings, Sampling, Settings, Theme
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.settings_panel import SettingsPanel
+from kvdesk.ui.theme import Look
+
+
+@pytest.fixture
+def panel(look: Look, qtbot: QtBot) -> SettingsPanel:
+    panel = SettingsPanel(look)
+    qtbot.addWidget(panel)
+    return panel
+
+
+def test_every_setting_has_a_control_that_keeps_its_value(panel: SettingsPanel, qtbot: QtBot) -> None:
+    settings = Settings(
+        sampling=Sampling(temperature=0.25, top_k=7, seed=4_000_000_000),
+        context=ContextSettings(n_ctx=2048, type_v=CacheType.Q8_0, flash_attn=False, n_threads=3),
+        system_prompt="Be brief.",
+    )
+    panel.show_settings(settings)
+    assert not panel.apply_button.isEnabled()
+    check = panel.field("context", "kv_unified")
+    assert isinstance(check, QCheckBox)
+    check.setChecked(not check.isChecked())
+    with qtbot.waitSignal(panel.applied) as sent:
+        panel.apply_button.click()
+    expected = settings.model_copy(update={"context": settings.context.model_copy(update={"kv_unified": False})})
+    assert sent.args == [expected]
+
+
+def test_ranges_are_those_of_the_table(panel: SettingsPanel) -> None:
+    n_ctx, temperature = panel.field("context", "n_ctx"), panel.field("sampling", "temperature")
+    assert isinstance(n_ctx, QSpinBox)
+    assert isinstance(temperature, QDoubleSpinBox)
+    assert (n_ctx.minimum(), n_ctx.maximum()) == (0, 1 << 20)
+    assert (temperature.minimum(), temperature.maximum()) == (0.0, 5.0)
+
+
+@pytest.mark.parametrize(("typed", "seed"), [("12", 12), ("99999999999", 0xFFFFFFFF), ("words", 0xFFFFFFFF)])
+def test_a_seed_is_always_legal(panel: SettingsPanel, qtbot: QtBot, typed: str, seed: int) -> None:
+    panel.show_settings(Settings(sampling=Sampling(seed=1)))
+    line = panel.field("sampling", "seed")
+    assert isinstance(line, QLineEdit)
+    line.setText(typed)
+    with qtbot.waitSignal(panel.applied) as sent:
+        panel.apply_button.click()
+    assert sent.args[0].sampling.seed == seed
+
+
+def test_the_theme_changes_at_once(window: MainWindow, qtbot: QtBot) -> None:
+    window.open_settings()
+    panel = window.findChild(SettingsPanel)
+    assert isinstance(panel, SettingsPanel)
+    combo = next(box for box in panel.findChildren(QComboBox) if box.accessibleName() == "Theme")
+    with qtbot.waitSignal(window.settings_changed) as sent:
+        combo.setCurrentIndex(combo.findData(Theme.LIGHT))
+    assert sent.args[0].theme is Theme.LIGHT
+    assert not window.look.colours.dark
+
+
+def test_another_context_is_announced_as_a_rebuild(window: MainWindow, qtbot: QtBot) -> None:
+    window.open_settings()
+    panel = window.findChild(SettingsPanel)
+    assert isinstance(panel, SettingsPanel)
+    n_ctx = panel.field("context", "n_ctx")
+    assert isinstance(n_ctx, QSpinBox)
+    n_ctx.setValue(512)
+    with qtbot.waitSignal(window.settings_changed) as sent:
+        panel.apply_button.click()
+    assert sent.args[0].context.n_ctx == 512
+    assert window.inspector.rebuild_button.text() == "Rebuilding…"

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from kvdesk.settings import Theme
+from kvdesk.ui import palette
+from kvdesk.ui.theme import DARK, LIGHT, Colours, Look
+
+
+@pytest.mark.parametrize("colours", [DARK, LIGHT])
+@pytest.mark.parametrize("ink", ["text", "secondary", "danger", "warning", "good"])
+@pytest.mark.parametrize("ground", ["window", "panel", "raised"])
+def test_text_can_be_read(colours: Colours, ink: str, ground: str) -> None:
+    assert palette.contrast(getattr(colours, ink), getattr(colours, ground)) >= 4.5
+
+
+@pytest.mark.parametrize("colours", [DARK, LIGHT])
+def test_the_primary_button_can_be_read(colours: Colours) -> None:
+    assert palette.contrast(colours.accent, colours.accent_text) >= 4.5
+
+
+@pytest.mark.parametrize("colours", [DARK, LIGHT])
+def test_every_conversation_stands_out_from_free_cells(colours: Colours) -> None:
+    for i in range(palette.N_COLOURS):
+        assert palette.contrast(palette.conversation_colour(i, colours.dark), colours.cell_span) >= 1.6
+
+
+def test_colours_repeat() -> None:
+    assert palette.conversation_colour(palette.N_COLOURS + 1, True) == palette.conversation_colour(1, True)
+
+
+def test_the_theme_switches_live(look: Look, qtbot: QtBot) -> None:
+    assert look.colours is DARK
+    with qtbot.waitSignal(look.changed):
+        look.set_theme(Theme.LIGHT)
+    assert look.colours is LIGHT
