@@ -8,14 +8,14 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
-from typing import TextIO
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, QTimer, Signal, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication
 
 from kvdesk import __version__, paths
@@ -42,12 +42,11 @@ class _ErrorRelay(QObject):
 
 @dataclass(slots=True)
 class Parts:
-    """A running application. `crash_log` must stay open as long as faulthandler may write to it."""
+    """An application that is built and started."""
 
     qt: QApplication
     window: MainWindow
     controller: Controller
-    crash_log: TextIO
 
 
 def run(file: str | None) -> int:
@@ -60,16 +59,16 @@ def run(file: str | None) -> int:
             "There is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). "
             "`kvdesk chat` and `kvdesk demo --offscreen` work without one."
         )
-    parts = build(file)
-    parts.window.show()
-    code = parts.qt.exec()
-    parts.controller.shut_down()
+    with owned_process():
+        parts = build(file)
+        parts.window.show()
+        code = parts.qt.exec()
+        parts.controller.shut_down()
     return int(code)
 
 
 def build(file: str | None) -> Parts:
     """Everything but the event loop. Raises StoreError when the database cannot be used."""
-    crash_log = _prepare_logs()
     qt = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(qt, QApplication)
     qt.setApplicationName("kvdesk")
@@ -86,13 +85,17 @@ def build(file: str | None) -> Parts:
     model, remark = choose_model(file, settings.model, marker)
     worker = Worker(window)
     controller = Controller(window, worker, store, settings, marker)
-    _show_exceptions(errors.said.emit)
-    _collect_garbage_here(qt)
+    if not gc.isenabled():
+        gc.freeze()  # what start-up made stays; a collection looks at what came after it
+        collector = QTimer(window, interval=GC_INTERVAL_MS)
+        collector.timeout.connect(gc.collect)
+        collector.start()
+        _show_exceptions(errors.said.emit)
     controller.start(model)
     for sentence in (complaint, remark):
         if sentence:
             window.show_error(sentence, "")
-    return Parts(qt, window, controller, crash_log)
+    return Parts(qt, window, controller)
 
 
 def has_display() -> bool:
@@ -102,16 +105,32 @@ def has_display() -> bool:
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def _prepare_logs() -> TextIO:
-    """The program's log into a rotating file; a crash of the process into a file of its own."""
+@contextmanager
+def owned_process() -> Iterator[None]:
+    """What only a process that is nothing but kvdesk may do: log files, a file for crashes, when garbage is collected.
+
+    Cyclic garbage that holds QObjects must be collected on the window's thread (PySide6 crashes otherwise), so the
+    automatic collection is off and a timer does it.
+    """
     folder = paths.log_dir()
     handler = RotatingFileHandler(folder / "kvdesk.log", maxBytes=LOG_BYTES, backupCount=2, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.getLogger("kvdesk").addHandler(handler)
-    logging.getLogger("kvdesk").setLevel(logging.INFO)
-    crash_log = Path(folder / "crash.log").open("a", encoding="utf-8")  # noqa: SIM115 - open as long as the process
-    faulthandler.enable(crash_log)
-    return crash_log
+    logger = logging.getLogger("kvdesk")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    qInstallMessageHandler(lambda _kind, _context, text: logger.getChild("qt").warning(text))
+    gc.disable()
+    with Path(folder / "crash.log").open("a", encoding="utf-8") as crash_log:
+        faulthandler.enable(crash_log)
+        try:
+            yield
+        finally:
+            faulthandler.disable()
+            gc.enable()
+            qInstallMessageHandler(None)
+            sys.excepthook = sys.__excepthook__
+            logger.removeHandler(handler)
+            handler.close()
 
 
 def _show_exceptions(show: Callable[[str, str], None]) -> None:
@@ -126,12 +145,3 @@ def _show_exceptions(show: Callable[[str, str], None]) -> None:
         show(f"Something unexpected went wrong: {error}", detail)
 
     sys.excepthook = on_exception
-
-
-def _collect_garbage_here(qt: QApplication) -> None:
-    """Cyclic garbage that holds QObjects must be collected on the window's thread (PySide6 crashes otherwise)."""
-    gc.disable()
-    gc.freeze()  # what start-up made stays; a collection looks at what came after it
-    timer = QTimer(qt, interval=GC_INTERVAL_MS)
-    timer.timeout.connect(gc.collect)
-    timer.start()

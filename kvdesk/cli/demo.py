@@ -38,7 +38,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(out: Path, size: tuple[int, int], theme: str, pause_s: float) -> int:
     from kvdesk import paths
-    from kvdesk.app.application import build, has_display
+    from kvdesk.app.application import build, has_display, owned_process
     from kvdesk.app.tour import Tour
     from kvdesk.errors import UserError
     from kvdesk.settings import Sampling, Settings, Theme
@@ -50,17 +50,18 @@ def _run(out: Path, size: tuple[int, int], theme: str, pause_s: float) -> int:
     sampling = Sampling(temperature=0.0, max_tokens=64)
     save_settings(Settings(theme=Theme(theme), sampling=sampling), paths.settings_file())
     try:
-        parts = build(None)
+        with owned_process():
+            parts = build(None)
+            parts.window.resize(*size)
+            parts.window.show()
+            tour = Tour(parts.window, parts.controller, out, pause_s)
+            tour.finished.connect(lambda passed: parts.qt.exit(0 if passed else 1))
+            tour.start()
+            code = parts.qt.exec()
+            parts.controller.shut_down()
     except UserError as error:
         print(error, file=sys.stderr)
         return 2
-    parts.window.resize(*size)
-    parts.window.show()
-    tour = Tour(parts.window, parts.controller, out, pause_s)
-    tour.finished.connect(lambda passed: parts.qt.exit(0 if passed else 1))
-    tour.start()
-    code = parts.qt.exec()
-    parts.controller.shut_down()
     report = out / "report.json"
     print(f"The tour is over; its pictures and {report} are in {out}." if report.is_file() else "The tour was ended.")
     return int(code)

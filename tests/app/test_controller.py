@@ -1,0 +1,222 @@
+"""Intents of the window become commands and rows; events become messages. On a scripted worker and a real store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import Conversation, Message, MessageId, TurnStats
+from kvdesk.messages import (
+    CloseConversation,
+    CommandFailed,
+    EngineDied,
+    Forget,
+    Generate,
+    LoadModel,
+    RebuildContext,
+    TextDelta,
+    TurnEnded,
+)
+from kvdesk.settings import ContextSettings, Settings
+from kvdesk.store.store import Store
+from tests.app.conftest import Rig
+
+STATS = TurnStats(10, 4, 6, 2, 120.0, 50.0, 20.0, 0, 12, 12, 256)
+
+
+def say(rig: Rig, text: str) -> Generate:
+    """Send as a person does; returns what the worker was asked."""
+    rig.window.message_sent.emit(rig.controller.selected, text)
+    return rig.worker.asked[-1]
+
+
+def answer(rig: Rig, qtbot: QtBot, asked: Generate, text: str, state: str = "complete") -> None:
+    """The worker answers."""
+    rig.worker.give(
+        TextDelta(asked.conversation, asked.answer, text[:3], (1, 2)),
+        TextDelta(asked.conversation, asked.answer, text[3:], (3,)),
+        TurnEnded(asked.conversation, asked.answer, state, STATS),  # type: ignore[arg-type]
+    )
+    qtbot.waitUntil(lambda: rig.controller._answer_of(asked.conversation) is None)
+
+
+def stored(rig: Rig, conversation: str) -> tuple[Message, ...]:
+    return rig.store.ask(lambda store: store.messages(conversation)).result()
+
+
+def conversations(rig: Rig) -> tuple[Conversation, ...]:
+    return rig.store.ask(Store.conversations).result()
+
+
+def test_a_first_message_makes_a_conversation_with_a_title(rig: Rig, qtbot: QtBot) -> None:
+    assert conversations(rig) == ()
+    asked = say(rig, "  What is a ring buffer,\nand why would one use it in a cache of keys and values?")
+    assert [m.role for m in asked.messages] == ["user"]
+    answer(rig, qtbot, asked, "A loop of cells.")
+    (conversation,) = conversations(rig)
+    assert conversation.title == "What is a ring buffer, and why would one use it…"
+    question, reply = stored(rig, conversation.id)
+    assert question.state == "complete"
+    assert (reply.text, reply.state, reply.tokens, reply.stats) == ("A loop of cells.", "complete", (1, 2, 3), STATS)
+
+
+def test_the_next_turn_carries_the_answer_with_its_tokens(rig: Rig, qtbot: QtBot) -> None:
+    answer(rig, qtbot, say(rig, "One"), "First answer")
+    asked = say(rig, "Two")
+    assert [(m.role, m.text, m.tokens) for m in asked.messages] == [
+        ("user", "One", ()),
+        ("assistant", "First answer", (1, 2, 3)),
+        ("user", "Two", ()),
+    ]
+
+
+def test_one_answer_at_a_time_in_a_conversation(rig: Rig) -> None:
+    say(rig, "One")
+    rig.window.message_sent.emit(rig.controller.selected, "Two")
+    assert len(rig.worker.asked) == 1
+
+
+def test_stop_reaches_the_running_answer(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Tell me everything")
+    rig.window.stop_requested.emit(asked.conversation)
+    assert rig.worker.stopped == [asked.answer]
+    answer(rig, qtbot, asked, "Every", "stopped")
+    assert stored(rig, asked.conversation)[-1].state == "stopped"
+    rig.window.stop_requested.emit(asked.conversation)
+    assert rig.worker.stopped == [asked.answer]
+
+
+def test_a_failed_turn_keeps_the_text_and_is_not_sent_again(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "A prompt that is too long")
+    rig.worker.give(TurnEnded(asked.conversation, asked.answer, "failed", STATS, "Too long."))
+    qtbot.waitUntil(lambda: rig.controller._answer_of(asked.conversation) is None)
+    question, reply = stored(rig, asked.conversation)
+    assert question.text == "A prompt that is too long"
+    assert (reply.state, reply.note) == ("failed", "Too long.")
+    assert [m.text for m in say(rig, "A short one").messages] == ["A short one"]
+
+
+def test_what_has_streamed_is_stored_before_the_end(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Go")
+    rig.worker.give(TextDelta(asked.conversation, asked.answer, "half of it", (5,)))
+    qtbot.waitUntil(lambda: stored(rig, asked.conversation)[-1].text == "half of it")
+    assert stored(rig, asked.conversation)[-1].state == "streaming"
+
+
+def test_closing_in_mid_answer_marks_it_interrupted(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig()
+    asked = say(rig, "Go")
+    rig.worker.give(TextDelta(asked.conversation, asked.answer, "half", (5,)))
+    rig.window.close()
+    assert not rig.worker.running
+    again = make_rig()
+    assert again.controller.selected == asked.conversation
+    reply = stored(again, asked.conversation)[-1]
+    assert (reply.text, reply.state) == ("half", "interrupted")
+
+
+def test_a_restart_shows_what_was_there(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
+    rig = make_rig()
+    asked = say(rig, "Remember me")
+    answer(rig, qtbot, asked, "I will.")
+    rig.controller.shut_down()
+    again = make_rig()
+    qtbot.waitUntil(lambda: len(again.controller._messages.get(asked.conversation, [])) == 2)
+    carried = say(again, "Who am I?")
+    assert [m.text for m in carried.messages] == ["Remember me", "I will.", "Who am I?"]
+
+
+def test_regenerate_makes_a_branch(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Joke?")
+    answer(rig, qtbot, asked, "First joke")
+    rig.window.regenerate_requested.emit(asked.conversation)
+    second = rig.worker.asked[-1]
+    assert second.answer != asked.answer
+    assert [m.text for m in second.messages] == ["Joke?"]
+    answer(rig, qtbot, second, "Second joke")
+    assert [m.text for m in stored(rig, asked.conversation)] == ["Joke?", "Second joke"]
+    everything = rig.store.ask(lambda store: store.all_messages(asked.conversation)).result()
+    assert {m.text for m in everything} == {"Joke?", "First joke", "Second joke"}
+
+
+def test_two_conversations_have_two_colours_and_their_own_messages(rig: Rig, qtbot: QtBot) -> None:
+    first = say(rig, "One")
+    answer(rig, qtbot, first, "Answer one")
+    rig.window.new_chat_requested.emit()
+    second = say(rig, "Two")
+    assert second.conversation != first.conversation
+    assert [m.text for m in second.messages] == ["Two"]
+    a, b = conversations(rig)
+    assert a.colour != b.colour
+    rig.window.new_chat_requested.emit()
+    rig.window.new_chat_requested.emit()  # an empty one is there already
+    assert len(rig.controller._conversations) == 3
+
+
+def test_delete_closes_its_sequence_and_its_rows(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Go away")
+    rig.window.conversation_deleted.emit(asked.conversation)
+    assert rig.worker.stopped == [asked.answer]
+    assert CloseConversation(asked.conversation) in rig.worker.commands
+    rig.worker.give(TurnEnded(asked.conversation, asked.answer, "stopped", STATS))
+    qtbot.wait(0)
+    assert conversations(rig) == ()
+    assert stored(rig, asked.conversation) == ()
+
+
+def test_rename(rig: Rig) -> None:
+    asked = say(rig, "Old title")
+    rig.window.conversation_renamed.emit(asked.conversation, " New title ")
+    assert conversations(rig)[0].title == "New title"
+
+
+def test_forget_rebuild_and_model_become_commands(rig: Rig, tmp_path: Path) -> None:
+    asked = say(rig, "Hi")
+    rig.window.forget_requested.emit(asked.conversation)
+    rig.window.rebuild_requested.emit()
+    rig.window.model_open_requested.emit(str(tmp_path / "a.gguf"))
+    assert rig.worker.commands[-3:] == [
+        Forget(asked.conversation),
+        RebuildContext(rig.controller.settings.context),
+        LoadModel(tmp_path / "a.gguf", rig.controller.settings.context),
+    ]
+
+
+def test_context_settings_rebuild_and_others_do_not(rig: Rig) -> None:
+    before = len(rig.worker.commands)
+    rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"system_prompt": "Be kind."}))
+    assert len(rig.worker.commands) == before
+    context = ContextSettings(n_ctx=2048)
+    rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"context": context}))
+    assert rig.worker.commands[-1] == RebuildContext(context)
+
+
+def test_the_system_prompt_of_the_settings_is_sent(make_rig: Callable[..., Rig]) -> None:
+    rig = make_rig(settings=Settings(system_prompt="You are a cache."))
+    assert [(m.role, m.text) for m in say(rig, "Hello").messages] == [("system", "You are a cache."), ("user", "Hello")]
+
+
+def test_a_dead_engine_leaves_the_text(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Go")
+    rig.worker.give(TextDelta(asked.conversation, asked.answer, "half", (1,)), EngineDied("It broke.", "trace"))
+    qtbot.waitUntil(lambda: rig.controller._answer_of(asked.conversation) is None)
+    reply = stored(rig, asked.conversation)[-1]
+    assert (reply.text, reply.state, reply.note) == ("half", "interrupted", "It broke.")
+
+
+def test_a_load_that_fails_is_not_marked_as_unfinished(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
+    model = tmp_path / "broken.gguf"
+    rig.window.model_open_requested.emit(str(model))
+    assert rig.marker.unfinished() == str(model)
+    command = rig.worker.commands[-1]
+    rig.worker.give(CommandFailed(command, "It is broken."))
+    qtbot.waitUntil(lambda: rig.marker.unfinished() == "")
+
+
+def test_an_unknown_answer_is_ignored(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Hi")
+    rig.worker.give(TextDelta(asked.conversation, MessageId("nobody"), "x", (1,)))
+    answer(rig, qtbot, asked, "Hello")
+    assert stored(rig, asked.conversation)[-1].text == "Hello"

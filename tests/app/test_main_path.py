@@ -1,0 +1,105 @@
+"""The main path with nothing scripted: window, thread, engine, database, embedded model; and again after a restart."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk import paths
+from kvdesk.app.application import Parts, build
+from kvdesk.chat import ConversationId
+from kvdesk.messages import CacheView, ContextReady, Event, TurnEnded
+from kvdesk.settings import ContextSettings, Sampling, Settings
+from kvdesk.store.settings_file import save_settings
+
+SETTINGS = Settings(
+    context=ContextSettings(n_ctx=512, n_threads=1, n_threads_batch=1),
+    sampling=Sampling(temperature=0.0, max_tokens=12),
+)
+
+
+class App:
+    """The application and every event it has shown."""
+
+    def __init__(self, qtbot: QtBot) -> None:
+        self.parts: Parts = build(None)
+        self.events: list[Event] = []
+        self._qtbot = qtbot
+        qtbot.addWidget(self.parts.window)
+        self.parts.controller.event_applied.connect(self.events.append)
+        self.parts.window.show()
+        self.wait(lambda: self.last(ContextReady) is not None)
+
+    def last(self, kind: type[Event]) -> Event | None:
+        return next((e for e in reversed(self.events) if isinstance(e, kind)), None)
+
+    def wait(self, so: object) -> None:
+        self._qtbot.waitUntil(so, timeout=60_000)
+
+    def ask(self, text: str) -> TurnEnded:
+        """Type and press Enter, as a person does; wait for the answer."""
+        edit = self.parts.window.chat.composer.edit
+        n = sum(isinstance(e, TurnEnded) for e in self.events)
+        self._qtbot.keyClicks(edit, text)
+        self._qtbot.keyClick(edit, Qt.Key.Key_Return)
+        self.wait(lambda: sum(isinstance(e, TurnEnded) for e in self.events) > n)
+        ended = self.last(TurnEnded)
+        assert isinstance(ended, TurnEnded)
+        assert ended.state == "complete", ended.note
+        return ended
+
+    def used(self) -> int:
+        view = self.last(CacheView)
+        assert isinstance(view, CacheView)
+        assert view.snapshot.verification.state == "verified", view.snapshot.verification.detail
+        return view.snapshot.maps[0].streams[0].used
+
+    def texts(self, conversation: ConversationId) -> list[str]:
+        return [m.text for m in self.parts.controller._messages[conversation]]
+
+
+def test_chat_watch_forget_rebuild_restart(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    save_settings(SETTINGS, paths.settings_file())
+    app = App(qtbot)
+    window, controller = app.parts.window, app.parts.controller
+
+    first = app.ask("What is the sea?").stats
+    assert first.reused_tokens == 0
+    app.wait(lambda: app.used() == first.cells_used)
+    second = app.ask("And a lake?").stats
+    assert second.reused_tokens == first.cells_used
+    conversation = controller.selected
+    assert conversation is not None
+
+    window.new_chat_requested.emit()
+    other = app.ask("Hello").stats
+    assert other.seq_id != first.seq_id
+    app.wait(lambda: app.used() == second.cells_used + other.cells_used - second.cells_used)
+
+    before = app.used()
+    window.forget_requested.emit(conversation)
+    app.wait(lambda: app.used() == before - second.cells_used)
+
+    n_ready = sum(isinstance(e, ContextReady) for e in app.events)
+    window.rebuild()
+    app.wait(lambda: sum(isinstance(e, ContextReady) for e in app.events) > n_ready and app.used() == 0)
+    window.conversation_selected.emit(conversation)
+    third = app.ask("Thanks").stats
+    assert third.reused_tokens == 0
+    said = app.texts(conversation)
+    window.close()
+
+    again = App(qtbot)
+    again.parts.window.conversation_selected.emit(conversation)
+    again.wait(lambda: conversation in again.parts.controller._messages)
+    assert again.texts(conversation) == said
+    after = again.ask("Still there?").stats
+    assert after.prompt_tokens > third.prompt_tokens
+    again.parts.window.close()
+    assert capfd.readouterr().out == ""
