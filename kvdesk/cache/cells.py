@@ -111,9 +111,7 @@ class StreamCells:
         """
         if n_tokens > self.size:
             return None, 0
-        start = 0 if self.head > self.used + 2 * n_tokens else self.head
-        if start >= self.size:
-            start = 0
+        start = self._search_start(n_tokens)
         if n_tokens == 1 and self.pos[start] == -1:
             return np.array([start], dtype=np.int64), 1
         found: list[Index] = []
@@ -320,6 +318,10 @@ class StreamCells:
             self.has_shift = False
 
     # --- private -----------------------------------------------------------------------------------------------------
+
+    def _search_start(self, n_tokens: int) -> int:
+        """The head, or 0 when so many cells below it are free that it pays to look there (llama-kv-cache.cpp:1003)."""
+        return 0 if self.head > self.used + 2 * n_tokens or self.head >= self.size else self.head
 
     def _usable(self, at: int, end: int, n_swa: int, swa_type: SwaType) -> NDArray[np.bool_]:
         pos = self.pos[at:end]

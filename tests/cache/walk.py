@@ -13,7 +13,6 @@ from typing import Protocol
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import parse_seq_state, parse_state
 from kvdesk.cache.dump import SlotDump
-from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import SlotState
 from kvdesk.cache.verify import Difference, compare_blob, compare_lines, compare_seq_blob, compare_spans
@@ -53,12 +52,21 @@ class Tally:
 class Walk:
     """One walk. `step` does one operation and returns "" or what differed."""
 
-    def __init__(self, side: Side, mirror: Mirror, seed: int, shift: bool = True, max_pos: int = 1 << 20) -> None:
+    def __init__(
+        self,
+        side: Side,
+        mirror: Mirror,
+        seed: int,
+        shift: bool = True,
+        max_pos: int = 1 << 20,
+        stop_rate: float = 0.06,
+    ) -> None:
         self.side, self.mirror = side, mirror
         self.rng = random.Random(seed)
         self.tally = Tally()
         self.n_seq = mirror.geometry.n_seq_max
-        self.shift, self.max_pos = shift, max_pos  # no K-shift; no positions from max_pos on
+        self.shift, self.max_pos = shift, max_pos  # whether positions move; no positions from max_pos on
+        self.stop_rate = stop_rate  # share of decodes that are stopped in the middle
         self.blobs: list[bytes] = []
         self.seq_blobs: list[bytes] = []
         self.mirror.capture = True
@@ -75,7 +83,7 @@ class Walk:
     def step(self) -> str:
         kind = self.rng.choices(
             ["decode", "bad", "rm", "cp", "keep", "add", "clear", "save", "load", "save_seq", "load_seq"],
-            [60, 4, 10, 6, 1, 5, 1, 2, 2, 3, 4],
+            [60, 4, 10, 8, 1, 5, 1, 2, 2, 3, 4],
         )[0]
         self.tally.calls[kind] += 1
         problem = getattr(self, f"_{kind}")()
@@ -84,7 +92,7 @@ class Walk:
     # --- operations: "" or what differed -----------------------------------------------------------------------------
 
     def _decode(self) -> str:
-        return self._run_batch(self._batch(), self.rng.random() < 0.06)
+        return self._run_batch(self._batch(), self.rng.random() < self.stop_rate)
 
     def _bad(self) -> str:
         """A batch that breaks a rule, most of the time."""
@@ -172,7 +180,7 @@ class Walk:
         self.side.take_dumps()
         stop = stop and not self.mirror.pending_shift
         expected = self.mirror.predict(batch)
-        rc = self.side.decode(batch, self.rng.randrange(400) if stop else -1)
+        rc = self.side.decode(batch, self.rng.randrange(self.rng.choice([30, 120, 600, 1800])) if stop else -1)
         self.tally.codes[rc] += 1
         record = self.mirror.decode(batch, rc, self.side.pos_max)
         if record.mismatch:
@@ -232,11 +240,13 @@ class Walk:
         return Batch(tokens, [p for p, _ in entries], [s for _, s in entries], output)
 
     def _groups(self, chosen: list[int]) -> list[tuple[int, ...]]:
-        if len(chosen) > 1 and self.rng.random() < (0.25 if not self._streams() else 0.05):
-            cut = self.rng.randint(2, len(chosen))
-            return [tuple(chosen[:cut]), *((s,) for s in chosen[cut:])]
-        return [(s,) for s in chosen]
-
-
-def geometry_words(g: Geometry) -> str:
-    return f"{g.facts.architecture} {g.facts.kind} n_stream {g.n_stream} cells {g.n_cells} window {g.n_window}"
+        """Sets of sequences that share their tokens: mostly one each, now and then several that hold the same range."""
+        if self.rng.random() >= (0.05 if self._streams() else 0.4):
+            return [(s,) for s in chosen]
+        alike: dict[tuple[int, int], list[int]] = {}
+        for s in range(self.n_seq):
+            alike.setdefault((self.mirror.seq_pos_min(s), self.mirror.seq_pos_max(s)), []).append(s)
+        several = [group for group in alike.values() if len(group) > 1]
+        group = chosen if not several or self.rng.random() < 0.15 else self.rng.choice(several)
+        self.rng.shuffle(group)
+        return [tuple(group), *((s,) for s in chosen if s not in group)]
