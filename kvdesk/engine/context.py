@@ -6,7 +6,6 @@ before it is made (docs: kv-cache, "process-killing calls"). Knows nothing of co
 
 from __future__ import annotations
 
-import ctypes
 import os
 import time
 from collections.abc import Sequence
@@ -19,7 +18,8 @@ from numpy.typing import NDArray
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.dump import parse_log
 from kvdesk.cache.geometry import ContextParams, plan
-from kvdesk.cache.mirror import DecodeRecord, Mirror
+from kvdesk.cache.mirror import Mirror
+from kvdesk.cache.record import DecodeRecord
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
 from kvdesk.cache.verify import Difference, compare_lines, compare_spans, verdict
 from kvdesk.engine.binding import StopFlag, engine_log, lib
@@ -326,5 +326,4 @@ def _params(settings: ContextSettings, model: Model) -> Any:
     params.offload_kqv = False
     params.op_offload = False
     params.no_perf = True
-    params.abort_callback = ctypes.cast(None, lib.ggml_abort_callback)
     return params

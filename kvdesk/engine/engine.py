@@ -207,8 +207,8 @@ class Engine:
             self._finish(turn, "stopped", note)
             return
         now = time.perf_counter()
-        kind = "prefill" if prefilling else "decode"
-        self._emit(SpeedSample(time.monotonic(), kind, batch.n_tokens, decoded.ms, decoded.record.n_kv))
+        ms, n_kv = decoded.ms, decoded.record.n_kv
+        self._emit(SpeedSample(time.monotonic(), "prefill" if prefilling else "decode", batch.n_tokens, ms, n_kv))
         if prefilling:
             turn.prefill_s += decoded.ms / 1e3
             done, total = turn.position - turn.reused, len(turn.prompt) - turn.reused

@@ -17,6 +17,7 @@ class Caption(QLabel):
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
+        self._over = parent
         parent.installEventFilter(self)
 
     def show_text(self, text: str) -> None:
@@ -26,9 +27,8 @@ class Caption(QLabel):
         self.raise_()
 
     def _place(self) -> None:
-        parent = self.parentWidget()
         self.adjustSize()
-        self.move((parent.width() - self.width()) // 2, parent.height() - self.height() - MARGIN)
+        self.move((self._over.width() - self.width()) // 2, self._over.height() - self.height() - MARGIN)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Resize:

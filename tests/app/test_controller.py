@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Conversation, Message, MessageId, TurnStats
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId, TurnStats
 from kvdesk.messages import (
     CloseConversation,
     CommandFailed,
@@ -42,7 +42,7 @@ def answer(rig: Rig, qtbot: QtBot, asked: Generate, text: str, state: str = "com
     qtbot.waitUntil(lambda: rig.controller._answer_of(asked.conversation) is None)
 
 
-def stored(rig: Rig, conversation: str) -> tuple[Message, ...]:
+def stored(rig: Rig, conversation: ConversationId) -> tuple[Message, ...]:
     return rig.store.ask(lambda store: store.messages(conversation)).result()
 
 

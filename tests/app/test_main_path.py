@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,7 @@ class App:
     def last(self, kind: type[Event]) -> Event | None:
         return next((e for e in reversed(self.events) if isinstance(e, kind)), None)
 
-    def wait(self, so: object) -> None:
+    def wait(self, so: Callable[[], bool]) -> None:
         self._qtbot.waitUntil(so, timeout=60_000)
 
     def ask(self, text: str) -> TurnEnded:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import pytest
 
 from kvdesk.chat import Message, new_conversation_id, new_message_id
@@ -24,11 +26,12 @@ from kvdesk.messages import (
 )
 from kvdesk.settings import Sampling
 
+E = TypeVar("E", bound=Event)
 GREEDY = Sampling(temperature=0.0, max_tokens=24)
 LONG = "The lighthouse keeper wrote down what the sea brought: " + "a rope, a bottle, a plank, a shoe; " * 20
 
 
-def of(events: list[Event], kind: type) -> list:
+def of(events: list[Event], kind: type[E]) -> list[E]:
     return [event for event in events if isinstance(event, kind)]
 
 
@@ -140,7 +143,7 @@ def test_stop_in_prefill(headless: Headless, monkeypatch: pytest.MonkeyPatch, se
     message = Message(new_message_id(), talk.id, None, "user", LONG)
     count = 0
 
-    class Lines(list):
+    class Lines(list[bytes]):
         def append(self, line: bytes) -> None:
             nonlocal count
             super().append(line)
