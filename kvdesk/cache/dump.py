@@ -136,6 +136,6 @@ def read_sequences(text: str, pos: NDArray[np.int32]) -> list[int | None]:
     return owners
 
 
-def last_per_stream(dumps: Sequence[SlotDump], n_swa: int) -> dict[int, SlotDump]:
-    """The newest dump of every stream of the cache with this window."""
-    return {dump.line.stream: dump for dump in dumps if dump.line.n_swa == n_swa}
+def first_per_stream(dumps: Sequence[SlotDump], n_swa: int) -> dict[int, SlotDump]:
+    """The oldest dump of every stream of the cache with this window: of one decode, the state before it."""
+    return {dump.line.stream: dump for dump in reversed(dumps) if dump.line.n_swa == n_swa}

@@ -22,7 +22,7 @@ from kvdesk.cache.batch import (
     split_simple,
 )
 from kvdesk.cache.blob import StateBlob, parse_seq_state, parse_state
-from kvdesk.cache.dump import SlotDump, last_per_stream
+from kvdesk.cache.dump import SlotDump, first_per_stream
 from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.rebuild import read_stream, rebuild_stream
 from kvdesk.cache.record import DecodeRecord, Placement, RestoreRecord, SlotState, UbatchRecord
@@ -245,17 +245,17 @@ class Mirror:
     def rebuild_from_dump(self, dumps: Sequence[SlotDump], blob: bytes | StateBlob | None = None) -> list[str]:
         """Take the map from the engine's level 3 dump, after a mismatch. Changes the cache.
 
-        Dumps and blob must be of the same moment, which is what the mirror then shows: a decode that finds no room
-        prints a dump and places nothing; after any other decode, follow it again with `decode`. The blob is needed for
-        shared cells, sequence ids from 10 on, positions from 100,000 on and recurrent states. Returns in words what
-        could not be rebuilt and is left as it was. Raises DumpError or BlobError, before anything changed, if the
-        engine's text cannot be read.
+        `dumps` is all that one decode printed and `blob` the full state taken just before it. The mirror then shows the
+        moment before that decode: follow it with `decode` again. The blob is needed for shared cells, sequence ids from
+        10 on, positions from 100,000 on and recurrent states. Returns in words what could not be rebuilt and is left as
+        it was: a stream is printed only when the batch has one of its sequences. Raises DumpError or BlobError, before
+        anything changed, if the engine's text cannot be read.
         """
         state = parse_state(blob, self.geometry) if isinstance(blob, bytes) else blob
         plans = []
         missing = []
         for i, cache in enumerate(self.caches):
-            found = last_per_stream(dumps, cache.n_swa)
+            found = first_per_stream(dumps, cache.n_swa)
             missing += [f"{cache.name} cache, stream {s}" for s in range(len(cache.streams)) if s not in found]
             for s, dump in found.items():
                 plans.append((cache.streams[s], read_stream(dump, state.caches[i][s] if state else None)))

@@ -1,0 +1,132 @@
+"""State blobs: what is read from real ones, and that a damaged one is a BlobError and nothing worse."""
+
+from __future__ import annotations
+
+import struct
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.blob import SEQ_MAGIC, BlobError, parse_seq_state, parse_state
+from kvdesk.cache.geometry import ContextParams, Geometry, ModelFacts, plan
+from kvdesk.cache.mirror import Mirror
+from tests.cache.engine import engine
+
+PLAIN = plan(ModelFacts("x", "attention"), ContextParams(n_ctx=256, n_seq_max=2, kv_unified=True))
+HYBRID = plan(ModelFacts("x", "hybrid"), ContextParams(n_ctx=256, n_seq_max=2, kv_unified=True))
+
+
+def cells(*table: tuple[int, tuple[int, ...]], layers: int = 1, v_trans: bool = False) -> bytes:
+    """One stream of an attention cache: rows of 4 bytes of K and of V per cell."""
+    n = len(table)
+    out = struct.pack("<II", 1, n)
+    for pos, seq_ids in table:
+        out += struct.pack(f"<iI{len(seq_ids)}i", pos, len(seq_ids), *seq_ids)
+    if not n:
+        return out
+    out += struct.pack("<II", v_trans, layers)
+    out += b"".join(struct.pack("<iQ", 1, 4) + bytes(4 * n) for _ in range(layers))
+    for _ in range(layers):
+        out += struct.pack("<iII", 1, 2, 3) + bytes(6 * n) if v_trans else struct.pack("<iQ", 1, 4) + bytes(4 * n)
+    return out
+
+
+def full(memory: bytes, architecture: bytes = b"x") -> bytes:
+    return struct.pack("<I", len(architecture)) + architecture + memory
+
+
+def states(*table: tuple[int, tuple[int, ...]]) -> bytes:
+    out = struct.pack("<I", len(table))
+    for pos, seq_ids in table:
+        out += struct.pack(f"<iI{len(seq_ids)}i", pos, len(seq_ids), *seq_ids)
+    return out + struct.pack("<II", 0, 2) + 2 * (struct.pack("<iQ", 0, 8) + bytes(8 * len(table)))
+
+
+@pytest.mark.parametrize("v_trans", [False, True])
+def test_full(v_trans: bool) -> None:
+    blob = parse_state(full(cells((3, (0,)), (4, (0, 1)), layers=2, v_trans=v_trans)), PLAIN)
+    stored = blob.caches[0][0]
+    assert stored.pos.tolist() == [3, 4]
+    assert stored.seq_ids == ((0,), (0, 1))
+    assert [s.kind for s in stored.sections] == ["k", "k", "v", "v"]
+    assert {s.n_bytes for s in stored.sections} == ({8, 12} if v_trans else {8})
+
+
+def test_sequence() -> None:
+    blob = parse_seq_state(struct.pack("<Ii", SEQ_MAGIC, 1) + cells((3, (1,)), (4, (1,))), PLAIN)
+    assert (blob.seq_id, blob.caches[0][0].pos.tolist()) == (1, [3, 4])
+
+
+def test_hybrid() -> None:
+    blob = parse_state(full(cells((0, (0,))) + states((0, (0, 1)))), HYBRID)
+    assert blob.states == ((0, (0, 1)),)
+    assert [s.n_bytes for s in blob.state_sections] == [8, 8]
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [
+        b"",
+        full(cells((0, (0,))), b"other"),
+        full(cells((0, (0,))))[:-1],
+        full(cells((0, (0,)))) + b"\0",
+        full(struct.pack("<I", 2)),
+        full(struct.pack("<II", 1, 2**32 - 1)),
+        full(struct.pack("<IIiI", 1, 1, 0, 2**32 - 1)),
+        full(struct.pack("<IIiIi", 1, 1, 0, 1, 999)),
+        full(struct.pack("<IIiIiII", 1, 1, 0, 1, 0, 0, 2**32 - 1)),
+        full(struct.pack("<IIiIiIIiQ", 1, 1, 0, 1, 0, 0, 1, 1, 2**64 - 1)),
+        struct.pack("<I", 2**32 - 1),
+    ],
+)
+def test_damaged(blob: bytes) -> None:
+    with pytest.raises(BlobError):
+        parse_state(blob, PLAIN)
+
+
+@settings(max_examples=200, deadline=None)
+@given(blob=st.binary(max_size=300), geometry=st.sampled_from([PLAIN, HYBRID]), data=st.data())
+def test_any_bytes(blob: bytes, geometry: Geometry, data: st.DataObject) -> None:
+    """Random bytes, and a good blob with some bytes changed."""
+    good = full(cells((3, (0,)), (4, (0, 1)), (5, (1,))) + (states((5, (0,))) if geometry is HYBRID else b""))
+    at = data.draw(st.integers(0, len(good) - 1))
+    changed = good[:at] + data.draw(st.binary(min_size=1, max_size=8)) + good[at + 1 :]
+    for candidate in (blob, full(blob), changed):
+        before = time.monotonic()
+        try:
+            parse_state(candidate, geometry)
+        except BlobError:
+            pass
+        assert time.monotonic() - before < 1
+
+
+def test_restore_refuses_a_bad_blob_before_it_changes_anything() -> None:
+    mirror = Mirror(PLAIN)
+    mirror.decode(Batch([1], [0], [(0,)], [True]), 0)
+    with pytest.raises(BlobError):
+        mirror.restore(b"nothing")
+    assert (mirror.seq_pos_max(0), mirror.operation) == (0, 1)
+
+
+def test_compaction_keeps_tokens(models: dict[str, Path]) -> None:
+    """Get and set of the whole state: cells move to the front, token ids go along, shared cells stay shared."""
+    asked = ContextParams(n_ctx=256, n_seq_max=2, n_batch=64, n_ubatch=64, kv_unified=True)
+    with engine(models["attention"], asked) as real:
+        mirror = Mirror(plan(real.facts(), asked))
+        batch = Batch(range(60), range(60), [(0,)] * 60, [False] * 60)
+        assert mirror.decode(batch, real.decode(batch)).mismatch == ""
+        for side in (real, mirror):
+            side.seq_cp(0, 1, 40, -1)
+            side.seq_rm(0, 10, 30)
+        blob = real.state()
+        assert real.set_state(blob) == len(blob)
+        assert mirror.restore(blob).ok
+        assert real.state() == blob
+    stream = mirror.caches[0].streams[0]
+    assert (stream.used, stream.high_water, stream.head) == (40, 40, 0)
+    assert stream.token[:40].tolist() == [*range(10), *range(30, 60)]
+    assert mirror.seq_pos_max(1) == 59
