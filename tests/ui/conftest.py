@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
+from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -19,6 +20,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The offscreen platform warns that nobody manages its windows: that is no fault of ours."""
     for item in items:
         item.add_marker(pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)"))
+
+
+@pytest.fixture(autouse=True)
+def no_stray_widgets(qapp: QApplication) -> Iterator[None]:
+    """Widgets of a test are gone before the next: a style sheet is applied to all there are."""
+    yield
+    for widget in QApplication.topLevelWidgets():
+        widget.close()
+        widget.deleteLater()
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    assert not QApplication.allWidgets()
 
 
 @pytest.fixture

@@ -58,6 +58,7 @@ def test_growing_letter_by_letter_ends_as_written_at_once(look: Look, view: Pros
 def test_settled_blocks_are_not_written_again(view: ProseView) -> None:
     view.show_markdown("one\n\ntwo\n\nthr")
     cursor = view.textCursor()
+    cursor.setPosition(0)
     cursor.setPosition(1, cursor.MoveMode.KeepAnchor)
     cursor.insertText("X")  # a mark that a new writing would remove
     view.show_markdown("one\n\ntwo\n\nthree and more")
