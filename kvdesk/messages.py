@@ -120,7 +120,10 @@ class ModelLoading:
 
 @dataclass(frozen=True, slots=True)
 class ModelLoaded:
+    """`remark` is something the person should know about the model, such as a template that cannot be used."""
+
     model: ModelInfo
+    remark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

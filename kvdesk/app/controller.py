@@ -259,6 +259,8 @@ class Controller(QObject):
                 embedded = str(event.model.path) == str(self._marker.embedded)
                 self.settings = replace_model(self.settings, "" if embedded else str(event.model.path))
                 self._save_settings()
+                if event.remark:
+                    self._window.show_error(event.remark, "")
             case CommandFailed():
                 if isinstance(event.command, LoadModel):
                     self._marker.clear()

@@ -140,7 +140,7 @@ class Engine:
             on_replace=lambda: self._end_all("Another model was opened."),
         )
         self._known_tokens.clear()
-        self._emit(ModelLoaded(self.session.model.info()))
+        self._emit(ModelLoaded(self.session.model.info(), self.session.template_problem))
         self._ready(rebuilt=False)
 
     def _ready(self, *, rebuilt: bool) -> None:

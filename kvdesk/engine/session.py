@@ -16,9 +16,10 @@ from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
 from kvdesk.engine.prompt import PromptBuilder, common_prefix
 from kvdesk.engine.sequences import Sequence, SequencePool
-from kvdesk.errors import KvdeskError, PromptError
+from kvdesk.errors import KvdeskError, ModelFileError, PromptError, TemplateError
 from kvdesk.library.estimate import Estimate, available_bytes, check_fits
 from kvdesk.library.gguf_header import GgufHeader, read_header
+from kvdesk.library.preflight import run_preflight
 from kvdesk.messages import CacheView, ContextInfo, Event, OperationDone
 from kvdesk.settings import ContextSettings
 
@@ -48,12 +49,17 @@ def open_session(
     memory at once, and comes back (empty) when the new one cannot be made. `on_progress` gets 0.0 to 1.0 and
     ends the load by returning False; `on_replace` is called just before the old context goes.
 
+    A model never seen before is tried in a child process first: a file that makes llama.cpp crash costs nothing.
+
     Raises ModelFileError, ContextError: the file cannot be used, or its context does not fit into memory.
     """
     header = read_header(path)
     available = available_bytes() + (old.estimate.context if old else 0)
     estimate = check_fits(header, settings, available)
     on_progress(0.0)
+    verdict = run_preflight(path, settings, cancelled=lambda: not on_progress(0.0))
+    if not verdict.ok:
+        raise ModelFileError(verdict.sentence, verdict.detail)
     model = Model(path, on_progress)
     on_replace()
     if old is not None:
@@ -76,8 +82,8 @@ class Session:
     def __init__(self, loaded: _Loaded, settings: ContextSettings, emit: Emit) -> None:
         self._emit = emit
         self.header, self.model, self.estimate = loaded.header, loaded.model, loaded.estimate
-        vocab = self.model.vocab
-        self.prompts = PromptBuilder(vocab, self.model.chat_template) if vocab.has_text else None
+        self.template_problem = ""
+        self.prompts = self._prompt_builder()
         self._use(Context(self.model, settings))
 
     @property
@@ -198,6 +204,17 @@ class Session:
         self.model.close()
 
     # --- private ------------------------------------------------------------------------------------------------------
+
+    def _prompt_builder(self) -> PromptBuilder | None:
+        """None where the model has no text tokenizer; a template that cannot be used gives way to ChatML."""
+        vocab = self.model.vocab
+        if not vocab.has_text:
+            return None
+        try:
+            return PromptBuilder(vocab, self.model.chat_template)
+        except TemplateError as error:
+            self.template_problem = f"The model's chat template cannot be used, so a plain one is: {error}"
+            return PromptBuilder(vocab, "")
 
     def _use(self, context: Context) -> None:
         self.context = context

@@ -41,7 +41,7 @@ class Vocab:
         if n < 0:
             tokens = (lib.llama_token * -n)()
             n = lib.llama_tokenize(self._vocab, data, len(data), tokens, -n, add_special, parse_special)
-        return tokens[:n]
+        return list(tokens[:n])
 
     def piece(self, token: int) -> bytes:
         """Bytes of a token as a reader sees them: empty for control tokens. May end inside a character."""

@@ -14,6 +14,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.settings import ContextSettings
 
 TIME_LIMIT_S = 60.0
+POLL_S = 0.1
 SECONDS_PER_GB = 10.0  # more time for larger files: a slow disk reads 100 MB/s
 FIXED_BYTES = 6 << 30  # address space of Python, numpy's and llama.cpp's threads: reserved, hardly used
 ENDS = 1 << 20  # bytes of both ends of the file that are hashed besides the header
@@ -42,10 +45,13 @@ class Verdict:
     remembered: bool = False  # from an earlier trial of this very file
 
 
-def run_preflight(path: Path, settings: ContextSettings, *, again: bool = False) -> Verdict:
+def run_preflight(
+    path: Path, settings: ContextSettings, *, again: bool = False, cancelled: Callable[[], bool] = lambda: False
+) -> Verdict:
     """Load the model in a child process and decode one token there, unless its verdict is remembered.
 
-    Blocks for as long as the load takes; `again` ignores what is remembered. The embedded model is trusted.
+    Blocks for as long as the load takes, or until `cancelled` says so (asked a few times a second; the verdict is then
+    not ok and not remembered). `again` ignores what is remembered. The embedded model is trusted.
 
     Raises ModelFileError for a file that is refused without a trial.
     """
@@ -56,7 +62,7 @@ def run_preflight(path: Path, settings: ContextSettings, *, again: bool = False)
     key = _fingerprint(header, settings)
     if not again and (verdict := _recall(cache, key)):
         return verdict
-    verdict, certain = _try(header, settings)
+    verdict, certain = _try(header, settings, cancelled)
     if certain:
         _remember(cache, key, verdict)
     return verdict
@@ -78,7 +84,7 @@ def small_settings(settings: ContextSettings) -> ContextSettings:
 # --- the trial ------------------------------------------------------------------------------------------------------
 
 
-def _try(header: GgufHeader, settings: ContextSettings) -> tuple[Verdict, bool]:
+def _try(header: GgufHeader, settings: ContextSettings, cancelled: Callable[[], bool]) -> tuple[Verdict, bool]:
     """The verdict, and whether another trial would give the same one."""
     small = small_settings(settings)
     needed = estimate(header, small)
@@ -88,22 +94,27 @@ def _try(header: GgufHeader, settings: ContextSettings) -> tuple[Verdict, bool]:
     command = child_command(header.path, small, 2 * file_bytes + needed.context + FIXED_BYTES)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
-            done = subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                timeout=limit_s,
-                check=False,
-                cwd=_import_folder(),
-            )
-        except subprocess.TimeoutExpired:
-            return Verdict(
-                False, f"{header.path.name} did not load within {limit_s:.0f} s in a trial.", _tail(err)
-            ), False
+            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=_import_folder())
         except OSError as error:
             return Verdict(False, "The trial of the model could not be started.", repr(error)), False
-        return _judge(header.path.name, done.returncode, _tail(out), _tail(err)), done.returncode >= 0
+        with child:
+            code = _wait(child, limit_s, cancelled)
+        if code is None:
+            how = "was cancelled" if cancelled() else f"did not load within {limit_s:.0f} s in a trial"
+            return Verdict(False, f"{header.path.name} {how}.", _tail(err)), False
+        return _judge(header.path.name, code, _tail(out), _tail(err)), code >= 0
+
+
+def _wait(child: subprocess.Popen[bytes], limit_s: float, cancelled: Callable[[], bool]) -> int | None:
+    """The exit code; None when time ran out or the trial was cancelled, and the child killed."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline and not cancelled():
+        try:
+            return child.wait(timeout=POLL_S)
+        except subprocess.TimeoutExpired:
+            continue
+    child.kill()
+    return None
 
 
 def _judge(name: str, code: int, answer: str, last_words: str) -> Verdict:
