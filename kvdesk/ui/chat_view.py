@@ -16,7 +16,8 @@ from kvdesk.ui.theme import Look
 
 RENDER_INTERVAL_MS: Final = 100  # at most 10 renderings a second
 SIDE_PX: Final = 24
-PAGE: Final = 60  # messages that get widgets at once; earlier ones on demand
+PAGE: Final = 60  # messages that get widgets; earlier ones on demand
+AT_ONCE: Final = 4  # of them before the first frame; the others one by one, so that nothing stalls
 
 
 class ChatView(QScrollArea):
@@ -33,6 +34,8 @@ class ChatView(QScrollArea):
         self._widgets: dict[MessageId, MessageWidget] = {}
         self._dirty: set[MessageId] = set()
         self._following = True
+        self._from_end = 0  # distance to the end that is kept while earlier messages come
+        self._waiting: list[Message] = []
         self.setWidgetResizable(True)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setAccessibleName("Messages")
@@ -58,12 +61,16 @@ class ChatView(QScrollArea):
         self._timer.setSingleShot(True)
         self._timer.setInterval(RENDER_INTERVAL_MS)
         self._timer.timeout.connect(self._on_timer)
+        self._builder = QTimer(self)
+        self._builder.setInterval(0)
+        self._builder.timeout.connect(self._on_builder)
         self.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
         self.verticalScrollBar().valueChanged.connect(self._on_value_changed)
 
     @property
     def widgets(self) -> tuple[MessageWidget, ...]:
-        return tuple(self._widgets.values())
+        """Those there are, oldest first."""
+        return tuple(self._widgets[message.id] for message in self._messages if message.id in self._widgets)
 
     def set_answerer(self, name: str) -> None:
         """Name over the answers that will be shown from now on."""
@@ -72,7 +79,7 @@ class ChatView(QScrollArea):
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._messages = list(messages)
         self._following = True
-        self._rebuild(PAGE)
+        self._rebuild()
 
     def append_message(self, message: Message) -> None:
         if message.id in self._widgets:
@@ -80,13 +87,15 @@ class ChatView(QScrollArea):
             return
         self._messages.append(message)
         self._following = True
+        for widget in self._widgets.values():
+            widget.set_last(False)
         self._add(message)
-        self._mark_last()
 
     def update_message(self, message: Message) -> None:
-        for i, old in enumerate(self._messages):
-            if old.id == message.id:
-                self._messages[i] = message
+        for known in (self._messages, self._waiting):
+            for i, old in enumerate(known):
+                if old.id == message.id:
+                    known[i] = message
         if widget := self._widgets.get(message.id):
             widget.show_message(message)
 
@@ -126,11 +135,15 @@ class ChatView(QScrollArea):
     @Slot()
     def show_earlier(self) -> None:
         """Make widgets for the page of messages before those that have some."""
-        self._following = False
-        bar = self.verticalScrollBar()
-        from_end = bar.maximum() - bar.value()
-        self._rebuild(len(self._widgets) + PAGE)
-        QTimer.singleShot(0, bar, lambda: bar.setValue(bar.maximum() - from_end))
+        if not self._waiting:
+            self._wait_for(len(self._messages) - len(self._widgets))
+
+    @Slot()
+    def _on_builder(self) -> None:
+        if self._waiting:
+            self._add(self._waiting.pop(), first=True)
+        if not self._waiting:
+            self._builder.stop()
 
     @Slot()
     def _on_range_changed(self) -> None:
@@ -139,32 +152,37 @@ class ChatView(QScrollArea):
         self._outer.setContentsMargins(SIDE_PX, 0, SIDE_PX - room, 0)  # the text stays where it is when the bar comes
         if self._following:
             bar.setValue(bar.maximum())
+        elif self._builder.isActive():
+            bar.setValue(bar.maximum() - self._from_end)
 
     @Slot(int)
     def _on_value_changed(self, value: int) -> None:
-        self._following = value >= self.verticalScrollBar().maximum() - 24
+        self._from_end = self.verticalScrollBar().maximum() - value
+        self._following = self._from_end <= 24
 
-    def _rebuild(self, count: int) -> None:
+    def _rebuild(self) -> None:
         self._dirty.clear()
         for widget in self._widgets.values():
             self._rows.removeWidget(widget)
             widget.hide()
             widget.deleteLater()
         self._widgets.clear()
-        hidden = max(0, len(self._messages) - count)
+        self._wait_for(len(self._messages))
+        for _ in range(min(AT_ONCE, len(self._waiting))):
+            self._on_builder()
+
+    def _wait_for(self, end: int) -> None:
+        """The page of messages that ends at `end` gets widgets, from the newest to the oldest."""
+        hidden = max(0, end - PAGE)
+        self._waiting = self._messages[hidden:end]
         self._earlier.setVisible(hidden > 0)
         self._earlier.setText(f"Show {min(PAGE, hidden)} earlier messages")
-        for message in self._messages[hidden:]:
-            self._add(message)
-        self._mark_last()
+        if self._waiting:
+            self._builder.start()
 
-    def _add(self, message: Message) -> None:
+    def _add(self, message: Message, first: bool = False) -> None:
         widget = MessageWidget(self._look, self._parser, message, self._answerer)
         widget.regenerate_clicked.connect(self.regenerate_clicked)
+        widget.set_last(message.id == self._messages[-1].id)
         self._widgets[message.id] = widget
-        self._rows.insertWidget(self._rows.count() - 1, widget)
-
-    def _mark_last(self) -> None:
-        last = self._messages[-1].id if self._messages else None
-        for name, widget in self._widgets.items():
-            widget.set_last(name == last)
+        self._rows.insertWidget(1 if first else self._rows.count() - 1, widget)

@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.ui.icons import line_icon
 from kvdesk.ui.theme import Look
 
 
@@ -41,8 +40,7 @@ class IconButton(QToolButton):
 
     @Slot()
     def _on_look_changed(self) -> None:
-        colours = self._look.colours
-        self.setIcon(line_icon(self._icon, getattr(colours, self._ink), colours.secondary))
+        self.setIcon(self._look.icon(self._icon, getattr(self._look.colours, self._ink)))
 
 
 class ElidedLabel(QLabel):
@@ -132,7 +130,7 @@ class Choice(QComboBox):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
-        icon = line_icon("chevron-down", self._look.colours.secondary)
+        icon = self._look.icon("chevron-down", self._look.colours.secondary)
         icon.paint(QPainter(self), self.width() - 24, (self.height() - 16) // 2, 16, 16)
 
 

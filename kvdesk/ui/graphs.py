@@ -203,8 +203,14 @@ class Graphs(QWidget):
                     top = max(top, float(curve.series.values[curve.series.times >= begin].max(initial=0.0)))
             top = round_up(top)
             plot.setYRange(0, top * 1.12, padding=0)
-            plot.getAxis("left").setTicks([[(0, "0"), (top / 2, f"{top / 2:,.0f}"), (top, f"{top:,.0f}")]])
+            known = any(len(curve.series) for curve in curves)
+            ticks_y = [(0.0, "0"), (top / 2, f"{top / 2:,.0f}"), (top, f"{top:,.0f}")] if known else []
+            plot.getAxis("left").setTicks([ticks_y])
             ticks.setXVals(marks)
+        if self._start_s is None:
+            self._plots[-1].getAxis("bottom").setTicks([[]])
+        else:
+            self._plots[-1].getAxis("bottom").setTicks(None)
         self._plots[0].setXRange(begin - start, end - start, padding=0)
         self._show_values()
 

@@ -72,6 +72,8 @@ class Inspector(QWidget):
             "llama_free(ctx), llama_init_from_model(model, params)"
         )
         self._rebuild.clicked.connect(self.rebuild_clicked)
+        for button in (self._forget, self._rebuild):
+            button.setProperty("scale", "small")
         self._stack = QStackedWidget()
         self._stack.addWidget(self._make_cache_page())
         self._stack.addWidget(self._log)

@@ -90,7 +90,9 @@ class MainWindow(QMainWindow):
         self._splitter.setChildrenCollapsible(False)
         for pane in (self._list, self._chat, self._inspector):
             self._splitter.addWidget(pane)
-        self._splitter.setStretchFactor(1, 1)
+        self._splitter.setStretchFactor(0, 0)
+        self._splitter.setStretchFactor(1, 2)
+        self._splitter.setStretchFactor(2, 1)
         self._list.setMinimumWidth(168)
         self._chat.setMinimumWidth(360)
         self._inspector.setMinimumWidth(360)

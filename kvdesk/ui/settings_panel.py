@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
+    QAbstractSpinBox,
     QCheckBox,
     QComboBox,
     QDialog,
@@ -189,7 +190,7 @@ class SettingsPanel(QDialog):
             real.setDecimals(2)
             real.setSingleStep(0.05)
             real.valueChanged.connect(self._on_edited)
-            return real
+            return _roomy(real)
         if high > _MAX_INT:
             line = QLineEdit()  # wider than a spin box can count
             line.textChanged.connect(self._on_edited)
@@ -199,7 +200,7 @@ class SettingsPanel(QDialog):
         whole.setRange(int(low), int(high))
         whole.setGroupSeparatorShown(True)
         whole.valueChanged.connect(self._on_edited)
-        return whole
+        return _roomy(whole)
 
     def _heading(self, text: str, first: bool = False) -> None:
         heading = label(text, scale="large")
@@ -221,6 +222,13 @@ class SettingsPanel(QDialog):
         self._grid.addWidget(widget, row, 2, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight)
         if not isinstance(widget, QCheckBox):
             widget.setFixedWidth(148)
+
+
+def _roomy(box: QAbstractSpinBox) -> QAbstractSpinBox:
+    """Room left and right of the number, which style sheets do not reach."""
+    if (line := box.findChild(QLineEdit)) is not None:
+        line.setTextMargins(6, 0, 6, 0)
+    return box
 
 
 def _value(widget: QWidget) -> Any:

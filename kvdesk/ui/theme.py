@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QFontMetricsF, QPalette
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QFontMetricsF, QIcon, QPalette
 from PySide6.QtWidgets import QApplication
 
 from kvdesk.settings import Theme
 from kvdesk.ui import palette
+from kvdesk.ui.icons import line_icon
 from kvdesk.ui.stylesheet import style_sheet
 
 
@@ -99,6 +100,7 @@ class Look(QObject):
         self._app = app
         self._theme = Theme.SYSTEM
         self._colours = LIGHT
+        self._icons: dict[tuple[str, str], QIcon] = {}
         app.setStyle("Fusion")
         self._text, self._mono = _text_font(), _mono_font()
         self._base_px = self._text.pixelSize()
@@ -151,6 +153,13 @@ class Look(QObject):
         sample = "the quick brown fox jumps over the lazy dog, and on it goes "
         return round(QFontMetricsF(self._text).horizontalAdvance(sample) * 72 / len(sample))
 
+    def icon(self, name: str, ink: str) -> QIcon:
+        """The line icon `name` in a colour, drawn once."""
+        key = (name, ink)
+        if key not in self._icons:
+            self._icons[key] = line_icon(name, ink, self._colours.secondary)
+        return self._icons[key]
+
     def conversation_colour(self, index: int) -> QColor:
         return QColor(palette.conversation_colour(index, self._colours.dark))
 
@@ -178,6 +187,7 @@ class Look(QObject):
         if colours is self._colours and self._app.styleSheet():
             return
         self._colours = colours
+        self._icons.clear()
         self._app.setFont(self._text)
         self._app.setPalette(_qt_palette(colours))
         self._app.setStyleSheet(style_sheet(colours, self._base_px, self._mono.family()))

@@ -124,13 +124,16 @@ def test_thinking_is_folded_until_asked_for(window: MainWindow) -> None:
     assert "let me see" in words(fold)
 
 
-def test_a_long_conversation_shows_its_end_and_more_on_demand(window: MainWindow) -> None:
+def test_a_long_conversation_shows_its_end_and_more_on_demand(window: MainWindow, qtbot: QtBot) -> None:
     many = tuple(message(f"m{i}", "user", f"number {i}") for i in range(PAGE + 30))
     window.show_messages(ONE, many)
-    assert len(window.chat.view.widgets) == PAGE
-    assert words(window.chat.view.widgets[-1]) == f"number {PAGE + 29}"
-    window.chat.view.show_earlier()
-    assert len(window.chat.view.widgets) == PAGE + 30
+    view = window.chat.view
+    assert words(view.widgets[-1]) == f"number {PAGE + 29}", "the end is there at once"
+    qtbot.waitUntil(lambda: len(view.widgets) == PAGE, timeout=10_000)
+    assert view.verticalScrollBar().value() == view.verticalScrollBar().maximum()
+    view.show_earlier()
+    qtbot.waitUntil(lambda: len(view.widgets) == PAGE + 30, timeout=10_000)
+    assert [words(widget) for widget in view.widgets] == [f"number {i}" for i in range(PAGE + 30)]
 
 
 def test_only_the_last_answer_can_be_made_again(window: MainWindow) -> None:
