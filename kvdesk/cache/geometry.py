@@ -124,15 +124,23 @@ def pad(value: int, multiple: int) -> int:
 
 
 def model_facts(
-    architecture: str, n_swa: int, is_recurrent: bool, is_hybrid: bool, rope_type: int, mla: bool = False
+    architecture: str,
+    n_swa: int,
+    is_recurrent: bool,
+    is_hybrid: bool,
+    rope_type: int,
+    mla: bool = False,
+    n_layer: int = 0,
 ) -> ModelFacts:
     """Memory class of a model, from what llama_model_n_swa, _is_recurrent, _is_hybrid and _rope_type say.
 
     mla: whether the model's metadata has `<architecture>.attention.key_length_mla`. An architecture with a memory class
-    of its own, or with none, gets the kind "unknown".
+    of its own, or with none, gets the kind "unknown". n_layer: needed for exaone4, of which only the model with 64
+    layers has a window cache, whatever its metadata says (models/exaone4.cpp:4).
     """
     mrope = rope_type in _MROPE_TYPES
-    swa_type: SwaType = _SWA_TYPES.get(architecture, "standard") if n_swa > 0 else "none"
+    windowed = n_swa > 0 and not (architecture == "exaone4" and n_layer not in (0, 64))
+    swa_type: SwaType = _SWA_TYPES.get(architecture, "standard") if windowed else "none"
     kind: MemoryKind
     reason = ""
     if architecture in _NO_CACHE:
@@ -142,9 +150,9 @@ def model_facts(
     elif is_recurrent:
         kind = "recurrent"
     elif is_hybrid:
-        kind = "hybrid_iswa" if n_swa > 0 else "hybrid"
+        kind = "hybrid_iswa" if windowed else "hybrid"
     else:
-        kind = "iswa" if n_swa > 0 else "attention"
+        kind = "iswa" if windowed else "attention"
     return ModelFacts(
         architecture=architecture,
         kind=kind,

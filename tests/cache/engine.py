@@ -48,6 +48,7 @@ class Engine:
         lc.llama_backend_init()
         os.environ["GGML_NO_BACKTRACE"] = "1"
         os.environ["LLAMA_KV_CACHE_DEBUG"] = str(debug)
+        _messages.clear()
         model_params = lc.llama_model_default_params()
         model_params.n_gpu_layers = 0
         self.model = lc.llama_model_load_from_file(str(path).encode(), model_params)
@@ -63,6 +64,7 @@ class Engine:
         self.params = params
         self.ctx = lc.llama_init_from_model(self.model, p)
         assert self.ctx, "".join(_messages[-20:])
+        self.creation = list(_messages)
         self.mem = lc.llama_get_memory(self.ctx)
         self.n_vocab = lc.llama_vocab_n_tokens(lc.llama_model_get_vocab(self.model))
         self.batch = lc.llama_batch_init(params.n_batch, 0, max(1, params.n_seq_max))

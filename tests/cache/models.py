@@ -8,7 +8,7 @@ import gguf
 import numpy as np
 
 N_EMBD, N_FF, N_VOCAB, N_SWA = 64, 64, 128, 32
-KINDS = ("attention", "iswa", "hybrid", "hybrid_iswa")
+KINDS = ("attention", "iswa", "chunked", "hybrid", "hybrid_iswa")
 
 
 class _Writer:
@@ -67,11 +67,18 @@ def write_model(path: Path, kind: str) -> Path:
     """Write the smallest model of a memory class."""
     if kind.startswith("hybrid"):
         return _write_lfm2(path, N_SWA if kind == "hybrid_iswa" else 0)
-    architecture = "gemma2" if kind == "iswa" else "llama"
+    architecture = {"iswa": "gemma2", "chunked": "llama4"}.get(kind, "llama")
     out = _Writer(path, architecture)
-    out.header(2, 1, N_SWA if kind == "iswa" else 0)
+    n_layer = 4 if kind == "chunked" else 2  # llama4 fails an assertion without a layer that has no RoPE: every fourth
+    out.header(n_layer, 1, N_SWA if kind == "iswa" else 0)
     out.tensor("output_norm.weight", N_EMBD)
-    for i in range(2):
+    if kind == "chunked":  # windows of 8192 in every second layer; experts that no layer has
+        out.out.add_expert_count(2)
+        out.out.add_expert_used_count(1)
+        out.out.add_expert_feed_forward_length(N_FF)
+        out.out.add_interleave_moe_layer_step(100)
+        out.out.add_sliding_window_pattern(2)
+    for i in range(n_layer):
         out.attention(i)
         out.ffn(i)
         if kind == "iswa":

@@ -7,9 +7,11 @@ from pathlib import Path
 import llama_cpp.llama_cpp as lc
 import pytest
 
+from kvdesk.cache.creation import compare_creation, parse_creation
 from kvdesk.cache.geometry import ContextParams, plan
 from kvdesk.cache.mirror import Mirror
 from tests.cache.engine import MODELS, engine
+from tests.cache.models import KINDS
 from tests.cache.walk import Tally, Walk
 
 SHARED = sorted(MODELS.glob("*.gguf"))
@@ -33,22 +35,25 @@ def params(layout: str, swa_full: bool = True, flash_attn: bool = True, type_kv:
 def walk(path: Path, asked: ContextParams, n_operations: int, seed: int) -> Tally:
     with engine(path, asked) as real:
         facts = real.facts()
+        creation = parse_creation(real.creation)
         geometry = plan(facts, asked)
         assert (lc.llama_n_ctx(real.ctx), lc.llama_n_ctx_seq(real.ctx)) == (geometry.n_ctx, geometry.n_ctx_seq)
         if geometry.has_attention:
             assert lc.llama_memory_can_shift(real.mem) == geometry.can_shift
+        assert compare_creation(geometry, creation) == ""
         return Walk(
             real,
             Mirror(geometry),
             seed,
-            shift=facts.kind != "hybrid_iswa",  # its base cache has no layers: a K-shift aborts the process
+            shift=creation.can_rotate,  # otherwise it aborts the process
             max_pos=256 if facts.architecture == "gpt2" else 1 << 20,  # learned positions: beyond them it aborts
+            first_pos=8150 if facts.swa_type == "chunked" else 0,  # so that a chunk ends early
         ).run(n_operations)
 
 
 @pytest.mark.parametrize("swa_full", [True, False])
 @pytest.mark.parametrize("layout", ["unified", "streams"])
-@pytest.mark.parametrize("kind", ["attention", "iswa", "hybrid", "hybrid_iswa"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_written_models(models: dict[str, Path], kind: str, layout: str, swa_full: bool) -> None:
     tally = walk(models[kind], params(layout, swa_full), 150, seed=11)
     assert not tally.mismatch

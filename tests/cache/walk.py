@@ -60,12 +60,14 @@ class Walk:
         shift: bool = True,
         max_pos: int = 1 << 20,
         stop_rate: float = 0.06,
+        first_pos: int = 0,
     ) -> None:
         self.side, self.mirror = side, mirror
         self.rng = random.Random(seed)
         self.tally = Tally()
         self.n_seq = mirror.geometry.n_seq_max
         self.shift, self.max_pos = shift, max_pos  # whether positions move; no positions from max_pos on
+        self.first_pos = first_pos  # of an empty sequence
         self.stop_rate = stop_rate  # share of decodes that are stopped in the middle
         self.blobs: list[bytes] = []
         self.seq_blobs: list[bytes] = []
@@ -224,7 +226,8 @@ class Walk:
         if self.rng.random() < 0.5:
             chosen.sort()
         groups = self._groups(chosen)
-        next_pos = {g0: max(self.mirror.seq_pos_max(s) for s in g0) + 1 for g0 in groups}
+        ends = {g0: max(self.mirror.seq_pos_max(s) for s in g0) for g0 in groups}
+        next_pos = {g0: end + 1 if end >= 0 else self.first_pos for g0, end in ends.items()}
         entries: list[tuple[int, tuple[int, ...]]] = []
         interleave = self.rng.random() < 0.4
         share = max(1, room // len(groups))
