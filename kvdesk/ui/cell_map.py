@@ -16,6 +16,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QBrush,
     QColor,
+    QFocusEvent,
     QImage,
     QKeyEvent,
     QMouseEvent,
@@ -368,6 +369,13 @@ class CellMapView(QWidget):
     def wheelEvent(self, event: QWheelEvent) -> None:
         self._zoom_at(event.position(), 1.0015 ** event.angleDelta().y())
         event.accept()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        if self._at is None and event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
+            self._at = (0, 0)
+            self._describe()
+            self.update()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         strip, cell = self._at or (0, 0)

@@ -13,6 +13,7 @@ from kvdesk.messages import PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.ui.message_widget import MessageWidget
 from kvdesk.ui.prose import markdown_parser
 from kvdesk.ui.theme import Look
+from kvdesk.ui.throttle import Throttle
 
 RENDER_INTERVAL_MS: Final = 100  # at most 10 renderings a second
 SIDE_PX: Final = 24
@@ -57,10 +58,7 @@ class ChatView(QScrollArea):
         self._outer.addWidget(self._text_column, 100)
         self._outer.addStretch(1)
         self.setWidget(holder)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(RENDER_INTERVAL_MS)
-        self._timer.timeout.connect(self._on_timer)
+        self._rendering = Throttle(self, RENDER_INTERVAL_MS, self._render)
         self._builder = QTimer(self)
         self._builder.setInterval(0)
         self._builder.timeout.connect(self._on_builder)
@@ -113,24 +111,12 @@ class ChatView(QScrollArea):
             return
         widget.append(event.text)
         self._dirty.add(event.answer)
-        if not self._timer.isActive():
-            self._on_timer()
-            self._timer.start()
+        self._rendering.request()
 
     def end_turn(self, event: TurnEnded) -> None:
         if widget := self._widgets.get(event.answer):
             widget.end(event.state, event.stats, event.note)
             self.update_message(widget.message)
-
-    @Slot()
-    def _on_timer(self) -> None:
-        if not self._dirty:
-            return
-        for name in self._dirty:
-            if widget := self._widgets.get(name):
-                widget.flush()
-        self._dirty.clear()
-        self._timer.start()
 
     @Slot()
     def show_earlier(self) -> None:
@@ -159,6 +145,12 @@ class ChatView(QScrollArea):
     def _on_value_changed(self, value: int) -> None:
         self._from_end = self.verticalScrollBar().maximum() - value
         self._following = self._from_end <= 24
+
+    def _render(self) -> None:
+        for name in self._dirty:
+            if widget := self._widgets.get(name):
+                widget.flush()
+        self._dirty.clear()
 
     def _rebuild(self) -> None:
         self._dirty.clear()

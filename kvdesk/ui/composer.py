@@ -163,7 +163,7 @@ def centred(widget: QWidget, width: int) -> QWidget:
     """The widget in the middle of a row, at most `width` wide."""
     holder = QWidget()
     row = QHBoxLayout(holder)
-    row.setContentsMargins(24, 0, 24, 16)
+    row.setContentsMargins(24, 8, 24, 16)
     widget.setMaximumWidth(width)
     row.addStretch(1)
     row.addWidget(widget, 100)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from PySide6.QtCore import QObject
+
 from kvdesk.chat import Conversation, ConversationId, Message
 from kvdesk.messages import (
     CacheView,
@@ -30,16 +32,20 @@ from kvdesk.messages import (
 )
 from kvdesk.ui.chat_pane import ChatPane
 from kvdesk.ui.conversation_list import ConversationList
-from kvdesk.ui.inspector import Inspector
+from kvdesk.ui.inspector import TEXT_INTERVAL_MS, Inspector
 from kvdesk.ui.readout import totals
 from kvdesk.ui.series import Rate
 from kvdesk.ui.status_bar import StatusBar
+from kvdesk.ui.throttle import Throttle
 
 
-class EventView:
+class EventView(QObject):
     """Owns no widget; knows which conversation is selected and which are being answered."""
 
-    def __init__(self, names: ConversationList, chat: ChatPane, inspector: Inspector, status: StatusBar) -> None:
+    def __init__(
+        self, parent: QObject, names: ConversationList, chat: ChatPane, inspector: Inspector, status: StatusBar
+    ) -> None:
+        super().__init__(parent)
         self._list, self._chat, self._inspector, self._status = names, chat, inspector, status
         self._selected: ConversationId | None = None
         self._conversations: dict[ConversationId, Conversation] = {}
@@ -49,6 +55,8 @@ class EventView:
         self._cells: dict[ConversationId, int] = {}
         self._held: dict[ConversationId, int] = {}  # positions in use, for the context meter
         self._speed = Rate()
+        self._view: CacheView | None = None
+        self._writing = Throttle(self, TEXT_INTERVAL_MS, self._write_numbers)
 
     @property
     def selected(self) -> ConversationId | None:
@@ -162,17 +170,23 @@ class EventView:
             if span := spans.get(lease.seq_id):
                 self._cells[lease.conversation] = span.n_cells
                 self._held[lease.conversation] = span.pos_max + 1
-        numbers = totals(view.snapshot)
+        self._view = view
         self._inspector.show_view(view)
-        self._list.show_cells({name: n for name, n in self._cells.items() if n})
-        self._status.show_used(numbers.used, numbers.capacity)
-        self._status.show_verification(view.snapshot.verification)
-        self._show_state()
+        self._writing.request()
 
     def _show_speed(self, sample: SpeedSample) -> None:
         self._inspector.add_speed(sample)
         self._speed.add(sample.at_s, sample.n_tokens, sample.ms)
+        self._writing.request()
+
+    def _write_numbers(self) -> None:
         self._status.show_speed(self._speed.series.last)
+        if self._view is not None:
+            numbers = totals(self._view.snapshot)
+            self._list.show_cells({name: n for name, n in self._cells.items() if n})
+            self._status.show_used(numbers.used, numbers.capacity)
+            self._status.show_verification(self._view.snapshot.verification)
+        self._show_state()
 
     def _show_failure(self, event: CommandFailed) -> None:
         self._chat.banner.show_error(event.sentence, event.detail)

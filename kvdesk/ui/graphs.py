@@ -54,6 +54,7 @@ class Graphs(QWidget):
             ),
         )
         self._marks: list[OperationDone] = []
+        self._mark_colours: list[int | None] = []
         self._start_s: float | None = None
         self._hover_s: float | None = None
         self._changed = True
@@ -67,6 +68,8 @@ class Graphs(QWidget):
         for number, curves in enumerate(self._rows):
             column.addLayout(self._make_captions(curves))
             column.addWidget(self._make_plot(curves, last=number == len(self._rows) - 1), 1)
+        self._points = pg.ScatterPlotItem(symbol="t", size=8, pen=None)
+        self._plots[-1].addItem(self._points, ignoreBounds=True)
         column.addWidget(self._note)
         self._timer = QTimer(self)
         self._timer.setInterval(_INTERVAL_MS)
@@ -92,11 +95,14 @@ class Graphs(QWidget):
                 curve.series.append(at_s, value)
                 self._touch(at_s)
 
-    def add_mark(self, operation: OperationDone) -> None:
+    def add_mark(self, operation: OperationDone, colour: int | None = None) -> None:
+        """A line on every axis, and a point in the conversation's colour on the last."""
         if operation.name in _PER_TOKEN:
             return
         self._marks.append(operation)
+        self._mark_colours.append(colour)
         del self._marks[:-_MAX_MARKS]
+        del self._mark_colours[:-_MAX_MARKS]
         self._touch(operation.at_s)
 
     @Slot()
@@ -169,6 +175,7 @@ class Graphs(QWidget):
         plot.addItem(ticks)
         for curve in curves:
             curve.item = pg.PlotDataItem(connect="finite", symbol="o" if curve.dots else None, symbolSize=4)
+            curve.item.setZValue(-len(plot.listDataItems()))  # the first is on top
             plot.addItem(curve.item)
         line = pg.InfiniteLine(angle=90)
         line.setVisible(False)
@@ -207,12 +214,19 @@ class Graphs(QWidget):
             ticks_y = [(0.0, "0"), (top / 2, f"{top / 2:,.0f}"), (top, f"{top:,.0f}")] if known else []
             plot.getAxis("left").setTicks([ticks_y])
             ticks.setXVals(marks)
+        self._points.setData(marks, np.full(marks.size, top * 1.06), brush=self._mark_brushes())
         if self._start_s is None:
             self._plots[-1].getAxis("bottom").setTicks([[]])
         else:
             self._plots[-1].getAxis("bottom").setTicks(None)
         self._plots[0].setXRange(begin - start, end - start, padding=0)
         self._show_values()
+
+    def _mark_brushes(self) -> list[Any]:
+        plain = self._look.colours.secondary
+        dark = self._look.colours.dark
+        inks = [plain if c is None else palette.conversation_colour(c, dark) for c in self._mark_colours]
+        return [pg.mkBrush(ink) for ink in inks]
 
     def _show_values(self) -> None:
         start = self._start_s or 0.0

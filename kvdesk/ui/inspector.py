@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -29,6 +29,7 @@ from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.readout import positions_of, totals
 from kvdesk.ui.rulers import RulerRow, Rulers
 from kvdesk.ui.theme import Look
+from kvdesk.ui.throttle import Throttle
 
 TEXT_INTERVAL_MS = 250  # numbers change at most 4 times a second
 
@@ -82,10 +83,7 @@ class Inspector(QWidget):
         column.setSpacing(8)
         column.addLayout(self._make_tabs())
         column.addWidget(self._stack, 1)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.setInterval(TEXT_INTERVAL_MS)
-        self._timer.timeout.connect(self._on_timer)
+        self._writing = Throttle(self, TEXT_INTERVAL_MS, self._write_numbers)
         self.set_can(forget=False, rebuild=False)
 
     @property
@@ -141,8 +139,7 @@ class Inspector(QWidget):
         if new:
             numbers = totals(view.snapshot)
             self._graphs.add_cells(time.monotonic(), numbers.used, numbers.high_water)
-        if not self._timer.isActive():
-            self._timer.start()
+        self._writing.request()
 
     def show_texts(self, texts: TokenTexts) -> None:
         self._texts.update(texts.texts)
@@ -151,7 +148,9 @@ class Inspector(QWidget):
         self._graphs.add_speed(sample)
 
     def add_operation(self, operation: OperationDone) -> None:
-        self._graphs.add_mark(operation)
+        name = operation.conversation
+        conversation = self._conversations.get(name) if name else None
+        self._graphs.add_mark(operation, conversation.colour if conversation else None)
 
     def add_log(self, line: LogLine) -> None:
         self._log.append(line)
@@ -163,8 +162,18 @@ class Inspector(QWidget):
     def set_rebuilding(self, rebuilding: bool) -> None:
         self._rebuild.setText("Rebuilding…" if rebuilding else "Rebuild context")
 
-    @Slot()
-    def _on_timer(self) -> None:
+    @Slot(str, str)
+    def _on_described(self, first: str, second: str) -> None:
+        self._first.setText(first)
+        self._second.setText(second)
+        self._readout.setCurrentIndex(1 if first else 0)
+
+    @Slot(int)
+    def _on_tab(self, index: int) -> None:
+        self._stack.setCurrentIndex(index)
+        self.cache_tab_shown.emit(index == 0)
+
+    def _write_numbers(self) -> None:
         if self._view is None:
             return
         snapshot = self._view.snapshot
@@ -189,17 +198,6 @@ class Inspector(QWidget):
                 )
             )
         self._rulers.show_rows(rows, snapshot.n_ctx)
-
-    @Slot(str, str)
-    def _on_described(self, first: str, second: str) -> None:
-        self._first.setText(first)
-        self._second.setText(second)
-        self._readout.setCurrentIndex(1 if first else 0)
-
-    @Slot(int)
-    def _on_tab(self, index: int) -> None:
-        self._stack.setCurrentIndex(index)
-        self.cache_tab_shown.emit(index == 0)
 
     def _make_tabs(self) -> QHBoxLayout:
         row = QHBoxLayout()

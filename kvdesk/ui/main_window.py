@@ -84,7 +84,7 @@ class MainWindow(QMainWindow):
         self._inspector = Inspector(self._look)
         self._status = StatusBar()
         self._settings_panel: SettingsPanel | None = None
-        self._events = EventView(self._list, self._chat, self._inspector, self._status)
+        self._events = EventView(self, self._list, self._chat, self._inspector, self._status)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setHandleWidth(1)
         self._splitter.setChildrenCollapsible(False)

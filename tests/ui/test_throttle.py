@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+from pytestqt.qtbot import QtBot
+
+from kvdesk.ui.throttle import Throttle
+
+
+def test_the_first_request_acts_at_once_and_many_become_one(qtbot: QtBot) -> None:
+    calls: list[int] = []
+    parent = QObject()
+    throttle = Throttle(parent, 50, lambda: calls.append(len(calls)))
+    for _ in range(100):
+        throttle.request()
+    assert calls == [0]
+    qtbot.waitUntil(lambda: len(calls) == 2, timeout=2000)
+    qtbot.wait(120)
+    assert len(calls) == 2
+
+
+def test_it_rests_when_nothing_is_asked(qtbot: QtBot) -> None:
+    calls: list[int] = []
+    parent = QObject()
+    throttle = Throttle(parent, 20, lambda: calls.append(1))
+    throttle.request()
+    qtbot.wait(60)
+    throttle.request()
+    assert len(calls) == 2
