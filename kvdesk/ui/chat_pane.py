@@ -48,6 +48,7 @@ class ChatPane(QWidget):
         self._banner = Banner(look)
         self._composer = Composer(look)
         self._composer.sent.connect(self.sent)
+        self._composer.paged.connect(self._view.scroll_page)
         self._composer.stop_clicked.connect(self.stop_clicked)
         below = QWidget()
         stack = QVBoxLayout(below)

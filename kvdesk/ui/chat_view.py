@@ -118,6 +118,11 @@ class ChatView(QScrollArea):
             widget.end(event.state, event.stats, event.note)
             self.update_message(widget.message)
 
+    @Slot(int)
+    def scroll_page(self, direction: int) -> None:
+        bar = self.verticalScrollBar()
+        bar.setValue(bar.value() + direction * (bar.pageStep() - 48))
+
     @Slot()
     def show_earlier(self) -> None:
         """Make widgets for the page of messages before those that have some."""

@@ -20,6 +20,7 @@ class Composer(QFrame):
 
     sent = Signal(str)
     stop_clicked = Signal()
+    paged = Signal(int)  # Page Up (-1) or Page Down (1): the messages scroll while one types
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -143,6 +144,8 @@ class _Edit(QPlainTextEdit):
         enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
         if enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             self._composer.submit()
+        elif event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
+            self._composer.paged.emit(-1 if event.key() == Qt.Key.Key_PageUp else 1)
         else:
             super().keyPressEvent(event)
 

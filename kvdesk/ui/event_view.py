@@ -96,6 +96,10 @@ class EventView(QObject):
         if message.conversation == self._selected:
             self._chat.view.update_message(message)
 
+    def stop_watching(self) -> None:
+        """No cache views will come: what is known of the cache from now on comes from the turns."""
+        self._view = None
+
     def start_rebuild(self) -> None:
         """The wait for ContextReady or CommandFailed begins."""
         self._inspector.set_rebuilding(True)
@@ -143,7 +147,11 @@ class EventView(QObject):
                 self._chat.view.show_prefill(event)
         else:
             self._set_running(event.conversation, False)
-            self._held[event.conversation] = event.stats.prompt_tokens + event.stats.generated_tokens
+            held = event.stats.prompt_tokens + event.stats.generated_tokens
+            self._held[event.conversation] = self._cells[event.conversation] = held
+            if self._view is None and self._context is not None:  # nobody looks: the turn's own numbers are the newest
+                self._status.show_used(event.stats.cells_used, self._context.n_ctx)
+                self._list.show_cells(self._cells)
             if shown:
                 self._chat.view.end_turn(event)
             self._show_state()
@@ -158,6 +166,9 @@ class EventView(QObject):
         else:
             self._context = event.context
             self._held.clear()
+            self._cells.clear()
+            self._view = None
+            self._list.show_cells({})
             self._inspector.set_rebuilding(False)
             self._chat.show_working(False)
             self._status.show_context(event.context)

@@ -25,6 +25,7 @@ class LogPanel(QWidget):
         self._written = 0
         self._text = QPlainTextEdit()
         self._text.setReadOnly(True)
+        self._text.setTabChangesFocus(True)
         self._text.setMaximumBlockCount(_MAX_LINES)
         self._text.setFont(look.mono_small)
         self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)

@@ -265,6 +265,8 @@ class MainWindow(QMainWindow):
         watched = shown and self._settings.inspector_visible and self._inspector.shows_cache
         if watched != self._watched and (shown or self._watched):
             self._watched = watched
+            if not watched:
+                self._events.stop_watching()
             self.inspector_watched.emit(watched)
 
     def showEvent(self, event: QShowEvent) -> None:

@@ -178,3 +178,22 @@ def test_drafts_stay_with_their_conversation(window: MainWindow) -> None:
     assert window.chat.composer.text == ""
     window.show_conversations(CONVERSATIONS, ONE)
     assert window.chat.composer.text == "half a thought"
+
+
+def test_page_keys_scroll_the_messages_while_one_types(window: MainWindow, qtbot: QtBot) -> None:
+    window.show_messages(ONE, tuple(message(f"m{i}", "user", f"line\n\n{i}\n" * 5) for i in range(8)))
+    bar = window.chat.view.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 500 and bar.value() == bar.maximum(), timeout=5000)
+    qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_PageUp)
+    assert bar.value() < bar.maximum() - 100
+
+
+def test_one_who_reads_above_is_not_pulled_down(window: MainWindow, qtbot: QtBot) -> None:
+    window.show_messages(ONE, tuple(message(f"m{i}", "user", f"line\n\n{i}\n" * 5) for i in range(8)))
+    begin(window)
+    bar = window.chat.view.verticalScrollBar()
+    qtbot.waitUntil(lambda: len(window.chat.view.widgets) == 10 and bar.value() == bar.maximum() > 0, timeout=5000)
+    bar.setValue(100)
+    window.apply_event(TextDelta(ONE, ANSWER, "long\n\n" * 40, (1,)))
+    qtbot.wait(50)
+    assert bar.value() == 100

@@ -9,7 +9,7 @@ from PySide6.QtGui import QDropEvent
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLineEdit, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation, ConversationId, MessageId
 from kvdesk.messages import (
     CommandFailed,
     ContextReady,
@@ -23,11 +23,12 @@ from kvdesk.messages import (
     RebuildContext,
     SpeedSample,
     TokenTexts,
+    TurnEnded,
 )
 from kvdesk.settings import ContextSettings, Sampling, Settings, Theme
 from kvdesk.ui.conversation_model import CELLS_ROLE
 from kvdesk.ui.main_window import MainWindow
-from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, TWO, cache_view, message
+from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]
 
@@ -241,3 +242,14 @@ def test_it_can_be_as_small_as_a_small_screen(window: MainWindow) -> None:
     window.apply_event(cache_view())
     window.resize(1024, 640)
     assert (window.width(), window.height()) == (1024, 640)
+
+
+def test_without_the_inspector_the_turns_tell_what_the_cache_holds(window: MainWindow) -> None:
+    window.set_settings(Settings(theme=Theme.DARK, inspector_visible=False))
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
+    assert "KV 2.1 of 12.0 MB" in window.status.text
+    model = window.conversations.view.model()
+    assert model.index(0, 0).data(CELLS_ROLE) == 180
+    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    assert model.index(0, 0).data(CELLS_ROLE) == 0
+    assert "KV 0.0 of 12.0 MB" in window.status.text
