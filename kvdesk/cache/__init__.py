@@ -1,1 +1,12 @@
-"""The KV cache as llama.cpp keeps it: an exact model of its cells, and ways to prove it. No Qt, no llama_cpp."""
+"""The KV cache of a context, reproduced: every cell, by the engine's own rules, and what is to be said about it.
+
+    mirror      the whole memory; follows the engine call by call        geometry   which caches, how many cells
+      attention   one cache: its streams, placing and taking back        batch      what is refused, how it is cut
+        cells       one stream: positions, sequences, head               record     what an operation did
+      recurrent   one state per sequence                                 snapshot   frozen views for others
+    verify      mirror against engine: first difference, in words        metrics    numbers that follow from cells
+      dump, blob, creation   the engine's text and bytes, read           rebuild    cells taken from a dump
+
+No Qt, no llama_cpp: numbers and bytes come in. The rules are those of llama.cpp 0c1e57098 (llama-cpp-python 0.3.36);
+where it has a bug the mirror has it too.
+"""

@@ -106,16 +106,30 @@ def parse_state(blob: bytes | bytearray | memoryview, geometry: Geometry) -> Sta
     architecture = bytes(reader.take(length, "architecture")).decode("utf-8", errors="replace")
     if architecture != geometry.facts.architecture:
         raise BlobError(f"The saved state is of a {architecture} model, not of {geometry.facts.architecture}.")
-    return _memory(reader, geometry, architecture, None)
+    state = _memory(reader, geometry, architecture, None)
+    for streams in state.caches:
+        for s, stored in enumerate(streams):
+            if geometry.n_stream > 1 and any(seq_ids != (s,) for seq_ids in stored.seq_ids):
+                raise BlobError("The saved state is damaged.", f"stream {s} has a cell of another sequence")
+    return state
 
 
 def parse_seq_state(blob: bytes | bytearray | memoryview, geometry: Geometry) -> StateBlob:
-    """Parse a blob of llama_state_seq_get_data for this geometry. Raises BlobError."""
+    """Parse a blob of llama_state_seq_get_data for this geometry. Raises BlobError.
+
+    Also for more than one recurrent state, on which the engine would abort (llama-memory-recurrent.cpp:1034).
+    """
     reader = _Reader(blob)
     magic = reader.u32("magic")
     if magic != SEQ_MAGIC:
         raise BlobError("This is not the saved state of a sequence.", f"magic {magic:#x}")
-    return _memory(reader, geometry, "", reader.i32("sequence"))
+    state = _memory(reader, geometry, "", reader.i32("sequence"))
+    cells = [stored for streams in state.caches for stored in streams]
+    if any(len(seq_ids) != 1 for stored in cells for seq_ids in stored.seq_ids):
+        raise BlobError("The saved state is damaged.", "a cell does not have one sequence")
+    if len(state.states) > 1 or any(seq_ids for _, seq_ids in state.states):
+        raise BlobError("The saved state is damaged.", "more than one recurrent state, or one with sequences")
+    return state
 
 
 def _memory(reader: _Reader, geometry: Geometry, architecture: str, seq_id: int | None) -> StateBlob:
@@ -141,6 +155,8 @@ def _attention(reader: _Reader, geometry: Geometry) -> tuple[StreamBlob, ...]:
             streams.append(StreamBlob(np.empty(0, dtype=np.int32), ()))
             continue
         pos, seq_ids = _cells(reader, n_cells, geometry.facts.cell_ext)
+        if (pos < 0).any():
+            raise BlobError("The saved state is damaged.", "a cell has a negative position")
         streams.append(StreamBlob(pos, seq_ids, _tensors(reader, n_cells, geometry.facts.mla)))
     return tuple(streams)
 

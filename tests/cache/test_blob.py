@@ -88,6 +88,26 @@ def test_damaged(blob: bytes) -> None:
         parse_state(blob, PLAIN)
 
 
+@pytest.mark.parametrize(
+    ("memory", "geometry"),
+    [
+        (cells((0, (0, 1))), PLAIN),
+        (cells((0, ())), PLAIN),
+        (cells((-1, (0,))), PLAIN),
+        (cells((0, (0,))) + states((0, ()), (1, ())), HYBRID),  # the engine would abort
+        (cells((0, (0,))) + states((0, (0,))), HYBRID),
+    ],
+)
+def test_not_one_sequence(memory: bytes, geometry: Geometry) -> None:
+    with pytest.raises(BlobError):
+        parse_seq_state(struct.pack("<Ii", SEQ_MAGIC, 0) + memory, geometry)
+
+
+def test_not_the_magic() -> None:
+    with pytest.raises(BlobError):
+        parse_seq_state(struct.pack("<Ii", 7, 0) + cells((0, (0,))), PLAIN)
+
+
 @settings(max_examples=200, deadline=None)
 @given(blob=st.binary(max_size=300), geometry=st.sampled_from([PLAIN, HYBRID]), data=st.data())
 def test_any_bytes(blob: bytes, geometry: Geometry, data: st.DataObject) -> None:
