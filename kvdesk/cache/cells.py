@@ -112,7 +112,7 @@ class StreamCells:
         if n_tokens > self.size:
             return None, 0
         start = self._search_start(n_tokens)
-        if n_tokens == 1 and self.pos[start] == -1:
+        if n_tokens == 1 and self._can_use(start, n_swa, swa_type):
             return np.array([start], dtype=np.int64), 1
         found: list[Index] = []
         n_found = n_tested = 0
@@ -322,6 +322,14 @@ class StreamCells:
     def _search_start(self, n_tokens: int) -> int:
         """The head, or 0 when so many cells below it are free that it pays to look there (llama-kv-cache.cpp:1003)."""
         return 0 if self.head > self.used + 2 * n_tokens or self.head >= self.size else self.head
+
+    def _can_use(self, cell: int, n_swa: int, swa_type: SwaType) -> bool:
+        """`_usable` of one cell."""
+        if self.pos[cell] == -1 or swa_type == "none":
+            return bool(self.pos[cell] == -1)
+        members = _members(self.bits[cell])
+        one = self.pos[cell : cell + 1]
+        return len(members) == 1 and bool(masked_swa(n_swa, swa_type, one, self.seq_pos_max(members[0]) + 1)[0])
 
     def _usable(self, at: int, end: int, n_swa: int, swa_type: SwaType) -> NDArray[np.bool_]:
         pos = self.pos[at:end]
