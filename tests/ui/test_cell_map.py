@@ -120,3 +120,23 @@ def test_it_follows_the_theme(cells: CellMapView, look: Look, qtbot: QtBot) -> N
     show(cells, cache_view(runs=OLD, size=512), qtbot)
     look.set_theme(Theme.LIGHT)
     qtbot.waitUntil(lambda: colour_at(cells, 500) == look.colours.cell_free, timeout=2000)
+
+
+def test_a_smaller_model_after_a_larger_one(cells: CellMapView, qtbot: QtBot) -> None:
+    one, two = stream(512, OLD), stream(256, OLD)
+    maps = (CacheMap("base", (one,), 0), CacheMap("window", (two,), 128))
+    show(cells, CacheView(CacheSnapshot(3, maps, (), spans(one), 256, 512, Verification("mirrored", 0)), ()), qtbot)
+    cells.show_view(cache_view(operation=1, runs=OLD, size=256), COLOURS, TITLES)
+    cells.grab()  # drawn from the old frame, which is whole
+    qtbot.waitUntil(lambda: len(cells.strips) == 1, timeout=2000)
+
+
+def test_the_cursor_goes_on_in_the_next_strip(cells: CellMapView, qtbot: QtBot) -> None:
+    one, two = stream(3, ()), stream(3, ())
+    maps = (CacheMap("kv", (one, two), 0),)
+    show(cells, CacheView(CacheSnapshot(3, maps, (), (), 3, 3, Verification("mirrored", 0)), ()), qtbot)
+    for _ in range(3):
+        qtbot.keyClick(cells, Qt.Key.Key_Right)
+    with qtbot.waitSignal(cells.described) as said:
+        qtbot.keyClick(cells, Qt.Key.Key_Right)
+    assert said.args[0] == "cell 1  ·  stream 1"
