@@ -328,7 +328,8 @@ class Mirror:
         """Find how many ubatches were finished when a decode stopped; (that number, "" or why it is not known).
 
         The engine takes the failing ubatch out again by seq_rm from its first position on, for the first sequence of
-        each token only; a recurrent state refuses that (llama-context.cpp:1895-1921).
+        each token only; a recurrent state refuses that (llama-context.cpp:1895-1921). A code of -2 can also come before
+        the first ubatch was placed: that differs only where the ubatch would have replaced cells of a window.
         """
         for cache, done in zip(self.caches, prepared, strict=True):
             cache.take_back(done)

@@ -10,6 +10,7 @@ import pytest
 from kvdesk.cache.creation import compare_creation, parse_creation
 from kvdesk.cache.geometry import ContextParams, plan
 from kvdesk.cache.mirror import Mirror
+from kvdesk.paths import embedded_model
 from tests.cache.engine import MODELS, engine
 from tests.cache.models import KINDS
 from tests.cache.walk import Tally, Walk
@@ -78,3 +79,10 @@ def test_given_models_in_every_way(path: Path) -> None:
                     seed += 1
                     asked = params(layout, swa_full, flash_attn, type_kv)
                     assert not walk(path, asked, 2000, seed).mismatch, asked
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(3 * 3600)
+@pytest.mark.parametrize("layout", ["unified", "streams"])
+def test_embedded_model(layout: str) -> None:
+    assert not walk(embedded_model(), params(layout), 10_000, seed=77).mismatch
