@@ -85,4 +85,7 @@ def test_given_models_in_every_way(path: Path) -> None:
 @pytest.mark.timeout(3 * 3600)
 @pytest.mark.parametrize("layout", ["unified", "streams"])
 def test_embedded_model(layout: str) -> None:
-    assert not walk(embedded_model(), params(layout), 10_000, seed=77).mismatch
+    path = embedded_model()
+    if path is None:
+        pytest.skip("the embedded model is not installed")
+    assert not walk(path, params(layout), 10_000, seed=77).mismatch
