@@ -98,6 +98,7 @@ class EventView(QObject):
 
     def stop_watching(self) -> None:
         """No cache views will come: what is known of the cache from now on comes from the turns."""
+        self._write_numbers()
         self._view = None
 
     def start_rebuild(self) -> None:

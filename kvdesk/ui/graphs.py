@@ -158,7 +158,7 @@ class Graphs(QWidget):
     def _make_plot(self, curves: tuple[_Curve, ...], last: bool) -> Any:
         plot = pg.PlotWidget()
         plot.setAccessibleName(" and ".join(f"{curve.name} over time" for curve in curves))
-        plot.setMinimumHeight(44 + (20 if last else 0))
+        plot.setMinimumHeight(40 + (20 if last else 0))
         plot.setMenuEnabled(False)
         plot.setMouseEnabled(False, False)
         plot.hideButtons()

@@ -57,7 +57,6 @@ class Inspector(QWidget):
         self._first, self._second = ElidedLabel(), ElidedLabel()
         self._first.setFont(look.mono_small)
         self._second.setProperty("scale", "small")
-        self._second.setProperty("tone", "secondary")
         self._numbers = NumbersPanel(look)
         self._rulers = Rulers(look)
         self._graphs = Graphs(look)

@@ -83,8 +83,7 @@ def describe_cell(
     if token < 0:
         return f"{first}  ·  token unknown", names
     text = texts.get(token)
-    quoted = f"  {visible(text)}" if text is not None else ""
-    return f"{first}  ·  token {token:,}{quoted}", names
+    return f"{first}  ·  token {token:,}", names if text is None else f"{visible(text)}  ·  {names}"
 
 
 def visible(text: str, limit: int = 24) -> str:

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from kvdesk.ui.theme import Look
 
-ROW_PX: Final = 24
+ROW_PX: Final = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -69,7 +69,7 @@ def test_hovering_names_the_cell(cells: CellMapView, qtbot: QtBot) -> None:
     show(cells, cache_view(runs=OLD, size=512), qtbot)
     with qtbot.waitSignal(cells.described) as said:
         qtbot.mouseMove(cells, middle(cells, 5))
-    assert said.args == ["cell 5  ·  position 5  ·  token 5  “␣sea”", "Village (seq 0)"]
+    assert said.args == ["cell 5  ·  position 5  ·  token 5", "“␣sea”  ·  Village (seq 0)"]
     with qtbot.waitSignal(cells.described) as said:
         qtbot.mouseMove(cells, middle(cells, 400))
     assert said.args == ["cell 400", "free"]
