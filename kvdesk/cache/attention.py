@@ -114,7 +114,7 @@ class AttentionCache:
 
         Without streams the tokens go to one stream together; with streams each sequence's share goes to its own.
         """
-        self.log.extend(self._state(self.stream_of(s)) for s in ubatch.seq_id_unq)
+        self.log.extend(self.slot_state(self.stream_of(s)) for s in ubatch.seq_id_unq)
         streams, found, tested = [], [], []
         split = len(self.streams) > 1
         sequences = ubatch.seq_id_unq if split else ubatch.seq_id_unq[:1]
@@ -327,7 +327,8 @@ class AttentionCache:
             return _NONE
         return cells.seq_rm(seq_id, *clip_range(first, newest_lost + 1))
 
-    def _state(self, stream: int) -> SlotState:
+    def slot_state(self, stream: int) -> SlotState:
+        """What the engine prints of a stream before it looks for cells there. Read-only."""
         cells = self.streams[stream]
         line = FindSlotLine(stream, cells.high_water, cells.used, cells.head, cells.size, self.n_swa)
         spans = tuple(SpanLine(stream, s, cells.seq_pos_min(s), cells.seq_pos_max(s)) for s in cells.sequences)

@@ -111,7 +111,7 @@ class StreamCells:
         """
         if n_tokens > self.size:
             return None, 0
-        start = self._search_start(n_tokens)
+        start = self.search_start(n_tokens)
         if n_tokens == 1 and self._can_use(start, n_swa, swa_type):
             return np.array([start], dtype=np.int64), 1
         found: list[Index] = []
@@ -194,6 +194,16 @@ class StreamCells:
                 by_seq.setdefault(s, []).append(p)
         for s, positions in by_seq.items():
             self._grow(s, len(positions), min(positions), max(positions))
+
+    def place_one(self, cell: int, pos: int, seq_id: int, token: int, born: int) -> None:
+        """`place` for one token of one sequence. The head stays. Changes the cache."""
+        self.pos[cell] = pos
+        self.token[cell] = token
+        self.born[cell] = born
+        self.bits[cell, seq_id >> 6] = 1 << (seq_id & 63)
+        self.used += 1
+        self.high_water = max(self.high_water, cell + 1)
+        self._grow(seq_id, 1, pos, pos)
 
     def restore_cells(self, saved: SavedCells) -> None:
         """Put remembered cells back (llama_kv_cells::set). The head stays. Changes the cache."""
@@ -319,7 +329,7 @@ class StreamCells:
 
     # --- private -----------------------------------------------------------------------------------------------------
 
-    def _search_start(self, n_tokens: int) -> int:
+    def search_start(self, n_tokens: int) -> int:
         """The head, or 0 when so many cells below it are free that it pays to look there (llama-kv-cache.cpp:1003)."""
         return 0 if self.head > self.used + 2 * n_tokens or self.head >= self.size else self.head
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.cells import seq_members
-from kvdesk.cache.record import FindSlotLine, SpanLine
+from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
 from kvdesk.cache.snapshot import StreamMap
 from kvdesk.errors import KvdeskError
 
@@ -70,6 +70,23 @@ def parse_log(messages: Iterable[str]) -> list[SlotDump]:
             maps.append(message)
     finish()
     return dumps
+
+
+def render_lines(states: Iterable[SlotState]) -> list[bytes]:
+    """What the engine logs at level 1 for these slot searches (llama-kv-cache.cpp:907 and :960), message by message."""
+    lines = []
+    for state in states:
+        at = state.line
+        lines.append(
+            b"find_slot: stream[%d], n = %5d, used = %5d, head = %5d, size = %5d, n_swa = %5d\n"
+            % (at.stream, at.high_water, at.used, at.head, at.size, at.n_swa)
+        )
+        lines += [
+            b"find_slot: stream[%d] min[%d] = %5d, max[%d] = %5d\n"
+            % (s.stream, s.seq_id, s.pos_min, s.seq_id, s.pos_max)
+            for s in state.spans
+        ]
+    return lines
 
 
 def render_sequence_map(cells: StreamMap) -> str:

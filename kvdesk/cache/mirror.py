@@ -24,6 +24,7 @@ from kvdesk.cache.batch import (
 from kvdesk.cache.blob import StateBlob, parse_seq_state, parse_state
 from kvdesk.cache.dump import SlotDump, first_per_stream
 from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.one_token import place_token
 from kvdesk.cache.rebuild import read_stream, rebuild_stream
 from kvdesk.cache.record import DecodeRecord, Placement, RestoreRecord, SlotState, UbatchRecord
 from kvdesk.cache.recurrent import RecurrentStates
@@ -125,6 +126,8 @@ class Mirror:
             call) tells how many they were.
         """
         self.operation += 1
+        if rc == 0 and (record := self._decode_one(batch)):
+            return record
         problem = self.check(batch)
         if rc == -1 or problem:
             mismatch = ""
@@ -274,6 +277,16 @@ class Mirror:
         return missing
 
     # --- private -----------------------------------------------------------------------------------------------------
+
+    def _decode_one(self, batch: Batch) -> DecodeRecord | None:
+        """One token that follows its sequence in attention caches: the short way. None where it does not apply."""
+        if batch.n_tokens != 1 or len(batch.seq_ids[0]) != 1 or self.states or not self.caches:
+            return None
+        token, pos, seq_id = batch.tokens[0], batch.pos[0], batch.seq_ids[0][0]
+        last = self.seq_pos_max(seq_id) if 0 <= seq_id < self.geometry.n_seq_max else -1
+        if last < 0 or pos != last + 1:
+            return None
+        return place_token(self.caches, token, pos, seq_id, self.operation)
 
     def _parts(self, caches: Sequence[AttentionCache]) -> list[AttentionCache | RecurrentStates]:
         return [*caches, self.states] if self.states else [*caches]

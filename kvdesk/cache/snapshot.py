@@ -22,11 +22,15 @@ class Verification:
     verified   the engine's own numbers agreed at operation `operation`
     mirrored   operations have happened since the engine last said anything (`operation` is the last proof, 0 never)
     mismatch   the engine said something else at `operation`; `detail` says what: "map not verified"
+
+    `detail` also says what could not be proved where the state is not "mismatch". `rebuilt_at`: the operation at which,
+    after a mismatch, the map was last taken from the engine's own state; 0 never.
     """
 
     state: VerificationState
     operation: int
     detail: str = ""
+    rebuilt_at: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

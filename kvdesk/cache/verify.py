@@ -13,7 +13,7 @@ import numpy as np
 
 from kvdesk.cache.blob import StateBlob, StreamBlob
 from kvdesk.cache.cells import masked_swa, seq_members
-from kvdesk.cache.dump import SlotDump, render_position_map, render_sequence_map
+from kvdesk.cache.dump import SlotDump, parse_log, render_lines, render_position_map, render_sequence_map
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
@@ -48,6 +48,13 @@ def verdict(operation: int, difference: Difference | None) -> Verification:
 def first_difference(differences: Iterable[Difference | None]) -> Difference | None:
     """The first that is one."""
     return next((d for d in differences if d is not None), None)
+
+
+def compare_log(expected: Sequence[SlotState], lines: Sequence[bytes]) -> Difference | None:
+    """The log messages of one call, as they came: the same bytes are the same, others are read and compared."""
+    if lines == render_lines(expected):
+        return None
+    return compare_lines(expected, parse_log(line.decode("utf-8", "replace") for line in lines))
 
 
 def compare_lines(expected: Sequence[SlotState], dumps: Sequence[SlotDump]) -> Difference | None:

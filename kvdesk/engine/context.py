@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.dump import parse_log
 from kvdesk.cache.geometry import ContextParams, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import DecodeRecord
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
-from kvdesk.cache.verify import Difference, compare_lines, compare_spans, verdict
+from kvdesk.cache.verify import Difference, compare_log, compare_spans, verdict
 from kvdesk.engine.binding import StopFlag, engine_log, lib
 from kvdesk.engine.model import Model
 from kvdesk.engine.sampler import Sampler
@@ -263,7 +262,7 @@ class Context:
         if not self.inspect:
             self._mirrored_only()
             return
-        found = compare_lines(record.slots, parse_log(line.decode() for line in lines))
+        found = compare_log(record.slots, lines)
         if found is None and record.mismatch:
             found = Difference(record.mismatch, f"rc {record.expected_rc}", f"rc {record.rc}")
         for s in {s for ids in batch.seq_ids for s in ids} if found is None else ():

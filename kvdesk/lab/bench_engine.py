@@ -5,7 +5,6 @@ Every figure that is judged is a ratio of runs that took turns, so that a machin
 
 from __future__ import annotations
 
-import resource
 import statistics
 import subprocess
 import sys
@@ -13,13 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from kvdesk.chat import TurnStats
+from kvdesk.errors import UserError
 from kvdesk.lab.baselines import BareLoop, LlamaClass
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import CloseConversation, ContextReady, LoadModel, Watch
 from kvdesk.settings import ContextSettings, Sampling
 
 GREEDY = Sampling(temperature=0.0, max_tokens=128)
+SHORT = Sampling(temperature=0.0, max_tokens=32)
 QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night. "
 REQUEST = "Count slowly from one to fifty in words and say something kind after every number, please. " * 6
 
@@ -107,16 +110,20 @@ def _decode_speeds(
 
 
 def _six_requests(headless: Headless) -> list[float]:
-    """Seconds that six independent requests of equal size take, one after another (the seeds' failing program)."""
-    seconds = []
+    """Seconds that six independent requests of equal size take, one after another (the seeds' failing program).
+
+    Every answer is cut at the same number of tokens, before the model would end it.
+    """
+    seconds, sizes = [], set()
     for number in range(6):
         talk = Talk(headless)
-        stats = talk.answer(f"Request {number + 1}. {REQUEST}", GREEDY).stats
-        decode_s = (stats.generated_tokens - 1) / stats.decode_tok_s
-        seconds.append((stats.ttft_ms / 1e3 + decode_s) / (stats.prefilled_tokens + stats.generated_tokens))
+        stats = talk.answer(f"Request {number + 1}. {REQUEST}", SHORT).stats
+        seconds.append(stats.ttft_ms / 1e3 + (stats.generated_tokens - 1) / stats.decode_tok_s)
+        sizes.add((stats.prefilled_tokens, stats.generated_tokens))
         headless.do(CloseConversation(talk.id))
-    size = 200
-    return [s * size for s in seconds]
+    if len(sizes) != 1:
+        raise UserError(f"The six requests are not of equal size with this model: {sorted(sizes)}.")
+    return seconds
 
 
 def _five_turns(headless: Headless) -> list[TurnStats]:
@@ -132,13 +139,32 @@ def _prefilled_over_new(turns: list[TurnStats]) -> float:
 
 
 def _resident_bytes(path: Path, settings: ContextSettings) -> int:
-    """Largest resident memory of a chat in a process of its own."""
-    command = [sys.executable, "-m", "kvdesk", "chat", "--model", str(path), "--prompt", QUESTION, "--json"]
-    command += ["--max-tokens", "64", "--n-ctx", str(settings.n_ctx), "--temperature", "0"]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    return max(before, after) * 1024
+    """Largest resident memory of a chat in a process of its own, as that process sees it."""
+    code = "import sys; from kvdesk.lab.bench_engine import chat_alone; chat_alone(*sys.argv[1:])"
+    command = [sys.executable, "-c", code, str(path), settings.model_dump_json()]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return int(done.stdout)
+
+
+def chat_alone(path: str, settings: str) -> None:
+    """The child of `_resident_bytes`: one long prompt, one answer, then its peak memory in bytes on standard output."""
+    headless = Headless()
+    headless.do(LoadModel(Path(path), ContextSettings.model_validate_json(settings)))
+    Talk(headless).answer(REQUEST * 8, GREEDY)
+    headless.close()
+    sys.stdout.write(str(_peak_bytes()))
+
+
+def _peak_bytes() -> int:
+    """Peak resident memory of this process. `ru_maxrss` would count the parent's memory from before the exec."""
+    memory = psutil.Process().memory_info()
+    if hasattr(memory, "peak_wset"):  # Windows
+        return int(memory.peak_wset)
+    status = Path("/proc/self/status")
+    if status.exists():
+        peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(peak.split()[1]) * 1024
+    return int(memory.rss)
 
 
 def _ratio(ours: list[float], theirs: list[float]) -> float:
