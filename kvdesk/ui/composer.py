@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -139,6 +139,15 @@ class _Edit(QPlainTextEdit):
 
     def minimumSizeHint(self) -> QSize:
         return QSize(80, self.fontMetrics().lineSpacing() + 8)
+
+    def event(self, event: QEvent) -> bool:
+        # On X11 a text field claims Ctrl+K, "delete to the end of the line"; here it searches, as everywhere else.
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            control = event.modifiers() == Qt.KeyboardModifier.ControlModifier
+            if control and event.key() == Qt.Key.Key_K:
+                event.ignore()
+                return False
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)

@@ -31,7 +31,6 @@ from kvdesk.ui.theme import Look
 
 SAFE_SCHEMES: Final = ("http", "https", "mailto")
 _GAP_PX: Final = 8
-_BULLET_GAP_PX: Final = 3
 _BULLETS: Final = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare)
 
 
@@ -134,9 +133,6 @@ class ProseWriter:
 
     def _attach_to_list(self) -> None:
         form = self._lists[-1]
-        bullet = QTextCharFormat(self._plain())
-        bullet.setFontWordSpacing(_BULLET_GAP_PX)  # the bullet stands one blank of its own font before the text
-        self._cursor.setBlockCharFormat(bullet)
         block = self._cursor.block().previous()
         while block.isValid():
             other: QTextList | None = block.textList()  # the stubs do not know that it may be None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent
+from PySide6.QtGui import QDropEvent, QTextCursor
 from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLineEdit, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
@@ -60,6 +60,23 @@ def test_the_first_message_makes_a_conversation(empty_window: MainWindow, record
 def test_keys(window: MainWindow, qtbot: QtBot, key: Qt.Key, modifier: Qt.KeyboardModifier, name: str) -> None:
     with qtbot.waitSignal(getattr(window, name)):
         qtbot.keyClick(window, key, modifier)
+
+
+@pytest.mark.parametrize("field", ["composer", "search"])
+def test_keys_of_the_window_work_while_one_types(window: MainWindow, qtbot: QtBot, field: str) -> None:
+    widget = window.chat.composer.edit if field == "composer" else window.conversations.search
+    window.chat.composer.set_text("draft")
+    window.chat.composer.edit.moveCursor(QTextCursor.MoveOperation.Start)
+    widget.setFocus()
+    control = Qt.KeyboardModifier.ControlModifier
+    qtbot.keyClick(widget, Qt.Key.Key_K, control)
+    assert window.conversations.search.hasFocus()
+    assert window.chat.composer.text == "draft"
+    widget.setFocus()
+    with qtbot.waitSignal(window.new_chat_requested):
+        qtbot.keyClick(widget, Qt.Key.Key_N, control)
+    qtbot.keyClick(widget, Qt.Key.Key_I, control)
+    assert not window.inspector.isVisible()
 
 
 def test_panes_fold(window: MainWindow, qtbot: QtBot, record: Record) -> None:
