@@ -29,7 +29,7 @@ class BlobError(KvdeskError):
 class Section:
     """One tensor's bytes in the blob: `n_bytes` from `offset`, `row_bytes` for each cell.
 
-    A transposed V (flash attention off) has n_rows rows, each with one element of every cell; else n_rows is 0.
+    A transposed V (flash attention off) has n_rows rows, each with one element of every cell; else n_rows is 0. ggml_type: the engine's number of the type, as the blob says.
     """
 
     kind: str  # "k", "v", or "state": of the recurrent part R of every layer, then S of every layer
@@ -37,6 +37,7 @@ class Section:
     n_bytes: int
     row_bytes: int
     n_rows: int = 0
+    ggml_type: int = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,11 +203,11 @@ def _tensors(reader: _Reader, n_cells: int, mla: bool) -> tuple[Section, ...]:
         raise BlobError("The saved state is damaged.", f"v_trans is {v_trans}")
     for _ in range(0 if mla else n_layer):
         if v_trans:
-            reader.i32("V type")
+            ggml_type = reader.i32("V type")
             element = reader.u32("V element size")
             n_rows = reader.u32("V width")
             n_bytes = n_rows * n_cells * element
-            sections.append(Section("v", reader.at, n_bytes, n_rows * element, n_rows))
+            sections.append(Section("v", reader.at, n_bytes, n_rows * element, n_rows, ggml_type))
             reader.take(n_bytes, "V")
         else:
             sections.append(_rows(reader, "v", n_cells))
@@ -214,9 +215,9 @@ def _tensors(reader: _Reader, n_cells: int, mla: bool) -> tuple[Section, ...]:
 
 
 def _rows(reader: _Reader, kind: str, n_cells: int) -> Section:
-    reader.i32(f"{kind} type")
+    ggml_type = reader.i32(f"{kind} type")
     row_bytes = reader.u64(f"{kind} row size")
-    section = Section(kind, reader.at, n_cells * row_bytes, row_bytes)
+    section = Section(kind, reader.at, n_cells * row_bytes, row_bytes, ggml_type=ggml_type)
     reader.take(section.n_bytes, kind)
     return section
 

@@ -24,6 +24,7 @@ import llama_cpp.llama_cpp as lib
 __all__ = [
     "MIRRORED_BINDING",
     "MIRRORED_COMMIT",
+    "CountdownFlag",
     "EngineLog",
     "StopFlag",
     "engine_log",
@@ -54,12 +55,15 @@ class EngineLog:
         self.listener: Callable[[LogLevel, str], None] | None = None
         self._recent: deque[tuple[LogLevel, str]] = deque(maxlen=500)
         self._captured: list[bytes] | None = None
+        self._everything = False
         self._level: LogLevel = "info"
         self._callback = lib.llama_log_callback(self._on_text)  # kept alive with the log: for ever
         lib.llama_log_set(self._callback, ctypes.c_void_p(0))
 
-    def capture_start(self) -> None:
+    def capture_start(self, *, everything: bool = False) -> None:
+        """`everything`: not only the lines of `find_slot`, and they are heard by the listener too."""
         self._captured = []
+        self._everything = everything
 
     def capture_stop(self) -> list[bytes]:
         """Lines since `capture_start`, in the order they were printed; level-3 maps are entries that begin with
@@ -76,9 +80,10 @@ class EngineLog:
         self._recent.clear()
 
     def _on_text(self, level: int, text: bytes, _data: object) -> None:
-        if self._captured is not None and text.startswith((_FIND_SLOT, b"\n")):
+        if self._captured is not None and (self._everything or text.startswith((_FIND_SLOT, b"\n"))):
             self._captured.append(text)
-            return
+            if not self._everything:
+                return
         if text.startswith(_FIND_SLOT):
             return
         if level != _CONTINUES:
@@ -142,6 +147,10 @@ class StopFlag:
         """Make `ctx` listen to this flag. The flag must outlive the context."""
         lib.llama_set_abort_callback(ctx, self._strlen, ctypes.cast(self._buffer, ctypes.c_void_p))
 
+    def remove(self, ctx: Any) -> None:
+        """Let `ctx` listen to nobody: what it does next cannot be stopped."""
+        lib.llama_set_abort_callback(ctx, lib.ggml_abort_callback(), ctypes.c_void_p(0))
+
     def raise_(self) -> None:
         """Stop the decode that runs now, or the next one. May be called from any thread."""
         self._buffer[0] = b"\x01"
@@ -152,6 +161,26 @@ class StopFlag:
     @property
     def raised(self) -> bool:
         return self._buffer[0] != b"\x00"
+
+
+class CountdownFlag(StopFlag):
+    """Stops a decode when the callback has been asked `left` times; -1 never. For experiments: it costs the GIL once
+    for every graph node.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = -1
+        self._count = lib.ggml_abort_callback(self._ask)
+
+    def install(self, ctx: Any) -> None:
+        lib.llama_set_abort_callback(ctx, self._count, ctypes.c_void_p(0))
+
+    def _ask(self, _data: object) -> bool:
+        if self.left < 0:
+            return False
+        self.left -= 1
+        return self.left < 0
 
 
 def llama_class() -> Any:

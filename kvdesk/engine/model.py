@@ -9,6 +9,7 @@ from typing import Any
 
 from kvdesk.cache.geometry import ModelFacts, model_facts
 from kvdesk.engine.binding import engine_log, lib
+from kvdesk.engine.traits import ModelTraits, model_traits
 from kvdesk.engine.vocab import Vocab
 from kvdesk.errors import ModelFileError
 from kvdesk.messages import ModelInfo
@@ -37,12 +38,21 @@ class Model:
             raise ModelFileError(f"llama.cpp cannot load {path.name}: {_reason(log.problems())}", log.problems())
         self.vocab = Vocab(self._handle)
         self.chat_template = self._meta("tokenizer.chat_template")
+        architecture = self._meta("general.architecture")
         self.facts: ModelFacts = model_facts(
-            architecture=self._meta("general.architecture"),
+            architecture=architecture,
             n_swa=int(lib.llama_model_n_swa(self._handle)),
             is_recurrent=bool(lib.llama_model_is_recurrent(self._handle)),
             is_hybrid=bool(lib.llama_model_is_hybrid(self._handle)),
             rope_type=int(lib.llama_model_rope_type(self._handle)),
+            mla=self._meta(f"{architecture}.attention.key_length_mla") not in ("", "0"),
+            n_layer=int(lib.llama_model_n_layer(self._handle)),
+        )
+        self.traits: ModelTraits = model_traits(
+            architecture,
+            int(lib.llama_model_rope_type(self._handle)),
+            self.n_ctx_train,
+            self._meta,
         )
         if not lib.llama_model_has_decoder(self._handle):
             self.close()
@@ -51,6 +61,10 @@ class Model:
     @property
     def handle(self) -> Any:
         return self._handle
+
+    @property
+    def n_ctx_train(self) -> int:
+        return int(lib.llama_model_n_ctx_train(self._handle))
 
     def info(self) -> ModelInfo:
         """What a person is told about the model."""
@@ -63,7 +77,7 @@ class Model:
             description=buffer.value.decode("utf-8", "replace"),
             size_bytes=int(lib.llama_model_size(self._handle)),
             n_params=int(lib.llama_model_n_params(self._handle)),
-            n_ctx_train=int(lib.llama_model_n_ctx_train(self._handle)),
+            n_ctx_train=self.n_ctx_train,
             n_layer=int(lib.llama_model_n_layer(self._handle)),
             n_vocab=self.vocab.n_tokens,
             has_text=self.vocab.has_text,

@@ -1,0 +1,206 @@
+"""The memory of one llama.cpp context, followed: each call to the engine is guarded, mirrored and compared.
+
+Owns decode and the operations on sequences, at the level of single calls. Must never know saved states, sampling and
+settings (`saved`, `context`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.dump import parse_log
+from kvdesk.cache.mirror import Mirror
+from kvdesk.cache.record import DecodeRecord, SlotState
+from kvdesk.cache.report import AuditReport
+from kvdesk.cache.snapshot import CacheSnapshot, Verification
+from kvdesk.cache.verify import Difference, compare_lines, compare_spans
+from kvdesk.engine.binding import StopFlag, engine_log, lib
+from kvdesk.engine.flush import pending, plan_flush
+from kvdesk.engine.guards import Guards
+from kvdesk.engine.traits import Traits
+from kvdesk.engine.trust import Trust
+from kvdesk.errors import RefusedCall
+
+
+class Memory:
+    """Everything below `Context`. `inspect`: what the engine prints, 0 nothing, 1 lines, 3 every cell."""
+
+    def __init__(self, ctx: Any, traits: Traits, trust: Trust, inspect: int, stop: StopFlag) -> None:
+        self._ctx = ctx
+        self._memory = lib.llama_get_memory(ctx)
+        self._log = engine_log()
+        self._inspect = inspect
+        self._trust = trust
+        self.stop = stop
+        self.traits = traits
+        self.mirror = Mirror(traits.geometry)
+        self.mirror.capture = inspect > 1
+        self._guards = Guards(traits, self.mirror)
+        self._batch = lib.llama_batch_init(int(lib.llama_n_batch(ctx)), 0, int(lib.llama_n_seq_max(ctx)))
+        self._rows: frozenset[int] = frozenset()  # batch entries of the last decode that have logits
+        stop.install(ctx)
+
+    # --- read-only ----------------------------------------------------------------------------------------------------
+
+    @property
+    def verification(self) -> Verification:
+        """How far the map can be trusted now."""
+        return self._trust.verification
+
+    @property
+    def report(self) -> AuditReport | None:
+        """The last mismatch, to be saved; None while there was none."""
+        return self._trust.report
+
+    def snapshot(self) -> CacheSnapshot:
+        """The cells as the mirror has them, with how far they are proven. Read-only."""
+        return self.mirror.snapshot(self.verification)
+
+    def totals(self) -> tuple[int, int, int]:
+        """Used cells, high-water mark and n_kv of the whole cache (the largest stream's mark). Read-only."""
+        streams = [cells for cache in self.mirror.caches for cells in cache.streams]
+        used, high_water = sum(c.used for c in streams), max((c.high_water for c in streams), default=0)
+        return used, high_water, self.mirror.n_kv
+
+    def free_cells(self, seq_id: int) -> int:
+        """Cells a batch of the sequence can still take in every cache that does not overwrite. Read-only."""
+        caches = self.mirror.caches[:1]  # the window cache replaces what nobody sees any more
+        n_ctx_seq = self.mirror.geometry.n_ctx_seq
+        return min((c.cells_of(seq_id).size - c.cells_of(seq_id).used for c in caches), default=n_ctx_seq)
+
+    def seq_pos_min(self, seq_id: int) -> int:
+        """Smallest position the engine holds for the sequence, -1 when empty. Read-only. Raises RefusedCall."""
+        self._guards.seq(seq_id)
+        return int(lib.llama_memory_seq_pos_min(self._memory, seq_id))
+
+    def seq_pos_max(self, seq_id: int) -> int:
+        """Largest position the engine holds for the sequence, -1 when empty. Read-only. Raises RefusedCall."""
+        self._guards.seq(seq_id)
+        return int(lib.llama_memory_seq_pos_max(self._memory, seq_id))
+
+    # --- changes the cache --------------------------------------------------------------------------------------
+
+    def seq_rm(self, seq_id: int, p0: int, p1: int) -> bool:
+        """Remove the cells of `seq_id` in `[p0, p1)`; -1 means all sequences, from 0, to the end. Changes the cache.
+
+        False where the memory cannot remove a part (recurrent states): nothing was removed.
+        Raises RefusedCall for a sequence outside [-1, n_seq_max).
+        """
+        if seq_id != -1:
+            self._guards.seq(seq_id)
+        done = bool(lib.llama_memory_seq_rm(self._memory, seq_id, p0, p1))
+        mirrored = self.mirror.seq_rm(seq_id, p0, p1)
+        found = Difference("answer of seq_rm", str(mirrored), str(done)) if done != mirrored else None
+        self._after(f"seq_rm({seq_id}, {p0}, {p1}) -> {done}", found)
+        return done
+
+    def seq_cp(self, src: int, dst: int, p0: int = -1, p1: int = -1) -> None:
+        """Let `dst` have the cells of `src` in `[p0, p1)` too. Changes the cache.
+
+        In a unified cache they become shared. With streams K and V are copied at the next decode, and what `dst` had is
+        lost. Raises RefusedCall for a part of a sequence between streams or of a recurrent state.
+        """
+        self._guards.seq_cp(src, dst, p0, p1)
+        if self.mirror.geometry.n_stream > 1:
+            p0, p1 = -1, -1  # the same, and never mistaken for a part (llama-kv-cache.cpp:493)
+        lib.llama_memory_seq_cp(self._memory, src, dst, p0, p1)
+        self.mirror.seq_cp(src, dst, p0, p1)
+        self._after(f"seq_cp({src}, {dst}, {p0}, {p1})")
+
+    def seq_keep(self, seq_id: int) -> None:
+        """Remove all other sequences from the stream of this one. Changes the cache. Raises RefusedCall."""
+        self._guards.seq(seq_id)
+        lib.llama_memory_seq_keep(self._memory, seq_id)
+        self.mirror.seq_keep(seq_id)
+        self._after(f"seq_keep({seq_id})")
+
+    def seq_add(self, seq_id: int, p0: int, p1: int, shift: int) -> None:
+        """Move the positions of `seq_id` in `[p0, p1)` by `shift`. Changes the cache.
+
+        Cells shared with others move for all of them; cells that get a negative position are freed. K is rotated before
+        the next decode. Raises RefusedCall where the rotation would abort, crash or be wrong.
+        """
+        self._guards.seq_add(seq_id, p0, p1, shift)
+        lib.llama_memory_seq_add(self._memory, seq_id, p0, p1, shift)
+        self.mirror.seq_add(seq_id, p0, p1, shift)
+        self._after(f"seq_add({seq_id}, {p0}, {p1}, {shift})")
+
+    def clear(self, *, data: bool = True) -> None:
+        """Remove every cell of every sequence; `data` also zeroes K and V. Changes the cache."""
+        lib.llama_memory_clear(self._memory, data)
+        self.mirror.clear(data)
+        self._after(f"clear({data})")
+
+    def flush(self) -> None:
+        """Apply pending K-shifts and copies between streams now. Changes K and V, and no position.
+
+        Takes a decode that does not fit or of one token, which is removed again; logits of the last decode are lost.
+        Raises RefusedCall where neither is possible.
+        """
+        if not pending(self.mirror):
+            return
+        plan = plan_flush(self.mirror, self.traits.model.n_positions)
+        if plan is None:
+            raise RefusedCall("Moved positions wait for the next decode, and there is no free sequence to do one in.")
+        self.stop.remove(self._ctx)
+        try:
+            self._run(plan.batch)
+        finally:
+            self.stop.install(self._ctx)
+        if plan.rc == 0:
+            self.seq_rm(plan.seq_id, plan.p0, -1)
+
+    # --- for what is built on this ------------------------------------------------------------------------------------
+
+    def _run(self, batch: Batch) -> tuple[float, DecodeRecord]:
+        """llama_decode of a batch that was checked: (ms, what happened). Changes the cache."""
+        self._fill(batch)
+        self._rows = frozenset()
+        self._log.capture_start()
+        start = time.perf_counter()
+        rc = int(lib.llama_decode(self._ctx, self._batch))
+        ms = (time.perf_counter() - start) * 1e3
+        lines = self._log.capture_stop()
+        record = self.mirror.decode(batch, rc, self.seq_pos_max)
+        self._trust.note(record.operation, f"rc {rc}", batch)
+        if not self._inspect:
+            self._trust.unproven()
+            return ms, record
+        found = self._compare_lines(record.slots, lines)
+        if found is None and record.mismatch:
+            found = Difference(record.mismatch, f"rc {record.expected_rc}", f"rc {rc}")
+        for s in {s for ids in batch.seq_ids for s in ids} if found is None else ():
+            ours, theirs = self.mirror.seq_pos_max(s), self.seq_pos_max(s)
+            if ours != theirs:
+                found = Difference(f"last position of sequence {s}", str(ours), str(theirs))
+        self._trust.conclude(record.operation, found)
+        return ms, record
+
+    def _after(self, words: str, found: Difference | None = None) -> None:
+        """An operation was made and mirrored: remember it and compare the positions of all sequences."""
+        self._trust.note(self.mirror.operation, words)
+        self._trust.conclude(self.mirror.operation, found or self._compare_spans())
+
+    def _compare_lines(self, expected: Sequence[SlotState], lines: Sequence[bytes]) -> Difference | None:
+        if not self._inspect:
+            return None
+        return compare_lines(expected, parse_log(line.decode("utf-8", "replace") for line in lines))
+
+    def _compare_spans(self) -> Difference | None:
+        """The cheap check after every operation: pos_min and pos_max of every sequence."""
+        return compare_spans(self.mirror, self.seq_pos_min, self.seq_pos_max)
+
+    def _fill(self, batch: Batch) -> None:
+        raw = self._batch
+        raw.n_tokens = batch.n_tokens
+        token, pos, n_seq_id, seq_id, logits = raw.token, raw.pos, raw.n_seq_id, raw.seq_id, raw.logits
+        for i, seqs in enumerate(batch.seq_ids):
+            token[i] = batch.tokens[i]
+            pos[i] = batch.pos[i]
+            logits[i] = batch.output[i]
+            n_seq_id[i] = len(seqs)
+            for j, s in enumerate(seqs):
+                seq_id[i][j] = s

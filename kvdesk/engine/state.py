@@ -1,0 +1,58 @@
+"""State blobs in and out of a `llama_context *`: bytes, nothing else. Must never know what is in them.
+
+Callers check first (`kvdesk.engine.guards`): a sequence that does not exist aborts the process
+(llama-kv-cache.cpp:2153), a blob of another context wipes the cache. The flags of llama_state_seq_*_ext are not
+offered: ON_DEVICE aborts without a matching save, and throws through C where the blob's magic is wrong
+(llama-context.cpp:3230).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from kvdesk.engine.binding import lib
+from kvdesk.errors import EngineError
+
+
+def state_size(ctx: Any) -> int:
+    """Bytes that `get_state` would copy: all K and V of used cells. Read-only."""
+    return int(lib.llama_state_get_size(ctx))
+
+
+def get_state(ctx: Any) -> bytearray:
+    """A copy of the whole state. Read-only. Raises EngineError."""
+    size = state_size(ctx)
+    blob = bytearray(size)
+    _expect(int(lib.llama_state_get_data(ctx, _pointer(blob), size)), size)
+    return blob
+
+
+def set_state(ctx: Any, blob: bytes | bytearray) -> bool:
+    """Replace the whole state. False: not accepted, and the cache is empty. Changes the cache."""
+    return int(lib.llama_state_set_data(ctx, _pointer(blob), len(blob))) != 0
+
+
+def get_seq_state(ctx: Any, seq_id: int) -> bytearray:
+    """A copy of the state of one sequence. Read-only. Raises EngineError."""
+    size = int(lib.llama_state_seq_get_size(ctx, seq_id))
+    blob = bytearray(size)
+    _expect(int(lib.llama_state_seq_get_data(ctx, _pointer(blob), size, seq_id)), size)
+    return blob
+
+
+def set_seq_state(ctx: Any, seq_id: int, blob: bytes | bytearray) -> bool:
+    """Put a saved sequence into `seq_id`. False: no room, and the sequence is empty. Changes the cache."""
+    return int(lib.llama_state_seq_set_data(ctx, _pointer(blob), len(blob), seq_id)) != 0
+
+
+def _pointer(blob: bytes | bytearray) -> Any:
+    """The bytes themselves, not a copy; `bytes` are only read."""
+    if isinstance(blob, bytearray):
+        return (ctypes.c_uint8 * len(blob)).from_buffer(blob)
+    return ctypes.cast(ctypes.c_char_p(blob), ctypes.POINTER(ctypes.c_uint8))
+
+
+def _expect(copied: int, size: int) -> None:
+    if copied != size:
+        raise EngineError(f"llama.cpp saved {copied:,} of {size:,} bytes of its state.")

@@ -1,0 +1,103 @@
+"""What decides which operations a context allows: facts of its model, its settings, and what the engine made of both.
+
+Owns the facts that no llama.cpp function tells and that come from metadata or from the engine's log. Plain values; must
+never call the engine. All `file:line` references are llama.cpp 0c1e57098.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from kvdesk.cache.creation import Creation, parse_creation
+from kvdesk.cache.geometry import Geometry
+from kvdesk.settings import CacheType, ContextSettings
+
+FLOAT_TYPES = frozenset({CacheType.F32, CacheType.F16, CacheType.BF16})
+
+_LEARNED_POSITIONS = ("gpt2", "starcoder", "mpt")  # tensor position_embd of n_ctx_train rows (models/gpt2.cpp:19)
+_SOME_LAYERS_ROPE = (  # layers without RoPE, which the K-shift would rotate all the same (llama-kv-cache.cpp:2032)
+    *("afmoe", "cohere2", "cohere2moe", "exaone-moe", "exaone4", "granite_swa", "llama4", "maple", "muse-glimmer"),
+    *("smallthinker", "smollm3"),
+)
+_OPTIONAL_ROPE = ("granite", "granitehybrid", "graniteswitch", "granitemoe")  # rope.scaling.finetuned, granite.cpp:37
+_ROPE_NONE = -1
+_ROTATION = re.compile(r"llama_kv_cache: attn_rot_k = (\d), n_embd_head_k_all = (-?\d+)")
+
+Meta = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTraits:
+    """What the model's metadata says.
+
+    causal        False: attention also looks ahead, so a batch must be one ubatch
+    n_positions   number of learned positions, 0 where positions are not learned
+    has_rope      whether K is rotated by position
+    mixed_rope    some layers are rotated and some are not
+    n_rot         numbers per head that are rotated, all of them where 0
+    """
+
+    causal: bool = True
+    n_positions: int = 0
+    has_rope: bool = True
+    mixed_rope: bool = False
+    n_rot: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """All that a guard or a capability depends on.
+
+    creation   the caches the engine made; head_k: size of a K head in each cache, -1 where layers differ
+    rotation   whether every cache rotates quantized K before storing it (attn_rot_k)
+    """
+
+    model: ModelTraits
+    geometry: Geometry
+    settings: ContextSettings
+    n_vocab: int
+    creation: Creation
+    head_k: tuple[int, ...] = ()
+    rotation: bool = False
+
+    @property
+    def quantized_k(self) -> bool:
+        return self.settings.type_k not in FLOAT_TYPES
+
+    @property
+    def whole_head_rotates(self) -> bool:
+        """Whether RoPE turns all numbers of a K head in every layer."""
+        return all(n_rot == head for n_rot in self.model.n_rot for head in self.head_k)
+
+
+def model_traits(architecture: str, rope_type: int, n_ctx_train: int, meta: Meta) -> ModelTraits:
+    """`meta` gives a metadata value by key as text, "" where missing."""
+    rotated = (meta(f"{architecture}.rope.dimension_count{suffix}") for suffix in ("", "_swa"))
+    finetuned = meta(f"{architecture}.rope.scaling.finetuned")
+    learned = architecture in _LEARNED_POSITIONS
+    return ModelTraits(
+        causal=meta(f"{architecture}.attention.causal") != "false",
+        n_positions=n_ctx_train if learned else 0,
+        has_rope=rope_type != _ROPE_NONE and not (architecture in _OPTIONAL_ROPE and finetuned == "false"),
+        mixed_rope=architecture in _SOME_LAYERS_ROPE,
+        n_rot=tuple(int(n) for n in rotated if n.isdigit()),
+    )
+
+
+def context_traits(
+    model: ModelTraits, geometry: Geometry, settings: ContextSettings, n_vocab: int, said: Iterable[str]
+) -> Traits:
+    """`said`: the engine's log messages while it made the context."""
+    lines = list(said)
+    found = [match for line in lines if (match := _ROTATION.match(line))]
+    return Traits(
+        model=model,
+        geometry=geometry,
+        settings=settings,
+        n_vocab=n_vocab,
+        creation=parse_creation(lines),
+        head_k=tuple(int(match[2]) for match in found),
+        rotation=bool(found) and all(match[1] == "1" for match in found),
+    )
