@@ -69,6 +69,7 @@ class Controller(QObject):
     event_applied = Signal(object)
     """An event that has been applied and shown: what the guided tour waits for and reports."""
     _messages_read = Signal(str, object)
+    _search_done = Signal(str, object)
 
     def __init__(
         self, window: MainWindow, worker: Worker, store: StoreWriter, settings: Settings, marker: LoadMarker
@@ -87,6 +88,7 @@ class Controller(QObject):
         self._frame = QTimer(self, singleShot=True, interval=FRAME_MS)
         self._frame.timeout.connect(self._on_frame)
         self._messages_read.connect(self._on_messages_read)
+        self._search_done.connect(self._on_search_done)
         worker.events_ready.connect(self._on_events_ready)
         window.message_sent.connect(self._on_message_sent)
         window.stop_requested.connect(self._on_stop_requested)
@@ -94,6 +96,7 @@ class Controller(QObject):
         window.conversation_selected.connect(self._on_conversation_selected)
         window.conversation_renamed.connect(self._on_conversation_renamed)
         window.conversation_deleted.connect(self._on_conversation_deleted)
+        window.search_requested.connect(self._on_search_requested)
         window.forget_requested.connect(self._on_forget_requested)
         window.rebuild_requested.connect(self._on_rebuild_requested)
         window.model_open_requested.connect(self._on_model_open_requested)
@@ -192,6 +195,22 @@ class Controller(QObject):
             self._selected = None
             self._select(next(iter(self._conversations))) if self._conversations else self._new_chat()
         self._show_list()
+
+    @Slot(str)
+    def _on_search_requested(self, text: str) -> None:
+        """Look through all stored texts; those of conversations that were never opened are only in the database."""
+        if text.strip():
+            searching = self._store.ask(lambda store: store.search(text))
+            searching.add_done_callback(lambda done: self._search_done.emit(text, done))
+
+    @Slot(str, object)
+    def _on_search_done(self, text: str, done: object) -> None:
+        try:
+            hits = done.result()  # type: ignore[attr-defined]
+        except KvdeskError as error:
+            self._window.show_error(str(error), error.detail)
+            return
+        self._window.show_found(text, [hit.conversation for hit in hits])
 
     @Slot(str)
     def _on_forget_requested(self, conversation: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QItemSelectionModel, QPoint, QSortFilterProxyModel, Qt, Signal, Slot
+from PySide6.QtCore import QItemSelectionModel, QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -30,6 +30,7 @@ class ConversationList(QWidget):
 
     new_clicked = Signal()
     settings_clicked = Signal()
+    search_changed = Signal(str)
     selected = Signal(str)
     renamed = Signal(str, str)
     deleted = Signal(str)
@@ -42,7 +43,7 @@ class ConversationList(QWidget):
         self._look = look
         self._model = ConversationModel()
         self._model.renamed.connect(self.renamed)
-        self._filter: QSortFilterProxyModel = SearchFilter()
+        self._filter = SearchFilter()
         self._filter.setSourceModel(self._model)
         self._asked: ConversationId | None = None
         self._silent = False
@@ -106,14 +107,21 @@ class ConversationList(QWidget):
     def show_running(self, running: frozenset[ConversationId]) -> None:
         self._model.show_running(running)
 
+    def show_found(self, text: str, conversations: Sequence[ConversationId]) -> None:
+        """What the database found for `text`; ignored when something else is typed by now."""
+        if text == self._search.text():
+            self._filter.add_found(frozenset(conversations))
+            self._show_stack()
+
     def focus_search(self) -> None:
         self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._search.selectAll()
 
     @Slot(str)
     def _on_search_changed(self, text: str) -> None:
-        self._filter.setFilterFixedString(text)
+        self._filter.look_for(text)
         self._show_stack()
+        self.search_changed.emit(text)
 
     @Slot()
     def _on_current_changed(self) -> None:

@@ -112,12 +112,28 @@ class ConversationModel(QAbstractListModel):
 
 
 class SearchFilter(QSortFilterProxyModel):
-    """Keeps the conversations whose title or texts contain what is typed."""
+    """Keeps the conversations whose title or texts contain what is typed, and those the database found."""
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
+        self._found: frozenset[ConversationId] = frozenset()
         self.setFilterRole(TEXT_ROLE)
         self.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+
+    def look_for(self, text: str) -> None:
+        """What is typed; the database has not answered yet."""
+        self._found = frozenset()
+        self.setFilterFixedString(text)
+
+    def add_found(self, conversations: frozenset[ConversationId]) -> None:
+        """What the database found for the text that is typed."""
+        self._found = conversations
+        self.invalidate()
+
+    def filterAcceptsRow(self, source_row: int, source_parent: Index) -> bool:
+        if super().filterAcceptsRow(source_row, source_parent):
+            return True
+        return self.sourceModel().index(source_row, 0).data(ID_ROLE) in self._found
 
 
 class ConversationDelegate(QStyledItemDelegate):

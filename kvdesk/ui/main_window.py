@@ -7,6 +7,7 @@ Signals (intents; an empty conversation_id means "none is selected": make one)
     new_chat_requested()                    Ctrl+N
     conversation_selected(conversation_id)  answer with `show_conversations` and `show_messages`
     conversation_renamed(conversation_id, title), conversation_deleted(conversation_id)
+    search_requested(text)                  a person types into the search field; answer with `show_found`
     forget_requested(conversation_id)       remove its cells, keep its text
     rebuild_requested()                     make a new context; answered by ContextReady(rebuilt=True) or CommandFailed
     model_open_requested(path)              file dialog, or a .gguf dropped on the window
@@ -20,6 +21,7 @@ Methods (facts; main thread only)
     set_settings(settings)                  show them; sends nothing but `inspector_watched`
     show_conversations(conversations, selected_id)   the list, top first; selected_id None for none
     show_messages(conversation_id, messages)         all its messages; ignored unless it is selected
+    show_found(text, conversation_ids)      the conversations in whose stored texts `text` was found
     append_message(message), update_message(message) ignored for conversations that are not shown. For a turn append the
                                             typed message, then the answer with state "streaming" and no text
     apply_event(event)                      every event of `kvdesk.messages`, of any conversation. TextDelta adds to the
@@ -64,6 +66,7 @@ class MainWindow(QMainWindow):
     conversation_selected = Signal(str)
     conversation_renamed = Signal(str, str)
     conversation_deleted = Signal(str)
+    search_requested = Signal(str)
     forget_requested = Signal(str)
     rebuild_requested = Signal()
     model_open_requested = Signal(str)
@@ -149,6 +152,9 @@ class MainWindow(QMainWindow):
 
     def show_messages(self, conversation_id: ConversationId, messages: Sequence[Message]) -> None:
         self._events.show_messages(conversation_id, messages)
+
+    def show_found(self, text: str, conversations: Sequence[ConversationId]) -> None:
+        self._list.show_found(text, conversations)
 
     def append_message(self, message: Message) -> None:
         self._events.append_message(message)
@@ -238,6 +244,7 @@ class MainWindow(QMainWindow):
         self._list.new_clicked.connect(self.new_chat_requested)
         self._list.settings_clicked.connect(self.open_settings)
         self._list.selected.connect(self.conversation_selected)
+        self._list.search_changed.connect(self.search_requested)
         self._list.renamed.connect(self.conversation_renamed)
         self._list.deleted.connect(self.conversation_deleted)
         self._list.forget_clicked.connect(self.forget_requested)

@@ -172,6 +172,24 @@ def test_rename(rig: Rig) -> None:
     assert conversations(rig)[0].title == "New title"
 
 
+def test_search_looks_into_conversations_that_were_never_opened(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
+    rig = make_rig()
+    answer(rig, qtbot, say(rig, "Where do puffins live?"), "On cliffs.")
+    rig.window.new_chat_requested.emit()
+    asked = say(rig, "Something else")
+    answer(rig, qtbot, asked, "Indeed.")
+    rig.controller.shut_down()
+    again = make_rig()
+    names = again.window.conversations
+    names.search.setText("cliffs")
+    qtbot.waitUntil(lambda: names._filter.rowCount() == 1)
+    assert names._filter.index(0, 0).data() == "Where do puffins live?"
+    names.search.setText("nowhere at all")
+    qtbot.waitUntil(lambda: names._filter.rowCount() == 0)
+    names.search.clear()
+    assert names._filter.rowCount() == 2
+
+
 def test_forget_rebuild_and_model_become_commands(rig: Rig, tmp_path: Path) -> None:
     asked = say(rig, "Hi")
     rig.window.forget_requested.emit(asked.conversation)
