@@ -11,6 +11,8 @@ COMMANDS = {
     "chat": "the turns of one conversation on standard output",
     "demo": "a guided tour of the window with the real model",
     "bench": "measurements, as ratios within one run",
+    "audit": "random operations on the cache, each compared with the engine cell by cell",
+    "capabilities": "what can be done to the cache of a model, and why not",
 }
 
 
@@ -24,7 +26,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from kvdesk.engine.preflight_child import child_main
 
         return child_main(arguments[1:])
-    commands = "\n".join(f"  kvdesk {name:6} {what}" for name, what in COMMANDS.items())
+    commands = "\n".join(f"  kvdesk {name:12} {what}" for name, what in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="kvdesk",
         description="Chat with GGUF models on a laptop CPU and watch what the KV cache is doing.",

@@ -29,7 +29,8 @@ class BlobError(KvdeskError):
 class Section:
     """One tensor's bytes in the blob: `n_bytes` from `offset`, `row_bytes` for each cell.
 
-    A transposed V (flash attention off) has n_rows rows, each with one element of every cell; else n_rows is 0. ggml_type: the engine's number of the type, as the blob says.
+    A transposed V (flash attention off) has n_rows rows, each with one element of every cell; else n_rows is 0.
+    ggml_type: the engine's number of the type, as the blob says.
     """
 
     kind: str  # "k", "v", or "state": of the recurrent part R of every layer, then S of every layer

@@ -30,6 +30,8 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--type-k", choices=types, help="data type of K (default f16)")
     parser.add_argument("--type-v", choices=types, help="data type of V (default f16)")
     parser.add_argument("--no-flash-attn", action="store_true", help="switch flash attention off")
+    parser.add_argument("--streams", action="store_true", help="a stream of its own for every sequence")
+    parser.add_argument("--no-swa-full", action="store_true", help="a small cache for sliding windows")
 
 
 def add_sampling(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +52,8 @@ def context_settings(args: argparse.Namespace) -> ContextSettings:
     """Raises UserError for a value out of range."""
     wanted = {name: getattr(args, name) for name in ("n_ctx", "n_batch", "n_ubatch", "n_seq_max", "type_k", "type_v")}
     wanted |= {"n_threads": args.threads, "n_threads_batch": args.threads}
-    if args.no_flash_attn:
-        wanted["flash_attn"] = False
+    off = {"flash_attn": args.no_flash_attn, "kv_unified": args.streams, "swa_full": args.no_swa_full}
+    wanted |= {name: False for name, switched_off in off.items() if switched_off}
     return _checked(ContextSettings, wanted)
 
 

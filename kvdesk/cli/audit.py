@@ -1,0 +1,62 @@
+"""`kvdesk audit`: random operations on the cache, every one compared with the engine in every cell."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kvdesk.cli import options
+from kvdesk.errors import KvdeskError
+from kvdesk.lab import audit
+
+_SMALL = {"n_batch": 96, "n_ubatch": 32, "n_seq_max": 4, "threads": 1}
+"""Defaults that differ from those of other commands: few cells fill up soon, and the engine says little of many."""
+_N_CTX = {(False, False): 256, (True, False): 1024, (False, True): 512, (True, True): 2048}
+"""Cells by (streams, small window cache): few, but more than a window cache has."""
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0 with no mismatch, 1 with one, 2 for bad input."""
+    parser = argparse.ArgumentParser(prog="kvdesk audit", description=__doc__)
+    parser.add_argument("--ops", type=int, default=2000, metavar="N", help="operations (default 2000)")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="same seed, same operations (default 1)")
+    parser.add_argument("--json", action="store_true", help="the result as one JSON object on standard output")
+    parser.add_argument("--report", metavar="FILE", help="save the report of the last mismatch here")
+    options.add_model(parser)
+    options.add_context(parser)
+    parser.set_defaults(**_SMALL)
+    args = parser.parse_args(argv)
+    if args.n_ctx is None:
+        args.n_ctx = _N_CTX[args.streams, args.no_swa_full]
+    try:
+        tally = audit.run(
+            options.model_path(args),
+            options.context_settings(args),
+            max(0, args.ops),
+            args.seed,
+            _tell,
+        )
+    except KvdeskError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if args.report and tally.report:
+        Path(args.report).write_text(tally.report, encoding="utf-8")
+    print(json.dumps(tally.as_json(), indent=2) if args.json else _words(tally))
+    return 1 if tally.mismatches else 0
+
+
+def _tell(t: audit.Tally) -> None:
+    print(f"{t.ops} operations, {t.mismatches} mismatches, {t.seconds} s", file=sys.stderr, flush=True)
+
+
+def _words(t: audit.Tally) -> str:
+    codes = ", ".join(f"rc {code}: {n}" for code, n in sorted(t.codes.items()))
+    lines = [
+        f"{t.ops} operations, {t.decodes} decodes, {t.maps} maps and {t.blobs} states compared in {t.seconds} s",
+        f"return codes: {codes}; calls refused: {t.refused}",
+        f"mismatches: {t.mismatches}",
+    ]
+    return "\n".join([*lines, t.first] if t.first else lines)

@@ -1,0 +1,47 @@
+"""`kvdesk capabilities`: what can be done to the cache of a model with these settings, and why not."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+from collections.abc import Sequence
+
+from kvdesk.cli import options
+from kvdesk.engine.context import Context
+from kvdesk.engine.model import Model
+from kvdesk.errors import KvdeskError
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0, or 2 with one sentence on standard error."""
+    parser = argparse.ArgumentParser(prog="kvdesk capabilities", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="one JSON object")
+    options.add_model(parser)
+    options.add_context(parser)
+    args = parser.parse_args(argv)
+    try:
+        path, settings = options.model_path(args), options.context_settings(args)
+        model = Model(path)
+        try:
+            context = Context(model, settings, proved=False)
+            rows = context.capabilities
+            context.close()
+        finally:
+            model.close()
+    except KvdeskError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if args.json:
+        value = {
+            "model": path.name,
+            "architecture": model.facts.architecture,
+            "memory": model.facts.kind,
+            "capabilities": [dataclasses.asdict(row) for row in rows],
+        }
+        print(json.dumps(value, indent=2))
+    else:
+        for row in rows:
+            print(f"{row.operation:25} {row.answer:10} {row.why}")
+    return 0
