@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.creation import compare_creation
-from kvdesk.cache.record import DecodeRecord
 from kvdesk.engine.binding import MIRRORED_BINDING, MIRRORED_COMMIT, StopFlag, engine_log, engine_version, lib
 from kvdesk.engine.capabilities import Capability, capabilities, capability
 from kvdesk.engine.model import Model
@@ -34,11 +33,10 @@ MAPS = 3
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """One llama_decode: its return code (0, 1 or 2), wall time, and what the mirror recorded."""
+    """One llama_decode: its return code (0, 1 or 2) and wall time; what it did to the cells comes by `on_decoded`."""
 
     rc: int
     ms: float
-    record: DecodeRecord
 
 
 class Context(SavedMemory):
@@ -119,17 +117,17 @@ class Context(SavedMemory):
         self._guards.batch(batch)
         if self._trust.mismatch and self._trust.n_rebuilt < MAX_REBUILDS:
             self.rebuild()
-        if self.mirror.pending_shift:
+        if not self._unsettled and self._mirror.pending_shift:  # a decode that waits has applied it
             self.flush()
-        ms, record = self._run(batch)
-        rc = record.rc
+        rc, ms = self._run(batch)
         if rc < 0:
-            why = record.problem.sentence if record.problem else f"llama.cpp could not process a batch (code {rc})."
+            problem = self.last_record.problem
+            why = problem.sentence if problem else f"llama.cpp could not process a batch (code {rc})."
             raise DecodeError(rc, why, self._log.problems())
         if rc == 0:
             self._rows = frozenset(i for i, wanted in enumerate(batch.output) if wanted)
             self._last_row = max(self._rows, default=-1)
-        return Decoded(rc, ms, record)
+        return Decoded(rc, ms)
 
     def sample(self, sampler: Sampler, row: int | None = None) -> int:
         """Sample from the logits of batch entry `row` of the last decode; the last one that has logits by default.

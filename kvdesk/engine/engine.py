@@ -11,11 +11,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable
+from typing import Literal
 
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import MessageId, MessageState, TurnStats
 from kvdesk.engine.binding import engine_log
 from kvdesk.engine.context import Decoded
+from kvdesk.engine.memory import Followed
 from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.session import Emit, Session, open_session
 from kvdesk.engine.turn import Turn
@@ -144,6 +146,7 @@ class Engine:
         self._ready(rebuilt=False)
 
     def _ready(self, *, rebuilt: bool) -> None:
+        self._require().context.on_decoded = self._on_decoded
         self._emit(ContextReady(self._require().info, rebuilt))
         self._changed = True
         self._show(now=True)
@@ -207,8 +210,6 @@ class Engine:
             self._finish(turn, "stopped", note)
             return
         now = time.perf_counter()
-        ms, n_kv = decoded.ms, decoded.record.n_kv
-        self._emit(SpeedSample(time.monotonic(), "prefill" if prefilling else "decode", batch.n_tokens, ms, n_kv))
         if prefilling:
             turn.prefill_s += decoded.ms / 1e3
             done, total = turn.position - turn.reused, len(turn.prompt) - turn.reused
@@ -290,6 +291,11 @@ class Engine:
             self._known_tokens |= new
             label = self._require().model.vocab.label
             self._emit(TokenTexts({token: label(token) for token in new}))
+
+    def _on_decoded(self, followed: Followed) -> None:
+        """A decode has been followed by the mirror: one token is the step of an answer, several are a prompt."""
+        kind: Literal["prefill", "decode"] = "prefill" if followed.n_tokens > 1 else "decode"
+        self._emit(SpeedSample(followed.at_s, kind, followed.n_tokens, followed.ms, followed.record.n_kv))
 
     def _show(self, *, now: bool = False) -> None:
         """Send a view of the cache when somebody looks and something changed, at most 15 times a second."""

@@ -6,6 +6,8 @@ user's terms. Must never call the engine. All `file:line` references are llama.c
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import BlobError, StateBlob, parse_seq_state, parse_state
 from kvdesk.cache.cells import POS_MAX
@@ -17,13 +19,17 @@ from kvdesk.errors import RefusedCall
 
 
 class Guards:
-    """The checks of one context. `mirror` is asked where a rule depends on what the cache holds. Read-only."""
+    """The checks of one context. `mirror` gives what the cache holds now, where a rule depends on it. Read-only."""
 
-    def __init__(self, traits: Traits, mirror: Mirror) -> None:
+    def __init__(self, traits: Traits, mirror: Callable[[], Mirror]) -> None:
         self._traits = traits
-        self._mirror = mirror
+        self._now = mirror
         self._n_seq_max = traits.geometry.n_seq_max
         self.knows_states = capability(traits, "swap").allowed
+
+    @property
+    def _mirror(self) -> Mirror:
+        return self._now()
 
     def seq(self, seq_id: int) -> None:
         """Sequence ids are checked everywhere (llama-kv-cache.cpp:389, :457, :549, :576, :665, :678, :2153).

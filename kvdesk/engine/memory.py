@@ -7,11 +7,12 @@ settings (`saved`, `context`).
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.dump import parse_log
+from kvdesk.cache.dump import parse_log, render_lines
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import DecodeRecord, SlotState
 from kvdesk.cache.report import AuditReport
@@ -24,9 +25,37 @@ from kvdesk.engine.traits import Traits
 from kvdesk.engine.trust import Trust
 from kvdesk.errors import RefusedCall
 
+MOST_UNSETTLED = 16
+"""Decodes of one token that may wait for the mirror to follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A decode that the mirror has followed: its record, tokens, wall time in ms, time.monotonic() at its end."""
+
+    record: DecodeRecord
+    n_tokens: int
+    ms: float
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A decode that the mirror has not followed yet. `last`: seq_pos_max right after it, by sequence."""
+
+    batch: Batch
+    rc: int
+    ms: float
+    at_s: float
+    lines: list[bytes]
+    last: dict[int, int]
+
 
 class Memory:
-    """Everything below `Context`. `inspect`: what the engine prints, 0 nothing, 1 lines, 3 every cell."""
+    """Everything below `Context`. `inspect`: what the engine prints, 0 nothing, 1 lines, 3 every cell.
+
+    `on_decoded` is told of every decode that has been followed; `last_record` is the latest.
+    """
 
     def __init__(self, ctx: Any, traits: Traits, trust: Trust, inspect: int, stop: StopFlag) -> None:
         self._ctx = ctx
@@ -36,9 +65,12 @@ class Memory:
         self._trust = trust
         self.stop = stop
         self.traits = traits
-        self.mirror = Mirror(traits.geometry)
-        self.mirror.capture = inspect > 1
-        self._guards = Guards(traits, self.mirror)
+        self.on_decoded: Callable[[Followed], None] | None = None
+        self.last_record = DecodeRecord(0, 0, 0)
+        self._mirror = Mirror(traits.geometry)
+        self._mirror.capture = inspect > 1
+        self._unsettled: list[_Waiting] = []
+        self._guards = Guards(traits, lambda: self.mirror)
         self._batch = lib.llama_batch_init(int(lib.llama_n_batch(ctx)), 0, int(lib.llama_n_seq_max(ctx)))
         self._rows: frozenset[int] = frozenset()  # batch entries of the last decode that have logits
         stop.install(ctx)
@@ -46,8 +78,15 @@ class Memory:
     # --- read-only ----------------------------------------------------------------------------------------------------
 
     @property
+    def mirror(self) -> Mirror:
+        """The cells as the engine has them now."""
+        self.settle()
+        return self._mirror
+
+    @property
     def verification(self) -> Verification:
         """How far the map can be trusted now."""
+        self.settle()
         return self._trust.verification
 
     @property
@@ -67,9 +106,12 @@ class Memory:
 
     def free_cells(self, seq_id: int) -> int:
         """Cells a batch of the sequence can still take in every cache that does not overwrite. Read-only."""
-        caches = self.mirror.caches[:1]  # the window cache replaces what nobody sees any more
-        n_ctx_seq = self.mirror.geometry.n_ctx_seq
-        return min((c.cells_of(seq_id).size - c.cells_of(seq_id).used for c in caches), default=n_ctx_seq)
+        if not self._mirror.caches:
+            return self._mirror.geometry.n_ctx_seq
+        cache = self._mirror.caches[0]  # the window cache replaces what nobody sees any more
+        stream, cells = cache.stream_of(seq_id), cache.cells_of(seq_id)
+        waiting = sum(cache.stream_of(w.batch.seq_ids[0][0]) == stream for w in self._unsettled)
+        return cells.size - cells.used - waiting
 
     def seq_pos_min(self, seq_id: int) -> int:
         """Smallest position the engine holds for the sequence, -1 when empty. Read-only. Raises RefusedCall."""
@@ -155,8 +197,19 @@ class Memory:
 
     # --- for what is built on this ------------------------------------------------------------------------------------
 
-    def _run(self, batch: Batch) -> tuple[float, DecodeRecord]:
-        """llama_decode of a batch that was checked: (ms, what happened). Changes the cache."""
+    def settle(self) -> None:
+        """Let the mirror follow the decodes that wait for it, each compared with what the engine printed then.
+
+        One token after another is followed in groups: right after a decode the processor's caches are full of weights,
+        and following costs five times what it costs for the second of a group. Whoever looks at `mirror`,
+        `verification` or `snapshot` sees everything settled.
+        """
+        waiting, self._unsettled = self._unsettled, []
+        for decode in waiting:
+            self._follow(decode)
+
+    def _run(self, batch: Batch) -> tuple[int, float]:
+        """llama_decode of a batch that was checked: (return code, ms). Changes the cache."""
         self._fill(batch)
         self._rows = frozenset()
         self._log.capture_start()
@@ -164,20 +217,33 @@ class Memory:
         rc = int(lib.llama_decode(self._ctx, self._batch))
         ms = (time.perf_counter() - start) * 1e3
         lines = self._log.capture_stop()
-        record = self.mirror.decode(batch, rc, self.seq_pos_max)
+        last = {s: self.seq_pos_max(s) for ids in batch.seq_ids for s in ids}
+        self._unsettled.append(_Waiting(batch, rc, ms, time.monotonic(), lines, last))
+        if rc != 0 or batch.n_tokens > 1 or self._inspect > 1 or len(self._unsettled) >= MOST_UNSETTLED:
+            self.settle()
+        return rc, ms
+
+    def _follow(self, decode: _Waiting) -> None:
+        """Move the mirror as the engine moved, and compare."""
+        batch, rc = decode.batch, decode.rc
+        record = self.last_record = self._mirror.decode(batch, rc, self.seq_pos_max)
         self._trust.note(record.operation, f"rc {rc}", batch)
-        if not self._inspect:
+        if self._inspect:
+            self._trust.conclude(record.operation, self._compare_decode(decode, record))
+        else:
             self._trust.unproven()
-            return ms, record
-        found = self._compare_lines(record.slots, lines)
+        if self.on_decoded is not None:
+            self.on_decoded(Followed(record, batch.n_tokens, decode.ms, decode.at_s))
+
+    def _compare_decode(self, decode: _Waiting, record: DecodeRecord) -> Difference | None:
+        found = self._compare_lines(record.slots, decode.lines)
         if found is None and record.mismatch:
-            found = Difference(record.mismatch, f"rc {record.expected_rc}", f"rc {rc}")
-        for s in {s for ids in batch.seq_ids for s in ids} if found is None else ():
-            ours, theirs = self.mirror.seq_pos_max(s), self.seq_pos_max(s)
+            found = Difference(record.mismatch, f"rc {record.expected_rc}", f"rc {record.rc}")
+        for s, theirs in decode.last.items() if found is None else ():
+            ours = self._mirror.seq_pos_max(s)
             if ours != theirs:
-                found = Difference(f"last position of sequence {s}", str(ours), str(theirs))
-        self._trust.conclude(record.operation, found)
-        return ms, record
+                return Difference(f"last position of sequence {s}", str(ours), str(theirs))
+        return found
 
     def _after(self, words: str, found: Difference | None = None) -> None:
         """An operation was made and mirrored: remember it and compare the positions of all sequences."""
@@ -187,8 +253,10 @@ class Memory:
     def _compare_lines(self, expected: Sequence[SlotState], lines: Sequence[bytes]) -> Difference | None:
         if not self._inspect:
             return None
+        if not self._mirror.capture and lines == render_lines(expected):
+            return None
         dumps = parse_log(line.decode("utf-8", "replace") for line in lines)
-        if self.mirror.capture and any(dump.position_map is None or dump.sequence_map is None for dump in dumps):
+        if self._mirror.capture and any(dump.position_map is None or dump.sequence_map is None for dump in dumps):
             return Difference("the engine's maps", "expected", "not printed")
         return compare_lines(expected, dumps)
 

@@ -158,12 +158,12 @@ def chat_alone(path: str, settings: str) -> None:
 def _peak_bytes() -> int:
     """Peak resident memory of this process. `ru_maxrss` would count the parent's memory from before the exec."""
     memory = psutil.Process().memory_info()
-    if hasattr(memory, "peak_wset"):  # Windows
-        return int(memory.peak_wset)
+    if (peak_on_windows := getattr(memory, "peak_wset", 0)) > 0:
+        return int(peak_on_windows)
     status = Path("/proc/self/status")
     if status.exists():
-        peak = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
-        return int(peak.split()[1]) * 1024
+        highest = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(highest.split()[1]) * 1024
     return int(memory.rss)
 
 
