@@ -1,0 +1,70 @@
+"""How much processor time everything but this process takes, as a number of cores. Reads the system's counters.
+
+Owns the reading and nothing else: what to make of the number is decided in `threads`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+INTERVAL_S = 0.2
+"""Least time between two readings: the counters have a resolution of 10 ms."""
+
+_PROC_STAT = Path("/proc/stat")
+_IDLE, _IOWAIT, _STEAL = 3, 4, 7  # columns of the first line, proc(5); guest time is already in user time
+
+
+class LoadMeter:
+    """Cores' worth of processor time that other processes took between two calls of `read`. One call: about 0.04 ms.
+
+    `busy_s` gives the seconds all processors of the machine were busy since some moment, `own_s` those of this
+    process; both default to the system's counters.
+    """
+
+    def __init__(
+        self, busy_s: Callable[[], float] | None = None, own_s: Callable[[], float] = time.process_time
+    ) -> None:
+        self._busy_s = busy_s or system_counter()
+        self._own_s = own_s
+        self._last: tuple[float, float, float] | None = None
+
+    def read(self, at_s: float) -> float | None:
+        """Cores taken by others since the last reading; None for the first one and within `INTERVAL_S` of the last.
+
+        at_s: time.monotonic() or time.perf_counter(), always the same one.
+        """
+        last = self._last
+        if last is not None and at_s - last[0] < INTERVAL_S:
+            return None
+        now = (at_s, self._busy_s(), self._own_s())
+        self._last = now
+        if last is None:
+            return None
+        busy, own = now[1] - last[1], now[2] - last[2]
+        return max(0.0, (busy - own) / (now[0] - last[0]))
+
+
+def system_counter() -> Callable[[], float]:
+    """The cheapest counter of busy seconds that this system has."""
+    return _proc_stat_busy_s if _PROC_STAT.exists() else _psutil_busy_s
+
+
+def _proc_stat_busy_s() -> float:
+    with _PROC_STAT.open("rb", buffering=0) as file:
+        return busy_ticks(file.read(512)) / os.sysconf("SC_CLK_TCK")
+
+
+def busy_ticks(stat: bytes) -> int:
+    """Ticks all processors were busy, from the text of /proc/stat; stolen time counts, since it is gone as well."""
+    columns = [int(number) for number in stat.partition(b"\n")[0].split()[1:]]
+    return sum(n for i, n in enumerate(columns[: _STEAL + 1]) if i not in (_IDLE, _IOWAIT))
+
+
+def _psutil_busy_s() -> float:
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - getattr(times, "iowait", 0.0))
