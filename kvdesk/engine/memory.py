@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kvdesk.cache.batch import Batch
@@ -39,16 +39,18 @@ class Followed:
     at_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Waiting:
-    """A decode that the mirror has not followed yet. `last`: seq_pos_max right after it, by sequence."""
+    """A decode that the mirror has not followed yet. `last`: seq_pos_max right after it, by sequence, for the last of a
+    group; for the others the next decode prints it (llama-kv-cache.cpp:960).
+    """
 
     batch: Batch
     rc: int
     ms: float
     at_s: float
     lines: list[bytes]
-    last: dict[int, int]
+    last: dict[int, int] = field(default_factory=dict)
 
 
 class Memory:
@@ -217,9 +219,10 @@ class Memory:
         rc = int(lib.llama_decode(self._ctx, self._batch))
         ms = (time.perf_counter() - start) * 1e3
         lines = self._log.capture_stop()
-        last = {s: self.seq_pos_max(s) for ids in batch.seq_ids for s in ids}
-        self._unsettled.append(_Waiting(batch, rc, ms, time.monotonic(), lines, last))
+        decode = _Waiting(batch, rc, ms, time.monotonic(), lines)
+        self._unsettled.append(decode)
         if rc != 0 or batch.n_tokens > 1 or self._inspect > 1 or len(self._unsettled) >= MOST_UNSETTLED:
+            decode.last = {s: self.seq_pos_max(s) for ids in batch.seq_ids for s in ids}
             self.settle()
         return rc, ms
 
