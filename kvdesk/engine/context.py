@@ -16,6 +16,7 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.creation import compare_creation
 from kvdesk.engine.binding import MIRRORED_BINDING, MIRRORED_COMMIT, StopFlag, engine_log, engine_version, lib
 from kvdesk.engine.capabilities import Capability, capabilities, capability
+from kvdesk.engine.flush import plan_flush
 from kvdesk.engine.model import Model
 from kvdesk.engine.params import create, planned
 from kvdesk.engine.proof import Proof, prove
@@ -110,16 +111,26 @@ class Context(SavedMemory):
         """Run the batch. Changes the cache.
 
         rc 0: every token is in the cache. rc 1: no slot, nothing was placed. rc 2: stopped; finished ubatches stay.
-        A pending K-shift is applied first, unstoppably: stopped in the middle it would turn K twice.
+        A pending K-shift is applied first, unstoppably: stopped in the middle it would turn K twice. Where there is no
+        way to apply it alone, this whole decode cannot be stopped.
 
         Raises RefusedCall for a batch that would abort the process, DecodeError for any other return code.
         """
         self._guards.batch(batch)
         if self._trust.mismatch and self._trust.n_rebuilt < MAX_REBUILDS:
             self.rebuild()
+        unstoppable = False
         if not self._unsettled and self._mirror.pending_shift:  # a decode that waits has applied it
-            self.flush()
-        rc, ms = self._run(batch)
+            unstoppable = plan_flush(self._mirror, self.traits.model.n_positions) is None
+            if not unstoppable:
+                self.flush()
+        if unstoppable:
+            self.stop.remove(self._ctx)
+        try:
+            rc, ms = self._run(batch)
+        finally:
+            if unstoppable:
+                self.stop.install(self._ctx)
         if rc < 0:
             problem = self.last_record.problem
             why = problem.sentence if problem else f"llama.cpp could not process a batch (code {rc})."

@@ -6,10 +6,11 @@ a difference between mirror and engine counts against it.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from kvdesk.cache.batch import Batch
@@ -48,9 +49,9 @@ class Tally:
 
     def as_json(self) -> dict[str, object]:
         """Plain values; the report, a JSON text of its own, stays out."""
-        value = asdict(self)
-        del value["report"]
+        value = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "report"}
         value["codes"] = {str(code): n for code, n in sorted(self.codes.items())}
+        value["calls"] = dict(sorted(self.calls.items()))
         return value
 
 
@@ -128,13 +129,14 @@ class Audit:
     def _decode(self, batch: Batch, stop: int) -> None:
         """A decode, its prediction compared too. The flag is set for this decode only, not for a flush before it."""
         if self._mirror.pending_shift:
-            self.context.flush()
+            with contextlib.suppress(RefusedCall):
+                self.context.flush()
         self._flag.left = stop
         expected = self._mirror.predict(batch) if all(batch.seq_ids) else -1
         decoded = self.context.decode(batch)
         self.tally.codes[decoded.rc] += 1
         self.tally.decodes += 1
-        self.tally.maps += len(decoded.record.slots)
+        self.tally.maps += len(self.context.last_record.slots)
         if decoded.rc != 2 and decoded.rc != expected:
             self._found(f"rc {decoded.rc}, predicted {expected}")
 
