@@ -12,6 +12,8 @@ from kvdesk.cli import options
 from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
 from kvdesk.errors import KvdeskError
+from kvdesk.library.estimate import check_fits
+from kvdesk.library.gguf_header import read_header
 
 
 def main(argv: Sequence[str]) -> int:
@@ -23,6 +25,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     try:
         path, settings = options.model_path(args), options.context_settings(args)
+        check_fits(read_header(path), settings)
         model = Model(path)
         try:
             context = Context(model, settings, proved=False)

@@ -19,6 +19,8 @@ from kvdesk.engine.context import MAPS, Context
 from kvdesk.engine.model import Model
 from kvdesk.errors import DecodeError, RefusedCall
 from kvdesk.lab.operations import Operation, RandomOperations, Range
+from kvdesk.library.estimate import check_fits
+from kvdesk.library.gguf_header import read_header
 from kvdesk.settings import ContextSettings
 
 LAST_CHUNK = 8150
@@ -155,11 +157,12 @@ class Audit:
 def run(
     path: Path, settings: ContextSettings, n_ops: int, seed: int, on_progress: Callable[[Tally], None] | None = None
 ) -> Tally:
-    """Load the model and audit `n_ops` operations. Stops at the first mismatch that cannot be rebuilt.
+    """Load the model and audit `n_ops` operations. Stops at the first mismatch after which the map cannot be rebuilt.
 
     Raises ModelFileError, ContextError.
     """
     start = time.perf_counter()
+    check_fits(read_header(path), settings)
     model = Model(path)
     try:
         audit = Audit(model, settings, seed)

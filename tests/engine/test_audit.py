@@ -110,8 +110,8 @@ def _shift_leaves_head(patch: Patch) -> None:
 def _restore_leaves_head(patch: Patch) -> None:
     right = AttentionCache.restore
 
-    def restore(self: AttentionCache, *args: Any) -> bool:
-        ok = right(self, *args)
+    def restore(self: AttentionCache, *args: Any, **more: Any) -> bool:
+        ok = right(self, *args, **more)
         for cells in self.streams:
             cells.head = cells.used
         return ok
