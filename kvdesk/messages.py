@@ -107,7 +107,19 @@ class Watch:
     snapshots: bool
 
 
-Command = LoadModel | Generate | Forget | CloseConversation | RebuildContext | Watch
+@dataclass(frozen=True, slots=True)
+class AuditCache:
+    """Compare every used cell with the engine's own state, whatever it costs (a copy of all K and V)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaveReport:
+    """Write the report of the last mismatch, as JSON, to `path`."""
+
+    path: Path
+
+
+Command = LoadModel | Generate | Forget | CloseConversation | RebuildContext | Watch | AuditCache | SaveReport
 
 # --- events: up -----------------------------------------------------------------------------------------------------
 
@@ -208,10 +220,11 @@ class OperationDone:
 
 @dataclass(frozen=True, slots=True)
 class CacheView:
-    """The cache as it is now, with who leases which sequence."""
+    """The cache as it is now, with who leases which sequence. `has_report`: there was a mismatch to be saved."""
 
     snapshot: CacheSnapshot
     leases: tuple[Lease, ...]
+    has_report: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from kvdesk.chat import (
 )
 from kvdesk.errors import KvdeskError
 from kvdesk.messages import (
+    AuditCache,
     CloseConversation,
     CommandFailed,
     EngineDied,
@@ -35,6 +36,7 @@ from kvdesk.messages import (
     LoadModel,
     ModelLoaded,
     RebuildContext,
+    SaveReport,
     TextDelta,
     TurnEnded,
     Watch,
@@ -99,6 +101,8 @@ class Controller(QObject):
         window.search_requested.connect(self._on_search_requested)
         window.forget_requested.connect(self._on_forget_requested)
         window.rebuild_requested.connect(self._on_rebuild_requested)
+        window.audit_requested.connect(self._on_audit_requested)
+        window.report_requested.connect(self._on_report_requested)
         window.model_open_requested.connect(self._on_model_open_requested)
         window.regenerate_requested.connect(self._on_regenerate_requested)
         window.settings_changed.connect(self._on_settings_changed)
@@ -219,6 +223,14 @@ class Controller(QObject):
     @Slot()
     def _on_rebuild_requested(self) -> None:
         self._worker.send(RebuildContext(self.settings.context))
+
+    @Slot()
+    def _on_audit_requested(self) -> None:
+        self._worker.send(AuditCache())
+
+    @Slot(str)
+    def _on_report_requested(self, path: str) -> None:
+        self._worker.send(SaveReport(Path(path)))
 
     @Slot(str)
     def _on_model_open_requested(self, path: str) -> None:

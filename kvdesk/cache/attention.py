@@ -290,12 +290,15 @@ class AttentionCache:
         if d != 1 and p0 != p1:
             self.cells_of(seq_id).seq_div(seq_id, p0, p1, d)
 
-    def restore(self, streams: Sequence[StreamBlob], born: int) -> bool:
+    def restore(self, streams: Sequence[StreamBlob], born: int, *, carry: bool = False) -> bool:
         """Replace everything by the cells of a full state blob, from index 0 on, heads 0. Changes the cache.
 
+        `carry`: the blob was taken from this very memory, so token ids and ages go along, by position and sequences.
         False, and nothing left, if they do not fit (llama-kv-cache.cpp:2468-2523).
         """
-        carried = [_records_of(cells, stored) for cells, stored in zip(self.streams, streams, strict=True)]
+        carried = [
+            _records_of(cells, stored) if carry else None for cells, stored in zip(self.streams, streams, strict=True)
+        ]
         self.clear()
         for cells, stored, record in zip(self.streams, streams, carried, strict=True):
             strange = any(s >= self.n_seq_max for ids in stored.seq_ids for s in ids)
@@ -343,12 +346,20 @@ def _only_sequence(cells: StreamCells, cell: int) -> int:
     raise AssertionError(f"cell {cell} is used but has no sequence")
 
 
-def _records_of(cells: StreamCells, stored: StreamBlob) -> tuple[NDArray[np.int32], NDArray[np.int64]] | None:
-    """Token ids and ages of the used cells in order, if they are at the stored positions."""
+def _records_of(cells: StreamCells, stored: StreamBlob) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Token id and age of each stored cell: of the used cell with its position and sequences, -1 and 0 if none."""
     used = np.flatnonzero(cells.pos != -1)
-    if np.array_equal(cells.pos[used], stored.pos):
+    ours = np.column_stack((cells.pos[used].astype(np.uint64), cells.bits[used]))
+    theirs = np.column_stack((stored.pos.astype(np.uint64), cells.rows(stored.seq_ids)))
+    if np.array_equal(ours, theirs):
         return cells.token[used], cells.born[used]
-    return None
+    known: dict[bytes, list[int]] = {}
+    for row, cell in zip(ours, used.tolist(), strict=True):
+        known.setdefault(row.tobytes(), []).append(cell)
+    found = [known.get(row.tobytes(), [-1]) for row in theirs]
+    index = np.array([twins.pop(0) if len(twins) > 1 else twins[0] for twins in found], dtype=np.int64)
+    there = index >= 0
+    return np.where(there, cells.token[index], -1).astype(np.int32), np.where(there, cells.born[index], 0)
 
 
 def _join(parts: list[Index]) -> Index:

@@ -211,16 +211,16 @@ class Mirror:
 
     # --- changes the cache: state ------------------------------------------------------------------------------------
 
-    def restore(self, blob: bytes | StateBlob) -> RestoreRecord:
+    def restore(self, blob: bytes | StateBlob, *, carry: bool = False) -> RestoreRecord:
         """Follow llama_state_set_data. Changes the cache. Raises BlobError, before anything changed, for a bad blob.
 
         Cells go to the front of their stream in the blob's order and the head to 0 (llama-kv-cache.cpp:2468-2523).
-        Where the blob has the positions that the stream has now (a compaction), token ids and ages go along.
+        `carry`: the blob was taken from this very memory, if in another order: token ids and ages go along.
         """
         state = blob if isinstance(blob, StateBlob) else parse_state(blob, self.geometry)
         self.operation += 1
         for cache, streams in zip(self.caches, state.caches, strict=True):
-            if not cache.restore(streams, self.operation):
+            if not cache.restore(streams, self.operation, carry=carry):
                 return RestoreRecord(self.operation, ok=False, detail=f"the {cache.name} cells do not fit")
         if self.states and not self.states.restore(state.states):
             if self.geometry.facts.kind == "hybrid":

@@ -23,6 +23,7 @@ from kvdesk.engine.session import Emit, Session, open_session
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError, PromptError, UserError
 from kvdesk.messages import (
+    AuditCache,
     CloseConversation,
     Command,
     CommandFailed,
@@ -35,6 +36,7 @@ from kvdesk.messages import (
     ModelLoading,
     PrefillProgress,
     RebuildContext,
+    SaveReport,
     SpeedSample,
     TextDelta,
     TokenTexts,
@@ -98,6 +100,11 @@ class Engine:
                     self._waiting.append((command, time.perf_counter() if at_s is None else at_s))
                 case Forget() | CloseConversation():
                     self._forget(command)
+                case AuditCache():
+                    self._require().audit()
+                    self._show(now=True)
+                case SaveReport():
+                    self._require().save_report(command.path)
                 case Watch():
                     self._watched = command.snapshots
                     self._show(now=True)

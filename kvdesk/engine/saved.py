@@ -34,8 +34,10 @@ class SavedMemory(Memory):
         self.flush()
         return bytes(state.get_state(self._ctx))
 
-    def state_set(self, blob: bytes) -> None:
+    def state_set(self, blob: bytes, *, carry: bool = False) -> None:
         """Replace everything by a saved state: cells go to the front of their stream. Changes the cache; audits it.
+
+        `carry`: the blob is what this memory holds now, if in another order, so the map keeps token ids and ages.
 
         Logits of the last decode are lost. Raises RefusedCall, before anything changed, for a blob that does not fit;
         EngineError when llama.cpp does not take it all the same: the cache is empty then.
@@ -44,7 +46,7 @@ class SavedMemory(Memory):
         self._flush_copies()
         self._rows = frozenset()
         taken = state.set_state(self._ctx, blob)
-        record = self.mirror.restore(parsed)
+        record = self.mirror.restore(parsed, carry=carry)
         if not taken:
             self.clear()
             raise EngineError("llama.cpp did not accept the saved state; the cache is empty now.", self._log.problems())
@@ -119,7 +121,7 @@ class SavedMemory(Memory):
             lib.llama_memory_clear(self._memory, True)
             self.mirror.clear(True)
         else:
-            self.mirror.restore(parsed)
+            self.mirror.restore(parsed, carry=True)
         self.mirror.rebuilt_at = self.mirror.operation
         self._trust.note(self.mirror.operation, "map rebuilt from the engine's state")
         self._trust.rebuilt(self.mirror.operation)

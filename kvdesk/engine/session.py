@@ -16,7 +16,7 @@ from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
 from kvdesk.engine.prompt import PromptBuilder, common_prefix
 from kvdesk.engine.sequences import Sequence, SequencePool
-from kvdesk.errors import KvdeskError, ModelFileError, PromptError, TemplateError
+from kvdesk.errors import KvdeskError, ModelFileError, PromptError, TemplateError, UserError
 from kvdesk.library.estimate import Estimate, available_bytes, check_fits
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.library.preflight import run_preflight
@@ -196,7 +196,22 @@ class Session:
 
     def view(self) -> CacheView:
         """The cache and its leases, frozen. Read-only."""
-        return CacheView(self.context.snapshot(), self.pool.leases())
+        return CacheView(self.context.snapshot(), self.pool.leases(), self.context.report is not None)
+
+    def audit(self) -> None:
+        """Compare every used cell with the engine's own state, and report it as an operation. Read-only."""
+        start = time.perf_counter()
+        verification = self.context.audit(whole=True)
+        self._report("audit", "llama_state_get_data(ctx, dst, size)", start, reason=f"the map is {verification.state}")
+
+    def save_report(self, path: Path) -> None:
+        """Write the report of the last mismatch as JSON. Raises UserError: there is none, it cannot be written."""
+        if self.context.report is None:
+            raise UserError("There is no mismatch to report: the map has agreed with the engine.")
+        try:
+            path.write_text(self.context.report.to_json() + "\n", encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"The report could not be written to {path}: {error.strerror}.") from error
 
     def close(self) -> None:
         """Free the context, then the model."""

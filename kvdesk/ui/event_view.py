@@ -197,7 +197,7 @@ class EventView(QObject):
             numbers = totals(self._view.snapshot)
             self._list.show_cells({name: n for name, n in self._cells.items() if n})
             self._status.show_used(numbers.used, numbers.capacity)
-            self._status.show_verification(self._view.snapshot.verification)
+            self._status.show_verification(self._view.snapshot.verification, self._view.has_report)
         self._show_state()
 
     def _show_failure(self, event: CommandFailed) -> None:

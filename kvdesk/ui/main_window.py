@@ -9,6 +9,8 @@ Signals (intents; an empty conversation_id means "none is selected": make one)
     conversation_renamed(conversation_id, title), conversation_deleted(conversation_id)
     search_requested(text)                  a person types into the search field; answer with `show_found`
     forget_requested(conversation_id)       remove its cells, keep its text
+    audit_requested()                       compare every cell with the engine; the next CacheView says how it ended
+    report_requested(path)                  write the report of the last mismatch there
     rebuild_requested()                     make a new context; answered by ContextReady(rebuilt=True) or CommandFailed
     model_open_requested(path)              file dialog, or a .gguf dropped on the window
     settings_changed(Settings)              the complete new settings, already shown by the window: theme, sampling,
@@ -69,6 +71,8 @@ class MainWindow(QMainWindow):
     search_requested = Signal(str)
     forget_requested = Signal(str)
     rebuild_requested = Signal()
+    audit_requested = Signal()
+    report_requested = Signal(str)
     model_open_requested = Signal(str)
     settings_changed = Signal(object)
     inspector_watched = Signal(bool)
@@ -224,6 +228,12 @@ class MainWindow(QMainWindow):
         self._events.start_rebuild()
         self.rebuild_requested.emit()
 
+    @Slot()
+    def save_report(self) -> None:
+        path, _ = QFileDialog.getSaveFileName(self, "Save the report", "kvdesk-mismatch.json", "JSON (*.json)")
+        if path:
+            self.report_requested.emit(path)
+
     @Slot(str)
     def _on_sent(self, text: str) -> None:
         self._chat.banner.hide()
@@ -254,6 +264,8 @@ class MainWindow(QMainWindow):
         self._chat.open_model_clicked.connect(self.open_model)
         self._chat.sidebar_clicked.connect(self.toggle_sidebar)
         self._chat.inspector_clicked.connect(self.toggle_inspector)
+        self._status.audit_clicked.connect(self.audit_requested)
+        self._status.save_clicked.connect(self.save_report)
         self._inspector.close_clicked.connect(self.toggle_inspector)
         self._inspector.forget_clicked.connect(self.forget)
         self._inspector.rebuild_clicked.connect(self.rebuild)

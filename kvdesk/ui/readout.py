@@ -133,8 +133,10 @@ def verification_line(verification: Verification) -> tuple[str, str]:
     """Sentence and tone of how far the map can be trusted."""
     match verification.state:
         case "verified":
-            return f"map verified at operation {verification.operation:,}", "good"
+            rebuilt = f" (rebuilt at {verification.rebuilt_at:,})" if verification.rebuilt_at else ""
+            return f"map verified at operation {verification.operation:,}{rebuilt}", "good"
         case "mirrored":
-            return f"map mirrored since operation {verification.operation:,}", "secondary"
+            doubt = f": {verification.detail}" if verification.detail else ""
+            return f"map mirrored since operation {verification.operation:,}{doubt}", "secondary"
         case "mismatch":
             return f"map not verified: {verification.detail or 'the engine reports other numbers'}", "warning"

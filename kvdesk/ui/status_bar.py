@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
 from kvdesk.cache.snapshot import Verification
 from kvdesk.messages import ContextInfo
@@ -13,6 +13,9 @@ from kvdesk.ui.readout import kv_used_bytes, megabytes, verification_line
 
 class StatusBar(QWidget):
     """Fields of fixed width, so that nothing jumps while the numbers change."""
+
+    audit_clicked = Signal()
+    save_clicked = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,6 +38,16 @@ class StatusBar(QWidget):
         for widget in (self._threads, self._speed, self._bytes, self._types):
             row.addWidget(widget)
         row.addWidget(self._trust, 1)
+        self._save = _action("Save report…", "Writes what the map and the engine disagreed about, as JSON")
+        self._save.clicked.connect(self.save_clicked)
+        self._save.hide()
+        self._audit = _action(
+            "Audit", "Compares every cell with the engine's own state\nllama_state_get_data(ctx, ...)"
+        )
+        self._audit.clicked.connect(self.audit_clicked)
+        self._audit.setEnabled(False)
+        row.addWidget(self._save)
+        row.addWidget(self._audit)
         self.setFixedHeight(28)
 
     @property
@@ -45,6 +58,7 @@ class StatusBar(QWidget):
 
     def show_context(self, context: ContextInfo | None) -> None:
         self._context = context
+        self._audit.setEnabled(context is not None)
         if context is None:
             self._threads.setText("No context")
             self._bytes.setText("")
@@ -65,7 +79,8 @@ class StatusBar(QWidget):
         if self._context is not None:
             self._bytes.setText(self._bytes_text(used, capacity))
 
-    def show_verification(self, verification: Verification) -> None:
+    def show_verification(self, verification: Verification, has_report: bool) -> None:
+        self._save.setVisible(has_report)
         text, tone = verification_line(verification)
         self._trust.setText(text)
         set_tone(self._trust, tone)
@@ -75,6 +90,16 @@ class StatusBar(QWidget):
             return ""
         total = self._context.k_bytes + self._context.v_bytes
         return f"KV {megabytes(kv_used_bytes(self._context, used, capacity))} of {megabytes(total)} MB"
+
+
+def _action(text: str, tip: str) -> QToolButton:
+    button = QToolButton()
+    button.setText(text)
+    button.setToolTip(tip)
+    button.setProperty("scale", "small")
+    button.setProperty("link", "true")
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    return button
 
 
 def _field(text: str, tip: str) -> QLabel:

@@ -57,6 +57,10 @@ QToolButton[send="true"] {{ background: {c.accent}; border-radius: 8px; padding:
 QToolButton[send="true"]:hover {{ background: {accent_hover}; }}
 QToolButton[send="true"]:focus {{ border-color: {c.text}; }}
 QToolButton[send="true"]:disabled {{ background: {c.hover}; }}
+QToolButton[link="true"] {{ color: {c.secondary}; padding: 0 4px; border: none; text-decoration: underline; }}
+QToolButton[link="true"]:hover {{ color: {c.text}; }}
+QToolButton[link="true"]:focus {{ color: {c.accent}; }}
+QToolButton[link="true"]:disabled {{ color: {c.line}; }}
 QToolButton[tab="true"] {{ color: {c.secondary}; padding: 4px 8px; }}
 QToolButton[tab="true"]:checked {{ color: {c.text}; background: {c.hover}; }}
 

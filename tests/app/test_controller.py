@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId, TurnStats
 from kvdesk.messages import (
+    AuditCache,
     CloseConversation,
     CommandFailed,
     EngineDied,
@@ -16,6 +17,7 @@ from kvdesk.messages import (
     Generate,
     LoadModel,
     RebuildContext,
+    SaveReport,
     TextDelta,
     TurnEnded,
 )
@@ -200,6 +202,12 @@ def test_forget_rebuild_and_model_become_commands(rig: Rig, tmp_path: Path) -> N
         RebuildContext(rig.controller.settings.context),
         LoadModel(tmp_path / "a.gguf", rig.controller.settings.context),
     ]
+
+
+def test_audit_and_report_become_commands(rig: Rig, tmp_path: Path) -> None:
+    rig.window.audit_requested.emit()
+    rig.window.report_requested.emit(str(tmp_path / "report.json"))
+    assert rig.worker.commands[-2:] == [AuditCache(), SaveReport(tmp_path / "report.json")]
 
 
 def test_context_settings_rebuild_and_others_do_not(rig: Rig) -> None:

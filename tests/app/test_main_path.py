@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk import paths
 from kvdesk.app.application import Parts, build
 from kvdesk.chat import ConversationId
-from kvdesk.messages import CacheView, ContextReady, Event, TurnEnded
+from kvdesk.messages import CacheView, ContextReady, Event, OperationDone, TurnEnded
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
 
@@ -82,6 +82,9 @@ def test_chat_watch_forget_rebuild_restart(
     other = app.ask("Hello").stats
     assert other.seq_id != first.seq_id
     app.wait(lambda: app.used() == second.cells_used + other.cells_used - second.cells_used)
+
+    window.audit_requested.emit()
+    app.wait(lambda: any(isinstance(e, OperationDone) and e.name == "audit" for e in app.events))
 
     before = app.used()
     window.forget_requested.emit(conversation)

@@ -44,12 +44,12 @@ def breakage(kind: str, layout: str) -> Callable[[Break], Break]:
 
 @breakage("iswa", "unified")
 def head_never_returns_to_the_start(patch: Patch) -> None:
-    patch.setattr(StreamCells, "_search_start", lambda self, _n: 0 if self.head >= self.size else self.head)
+    patch.setattr(StreamCells, "search_start", lambda self, _n: 0 if self.head >= self.size else self.head)
 
 
 @breakage("iswa", "unified small")
 def search_always_from_the_start(patch: Patch) -> None:
-    patch.setattr(StreamCells, "_search_start", lambda _self, _n: 0)
+    patch.setattr(StreamCells, "search_start", lambda _self, _n: 0)
 
 
 @breakage("iswa", "unified small")
@@ -247,8 +247,8 @@ def hybrid_positions_are_those_of_attention(patch: Patch) -> None:
 def restore_puts_cells_in_order_of_position(patch: Patch) -> None:
     right = AttentionCache.restore
 
-    def restore(self: AttentionCache, streams: Any, born: int) -> bool:
-        ok = right(self, streams, born)
+    def restore(self: AttentionCache, streams: Any, born: int, *, carry: bool = False) -> bool:
+        ok = right(self, streams, born, carry=carry)
         for stream in self.streams:
             top = stream.high_water
             order = np.argsort(stream.pos[:top], kind="stable")
@@ -262,8 +262,8 @@ def restore_puts_cells_in_order_of_position(patch: Patch) -> None:
 def restore_leaves_the_head_behind_the_cells(patch: Patch) -> None:
     right = AttentionCache.restore
 
-    def restore(self: AttentionCache, streams: Any, born: int) -> bool:
-        ok = right(self, streams, born)
+    def restore(self: AttentionCache, streams: Any, born: int, *, carry: bool = False) -> bool:
+        ok = right(self, streams, born, carry=carry)
         for stream in self.streams:
             stream.head = stream.used
         return ok

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import pytest
 
 from kvdesk.chat import Message, new_conversation_id, new_message_id
@@ -11,6 +14,7 @@ from kvdesk.engine.binding import engine_log
 from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import (
+    AuditCache,
     CacheView,
     CloseConversation,
     Event,
@@ -19,6 +23,7 @@ from kvdesk.messages import (
     OperationDone,
     PrefillProgress,
     RebuildContext,
+    SaveReport,
     TextDelta,
     TurnEnded,
     TurnStarted,
@@ -261,6 +266,34 @@ def test_forget_and_rebuild(headless: Headless) -> None:
     assert headless.engine.session.context.totals()[0] == 0
     assert talk.answer("And now?", GREEDY).stats.reused_tokens == 0
     held(headless, talk)
+
+
+def test_a_mismatch_is_shown_reported_and_survived(headless: Headless, tmp_path: Path) -> None:
+    """The mirror is bent by hand: the next comparison must find it, say so, and go on with a map that is right."""
+    talk = Talk(headless)
+    talk.answer("Hello", GREEDY)
+    context = headless.engine.session.context
+    with pytest.raises(UserError, match="no mismatch"):
+        headless.do(SaveReport(tmp_path / "report.json"))
+    cells = context.mirror.caches[0].streams[0]
+    cells.pos[3] = 77
+    headless.do(AuditCache())
+    assert context.verification.state == "mismatch"
+    assert "cell 3" in context.verification.detail
+    headless.do(SaveReport(tmp_path / "report.json"))
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["difference"]["cell"] == 3
+    assert report["operations"]
+    assert talk.answer("And again", GREEDY).stats.reused_tokens > 0
+    after = context.verification
+    assert (after.state, after.rebuilt_at > 0) == ("verified", True)
+    tokens = headless.engine.session.pool.get(talk.id).tokens
+    cells = context.snapshot().maps[0].streams[0]
+    assert cells.pos[: len(tokens)].tolist() == list(range(len(tokens)))
+    assert (cells.token[: len(tokens)] != np.array(tokens)).nonzero()[0].tolist() == [
+        3
+    ]  # the bent cell's alone is lost
+    headless.do(RebuildContext(context.settings))
 
 
 def test_views_are_sent_only_to_a_watcher(headless: Headless) -> None:
