@@ -1,0 +1,202 @@
+"""Every cell of every cache and stream as one row of flat arrays, and patches that change some of them.
+
+Owns the numbering the journal uses: the streams one after another, base before window. Must never know operations,
+files, or how the mirror works: cells come in as `StreamCells` or patches and go out as `CacheMap` values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.record import CacheName
+from kvdesk.cache.snapshot import CacheMap, StreamMap
+
+
+@dataclass(frozen=True, slots=True)
+class CacheShape:
+    """One attention cache: its streams have `size` cells each; `n_swa` as in `CacheMap`."""
+
+    name: CacheName
+    n_streams: int
+    size: int
+    n_swa: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """All attention caches of a context. `words`: 64-bit words of sequence bits per cell, ceil(n_seq_max / 64)."""
+
+    caches: tuple[CacheShape, ...]
+    words: int = 1
+
+    @property
+    def n_cells(self) -> int:
+        return sum(cache.n_streams * cache.size for cache in self.caches)
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """First flat cell of every stream, and the number of cells at the end."""
+        offsets = [0]
+        for cache in self.caches:
+            for _ in range(cache.n_streams):
+                offsets.append(offsets[-1] + cache.size)
+        return tuple(offsets)
+
+    @property
+    def places(self) -> tuple[tuple[CacheName, int], ...]:
+        """(cache, stream of that cache) of every stream."""
+        return tuple((cache.name, s) for cache in self.caches for s in range(cache.n_streams))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Patch:
+    """Cells as they are after an operation: arrays of one entry per changed cell, the columns of `StreamMap`.
+
+    index          int64, flat cell numbers, each at most once
+    heads          (stream, head) of streams whose head changed
+    """
+
+    index: NDArray[np.int64]
+    pos: NDArray[np.int32]
+    bits: NDArray[np.uint64]  # shape (cells, words)
+    token: NDArray[np.int32]
+    born: NDArray[np.int64]
+    heads: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.index)
+
+
+class Flat:
+    """The state of all cells at one moment; changed in place by `apply`."""
+
+    def __init__(self, shape: Shape) -> None:
+        n = shape.n_cells
+        self.shape = shape
+        self.offsets = shape.offsets
+        self.pos = np.full(n, -1, dtype=np.int32)
+        self.bits = np.zeros((n, shape.words), dtype=np.uint64)
+        self.token = np.full(n, -1, dtype=np.int32)
+        self.born = np.zeros(n, dtype=np.int64)
+        self.heads = [0] * (len(self.offsets) - 1)
+
+    @property
+    def n_bytes(self) -> int:
+        return self.pos.nbytes + self.bits.nbytes + self.token.nbytes + self.born.nbytes
+
+    def apply(self, patch: Patch) -> None:
+        """Write the cells of a patch. Changes this value."""
+        index = patch.index
+        self.pos[index] = patch.pos
+        self.bits[index] = patch.bits
+        self.token[index] = patch.token
+        self.born[index] = patch.born
+        for stream, head in patch.heads:
+            self.heads[stream] = head
+
+    def used(self) -> Patch:
+        """All cells that are not empty: with it an empty `Flat` becomes this one. Read-only."""
+        filled = (self.pos != -1) | self.bits.any(axis=1) if len(self.pos) else self.pos != -1
+        index = np.flatnonzero(filled)
+        heads = tuple((stream, head) for stream, head in enumerate(self.heads) if head)
+        return Patch(index, self.pos[index], self.bits[index], self.token[index], self.born[index], heads)
+
+    def in_use(self, start: int, end: int) -> bool:
+        """Whether none of the flat cells [start, end) is as an empty one. Read-only."""
+        used = (self.pos[start:end] != -1) | (self.born[start:end] != 0)
+        return bool((used | self.bits[start:end].any(axis=1) | (self.token[start:end] != -1)).all())
+
+    def difference(self, streams: Sequence[StreamCells]) -> Patch:
+        """What turns this value into those streams: all cells are compared, 0.2 ms for 131,072. Read-only."""
+        found = []
+        for stream, cells in enumerate(streams):
+            part = slice(self.offsets[stream], self.offsets[stream + 1])
+            changed = cells.pos != self.pos[part]
+            changed |= cells.token != self.token[part]
+            changed |= cells.born != self.born[part]
+            for w in range(self.shape.words):
+                changed |= cells.bits[:, w] != self.bits[part, w]
+            found.append(np.flatnonzero(changed))
+        heads = tuple((s, cells.head) for s, cells in enumerate(streams) if cells.head != self.heads[s])
+        touched = [(s, index) for s, index in enumerate(found) if len(index)]
+        return self.taken(streams, touched, heads)
+
+    def taken(
+        self,
+        streams: Sequence[StreamCells],
+        touched: Sequence[tuple[int, NDArray[np.int64]]],
+        heads: tuple[tuple[int, int], ...],
+    ) -> Patch:
+        """A patch with the content that cells of `streams` have now. `touched`: (stream, its cells). Read-only."""
+        parts = []
+        for stream, index in touched:
+            c = streams[stream]
+            at = index + self.offsets[stream] if stream else index
+            parts.append(Patch(at, c.pos[index], c.bits[index], c.token[index], c.born[index], heads))
+        if len(parts) == 1:
+            return parts[0]
+        return join_patches(parts, self.shape.words, heads)
+
+    def maps(self) -> tuple[CacheMap, ...]:
+        """Frozen copies, as `Mirror.snapshot` makes them. Read-only."""
+        maps = []
+        stream = 0
+        for cache in self.shape.caches:
+            n = cache.n_streams
+            maps.append(CacheMap(cache.name, tuple(self._stream(s) for s in range(stream, stream + n)), cache.n_swa))
+            stream += n
+        return tuple(maps)
+
+    def copy(self) -> Flat:
+        """A copy of its own. Read-only."""
+        other = Flat(Shape((), self.shape.words))
+        other.shape, other.offsets, other.heads = self.shape, self.offsets, list(self.heads)
+        other.pos, other.bits = self.pos.copy(), self.bits.copy()
+        other.token, other.born = self.token.copy(), self.born.copy()
+        return other
+
+    def _stream(self, stream: int) -> StreamMap:
+        part = slice(self.offsets[stream], self.offsets[stream + 1])
+        arrays = (self.pos[part].copy(), self.bits[part].copy(), self.token[part].copy(), self.born[part].copy())
+        for array in arrays:
+            array.flags.writeable = False
+        filled = np.flatnonzero(arrays[0] != -1)
+        high_water = int(filled[-1]) + 1 if len(filled) else 0
+        return StreamMap(*arrays, head=self.heads[stream], used=len(filled), high_water=high_water)
+
+
+def join_patches(parts: Sequence[Patch], words: int, heads: tuple[tuple[int, int], ...] | None = None) -> Patch:
+    """One patch of several, in order; `heads` in place of theirs. A cell in two of them keeps both entries.
+
+    Applied, the later entry wins, as numpy's assignment to an index array does.
+    """
+    if not parts:
+        empty = np.empty(0, dtype=np.int64)
+        bits = np.empty((0, words), dtype=np.uint64)
+        return Patch(empty, empty.astype(np.int32), bits, empty.astype(np.int32), empty, heads or ())
+    return Patch(
+        np.concatenate([p.index for p in parts]),
+        np.concatenate([p.pos for p in parts]),
+        np.concatenate([p.bits for p in parts]),
+        np.concatenate([p.token for p in parts]),
+        np.concatenate([p.born for p in parts]),
+        tuple(h for p in parts for h in p.heads) if heads is None else heads,
+    )
+
+
+def split_patch(patch: Patch, offsets: Sequence[int]) -> list[tuple[int, NDArray[np.int64]]]:
+    """(stream, entries of the patch in it) for every stream with a changed cell, in order."""
+    stream_of = np.searchsorted(np.asarray(offsets), patch.index, side="right") - 1
+    found = []
+    for stream, _ in enumerate(pairwise(offsets)):
+        entries = np.flatnonzero(stream_of == stream)
+        if len(entries):
+            found.append((stream, entries))
+    return found

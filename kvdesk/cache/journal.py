@@ -1,0 +1,110 @@
+"""The journal of a context: every operation on its cache, with what it changed.
+
+Owns how the change of an operation is found: from where the mirror says that a decode put its tokens, else by comparing
+every cell with the journal's own copy (0.2 ms for 131,072 cells). Lives beside the mirror, on its thread, and only
+reads it. Must never know the engine, clocks or files (`kvdesk.cache.journal_file`).
+"""
+
+from __future__ import annotations
+
+from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.difference import StreamDifference
+from kvdesk.cache.flat import CacheShape, Patch, Shape
+from kvdesk.cache.mirror import Mirror
+from kvdesk.cache.packing import Entry, Operation
+from kvdesk.cache.record import DecodeRecord
+from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording
+from kvdesk.cache.snapshot import CacheMap
+
+__all__ = ["Entry", "Journal", "Operation", "mirror_shape"]
+
+
+class Journal:
+    """Remembers the operations on one mirror from now on, oldest dropped beyond `max_bytes`.
+
+    Call `record` after every operation that the mirror has followed; one left out is found in the next one's change.
+    To read on another thread, hand over `recording()`.
+    """
+
+    def __init__(self, mirror: Mirror, max_bytes: int = MAX_BYTES) -> None:
+        self._mirror = mirror
+        shape = mirror_shape(mirror)
+        self._streams_of = {place: stream for stream, place in enumerate(shape.places)}
+        self._windowed = any(cache.n_swa for cache in mirror.caches)
+        empty = Recorder(shape)
+        cells = empty.flat.difference(self._streams())
+        self._recorder = Recorder(shape, mirror.operation, cells, max_bytes)
+
+    def __len__(self) -> int:
+        return len(self.recording())
+
+    @property
+    def first(self) -> int:
+        """Number of the first operation that is still remembered; 0 without any."""
+        return self.recording().first
+
+    @property
+    def last(self) -> int:
+        """Number of the last operation, or where the journal began."""
+        return self._recorder.last
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory in use."""
+        return self._recorder.n_bytes
+
+    def record(self, operation: Operation, decode: DecodeRecord | None = None) -> None:
+        """Remember an operation that the mirror has just followed. `decode`: what the mirror said of a decode.
+
+        `operation.number` must be the mirror's; its texts are whatever is to be shown.
+        """
+        recorder = self._recorder
+        streams = self._streams()
+        patch = None
+        if decode is not None and operation.number == recorder.last + 1:
+            patch = self._placed(decode, streams)
+        recorder.append(operation, recorder.flat.difference(streams) if patch is None else patch)
+
+    def recording(self) -> Recording:
+        """All that is remembered now, frozen: for other threads, and to be saved."""
+        return self._recorder.recording()
+
+    def operations(self, first: int, last: int) -> list[Entry]:
+        """See `Recording.operations`."""
+        return self.recording().operations(first, last)
+
+    def state_at(self, number: int) -> tuple[CacheMap, ...]:
+        """See `Recording.state_at`."""
+        return self.recording().state_at(number)
+
+    def difference(self, number: int) -> tuple[StreamDifference, ...]:
+        """See `Recording.difference`."""
+        return self.recording().difference(number)
+
+    def _streams(self) -> list[StreamCells]:
+        """Asked for anew each time: the mirror may replace its caches."""
+        return [cells for cache in self._mirror.caches for cells in cache.streams]
+
+    def _placed(self, decode: DecodeRecord, streams: list[StreamCells]) -> Patch | None:
+        """The change of a decode from its placements, None where they do not tell all.
+
+        They do when everything was placed and nothing of a window was replaced on the way: what one ubatch of a batch
+        purges another may fill again, and a failed attempt may have purged before.
+        """
+        if decode.rc != 0 or decode.mismatch or (self._windowed and decode.n_ubatches > 1):
+            return None
+        if len(decode.ubatches) == 1:
+            placements = decode.ubatches[0].placements
+        else:
+            placements = tuple(p for ubatch in decode.ubatches for p in ubatch.placements)
+        if any(len(p.overwritten) or len(p.purged) for p in placements):
+            return None
+        touched = [(self._streams_of[p.cache, p.stream], p.cells) for p in placements]
+        heads = tuple((s, streams[s].head) for s in {stream for stream, _ in touched})
+        return self._recorder.flat.taken(streams, touched, heads)
+
+
+def mirror_shape(mirror: Mirror) -> Shape:
+    """The caches that a mirror has."""
+    caches = tuple(CacheShape(cache.name, len(cache.streams), cache.size, cache.n_swa) for cache in mirror.caches)
+    return Shape(caches, -(-mirror.geometry.n_seq_max // 64))

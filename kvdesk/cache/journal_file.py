@@ -1,0 +1,285 @@
+"""A recording as a file of JSON lines, to be looked at without any model (`kvdesk replay FILE`).
+
+UTF-8, one JSON object a line, a line at most 1 MiB. Line 1 is the header (broken here to be read):
+
+    {"format": "kvdesk-journal", "version": 1, "versions": {"kvdesk": "0.1.0", ...}, "model": "file name",
+     "caches": [{"name": "kv", "streams": 1, "size": 4096, "n_swa": 0}], "words": 1,
+     "start": 0, "heads": [], "cells": []}
+
+`caches` are the attention caches in order ("kv", or "base" and "window"; none for a purely recurrent model), `words`
+the 64-bit words of sequence bits per cell (n_seq_max / 64, rounded up). `start` is the number of the operation after
+which the journal begins, `heads` and `cells` the map at that moment, as changes to an empty one. Every other line is
+an operation, numbers ascending:
+
+    {"n": 7, "at": 1763696162.25, "name": "decode", "call": "llama_decode(...)", "ms": 8.1, "conversation": "",
+     "reason": "", "heads": [[0, 12]], "cells": [[0, 10, 2, 10, [0], 7, [312, 9906]], [0, 40, 5]]}
+
+`n` is the number, `at` Unix time in seconds, `ms` the call's wall time.
+`heads`: [stream, head after it] where it changed; streams are numbered through all caches, base before window.
+`cells`: runs of neighbouring cells, as they are after the operation:
+
+    [stream, cell, n]                                   n cells from `cell` on are empty
+    [stream, cell, n, pos, seq_ids, born, tokens]       the i-th of them holds position pos + i and token tokens[i]
+                                                        (-1 unknown) for the same sequences, written by operation `born`
+
+Where there are too many runs for one line the next lines go on with them: {"more": [runs]}.
+
+Owns this format and nothing else. Reading checks every value before it is used; memory is bounded by the recorder's
+limit whatever the file holds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from kvdesk.cache.flat import CacheShape, Flat, Patch, Shape, join_patches
+from kvdesk.cache.journal_runs import Invalid, integer, patch_of, runs_of
+from kvdesk.cache.packing import Operation
+from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording, chunk_patches
+from kvdesk.errors import UserError
+
+FORMAT, VERSION = "kvdesk-journal", 1
+MAX_LINE = 1 << 20
+MAX_CELLS = 1 << 21
+MAX_FILE = 1 << 30  # a million operations take about 250 MB
+_MAX_NUMBER = 2**31 - 1  # of an operation
+_MAX_STREAMS = 512  # 256 sequences in two caches
+_LINE_VALUES = 20_000  # numbers of runs in one line; each takes at most 21 characters
+_NAMES = ("kv", "base", "window")
+_TEXT = 4096  # characters of a call, a reason, a name
+_TOO_DAMAGED = "The journal is damaged or was not written by kvdesk."
+
+
+@dataclass(frozen=True, slots=True)
+class JournalHeader:
+    """What a journal is of. `versions`: of kvdesk, llama.cpp and so on; `model`: name of the model file."""
+
+    model: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+
+def save_journal(path: Path, recording: Recording, header: JournalHeader) -> None:
+    """Write a recording; a file that was there is replaced at the end. Raises UserError where it cannot be written."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("w", encoding="utf-8", newline="\n") as out:
+            for line in journal_lines(recording, header):
+                out.write(line)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UserError(f"The journal could not be saved to {path.name}: {error.strerror}.", str(path)) from error
+
+
+def journal_lines(recording: Recording, header: JournalHeader) -> Iterator[str]:
+    """The lines of the file, one after another, each with its line break."""
+    shape = recording.shape
+    caches = [{"name": c.name, "streams": c.n_streams, "size": c.size, "n_swa": c.n_swa} for c in shape.caches]
+    about = {"format": FORMAT, "version": VERSION, "versions": dict(header.versions), "model": header.model}
+    yield from _lines(
+        {**about, "caches": caches, "words": shape.words, "start": recording.start}, recording.base(), shape
+    )
+    packed = (chunk_patches(chunk, shape) for segment in recording.segments for chunk in segment.chunks)
+    for operation, patch in chain(chain.from_iterable(packed), recording.open):
+        value = {
+            "n": operation.number,
+            "at": operation.at_s,
+            "name": _short(operation.name),
+            "call": _short(operation.call),
+            "ms": operation.ms,
+            "conversation": _short(operation.conversation),
+            "reason": _short(operation.reason),
+        }
+        yield from _lines(value, patch, shape)
+
+
+def load_journal(
+    path: Path, max_bytes: int = MAX_BYTES, on_progress: Callable[[float], bool] | None = None
+) -> tuple[JournalHeader, Recording]:
+    """Read a journal. Beyond `max_bytes` of memory the oldest operations are dropped, as when it was recorded.
+
+    `on_progress` gets 0.0 to 1.0 and ends the reading by returning False. Raises UserError: the file cannot be read, is
+    not a journal, is damaged or of a newer version, or reading was ended.
+    """
+    try:
+        size = max(1, path.stat().st_size)
+        if not path.is_file():
+            raise UserError(f"{path.name} is not a file.")
+        if size > MAX_FILE:
+            raise UserError(f"{path.name} is too large for a journal: {size:,} bytes.")
+        with path.open("rb") as file:
+            return _Reader(file, size, max_bytes, on_progress).read()
+    except OSError as error:
+        raise UserError(f"{path.name} could not be read: {error.strerror}.", str(path)) from error
+
+
+class _Reader:
+    def __init__(self, file: IO[bytes], size: int, max_bytes: int, on_progress: Callable[[float], bool] | None) -> None:
+        self._file, self._size, self._max_bytes = file, size, max_bytes
+        self._on_progress = on_progress
+        self._number = self._read_bytes = 0
+        self._ahead: dict[str, Any] | None = None
+
+    def read(self) -> tuple[JournalHeader, Recording]:
+        try:
+            return self._read()
+        except Invalid as error:
+            raise UserError(_TOO_DAMAGED, f"line {self._number}: {error}") from error
+
+    def _read(self) -> tuple[JournalHeader, Recording]:
+        value = self._next()
+        if value is None or value.get("format") != FORMAT:
+            raise UserError("This is not a kvdesk journal.")
+        if integer(value.get("version"), 1, 2**31) != VERSION:
+            raise UserError("The journal is of a newer kvdesk.", f"version {value['version']}")
+        header, shape = _header(value), _shape(value)
+        start = integer(value.get("start"), 0, _MAX_NUMBER)
+        recorder = Recorder(shape, start, self._patch(value, Flat(shape), start), self._max_bytes)
+        while (value := self._next()) is not None:
+            operation = _operation(value, recorder.last)
+            recorder.append(operation, self._patch(value, recorder.flat, operation.number))
+        return header, recorder.recording()
+
+    def _patch(self, value: dict[str, Any], flat: Flat, number: int) -> Patch:
+        """The changes of one line and of the lines that go on with it."""
+        shape = flat.shape
+        heads = _heads(value.get("heads"), shape)
+        parts = [patch_of(value.get("cells"), flat, number)]
+        n = parts[0].n_cells
+        while (after := self._next()) is not None:
+            if "more" not in after:
+                self._ahead = after
+                break
+            parts.append(patch_of(after["more"], flat, number))
+            n += parts[-1].n_cells
+            if n > shape.n_cells or not parts[-1].n_cells:
+                raise Invalid("an operation changes more cells than there are")
+        patch = join_patches(parts, shape.words, heads)
+        if len(parts) > 1 and len(np.unique(patch.index)) != patch.n_cells:
+            raise Invalid("an operation changes a cell twice")
+        return patch
+
+    def _next(self) -> dict[str, Any] | None:
+        """The next line as an object, None at the end."""
+        if self._ahead is not None:
+            value, self._ahead = self._ahead, None
+            return value
+        line = self._file.readline(MAX_LINE + 1)
+        if not line:
+            return None
+        self._number += 1
+        self._read_bytes += len(line)
+        ask = self._on_progress if self._number % 1000 == 0 else None
+        if ask and not ask(min(1.0, self._read_bytes / self._size)):
+            raise UserError("Reading the journal was ended.")
+        if len(line) > MAX_LINE:
+            raise Invalid("a line is too long")
+        try:
+            value = json.loads(line, parse_constant=_refuse)
+        except (ValueError, RecursionError) as error:
+            raise Invalid(str(error)[:200]) from error
+        if type(value) is not dict:
+            raise Invalid("a line is not an object")
+        return value
+
+
+def _lines(value: dict[str, Any], patch: Patch, shape: Shape) -> Iterator[str]:
+    groups = _grouped(runs_of(patch, shape))
+    value |= {"heads": [list(head) for head in patch.heads], "cells": next(groups, [])}
+    yield json.dumps(value, separators=(",", ":")) + "\n"
+    for runs in groups:
+        yield json.dumps({"more": runs}, separators=(",", ":")) + "\n"
+
+
+def _grouped(runs: Iterator[list[Any]]) -> Iterator[list[list[Any]]]:
+    """Runs in groups that fit into a line each."""
+    group: list[list[Any]] = []
+    n = 0
+    for run in runs:
+        weight = 7 + (len(run[4]) + len(run[6]) if len(run) > 3 else 0)
+        if n and n + weight > _LINE_VALUES:
+            yield group
+            group, n = [], 0
+        group.append(run)
+        n += weight
+    if group:
+        yield group
+
+
+def _header(value: dict[str, Any]) -> JournalHeader:
+    versions = value.get("versions")
+    if type(versions) is not dict or len(versions) > 64:
+        raise Invalid("versions")
+    return JournalHeader(_text(value.get("model")), {_text(k): _text(v) for k, v in versions.items()})
+
+
+def _shape(value: dict[str, Any]) -> Shape:
+    caches = value.get("caches")
+    if type(caches) is not list or len(caches) > 2:
+        raise Invalid("caches")
+    shapes = []
+    n_cells = n_streams = 0
+    for cache in caches:
+        if type(cache) is not dict or cache.get("name") not in _NAMES:
+            raise Invalid("a cache without a known name")
+        n, size = integer(cache.get("streams"), 1, _MAX_STREAMS), integer(cache.get("size"), 1, MAX_CELLS)
+        n_cells, n_streams = n_cells + n * size, n_streams + n
+        if n_cells > MAX_CELLS or n_streams > _MAX_STREAMS:
+            raise Invalid("too many cells")
+        shapes.append(CacheShape(cache["name"], n, size, integer(cache.get("n_swa"), 0, 2**31 - 1)))
+    if len({shape.name for shape in shapes}) != len(shapes):
+        raise Invalid("two caches of one name")
+    return Shape(tuple(shapes), integer(value.get("words"), 1, 4))
+
+
+def _operation(value: dict[str, Any], last: int) -> Operation:
+    return Operation(
+        number=integer(value.get("n"), last + 1, _MAX_NUMBER),
+        at_s=_number(value.get("at"), 1e11),
+        name=_text(value.get("name")),
+        call=_text(value.get("call")),
+        ms=_number(value.get("ms"), 1e11),
+        conversation=_text(value.get("conversation")),
+        reason=_text(value.get("reason")),
+    )
+
+
+def _heads(value: object, shape: Shape) -> tuple[tuple[int, int], ...]:
+    sizes = [cache.size for cache in shape.caches for _ in range(cache.n_streams)]
+    if type(value) is not list or len(value) > len(sizes):
+        raise Invalid("heads")
+    heads = []
+    for pair in value:
+        if type(pair) is not list or len(pair) != 2:
+            raise Invalid("heads")
+        stream = integer(pair[0], 0, len(sizes) - 1)
+        heads.append((stream, integer(pair[1], 0, sizes[stream])))
+    return tuple(heads)
+
+
+def _text(value: object) -> str:
+    if type(value) is not str or len(value) > _TEXT:
+        raise Invalid("a text is missing or too long")
+    return value.encode("utf-8", "replace").decode()  # JSON can hold half a surrogate pair
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
+
+
+def _number(value: object, limit: float) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or abs(value) > limit:
+        raise Invalid("a time is not a number")
+    return float(value)
+
+
+def _refuse(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
