@@ -72,7 +72,7 @@ class Model:
         lib.llama_model_desc(self._handle, buffer, len(buffer))
         return ModelInfo(
             path=self.path,
-            name=self._meta("general.name") or self.path.stem,
+            name=self.path.stem,  # what people know it by; general.name is often a training run's
             architecture=self._meta("general.architecture"),
             description=buffer.value.decode("utf-8", "replace"),
             size_bytes=int(lib.llama_model_size(self._handle)),
