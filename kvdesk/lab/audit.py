@@ -112,6 +112,8 @@ class Audit:
             case "rm":
                 c.seq_rm(op.seq_id, op.p0, op.p1)
             case "cp":
+                if op.fresh:
+                    c.seq_rm(op.dst, -1, -1)
                 c.seq_cp(op.seq_id, op.dst, op.p0, op.p1)
             case "keep":
                 c.seq_keep(op.seq_id)

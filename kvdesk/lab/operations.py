@@ -16,7 +16,7 @@ from kvdesk.cache.mirror import Mirror
 Kind = Literal[
     "decode", "bad", "illegal", "rm", "cp", "keep", "add", "clear", "save", "load", "save_seq", "load_seq"
 ]  # fmt: skip
-WEIGHTS: Mapping[Kind, int] = {
+WEIGHTS: dict[Kind, int] = {
     "decode": 62, "bad": 4, "illegal": 3, "rm": 10, "cp": 8, "keep": 1, "add": 5, "clear": 1,
     "save": 1, "load": 2, "save_seq": 3, "load_seq": 4,
 }  # fmt: skip
@@ -28,6 +28,7 @@ class Operation:
 
     batch   of "decode", "bad" (a rule of positions is broken) and "illegal" (would crash, must be refused)
     stop    of "decode": stop it at this call of the abort callback, -1 never
+    fresh   of "cp": remove all of `dst` first, so that both hold the same and may share tokens
     which   of "load" and "load_seq": how many saves ago the blob was made
     """
 
@@ -40,6 +41,7 @@ class Operation:
     p1: int = -1
     shift: int = 0
     data: bool = False
+    fresh: bool = False
     which: int = 0
 
 
@@ -59,7 +61,8 @@ class Range:
 class RandomOperations:
     """An endless choice. The same seed and the same answers of the engine give the same operations."""
 
-    def __init__(self, seed: int, mirror: Mirror, limits: Range) -> None:
+    def __init__(self, seed: int, mirror: Mirror, limits: Range, weights: Mapping[Kind, int] = WEIGHTS) -> None:
+        self._weights = dict(weights)
         self._rng = random.Random(seed)
         self._mirror = mirror
         self._limits = limits
@@ -67,7 +70,7 @@ class RandomOperations:
 
     def next(self) -> Operation:
         """What to do now. Read-only."""
-        kind = self._rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]
+        kind = self._rng.choices(list(self._weights), list(self._weights.values()))[0]
         match kind:
             case "decode" | "bad" | "illegal":
                 return self._batch_operation(kind)
@@ -135,7 +138,8 @@ class RandomOperations:
         p0, p1 = self._span(src)
         if self._rng.random() < (0.9 if self._streams else 0.5):
             p0, p1 = -1, -1
-        return Operation("cp", seq_id=src, dst=dst, p0=p0, p1=p1)
+        fresh = src != dst and self._rng.random() < 0.5
+        return Operation("cp", seq_id=src, dst=dst, p0=p0, p1=p1, fresh=fresh)
 
     @property
     def _streams(self) -> bool:

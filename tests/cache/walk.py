@@ -5,7 +5,6 @@ The engine side is a protocol, so the same walk drives the real engine and, for 
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -16,6 +15,7 @@ from kvdesk.cache.dump import SlotDump
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import SlotState
 from kvdesk.cache.verify import Difference, compare_blob, compare_lines, compare_seq_blob, compare_spans
+from kvdesk.lab.operations import WEIGHTS, Operation, RandomOperations, Range
 
 
 class Side(Protocol):
@@ -63,12 +63,10 @@ class Walk:
         first_pos: int = 0,
     ) -> None:
         self.side, self.mirror = side, mirror
-        self.rng = random.Random(seed)
         self.tally = Tally()
-        self.n_seq = mirror.geometry.n_seq_max
-        self.shift, self.max_pos = shift, max_pos  # whether positions move; no positions from max_pos on
-        self.first_pos = first_pos  # of an empty sequence
-        self.stop_rate = stop_rate  # share of decodes that are stopped in the middle
+        self.shift = shift and mirror.geometry.facts.can_shift
+        limits = Range(side.n_vocab, self.shift, max_pos, first_pos, stop_rate, large=0.6)
+        self.choice = RandomOperations(seed, mirror, limits, WEIGHTS | {"illegal": 0})
         self.blobs: list[bytes] = []
         self.seq_blobs: list[bytes] = []
         self.mirror.capture = True
@@ -83,91 +81,60 @@ class Walk:
         return self.tally
 
     def step(self) -> str:
-        kind = self.rng.choices(
-            ["decode", "bad", "rm", "cp", "keep", "add", "clear", "save", "load", "save_seq", "load_seq"],
-            [60, 4, 10, 8, 1, 5, 1, 2, 2, 3, 4],
-        )[0]
-        self.tally.calls[kind] += 1
-        problem = getattr(self, f"_{kind}")()
-        return f"{kind}: {problem}" if problem else self._audit(kind)
+        op = self.choice.next()
+        self.tally.calls[op.kind] += 1
+        problem = self._do(op)
+        return f"{op.kind}: {problem}" if problem else self._audit(op.kind)
 
     # --- operations: "" or what differed -----------------------------------------------------------------------------
 
-    def _decode(self) -> str:
-        return self._run_batch(self._batch(), self.rng.random() < self.stop_rate)
-
-    def _bad(self) -> str:
-        """A batch that breaks a rule, most of the time."""
-        batch = self._batch()
-        pos = list(batch.pos)
-        i = self.rng.randrange(len(pos))
-        pos[i] = max(0, pos[i] + self.rng.choice([-2, -1, 1, 2]))
-        return self._run_batch(Batch(batch.tokens, pos, batch.seq_ids, batch.output), False)
-
-    def _rm(self) -> str:
-        s = self._seq()
-        p0, p1 = self._range(s)
-        if self.rng.random() < 0.05:
-            s = -1
-        if self.rng.random() < 0.3:
-            p0, p1 = -1, -1
-        return self._same("seq_rm", self.side.seq_rm(s, p0, p1), self.mirror.seq_rm(s, p0, p1))
-
-    def _cp(self) -> str:
-        src, dst = self._seq(), self._seq()
-        p0, p1 = self._range(src)
-        if self._streams() or self.rng.random() < 0.5:
-            p0, p1 = -1, -1
-        if self.rng.random() < 0.5 and not self._streams():
-            self.side.seq_rm(dst, -1, -1)
-            self.mirror.seq_rm(dst, -1, -1)
-        self.side.seq_cp(src, dst, p0, p1)
-        self.mirror.seq_cp(src, dst, p0, p1)
+    def _do(self, op: Operation) -> str:
+        side, mirror, s = self.side, self.mirror, op.seq_id
+        match op.kind:
+            case "decode" | "bad":
+                assert op.batch is not None
+                return self._run_batch(op.batch, op.stop)
+            case "rm":
+                return self._same("seq_rm", side.seq_rm(s, op.p0, op.p1), mirror.seq_rm(s, op.p0, op.p1))
+            case "cp":
+                self._copy(op)
+            case "keep":
+                side.seq_keep(s)
+                mirror.seq_keep(s)
+            case "add" if self.shift:
+                side.seq_add(s, op.p0, op.p1, op.shift)
+                mirror.seq_add(s, op.p0, op.p1, op.shift)
+            case "clear":
+                side.clear(op.data)
+                mirror.clear(op.data)
+            case "save":
+                self.blobs = [side.state(), *self.blobs][:3]
+            case "load" if self.blobs:
+                blob = self.blobs[op.which % len(self.blobs)]
+                return self._same("restore", side.set_state(blob) != 0, mirror.restore(blob).ok)
+            case "save_seq":
+                return self._save_seq(s)
+            case "load_seq" if self.seq_blobs:
+                return self._load_seq(s, self.seq_blobs[op.which % len(self.seq_blobs)])
         return ""
 
-    def _keep(self) -> str:
-        s = self._seq()
-        self.side.seq_keep(s)
-        self.mirror.seq_keep(s)
-        return ""
+    def _copy(self, op: Operation) -> None:
+        """The engine aborts on a part between streams."""
+        streams = self.mirror.geometry.n_stream > 1
+        p0, p1 = (-1, -1) if streams else (op.p0, op.p1)
+        if op.fresh and not streams:
+            self.side.seq_rm(op.dst, -1, -1)
+            self.mirror.seq_rm(op.dst, -1, -1)
+        self.side.seq_cp(op.seq_id, op.dst, p0, p1)
+        self.mirror.seq_cp(op.seq_id, op.dst, p0, p1)
 
-    def _add(self) -> str:
-        if not self.shift or not self.mirror.geometry.facts.can_shift:
-            return ""
-        s = self._seq()
-        p0, p1 = self._range(s)
-        shift = self.rng.choice([-40, -7, -1, 1, 3, 25])
-        self.side.seq_add(s, p0, p1, shift)
-        self.mirror.seq_add(s, p0, p1, shift)
-        return ""
-
-    def _clear(self) -> str:
-        data = self.rng.random() < 0.5
-        self.side.clear(data)
-        self.mirror.clear(data)
-        return ""
-
-    def _save(self) -> str:
-        self.blobs.append(self.side.state())
-        return ""
-
-    def _load(self) -> str:
-        if not self.blobs:
-            return ""
-        blob = self.rng.choice(self.blobs[-3:])
-        return self._same("restore", self.side.set_state(blob) != 0, self.mirror.restore(blob).ok)
-
-    def _save_seq(self) -> str:
-        s = self._seq()
+    def _save_seq(self, s: int) -> str:
         blob = self.side.seq_state(s)
         found = compare_seq_blob(self.mirror, s, parse_seq_state(blob, self.mirror.geometry))
-        self.seq_blobs.append(blob)
+        self.seq_blobs = [blob, *self.seq_blobs][:4]
         return str(found) if found else ""
 
-    def _load_seq(self) -> str:
-        if not self.seq_blobs:
-            return ""
-        blob, s = self.rng.choice(self.seq_blobs[-4:]), self._seq()
+    def _load_seq(self, s: int, blob: bytes) -> str:
         self.side.take_dumps()
         ok = self.side.set_seq_state(s, blob) != 0
         record = self.mirror.restore_seq(s, blob)
@@ -176,13 +143,10 @@ class Walk:
 
     # --- private -----------------------------------------------------------------------------------------------------
 
-    def _run_batch(self, batch: Batch, stop: bool) -> str:
-        if max(batch.pos) >= self.max_pos:
-            return self._clear()
+    def _run_batch(self, batch: Batch, stop: int) -> str:
         self.side.take_dumps()
-        stop = stop and not self.mirror.pending_shift
         expected = self.mirror.predict(batch)
-        rc = self.side.decode(batch, self.rng.randrange(self.rng.choice([30, 120, 600, 1800])) if stop else -1)
+        rc = self.side.decode(batch, -1 if self.mirror.pending_shift else stop)
         self.tally.codes[rc] += 1
         record = self.mirror.decode(batch, rc, self.side.pos_max)
         if record.mismatch:
@@ -205,51 +169,3 @@ class Walk:
 
     def _same(self, what: str, theirs: object, ours: object) -> str:
         return "" if theirs == ours else f"{what}: engine {theirs}, mirror {ours}"
-
-    def _streams(self) -> bool:
-        return not self.mirror.geometry.kv_unified and self.n_seq > 1
-
-    def _seq(self) -> int:
-        return self.rng.randrange(self.n_seq)
-
-    def _range(self, s: int) -> tuple[int, int]:
-        top = max(1, self.mirror.seq_pos_max(s) + 1)
-        p0 = self.rng.randint(-1, top)
-        return p0, (-1 if self.rng.random() < 0.4 else self.rng.randint(max(p0, 0), top + 2))
-
-    def _batch(self) -> Batch:
-        """Continuations of some sequences, now and then with shared tokens, of every size up to n_batch."""
-        g = self.mirror.geometry
-        room = self.rng.choice([1, 1, 1, 2, 5, 17, g.n_ubatch, g.n_ubatch + 3, g.n_batch // 2, g.n_batch])
-        room = max(1, min(room, g.n_batch))
-        chosen = self.rng.sample(range(self.n_seq), self.rng.randint(1, self.n_seq))
-        if self.rng.random() < 0.5:
-            chosen.sort()
-        groups = self._groups(chosen)
-        ends = {g0: max(self.mirror.seq_pos_max(s) for s in g0) for g0 in groups}
-        next_pos = {g0: end + 1 if end >= 0 else self.first_pos for g0, end in ends.items()}
-        entries: list[tuple[int, tuple[int, ...]]] = []
-        interleave = self.rng.random() < 0.4
-        share = max(1, room // len(groups))
-        left = {g0: (share if self.rng.random() < 0.7 else self.rng.randint(1, share)) for g0 in groups}
-        while len(entries) < room and any(left.values()):
-            alive = [g0 for g0 in groups if left[g0]]
-            g0 = self.rng.choice(alive) if interleave else alive[0]
-            entries.append((next_pos[g0], g0))
-            next_pos[g0] += 1
-            left[g0] -= 1
-        tokens = [self.rng.randrange(self.side.n_vocab) for _ in entries]
-        output = [False] * (len(entries) - 1) + [True]
-        return Batch(tokens, [p for p, _ in entries], [s for _, s in entries], output)
-
-    def _groups(self, chosen: list[int]) -> list[tuple[int, ...]]:
-        """Sets of sequences that share their tokens: mostly one each, now and then several that hold the same range."""
-        if self.rng.random() >= (0.05 if self._streams() else 0.4):
-            return [(s,) for s in chosen]
-        alike: dict[tuple[int, int], list[int]] = {}
-        for s in range(self.n_seq):
-            alike.setdefault((self.mirror.seq_pos_min(s), self.mirror.seq_pos_max(s)), []).append(s)
-        several = [group for group in alike.values() if len(group) > 1]
-        group = chosen if not several or self.rng.random() < 0.15 else self.rng.choice(several)
-        self.rng.shuffle(group)
-        return [tuple(group), *((s,) for s in chosen if s not in group)]
