@@ -1,0 +1,228 @@
+"""Compaction: where every used cell of a cache would go, and a state blob with its cells in that order.
+
+llama.cpp has no defragmentation any more (removed in #15473), but a whole state that is set again goes to the front of
+its stream in the order of the blob (llama-kv-cache.cpp:2468-2523), shared cells stay shared. So compaction is get,
+permute, set. Owns the order and the moving of bytes. Must never know the engine: the caller applies pending K-shifts
+first (a blob does not carry them), and keeps the old blob until the new one has been accepted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.blob import BlobError, Section, StateBlob, StreamBlob, parse_state
+from kvdesk.cache.cells import Index
+from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.metrics import holders, n_kv, scatter
+from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
+
+_TENSORS_HEAD = 8  # v_trans, number of layers: all there is where no layer uses the cache
+_EXT_WORDS = 3  # 2D position of a cell (M-RoPE)
+
+
+class Layout(StrEnum):
+    """The order of cells after a compaction.
+
+    KEEP_ORDER       as they are, only closer
+    BY_CONVERSATION  the cells of one sequence after another, each by position; a shared cell stands with the first of
+                     its sequences
+    HOT_FIRST        the same, in a given order of sequences: those that will be decoded soonest first
+    """
+
+    KEEP_ORDER = "keep order"
+    BY_CONVERSATION = "group by conversation"
+    HOT_FIRST = "hot conversations first"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StreamPlan:
+    """One stream. `order[i]` is the rank, among the used cells of now in index order, of the cell that will be at i.
+
+    scatter  (sequence, runs of its cells - 1 before, after)
+    """
+
+    cache: str
+    stream: int
+    order: Index
+    high_water_before: int
+    high_water_after: int
+    n_kv_before: int
+    n_kv_after: int
+    scatter: tuple[tuple[int, int, int], ...]
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the cells keep their order: their rows can be copied as one."""
+        return bool((self.order[1:] > self.order[:-1]).all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompactionPlan:
+    """What a compaction would do. `after`: the maps then, heads 0; `bytes_to_move`: 2 x tensor bytes of the state."""
+
+    layout: Layout
+    streams: tuple[StreamPlan, ...]
+    after: tuple[CacheMap, ...]
+    n_kv_before: int
+    n_kv_after: int
+    bytes_to_move: int
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether every cell would stay where it is."""
+        return all(s.in_order and s.high_water_before == len(s.order) for s in self.streams)
+
+
+def plan_compaction(
+    snapshot: CacheSnapshot,
+    layout: Layout,
+    hot: Sequence[int] = (),
+    row_bytes: Mapping[str, int] | None = None,
+) -> CompactionPlan:
+    """Plan it for the cache as it is now. Read-only.
+
+    hot        order of sequences for HOT_FIRST; those not named follow, ascending
+    row_bytes  K and V bytes of one cell in all layers of each cache, by its name: for `bytes_to_move`
+    """
+    plans: list[StreamPlan] = []
+    maps: list[CacheMap] = []
+    n_bytes = 0
+    for cache in snapshot.maps:
+        streams = []
+        for s, cells in enumerate(cache.streams):
+            order = _order(cells, layout, hot)
+            after = _compacted(cells, order)
+            streams.append(after)
+            plans.append(_stream_plan(cache.name, s, order, cells, after))
+            n_bytes += 2 * len(order) * (row_bytes or {}).get(cache.name, 0)
+        maps.append(CacheMap(cache.name, tuple(streams), cache.n_swa))
+    return CompactionPlan(
+        layout=layout,
+        streams=tuple(plans),
+        after=tuple(maps),
+        n_kv_before=max((p.n_kv_before for p in plans), default=0),
+        n_kv_after=max((p.n_kv_after for p in plans), default=0),
+        bytes_to_move=n_bytes,
+    )
+
+
+def permute_blob(
+    blob: bytes | bytearray | memoryview, plan: CompactionPlan, geometry: Geometry, parsed: StateBlob | None = None
+) -> bytearray:
+    """The same state with the cells of every stream in the order of the plan: for llama_state_set_data. Read-only.
+
+    `parsed` saves parsing the blob again. Each byte is copied once; recurrent states as they are. Raises BlobError
+    where the blob is not a state of the cells that were planned.
+    """
+    state = parse_state(blob, geometry) if parsed is None else parsed
+    source = np.frombuffer(blob, dtype=np.uint8)
+    result = bytearray(len(source))
+    target = np.frombuffer(result, dtype=np.uint8)
+    planned = {(p.cache, p.stream): p for p in plan.streams}
+    if [len(streams) for streams in state.caches] != [len(cache.streams) for cache in plan.after]:
+        raise BlobError("The saved state is not of the cache that was planned.")
+    done, at = 0, 4 + int.from_bytes(blob[:4], "little")  # the architecture's name
+    for cache, streams in zip(plan.after, state.caches, strict=True):
+        at += 4  # number of streams
+        for s, stored in enumerate(streams):
+            at += 4  # number of cells
+            stream_plan = planned[cache.name, s]
+            _check(stored, stream_plan.order, cache.streams[s])
+            if not stored.n_cells:
+                continue
+            words = np.array([2 + len(ids) for ids in stored.seq_ids]) + (_EXT_WORDS if geometry.facts.cell_ext else 0)
+            table = slice(at, at + 4 * int(words.sum()))
+            tensors = stored.sections
+            at = tensors[-1].offset + tensors[-1].n_bytes if tensors else table.stop + _TENSORS_HEAD
+            if stream_plan.in_order:
+                continue  # copied with what lies between
+            target[done : table.start] = source[done : table.start]
+            _permute_table(source[table], target[table], words, stream_plan.order)
+            done = table.stop
+            for section in tensors:
+                target[done : section.offset] = source[done : section.offset]
+                _permute_section(source, target, section, stream_plan.order)
+                done = section.offset + section.n_bytes
+    target[done:] = source[done:]
+    return result
+
+
+def _order(cells: StreamMap, layout: Layout, hot: Sequence[int]) -> Index:
+    used = np.flatnonzero(cells.pos != -1)
+    if layout is Layout.KEEP_ORDER:
+        return np.arange(len(used), dtype=np.int64)
+    present = _sequences(cells)
+    first = [s for s in dict.fromkeys(hot) if s in present] if layout is Layout.HOT_FIRST else []
+    ranked = first + [s for s in present if s not in first]
+    rank = np.full(cells.size, len(ranked), dtype=np.int64)  # cells of nobody go last
+    for r, s in reversed(list(enumerate(ranked))):
+        rank[holders(cells, s)] = r
+    return np.lexsort((used, cells.pos[used], rank[used]))
+
+
+def _sequences(cells: StreamMap) -> list[int]:
+    """Sequences with a cell in the stream, ascending."""
+    bits = np.bitwise_or.reduce(cells.seq_bits, axis=0)
+    return [s for s in range(64 * len(bits)) if int(bits[s >> 6]) >> (s & 63) & 1]
+
+
+def _compacted(cells: StreamMap, order: Index) -> StreamMap:
+    kept = np.flatnonzero(cells.pos != -1)[order]
+    n = len(kept)
+    pos, bits = np.full_like(cells.pos, -1), np.zeros_like(cells.seq_bits)
+    token, born = np.full_like(cells.token, -1), np.zeros_like(cells.born)
+    pos[:n], bits[:n], token[:n], born[:n] = cells.pos[kept], cells.seq_bits[kept], cells.token[kept], cells.born[kept]
+    for array in (pos, bits, token, born):
+        array.flags.writeable = False
+    return StreamMap(pos, bits, token, born, head=0, used=n, high_water=n)
+
+
+def _stream_plan(cache: str, stream: int, order: Index, before: StreamMap, after: StreamMap) -> StreamPlan:
+    return StreamPlan(
+        cache=cache,
+        stream=stream,
+        order=order,
+        high_water_before=before.high_water,
+        high_water_after=after.high_water,
+        n_kv_before=n_kv(before),
+        n_kv_after=n_kv(after),
+        scatter=tuple((s, scatter(before, s), scatter(after, s)) for s in _sequences(before)),
+    )
+
+
+def _check(stored: StreamBlob, order: Index, after: StreamMap) -> None:
+    if stored.n_cells != len(order) or not np.array_equal(stored.pos[order], after.pos[: len(order)]):
+        raise BlobError("The saved state is not of the cells that were planned.")
+
+
+def _permute_table(
+    source: NDArray[np.uint8], target: NDArray[np.uint8], cell_words: NDArray[np.int64], order: Index
+) -> None:
+    """Rows of different lengths, in words."""
+    start = np.cumsum(cell_words) - cell_words
+    taken = cell_words[order]
+    gap = start[order] - (np.cumsum(taken) - taken)
+    index = np.repeat(gap, taken) + np.arange(int(taken.sum()))
+    np.take(source.view("V4"), index, out=target.view("V4"), mode="clip")
+
+
+def _permute_section(source: NDArray[np.uint8], target: NDArray[np.uint8], section: Section, order: Index) -> None:
+    """K or V: a row per cell; transposed V: in each of its rows an element per cell.
+
+    `mode` is what keeps numpy from making a copy of the result first; the ranks are valid anyway.
+    """
+    part = slice(section.offset, section.offset + section.n_bytes)
+    if section.n_bytes == 0:
+        return
+    if section.n_rows:
+        item = np.dtype(f"V{section.row_bytes // section.n_rows}")
+        shape: tuple[int, ...] = (section.n_rows, len(order))
+    else:
+        item, shape = np.dtype(f"V{section.row_bytes}"), (len(order),)
+    before, after = source[part].view(item).reshape(shape), target[part].view(item).reshape(shape)
+    np.take(before, order, axis=-1, out=after, mode="clip")
