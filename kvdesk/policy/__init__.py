@@ -1,10 +1,11 @@
 """Decisions about the cache and the machine, made from values. Every decision carries its reason.
 
-    threads        how many threads decode, from measured ms and the machine's load
-      decode_speed what one token is known to cost        load   processor time that other processes take
-    batching       one batch a step over all turns        prefix_tree  what the cache holds, by token ids
-    overflow       what leaves when a context is full     swap   which conversation leaves, which snapshot is dropped
-    compaction_gain  whether compacting pays back         forecast  what sending will cost
+    threads          how many threads decode          batching     one batch a step over all turns
+      load           processor time others take         batch_times  what a batch takes, learned
+      decode_speed   what a token takes at best           fit        a line through measured times
+    prefix_tree      what the cache holds, by tokens  forecast     what sending will cost
+    overflow         what leaves a full context       compaction_gain  whether compacting pays back
+    swap             which conversation leaves, where to, which snapshot gives way
 
 Must never know the engine, Qt or a database: whoever asks also carries out. Clocks come in as numbers; only `load`
 reads one thing from the system.

@@ -22,9 +22,9 @@ N_SINKS = 4
 
 WHY: dict[OverflowPolicy, str] = {
     "stop": "The answer ends and says that the context is full. Nothing is forgotten.",
-    "slide": "The oldest messages are forgotten at once; what later messages drew from them stays, so answers are close "
-    "to, but not exactly, those of a shorter conversation.",
-    "recompute": "The oldest messages are forgotten and the rest is read again: exact, and takes as long as reading it.",
+    "slide": "The oldest messages are forgotten at once; what later messages drew from them stays, so answers are "
+    "close to, but not exactly, those of a shorter conversation.",
+    "recompute": "The oldest messages are forgotten and the rest is read again: exact, and as slow as that.",
     "sinks": "The first tokens and the most recent messages stay: goes on for ever, quick, the least exact.",
 }
 
@@ -128,8 +128,9 @@ def shades(policy: OverflowPolicy, now: Situation, can: Abilities, n_gone: int =
     `messages[0]` that left earlier; they come first.
     """
     leaving = set(plan_overflow(policy, now, can).gone)
-    before: tuple[Shade, ...] = ("gone",) * n_gone
-    return before + tuple("next to go" if i in leaving else "in the cache" for i in range(len(now.messages)))
+    result: list[Shade] = ["gone"] * n_gone
+    result += ["next to go" if i in leaving else "in the cache" for i in range(len(now.messages))]
+    return tuple(result)
 
 
 # --- private ----------------------------------------------------------------------------------------------------------
