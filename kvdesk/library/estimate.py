@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 
+from kvdesk.cache.geometry import CTX_PAD, context_sizes, window_cells
 from kvdesk.errors import ContextError
 from kvdesk.library.ggml_types import BY_NAME
 from kvdesk.library.gguf_header import GgufHeader, read_any_header
@@ -19,7 +20,6 @@ from kvdesk.library.hyper import Hyper, Layer, read_hyper
 from kvdesk.settings import CacheType, ContextSettings
 
 F32 = 4  # bytes
-PAD = 256  # n_ctx and windows are whole multiples of it
 CGROUP = Path("/sys/fs/cgroup")
 
 
@@ -111,14 +111,14 @@ def largest_n_ctx(header: GgufHeader, settings: ContextSettings, available: int,
 
 def geometry(hyper: Hyper, settings: ContextSettings) -> Geometry:
     """What llama.cpp makes of the settings."""
-    n_ctx = _padded(settings.n_ctx or hyper.n_ctx_train or PAD)
-    n_ctx_seq = n_ctx if settings.kv_unified else max(PAD, _padded(n_ctx // settings.n_seq_max))
-    n_ubatch = min(settings.n_ubatch, settings.n_batch, n_ctx)
-    window = hyper.n_window * (settings.n_seq_max if settings.kv_unified else 1) + n_ubatch
+    unified, n_seq_max = settings.kv_unified, settings.n_seq_max
+    asked = settings.n_ctx or hyper.n_ctx_train or CTX_PAD
+    _, n_ctx_seq = context_sizes(asked, n_seq_max, unified)
+    n_ubatch = min(settings.n_ubatch, settings.n_batch, asked)
     return Geometry(
         n_ctx_seq=n_ctx_seq,
-        n_stream=1 if settings.kv_unified else settings.n_seq_max,
-        n_window_cells=n_ctx_seq if settings.swa_full else _padded(min(n_ctx_seq, window)),
+        n_stream=1 if unified else n_seq_max,
+        n_window_cells=window_cells(n_ctx_seq, hyper.n_window, n_seq_max, n_ubatch, unified, settings.swa_full),
         n_ubatch=n_ubatch,
         n_seq_max=settings.n_seq_max,
     )
@@ -218,19 +218,15 @@ def _advice(hyper: Hyper, weights: int, settings: ContextSettings, have: int) ->
 
 
 def _largest(hyper: Hyper, weights: int, settings: ContextSettings, available: int) -> int:
-    low, high = 0, (1 << 20) // PAD
+    low, high = 0, (1 << 20) // CTX_PAD
     while low < high:
         middle = (low + high + 1) // 2
-        tried = settings.model_copy(update={"n_ctx": middle * PAD})
+        tried = settings.model_copy(update={"n_ctx": middle * CTX_PAD})
         if _estimate(hyper, weights, tried).total <= available:
             low = middle
         else:
             high = middle - 1
-    return low * PAD
-
-
-def _padded(n: int) -> int:
-    return (n + PAD - 1) // PAD * PAD
+    return low * CTX_PAD
 
 
 def _gb(n_bytes: int) -> str:
