@@ -1,0 +1,224 @@
+"""What did that do? Two snapshots, and next-token logits if there are any, side by side.
+
+Owns the definitions of freed, placed, moved and shared, and the verdict on logits. Pure functions on frozen values.
+Must never know which operation lies between, nor who owns a sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.difference import StreamDifference, map_difference
+from kvdesk.cache.metrics import StreamMetrics, holders, scatter, stream_metrics
+from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
+
+ROUNDING = 1e-3
+"""Largest |difference| of logits, relative to the largest |logit| (at least 1), that is put down to rounding.
+
+Adding the same f16 values up in another order (cells moved, another number of threads) changes logits of about 2 by
+0.0013 at most on the test models; a K-shift that was lost or turned twice changes them by 0.8 to 5.6."""
+ROUNDING_KL = 1e-4
+"""Largest Kullback-Leibler divergence, in nats, that is put down to rounding."""
+
+
+class Verdict(StrEnum):
+    """exact: the same bits' values, difference 0. rounding: within ROUNDING and ROUNDING_KL. approximate: beyond."""
+
+    EXACT = "exact"
+    ROUNDING = "equal up to rounding"
+    APPROXIMATE = "approximate"
+
+
+@dataclass(frozen=True, slots=True)
+class LogitsComparison:
+    """Next-token logits of the same places before and after.
+
+    kl_mean, kl_max  KL(before || after) of the softmax distributions over the rows, in nats
+    max_difference   largest |before - after| of all logits
+    first_row        first row whose likeliest token differs, -1 for none; its tokens before and after, else -1
+    """
+
+    n_rows: int
+    kl_mean: float
+    kl_max: float
+    max_difference: float
+    first_row: int
+    token_before: int
+    token_after: int
+    verdict: Verdict
+
+    def __str__(self) -> str:
+        if self.verdict is Verdict.EXACT:
+            return "exact: every logit is the same"
+        return f"{self.verdict}: logits differ by at most {self.max_difference:.2g}, KL {self.kl_max:.2g} nats"
+
+
+@dataclass(frozen=True, slots=True)
+class SequenceChange:
+    """One sequence in one stream, by its cells and their positions.
+
+    stayed    cells it held before and holds after, at the same position
+    shifted   cells whose token it held before and holds after, at another position (seq_add)
+    moved     cells at positions that it had in another cell before (compaction)
+    placed    the other cells it did not hold, a copy by seq_cp included; freed: those it holds no more
+    shared    cells with several sequences now that had one; unshared: the reverse
+    """
+
+    cache: str
+    stream: int
+    seq_id: int
+    stayed: int
+    shifted: int
+    moved: int
+    placed: int
+    freed: int
+    shared: int
+    unshared: int
+    scatter_before: int
+    scatter_after: int
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.shifted or self.moved or self.placed or self.freed or self.shared or self.unshared)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamChange:
+    """The metrics of one stream on both sides (`kvdesk.cache.metrics`)."""
+
+    cache: str
+    stream: int
+    before: StreamMetrics
+    after: StreamMetrics
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Operation `before` to operation `after`. `sequences`: those that changed; `cells`: every cell that did."""
+
+    before: int
+    after: int
+    streams: tuple[StreamChange, ...]
+    sequences: tuple[SequenceChange, ...]
+    cells: tuple[StreamDifference, ...]
+    n_kv_before: int
+    n_kv_after: int
+    logits: Mapping[int, LogitsComparison]  # by sequence
+
+
+def compare_snapshots(
+    before: CacheSnapshot,
+    after: CacheSnapshot,
+    logits: Mapping[int, LogitsComparison] | None = None,
+) -> Comparison:
+    """Both of one context. `logits`: what `compare_logits` said for some sequences."""
+    streams = []
+    sequences = []
+    for old_map, new_map in zip(before.maps, after.maps, strict=True):
+        for s, (old, new) in enumerate(zip(old_map.streams, new_map.streams, strict=True)):
+            streams.append(StreamChange(old_map.name, s, stream_metrics(old), stream_metrics(new)))
+            changes = (_sequence_change(old_map.name, s, seq_id, old, new) for seq_id in _present(old, new))
+            sequences += [change for change in changes if change.changed]
+    return Comparison(
+        before=before.operation,
+        after=after.operation,
+        streams=tuple(streams),
+        sequences=tuple(sequences),
+        cells=map_difference(before.maps, after.maps),
+        n_kv_before=before.n_kv,
+        n_kv_after=after.n_kv,
+        logits=dict(logits or {}),
+    )
+
+
+def compare_logits(before: NDArray[np.float32], after: NDArray[np.float32]) -> LogitsComparison:
+    """Arrays of shape (n_vocab,) or (rows, n_vocab), the rows in the same order. Raises ValueError for unequal shapes.
+
+    A logit of -inf is a token that cannot come: equal where both sides have it. NaN on either side is approximate, with
+    infinite divergence.
+    """
+    if before.shape != after.shape or before.ndim not in (1, 2) or not before.size:
+        raise ValueError(f"logits of shapes {before.shape} and {after.shape} cannot be compared")
+    p, q = np.atleast_2d(before).astype(np.float64), np.atleast_2d(after).astype(np.float64)
+    kl = divergence(p, q)
+    with np.errstate(invalid="ignore"):
+        gaps = np.where(p == q, 0.0, np.abs(p - q))
+    gap = float("inf") if np.isnan(gaps).any() else float(gaps.max())
+    first = np.flatnonzero(p.argmax(axis=1) != q.argmax(axis=1))
+    row = int(first[0]) if len(first) else -1
+    finite = np.abs(p[np.isfinite(p)])
+    scale = max(1.0, float(finite.max(initial=0.0)))
+    verdict = Verdict.EXACT
+    if gap > 0.0:
+        small = gap <= ROUNDING * scale and float(kl.max()) <= ROUNDING_KL
+        verdict = Verdict.ROUNDING if small else Verdict.APPROXIMATE
+    return LogitsComparison(
+        n_rows=len(p),
+        kl_mean=float(kl.mean()),
+        kl_max=float(kl.max()),
+        max_difference=gap,
+        first_row=row,
+        token_before=int(p[row].argmax()) if row >= 0 else -1,
+        token_after=int(q[row].argmax()) if row >= 0 else -1,
+        verdict=verdict,
+    )
+
+
+def divergence(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """KL(softmax(p) || softmax(q)) of each row, in nats: sum of P (log P - log Q); never below 0, inf where undefined.
+
+    Stable: logarithms of probabilities come from the logits less their maximum, never from probabilities.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        log_p, log_q = _log_softmax(p), _log_softmax(q)
+        weight = np.exp(log_p)
+        terms = np.where(weight == 0.0, 0.0, weight * (log_p - log_q))
+        kl = np.maximum(terms.sum(axis=1), 0.0)
+    return np.where(np.isnan(kl), np.inf, kl)
+
+
+def _log_softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    result: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return result
+
+
+def _present(*sides: StreamMap) -> list[int]:
+    bits = np.bitwise_or.reduce([np.bitwise_or.reduce(side.seq_bits, axis=0) for side in sides])
+    return [s for s in range(64 * len(bits)) if int(bits[s >> 6]) >> (s & 63) & 1]
+
+
+def _sequence_change(cache: str, stream: int, seq_id: int, old: StreamMap, new: StreamMap) -> SequenceChange:
+    held, holds = holders(old, seq_id), holders(new, seq_id)
+    before, after = _n_sequences(old), _n_sequences(new)
+    same = held & holds & (old.pos == new.pos)
+    shifted = held & holds & ~same & (old.token == new.token) & (old.born == new.born)
+    if np.array_equal(np.sort(old.pos[held]), np.sort(new.pos[holds])):
+        shifted = np.zeros_like(same)  # all positions are there, so cells changed places
+    left, arrived = held & ~same & ~shifted, holds & ~same & ~shifted
+    moved = int(np.isin(new.pos[arrived], old.pos[left]).sum())
+    moving = arrived & (old.pos != new.pos)  # another token's cell
+    return SequenceChange(
+        cache=cache,
+        stream=stream,
+        seq_id=seq_id,
+        stayed=int(same.sum()),
+        shifted=int(shifted.sum()),
+        moved=moved,
+        placed=int(arrived.sum()) - moved,
+        freed=int(left.sum()) - int(np.isin(old.pos[left], new.pos[arrived]).sum()),
+        shared=int((holds & ~moving & (before == 1) & (after > 1)).sum()),
+        unshared=int((holds & ~moving & (before > 1) & (after == 1)).sum()),
+        scatter_before=scatter(old, seq_id),
+        scatter_after=scatter(new, seq_id),
+    )
+
+
+def _n_sequences(cells: StreamMap) -> NDArray[np.int64]:
+    counts: NDArray[np.int64] = np.bitwise_count(cells.seq_bits).sum(axis=1, dtype=np.int64)
+    return counts
