@@ -5,6 +5,7 @@ Slices of the three ways take turns, so that whatever else the machine does fall
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import subprocess
 import sys
@@ -48,7 +49,7 @@ class LoadResult:
         return self.tok_s[_ADAPTIVE] / self.tok_s[max(self.tok_s)]
 
 
-def run(path: Path, loads: tuple[int, ...] = (0, 1, 2), rounds: int = 5, say: Callable[[str], None] = print) -> object:
+def run(path: Path, loads: tuple[int, ...] = (0, 1, 2), rounds: int = 6, say: Callable[[str], None] = print) -> object:
     """Measure every load; returns one dictionary a load, with both ratios of each."""
     n_cores = default_threads()
     model = Model(path)
@@ -82,9 +83,9 @@ class _Bench:
     def measure(self, busy: int, rounds: int) -> LoadResult:
         result = LoadResult(busy, slices={way: [] for way in self._ways})
         seen: list[float] = []
-        for i in range(rounds):
-            shift = i % len(self._ways)
-            for way in self._ways[shift:] + self._ways[:shift]:
+        orders = itertools.cycle(itertools.permutations(self._ways))  # nobody always follows the same one
+        for order in itertools.islice(orders, rounds):
+            for way in order:
                 result.slices[way].append(self._slice(way, result, seen))
         result.tok_s = {way: statistics.median(speeds) for way, speeds in result.slices.items()}
         result.others = statistics.fmean(seen) if seen else 0.0

@@ -142,20 +142,20 @@ class ThreadPolicy:
 
     def decoded(self, sample: DecodeSample) -> Threads:
         """A decode was measured. Returns the choice for the next one."""
-        work = Work(sample.n_tokens, sample.n_kv)
+        work, ms = Work(sample.n_tokens, sample.n_kv), sample.ms / sample.n_tokens
         if sample.at_s - self._last_s > _IDLE_S + sample.ms / 1e3 or self._work is None or not work.like(self._work):
             self._end_trial()
             self._recent.clear()
         self._last_s, self._work = sample.at_s, work
         if sample.n_threads == self._n:
-            self._recent.setdefault(self._n, deque(maxlen=_RECENT)).append(sample.ms)
+            self._recent.setdefault(self._n, deque(maxlen=_RECENT)).append(ms)
             if self._trial is not None:
-                self._trial.taken.append(sample.ms)
+                self._trial.taken.append(ms)
                 if self._trial.over:
                     self._judge(self._trial, work, sample.at_s)
             else:
                 self._look(work, sample.at_s)
-            self._speed.learn(sample.n_threads, work, sample.ms)
+            self._speed.learn(sample.n_threads, work, ms)
         return self.choice
 
     # --- private ------------------------------------------------------------------------------------------------------

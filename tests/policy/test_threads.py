@@ -95,6 +95,18 @@ def test_times_of_other_work_are_not_compared() -> None:
         assert choice.decode == 2
 
 
+def test_steps_of_changing_size_are_compared_by_token() -> None:
+    """Chunks of a prompt decoded with an answer are seldom equally long; a collapse is noticed all the same."""
+    policy = ThreadPolicy(2)
+    for i in range(120):
+        n = policy.choice.decode
+        n_tokens = 5 + i % 4
+        ms = n_tokens * (5.0 if i < 60 else 30.0) if n == 2 else n_tokens * 9.0
+        choice = policy.decoded(DecodeSample(i * 0.1, n, n_tokens, 512, ms))
+        assert choice.decode == 2 or i >= 60
+    assert choice.decode == 1
+
+
 def test_threads_of_a_batch() -> None:
     policy = ThreadPolicy(2)
     policy.load(0.0, 1.0)
