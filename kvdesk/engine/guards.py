@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import BlobError, StateBlob, parse_seq_state, parse_state
-from kvdesk.cache.cells import POS_MAX
+from kvdesk.cache.cells import POS_MAX, clip_range
 from kvdesk.cache.mirror import Mirror
 from kvdesk.engine.capabilities import OperationName, capability
 from kvdesk.engine.params import ggml_type
@@ -85,7 +85,8 @@ class Guards:
         low, high = self._mirror.seq_pos_min(seq_id), self._mirror.seq_pos_max(seq_id)
         if abs(shift) >= POS_MAX or high + shift >= POS_MAX:
             raise RefusedCall(f"Moving sequence {seq_id} by {shift} goes beyond what llama.cpp can count.")
-        if self._mirror.states and low >= 0 and low + shift < 0:
+        start, end = clip_range(p0, p1)
+        if self._mirror.states and start <= low < end and low + shift < 0:
             raise RefusedCall(f"Moving sequence {seq_id} by {shift} gives its recurrent state a negative position.")
 
     def state(self, blob: bytes) -> StateBlob:

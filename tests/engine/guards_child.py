@@ -164,6 +164,11 @@ class Table:
             c.decode(tokens(4))
             self.attempt(f"seq_add, {row}", lambda c=c: c.seq_add(0, 0, -1, 2))  # type: ignore[misc]
             c.decode(tokens(1, 0, 4))
+        state = self.open("mamba2")
+        state.decode(tokens(4))
+        state.seq_add(0, 0, 2, -10)  # the state is at position 3: nothing moves
+        self.attempt("seq_add below position 0, recurrent state", lambda: state.seq_add(0, 0, -1, -10))
+        state.decode(tokens(1, 0, 4))
         c = self.open()
         c.decode(tokens(4))
         self.attempt("seq_add beyond the largest position", lambda: c.seq_add(0, 0, -1, 2**31 - 3))

@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tiny")
 
 
-def model_file(folder: Path, name: str) -> Path:
+def tiny_file(folder: Path, name: str) -> Path:
     path = folder / f"{name}.gguf"
     if not path.exists():
         _ = write(path, name) if name in ARCHITECTURES else write_model(path, name)
@@ -47,11 +47,11 @@ def clean(tally: Tally, n_ops: int) -> None:
 @pytest.mark.parametrize("settings", [SMALL, STREAMS], ids=["unified", "streams"])
 @pytest.mark.parametrize("name", [*ARCHITECTURES, *WINDOWS])
 def test_no_mismatch(folder: Path, name: str, settings: ContextSettings) -> None:
-    clean(run(model_file(folder, name), settings, 60, seed=3), 60)
+    clean(run(tiny_file(folder, name), settings, 60, seed=3), 60)
 
 
 def test_all_that_can_happen_happens(folder: Path) -> None:
-    tally = run(model_file(folder, "llama"), SMALL, 400, seed=2)
+    tally = run(tiny_file(folder, "llama"), SMALL, 400, seed=2)
     clean(tally, 400)
     assert set(tally.codes) == {-1, 0, 1, 2}
     assert min(tally.refused, tally.rejected, tally.calls["load"], tally.calls["load_seq"], tally.calls["keep"]) > 0
@@ -59,7 +59,7 @@ def test_all_that_can_happen_happens(folder: Path) -> None:
 
 
 def test_same_seed_same_play(folder: Path) -> None:
-    first, again, other = (run(model_file(folder, "llama"), STREAMS, 120, seed) for seed in (5, 5, 6))
+    first, again, other = (run(tiny_file(folder, "llama"), STREAMS, 120, seed) for seed in (5, 5, 6))
     first.seconds = again.seconds = other.seconds = 0.0
     assert first == again
     assert first.calls != other.calls
@@ -143,7 +143,7 @@ def test_a_broken_rule_is_found(
     folder: Path, monkeypatch: Patch, name: str, settings: ContextSettings, break_rule: Callable[[Patch], None]
 ) -> None:
     break_rule(monkeypatch)
-    model = Model(model_file(folder, name))
+    model = Model(tiny_file(folder, name))
     audit = Audit(model, settings, seed=1, stop_rate=0.5 if break_rule is _stopped_ubatch_stays else 0.06)
     while audit.tally.ops < 500 and not audit.tally.mismatches:
         audit.step()
@@ -154,7 +154,7 @@ def test_a_broken_rule_is_found(
 
 
 def test_command(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Patch, tmp_path: Path) -> None:
-    file = str(model_file(folder, "llama"))
+    file = str(tiny_file(folder, "llama"))
     assert main(["audit", "--model", file, "--ops", "50", "--seed", "4", "--streams", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["ops"], told["mismatches"], told["seed"]) == (50, 0, 4)
@@ -180,4 +180,10 @@ def test_long_play(folder: Path, name: str) -> None:
             for kind in (CacheType.F16, CacheType.Q8_0):
                 seed += 1
                 wanted = {"flash_attn": flash_attn, "type_k": kind, "type_v": kind if flash_attn else CacheType.F16}
-                clean(run(model_file(folder, name), settings.model_copy(update=wanted), 2000, seed), 2000)
+                clean(run(tiny_file(folder, name), settings.model_copy(update=wanted), 2000, seed), 2000)
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(7200)
+def test_long_play_of_the_embedded_model(model_file: Path) -> None:
+    clean(run(model_file, SMALL.model_copy(update={"n_batch": 24, "n_ubatch": 8}), 20_000, seed=7), 20_000)
