@@ -1,0 +1,161 @@
+"""Why did this turn prefill what it prefilled? Two lists of tokens and what happened, put into one sentence.
+
+Owns the causes, their order, and their words. Pure: tokens become text by a function that is passed in. Must never know
+how facts are found out; the engine tells them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+Text = Callable[[int], str]
+
+_LOOK_AHEAD = 16  # tokens on each side of the divergence that are compared as text
+_QUOTE = 40  # characters of a token's text in the sentence
+
+
+class Cause(StrEnum):
+    """Why the cached tokens ended where they did; the first that applies."""
+
+    FIRST = "first turn"  # the sequence held nothing, and nothing had taken it away
+    EVICTED = "evicted"  # its cells had been removed for another conversation, or by hand
+    CONTINUED = "continued"  # everything held is a prefix of the prompt: only what is new was prefilled
+    REGENERATED = "regenerated"  # the prompt is a prefix of what was held: an answer is given anew
+    RECURRENT = "recurrent state"  # the state cannot be cut, so all was computed again
+    WINDOW = "window lost"  # the sliding window before the divergence had left the cache
+    THINKING = "thinking removed"  # the template leaves out earlier reasoning
+    EDITED = "edited"  # a message was changed
+    TEMPLATE = "template"  # the template renders the same messages differently
+    RETOKENIZED = "other tokens"  # the same text became other tokens
+    UNKNOWN = "diverged"  # none of the known causes
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What happened between the turns. Strings are reasons in words, "" where it did not happen.
+
+    evicted          why cells of the sequence had been removed
+    edited           which message was changed, such as "your second message"
+    template         what changed in the template or what it renders, such as "today's date"
+    thinking         earlier reasoning was left out of the prompt
+    window_lost      a sliding window had lost the cells before the divergence
+    recurrent        the model's memory cannot give back a part
+    """
+
+    evicted: str = ""
+    edited: str = ""
+    template: str = ""
+    thinking: bool = False
+    window_lost: bool = False
+    recurrent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """One turn. `position`: of the first token that differs, -1 if none does (one list begins with the other).
+
+    reused, prefilled  tokens of the prompt that were in the cache, and those that had to be computed: together all
+    held_text          text of the token there that the cache held, "" for none; prompt_text: of the prompt's
+    lost               tokens the sequence held that were of no use
+    """
+
+    reused: int
+    prefilled: int
+    lost: int
+    position: int
+    held_text: str
+    prompt_text: str
+    cause: Cause
+    sentence: str
+
+
+def explain(
+    held: Sequence[int], prompt: Sequence[int], text: Text, facts: Facts | None = None, reused: int | None = None
+) -> Explanation:
+    """Explain a turn whose sequence held the tokens `held` when the prompt came.
+
+    reused  tokens that stayed in the cache, if it is known; else what the facts allow: the common prefix, but at least
+            one token is decoded, since logits are needed, and nothing where a part cannot be kept
+    """
+    facts = facts or Facts()
+    same = _common(held, prompt)
+    cause = _cause(held, prompt, same, text, facts)
+    if reused is None:
+        whole = cause in (Cause.RECURRENT, Cause.WINDOW)
+        reused = 0 if whole else max(0, min(same, len(prompt) - 1))
+    differs = same < len(held) and same < len(prompt)
+    held_text = text(held[same]) if differs else ""
+    prompt_text = text(prompt[same]) if differs else ""
+    sentence = _because(cause, facts, reused, len(prompt) - reused)
+    if differs:
+        sentence += f" The cache held {_quoted(held_text)} at position {same:,}, the prompt has {_quoted(prompt_text)}."
+    return Explanation(
+        reused=reused,
+        prefilled=len(prompt) - reused,
+        lost=max(0, len(held) - reused),
+        position=same if differs else -1,
+        held_text=held_text,
+        prompt_text=prompt_text,
+        cause=cause,
+        sentence=sentence,
+    )
+
+
+def _common(held: Sequence[int], prompt: Sequence[int]) -> int:
+    n = min(len(held), len(prompt))
+    if list(held[:n]) == list(prompt[:n]):
+        return n
+    return next(i for i in range(n) if held[i] != prompt[i])
+
+
+def _cause(held: Sequence[int], prompt: Sequence[int], same: int, text: Text, facts: Facts) -> Cause:
+    if same == len(held) and facts.evicted:
+        return Cause.EVICTED
+    if not held:
+        return Cause.FIRST
+    if same == len(held) < len(prompt):
+        return Cause.CONTINUED
+    cuts = (
+        (facts.recurrent, Cause.RECURRENT),
+        (facts.window_lost, Cause.WINDOW),
+        (same == len(prompt), Cause.REGENERATED),
+        (facts.thinking, Cause.THINKING),
+        (bool(facts.edited), Cause.EDITED),
+        (bool(facts.template), Cause.TEMPLATE),
+        (bool(facts.evicted), Cause.EVICTED),
+        (_same_text(held[same:], prompt[same:], text), Cause.RETOKENIZED),
+    )
+    return next((cause for applies, cause in cuts if applies), Cause.UNKNOWN)
+
+
+def _same_text(held: Sequence[int], prompt: Sequence[int], text: Text) -> bool:
+    """Whether the next tokens of both sides spell the same, as far as the shorter one goes."""
+    ours = "".join(text(token) for token in held[:_LOOK_AHEAD])
+    theirs = "".join(text(token) for token in prompt[:_LOOK_AHEAD])
+    n = min(len(ours), len(theirs))
+    return n > 1 and ours[:n] == theirs[:n]
+
+
+def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
+    counts = f"{reused:,} of {reused + prefilled:,} tokens were in the cache, {prefilled:,} prefilled."
+    return {
+        Cause.FIRST: f"Nothing of this conversation was in the cache: all {prefilled:,} tokens were prefilled.",
+        Cause.EVICTED: f"Its cells had been removed ({facts.evicted}): {counts}",
+        Cause.CONTINUED: f"Everything held was of use: {counts}",
+        Cause.REGENERATED: f"The answer is given anew, and its prompt was held: {counts}",
+        Cause.RECURRENT: f"This model's state cannot be cut, so it begins again: {counts}",
+        Cause.WINDOW: f"The sliding window before the first new token had left the cache: {counts}",
+        Cause.THINKING: f"The template leaves out earlier reasoning, so the prompt is another: {counts}",
+        Cause.EDITED: f"A message was changed ({facts.edited}): {counts}",
+        Cause.TEMPLATE: f"The template renders something else ({facts.template}): {counts}",
+        Cause.RETOKENIZED: f"The same text became other tokens: {counts}",
+        Cause.UNKNOWN: f"The prompt differs from what was held: {counts}",
+    }[cause]
+
+
+def _quoted(text: str) -> str:
+    """A token's text on one line."""
+    shown = "".join(c if c.isprintable() else {"\n": "↵", "\t": "⇥"}.get(c, "�") for c in text)
+    return f"“{shown if len(shown) <= _QUOTE else shown[: _QUOTE - 1] + '…'}”"

@@ -1,0 +1,126 @@
+"""The paged overlay: what an allocator with pages would hold and waste on the content that this cache has now.
+
+The allocator is vLLM's (v1, block manager with prefix caching): a sequence's tokens, in order of position, fill pages
+of B slots one after another; a full page is shared by all sequences whose tokens are the same up to its end; a page
+that is not full belongs to one sequence. Pages are of one pool, whatever streams llama.cpp uses. Pure functions on
+frozen views. Must never know the engine: this is a simulation, and whoever shows it says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.metrics import holders
+from kvdesk.cache.snapshot import CacheMap, StreamMap
+
+PAGE_SIZES = (16, 32, 64)
+
+
+@dataclass(frozen=True, slots=True)
+class SequencePages:
+    """One sequence. `pages`: its page numbers in order; `n_shared` of them other sequences have too.
+
+    n_empty  slots of its last page that hold nothing
+    """
+
+    seq_id: int
+    n_tokens: int
+    pages: tuple[int, ...]
+    n_shared: int
+    n_empty: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PagedOverlay:
+    """All pages of one cache.
+
+    page_size   slots of a page (B)
+    n_pages     pages held; n_shared: those of more than one sequence
+    n_empty     slots that hold nothing: the internal fragmentation of paging, all of it in last pages
+    n_used      cells that llama.cpp holds for the same. Paging fills more slots where sequences share cells but no full
+                page (both hold a copy), and fewer where equal prefixes lie in cells of their own
+    page_of     for each stream an int32 array: page of each cell, of its lowest sequence where it has several; -1 free
+    """
+
+    page_size: int
+    n_pages: int
+    n_shared: int
+    n_empty: int
+    n_used: int
+    sequences: tuple[SequencePages, ...]
+    page_of: tuple[NDArray[np.int32], ...]
+
+    @property
+    def n_slots(self) -> int:
+        """Slots of all pages: what paging would take."""
+        return self.n_pages * self.page_size
+
+    @property
+    def n_filled(self) -> int:
+        """Slots that hold a token."""
+        return self.n_slots - self.n_empty
+
+    @property
+    def waste(self) -> float:
+        """Share of the slots that hold nothing, 0 without pages."""
+        return self.n_empty / self.n_slots if self.n_pages else 0.0
+
+
+def paged_overlay(cache: CacheMap, page_size: int) -> PagedOverlay:
+    """Pages of `page_size` slots for every sequence of the cache.
+
+    The same token at the same position is the same content; where the token is not known, only the same cell is.
+    Cells of nobody have no page. Raises ValueError for pages without a slot.
+    """
+    if page_size < 1:
+        raise ValueError(f"a page has at least one slot, not {page_size}")
+    known: dict[tuple[int, bytes], int] = {}  # (page before it, content) of every full page
+    n_pages = 0
+    page_of = tuple(np.full(stream.size, -1, dtype=np.int32) for stream in cache.streams)
+    tables: list[tuple[int, int, list[int]]] = []
+    for s, stream in enumerate(cache.streams):
+        for seq_id in _sequences(stream):
+            cells = np.flatnonzero(holders(stream, seq_id))
+            cells = cells[np.argsort(stream.pos[cells], kind="stable")]
+            content = _content(stream, s, cells)
+            numbers: list[int] = []
+            for start in range(0, len(cells), page_size):
+                key = numbers[-1] if numbers else -1, content[start : start + page_size].tobytes()
+                full = start + page_size <= len(cells)
+                number = known.setdefault(key, n_pages) if full else n_pages
+                n_pages += number == n_pages
+                numbers.append(number)
+            tables.append((seq_id, len(cells), numbers))
+            pages = np.repeat(np.array(numbers, dtype=np.int32), page_size)[: len(cells)]
+            page_of[s][cells] = np.where(page_of[s][cells] == -1, pages, page_of[s][cells])
+    owners = np.bincount([number for _, _, numbers in tables for number in numbers], minlength=n_pages)
+    sequences = tuple(
+        SequencePages(seq_id, n, tuple(numbers), int((owners[numbers] > 1).sum()), len(numbers) * page_size - n)
+        for seq_id, n, numbers in tables
+    )
+    return PagedOverlay(
+        page_size=page_size,
+        n_pages=n_pages,
+        n_shared=int((owners > 1).sum()),
+        n_empty=sum(sequence.n_empty for sequence in sequences),
+        n_used=sum(int((page >= 0).sum()) for page in page_of),
+        sequences=sequences,
+        page_of=page_of,
+    )
+
+
+def _content(stream: StreamMap, s: int, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows that are equal where the content is: (position, token), or the cell itself where the token is not known."""
+    rows = np.empty((len(cells), 3), dtype=np.int64)
+    rows[:, 0] = stream.pos[cells]
+    rows[:, 1] = stream.token[cells]
+    rows[:, 2] = np.where(rows[:, 1] < 0, cells + s * stream.size, -1)
+    return rows
+
+
+def _sequences(stream: StreamMap) -> list[int]:
+    bits = np.bitwise_or.reduce(stream.seq_bits, axis=0)
+    return [s for s in range(64 * len(bits)) if int(bits[s >> 6]) >> (s & 63) & 1]
