@@ -139,11 +139,11 @@ def test_leaves_leave_before_what_they_share() -> None:
 def test_eight_long_sequences_are_quick() -> None:
     base = list(range(130_000))
     tree = PrefixTree()
-    start = time.perf_counter()
+    start = time.process_time()
     for seq in range(8):
         tree.insert([*base[: 10_000 * (seq + 1)], *(os.urandom(1)[0] for _ in range(50_000))], seq)
     assert tree.longest_prefix(base).n_tokens == 80_000
     for token in range(1000):
         tree.extend(7, (token,))
     tree.evictions(200_000)
-    assert time.perf_counter() - start < 2.0
+    assert time.process_time() - start < 2.0
