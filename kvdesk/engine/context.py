@@ -194,8 +194,11 @@ class Context(SavedMemory):
             self.proof = prove(lambda twin: Context(self.model, twin, inspect=MAPS, proved=False), self.settings)
             if self.proof.mismatch:
                 self._trust.reject(str(self.proof))
+            elif not self.proof.complete:
+                self._trust.remark = f"The proof ran out of time: {self.proof}"
         except ContextError as error:
-            self._trust.doubt = f"The cell rules could not be proved on a twin of this context: {error}"
+            doubt = f"The cell rules could not be proved on a twin of this context: {error}"
+            self._trust.doubt = f"{self._trust.doubt} {doubt}".strip()
         finally:
             log.listener = listener
 

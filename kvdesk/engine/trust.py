@@ -27,13 +27,16 @@ class Subject:
 
 
 class Trust:
-    """The verification of one context. `doubt`: what no comparison can prove here, "" for nothing; while there is
-    doubt agreement is reported as "mirrored", never as "verified".
+    """The verification of one context.
+
+    doubt    what no comparison can prove here, "" for nothing: agreement is then "mirrored", never "verified"
+    remark   what a reader of "verified" should know besides
     """
 
     def __init__(self, subject: Subject, doubt: str = "") -> None:
         self._subject = subject
         self.doubt = doubt
+        self.remark = ""
         self._history = History()
         self.n_rebuilt = 0
         self.report: AuditReport | None = None
@@ -53,7 +56,9 @@ class Trust:
             return
         if found is None:
             state: VerificationState = "mirrored" if self.doubt else "verified"
-            self.verification = replace(self.verification, state=state, operation=operation, detail=self.doubt)
+            self.verification = replace(
+                self.verification, state=state, operation=operation, detail=self.doubt or self.remark
+            )
             return
         self.verification = replace(self.verification, state="mismatch", operation=operation, detail=str(found))
         self.report = AuditReport(

@@ -20,7 +20,7 @@ from kvdesk.engine import proof, saved, state
 from kvdesk.engine.binding import EngineVersion, lib
 from kvdesk.engine.context import MAPS, Context
 from kvdesk.engine.model import Model
-from kvdesk.errors import EngineError
+from kvdesk.errors import ContextError, EngineError
 from kvdesk.settings import CacheType, ContextSettings
 from tests.engine.tiny_models import N_VOCAB, write
 
@@ -243,6 +243,20 @@ def test_the_proof_is_bounded_in_time_and_says_so(llama: Model, monkeypatch: pyt
     assert context.proof is not None
     assert (context.proof.n_steps, context.proof.complete) == (1, False)
     assert str(context.proof).startswith("1 of ")
+    assert context.verification.state == "verified"
+    assert "ran out of time" in context.verification.detail
+    context.close()
+
+
+def test_without_a_twin_nothing_is_verified(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object) -> proof.Proof:
+        raise ContextError("no memory for it")
+
+    monkeypatch.setattr(context_module, "prove", no_room)
+    context = Context(llama, SMALL)
+    context.decode(text(20))
+    assert context.audit().state == "mirrored"
+    assert "no memory for it" in context.verification.detail
     context.close()
 
 
