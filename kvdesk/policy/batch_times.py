@@ -14,6 +14,7 @@ from kvdesk.policy.fit import Vector, robust_fit
 
 SMALL = 32
 _KEPT = 4  # measurements of one kind of batch; their median counts
+_PATIENCE = 16  # measurements before the line is drawn anew; sooner while there are few
 _KINDS = 48  # kinds of batches remembered, the last measured ones
 
 
@@ -22,7 +23,8 @@ class BatchTimes:
 
     def __init__(self) -> None:
         self._samples: dict[bool, dict[tuple[int, int], deque[float]]] = {False: {}, True: {}}
-        self._lines: dict[bool, Vector | None] = {False: None, True: None}
+        self._lines: dict[bool, Vector] = {}
+        self._news = {False: 0, True: 0}
 
     def learn(self, n_tokens: int, n_kv: int, ms: float) -> None:
         """A batch of `n_tokens` over `n_kv` cells took `ms`. The first one of a new context may be left out."""
@@ -34,7 +36,7 @@ class BatchTimes:
         kinds[key] = taken
         if len(kinds) > _KINDS:
             del kinds[next(iter(kinds))]
-        self._lines[large] = None
+        self._news[large] += 1
 
     def ms(self, n_tokens: int, n_kv: int) -> float | None:
         """Expected time of a batch; None while nothing was measured that tells."""
@@ -43,10 +45,10 @@ class BatchTimes:
             large = not large
             if not self._samples[large]:
                 return None
-        line = self._lines[large]
-        if line is None:
-            line = self._lines[large] = self._fit(large)
-        return float(np.asarray(_row(n_tokens, n_kv)) @ line)
+        if large not in self._lines or self._news[large] >= min(_PATIENCE, len(self._samples[large])):
+            self._lines[large] = self._fit(large)
+            self._news[large] = 0
+        return float(np.asarray(_row(n_tokens, n_kv)) @ self._lines[large])
 
     def prefill_ms(self, n_tokens: int, n_past: int, n_batch: int) -> float | None:
         """Expected time of a prompt's `n_tokens` behind `n_past` cells, in batches of `n_batch`."""
