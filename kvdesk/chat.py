@@ -23,7 +23,10 @@ def new_message_id() -> MessageId:
 
 @dataclass(frozen=True, slots=True)
 class TurnStats:
-    """What one answer cost. Times in milliseconds, speeds in tokens per second; 0.0 where nothing was measured."""
+    """What one answer cost. Times in milliseconds, speeds in tokens per second; 0.0 where nothing was measured.
+
+    `why` says in words why so much was prefilled and not more or less.
+    """
 
     prompt_tokens: int
     reused_tokens: int
@@ -36,6 +39,7 @@ class TurnStats:
     cells_used: int
     high_water: int
     n_kv: int
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,9 @@ def main(argv: Sequence[str]) -> int:
         for turn, prompt in enumerate(args.prompt, start=1):
             stats = talk.answer(prompt, sampling).stats
             if args.json:
-                line = {"turn": turn, **dataclasses.asdict(stats), "text": talk.messages[-1].text}
+                figures = dataclasses.asdict(stats)
+                del figures["why"]
+                line = {"turn": turn, **figures, "text": talk.messages[-1].text}
                 print(json.dumps(line, ensure_ascii=False), flush=True)
             else:
                 print(f"\n[{_summary(stats)}]\n", flush=True)

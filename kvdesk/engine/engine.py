@@ -187,6 +187,7 @@ class Engine:
             session = self._require()
             prompt = session.prompt_tokens(command.messages)
             sequence = session.lease(command.conversation)
+            held = list(sequence.tokens)
             reused = session.keep_common_prefix(sequence, prompt)
             if not session.make_room(sequence, len(prompt) - reused):
                 raise PromptError("The cache is full of conversations that are being answered: wait for one to end.")
@@ -197,7 +198,8 @@ class Engine:
         if command.sampling.repeat_penalty != 1.0:
             sampler.accept(prompt[-command.sampling.repeat_last_n :])
         sequence.busy = True
-        self._turn = Turn(command, sequence, prompt, reused, sampler, submitted_at)
+        why = session.explain(sequence, held, prompt, command.messages)
+        self._turn = Turn(command, sequence, prompt, reused, sampler, submitted_at, why)
         self._tell_texts(prompt)
         self._emit(TurnStarted(command.conversation, command.answer, sequence.seq_id, len(prompt), reused))
 

@@ -10,11 +10,15 @@ from kvdesk.messages import Lease
 
 @dataclass(slots=True, eq=False)
 class Sequence:
-    """A leased seq_id. `tokens[i]` is the token at position i: exactly what the engine holds for the sequence."""
+    """A leased seq_id. `tokens[i]` is the token at position i: exactly what the engine holds for the sequence.
+
+    `texts` are the messages of the last turn, to see which was changed since.
+    """
 
     seq_id: int
     conversation: ConversationId
     tokens: list[int] = field(default_factory=list)
+    texts: tuple[str, ...] = ()
     last_used: int = 0
     busy: bool = False
 

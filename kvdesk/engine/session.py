@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kvdesk.cache.explain import Facts, explain
 from kvdesk.chat import ConversationId, Message
 from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
@@ -83,6 +84,7 @@ class Session:
         self._emit = emit
         self.header, self.model, self.estimate = loaded.header, loaded.model, loaded.estimate
         self.template_problem = ""
+        self._gone: dict[ConversationId, str] = {}  # why the cells of a conversation are no longer there
         self.prompts = self._prompt_builder()
         self._use(Context(self.model, settings))
 
@@ -99,6 +101,7 @@ class Session:
         available = available_bytes() + self.estimate.context
         wanted = check_fits(self.header, settings, available, loaded=True)
         start = time.perf_counter()
+        self._gone |= {s.conversation: "the context was rebuilt" for s in self.pool if s.tokens}
         self.context.close()
         try:
             self._use(Context(self.model, settings))
@@ -157,6 +160,8 @@ class Session:
         if not self.context.seq_rm(sequence.seq_id, p0, -1):
             return False
         del sequence.tokens[n:]
+        if n == 0:
+            self._gone[sequence.conversation] = reason
         self._report(
             "seq_rm", f"llama_memory_seq_rm(seq {sequence.seq_id}, {p0}, -1)", start, sequence.conversation, reason
         )
@@ -176,6 +181,23 @@ class Session:
         elif not self.keep(sequence, n, f"the prompt diverges at position {n}"):
             self.keep(sequence, 0, "this model cannot give back a part of its state")
         return len(sequence.tokens)
+
+    def explain(self, sequence: Sequence, held: list[int], prompt: list[int], messages: tuple[Message, ...]) -> str:
+        """Why the turn that begins reuses so much, in words. `held`: what the sequence held before. Read-only."""
+        texts = tuple(message.text for message in messages)
+        changed = next((i for i, (a, b) in enumerate(zip(sequence.texts, texts, strict=False)) if a != b), -1)
+        reused = len(sequence.tokens)
+        common = common_prefix(held, prompt)
+        began_again = reused == 0 and min(common, len(prompt) - 1) > 0
+        facts = Facts(
+            evicted=self._gone.pop(sequence.conversation, ""),
+            edited=f"message {changed + 1}" if changed >= 0 else "",
+            thinking=changed < 0 and common < len(held) and any("</think>" in text for text in texts),
+            window_lost=began_again and self.model.facts.n_swa > 0,
+            recurrent=began_again and self.model.facts.n_swa == 0,
+        )
+        sequence.texts = texts
+        return explain(held, prompt, self.model.vocab.label, facts, reused).sentence
 
     def make_room(self, sequence: Sequence, n_tokens: int) -> bool:
         """Free `n_tokens` cells for the sequence: idle conversations leave, least recently used first.

@@ -25,6 +25,7 @@ class Turn:
     reused: int
     sampler: Sampler
     submitted_at: float
+    why: str
     generated: list[int] = field(default_factory=list)
     utf8: Utf8Decoder = field(default_factory=Utf8Decoder)
     prefill_s: float = 0.0
@@ -73,4 +74,5 @@ class Turn:
             cells_used=cells_used,
             high_water=high_water,
             n_kv=n_kv,
+            why=self.why,
         )

@@ -8,7 +8,7 @@ from typing import Final
 from markdown_it import MarkdownIt
 from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import Message, MessageState, TurnStats
 from kvdesk.ui.controls import ElidedLabel, IconButton, ThinProgress, label, set_tone
@@ -178,16 +178,35 @@ class _Foot(QWidget):
         self._again = IconButton(look, "again", "Answer again", "Answer again (Ctrl+R)")
         self._copy.clicked.connect(self.copy_clicked)
         self._again.clicked.connect(self.again_clicked)
-        row = QHBoxLayout(self)
+        self._ask = QToolButton()
+        self._ask.setText("Why?")
+        self._ask.setToolTip("Why so many tokens were prefilled, and not more or less")
+        self._ask.setProperty("link", "true")
+        self._ask.setProperty("scale", "small")
+        self._ask.setCheckable(True)
+        self._why = label("", tone="secondary", scale="small")
+        self._why.setWordWrap(True)
+        self._why.hide()
+        self._ask.toggled.connect(self._why.setVisible)
+        row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self._stats, 1)
+        row.addWidget(self._ask)
         row.addWidget(self._copy)
         row.addWidget(self._again)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self._why)
 
     def show_stats(self, stats: TurnStats | None, can_regenerate: bool, can_copy: bool) -> None:
         self._stats.setText(stats_line(stats) if stats else "")
         self._stats.setToolTip(stats_tip(stats) if stats else "")
+        why = stats.why if stats else ""
+        self._why.setText(why)
+        self._ask.setVisible(bool(why))
         self._copy.setVisible(can_copy)
         self._again.setVisible(can_regenerate)
 

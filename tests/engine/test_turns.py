@@ -99,6 +99,7 @@ def test_repeating_a_turn_decodes_one_token(headless: Headless) -> None:
     ended = of(events, TurnEnded)[0]
     assert ended.stats.reused_tokens == first.stats.prompt_tokens - 1
     assert ended.stats.prefilled_tokens == 1
+    assert ended.stats.why.startswith("The answer is given anew")
     assert tuple(t for e in of(events, TextDelta) for t in e.tokens) == answer.tokens
     removal = of(events, OperationDone)[0]
     assert removal.call == f"llama_memory_seq_rm(seq {ended.stats.seq_id}, {first.stats.prompt_tokens - 1}, -1)"
@@ -109,6 +110,8 @@ def test_an_edited_message_keeps_the_common_prefix(headless: Headless) -> None:
     talk.answer("Where is Norway?", GREEDY)
     talk.messages = talk.messages[:1]
     stats = talk.answer("Where is Sweden?", GREEDY).stats
+    assert stats.why.startswith("A message was changed (message 2)")
+    assert "“ Norway” at position" in stats.why
     assert 8 < stats.reused_tokens < stats.prompt_tokens
     held(headless, talk)
     answer = talk.messages[-1]
@@ -256,15 +259,20 @@ def test_forget_and_rebuild(headless: Headless) -> None:
     first = talk.answer("Hello", GREEDY)
     events = headless.do(Forget(talk.id))
     assert of(events, OperationDone)[0].call == f"llama_memory_seq_rm(seq {first.stats.seq_id}, -1, -1)"
+    assert first.stats.why.startswith("Nothing of this conversation was in the cache")
     assert held(headless, talk) == []
     talk.messages = talk.messages[:1]
     text = talk.messages[0].text
     talk.messages = []
     again = talk.answer(text, GREEDY)
     assert again.stats.reused_tokens == 0
+    assert again.stats.why.startswith("Its cells had been removed (forgotten by hand)")
     headless.do(RebuildContext(headless.engine.session.context.settings))
     assert headless.engine.session.context.totals()[0] == 0
-    assert talk.answer("And now?", GREEDY).stats.reused_tokens == 0
+    after = talk.answer("And now?", GREEDY).stats
+    assert after.reused_tokens == 0
+    assert after.why.startswith("Its cells had been removed (the context was rebuilt)")
+    assert talk.answer("And then?", GREEDY).stats.why.startswith("Everything held was of use")
     held(headless, talk)
 
 
