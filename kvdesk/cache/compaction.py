@@ -29,9 +29,14 @@ class Layout(StrEnum):
     """The order of cells after a compaction.
 
     KEEP_ORDER       as they are, only closer
-    BY_CONVERSATION  the cells of one sequence after another, each by position; a shared cell stands with the first of
-                     its sequences
+    BY_CONVERSATION  the cells of one sequence after another; a shared cell stands with the first of its sequences
     HOT_FIRST        the same, in a given order of sequences: those that will be decoded soonest first
+
+    Within a sequence the cells keep their order, not that of positions: attention adds cells up in the order of their
+    indices, and another order of the same sum changes logits by rounding. With 4-bit weights, whose activations are
+    rounded to 8 bits, that was up to 1.0 in a logit and a KL divergence of 0.03; flash attention on and off differ as
+    much. In index order, with flash attention on one thread, no logit
+    changed.
     """
 
     KEEP_ORDER = "keep order"
@@ -162,7 +167,7 @@ def _order(cells: StreamMap, layout: Layout, hot: Sequence[int]) -> Index:
     rank = np.full(cells.size, len(ranked), dtype=np.int64)  # cells of nobody go last
     for r, s in reversed(list(enumerate(ranked))):
         rank[holders(cells, s)] = r
-    return np.lexsort((used, cells.pos[used], rank[used]))
+    return np.argsort(rank[used], kind="stable")
 
 
 def _sequences(cells: StreamMap) -> list[int]:

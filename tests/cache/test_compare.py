@@ -114,6 +114,7 @@ def test_divergence_by_hand() -> None:
 def test_rounding_is_relative() -> None:
     assert compare_logits(logits([20, 0]), logits([20.01, 0])).verdict is Verdict.ROUNDING
     assert compare_logits(logits([1, 0]), logits([1.01, 0])).verdict is Verdict.APPROXIMATE
+    assert compare_logits(logits([1, 0]), logits([1.01, 0]), 0.02, 0.01).verdict is Verdict.ROUNDING
     assert "KL" in str(compare_logits(logits([1, 0]), logits([1.0001, 0])))
 
 
