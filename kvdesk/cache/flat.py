@@ -115,18 +115,18 @@ class Flat:
 
     def difference(self, streams: Sequence[StreamCells]) -> Patch:
         """What turns this value into those streams: all cells are compared, 0.2 ms for 131,072. Read-only."""
-        found = []
-        for stream, cells in enumerate(streams):
-            part = slice(self.offsets[stream], self.offsets[stream + 1])
-            changed = cells.pos != self.pos[part]
-            changed |= cells.token != self.token[part]
-            changed |= cells.born != self.born[part]
-            for w in range(self.shape.words):
-                changed |= cells.bits[:, w] != self.bits[part, w]
-            found.append(np.flatnonzero(changed))
         heads = tuple((s, cells.head) for s, cells in enumerate(streams) if cells.head != self.heads[s])
-        touched = [(s, index) for s, index in enumerate(found) if len(index)]
-        return self.taken(streams, touched, heads)
+        return self.taken(streams, [(s, self.changed(streams, s)) for s in range(len(streams))], heads)
+
+    def changed(self, streams: Sequence[StreamCells], stream: int) -> NDArray[np.int64]:
+        """The cells of one stream that differ from this value. Read-only."""
+        cells, part = streams[stream], slice(self.offsets[stream], self.offsets[stream + 1])
+        changed = cells.pos != self.pos[part]
+        changed |= cells.token != self.token[part]
+        changed |= cells.born != self.born[part]
+        for w in range(self.shape.words):
+            changed |= cells.bits[:, w] != self.bits[part, w]
+        return np.flatnonzero(changed)
 
     def taken(
         self,

@@ -30,7 +30,8 @@ class Journal:
         self._mirror = mirror
         shape = mirror_shape(mirror)
         self._streams_of = {place: stream for stream, place in enumerate(shape.places)}
-        self._windowed = any(cache.n_swa for cache in mirror.caches)
+        windowed = {cache.name for cache in mirror.caches if cache.n_swa}
+        self._windowed = [stream for (name, _), stream in self._streams_of.items() if name in windowed]
         empty = Recorder(shape)
         cells = empty.flat.difference(self._streams())
         self._recorder = Recorder(shape, mirror.operation, cells, max_bytes)
@@ -86,22 +87,25 @@ class Journal:
         return [cells for cache in self._mirror.caches for cells in cache.streams]
 
     def _placed(self, decode: DecodeRecord, streams: list[StreamCells]) -> Patch | None:
-        """The change of a decode from its placements, None where they do not tell all.
+        """The change of a decode from its placements, None where they do not tell all: not everything was placed.
 
-        They do when everything was placed and nothing of a window was replaced on the way: what one ubatch of a batch
-        purges another may fill again, and a failed attempt may have purged before.
+        Where window cells were replaced, the streams of the window (a small cache) are compared instead: what one
+        ubatch purges another may fill again, a purge takes a sequence out of shared cells too, and an attempt that
+        failed may have purged before.
         """
-        if decode.rc != 0 or decode.mismatch or (self._windowed and decode.n_ubatches > 1):
+        if decode.rc != 0 or decode.mismatch:
             return None
         if len(decode.ubatches) == 1:
             placements = decode.ubatches[0].placements
         else:
             placements = tuple(p for ubatch in decode.ubatches for p in ubatch.placements)
-        if any(len(p.overwritten) or len(p.purged) for p in placements):
-            return None
         touched = [(self._streams_of[p.cache, p.stream], p.cells) for p in placements]
         heads = tuple((s, streams[s].head) for s in {stream for stream, _ in touched})
-        return self._recorder.flat.taken(streams, touched, heads)
+        flat = self._recorder.flat
+        if self._windowed and (decode.n_ubatches > 1 or any(len(p.overwritten) or len(p.purged) for p in placements)):
+            touched = [(s, cells) for s, cells in touched if s not in self._windowed]
+            touched += [(s, flat.changed(streams, s)) for s in self._windowed]
+        return flat.taken(streams, touched, heads)
 
 
 def mirror_shape(mirror: Mirror) -> Shape:
