@@ -80,6 +80,7 @@ class CodeBlock(QFrame):
 
     def show_segment(self, segment: Segment) -> None:
         if segment == self._segment:
+            self._segment = segment  # `whole` may have grown
             return
         grown = segment.text.startswith(self._segment.text)
         self._language.setText(segment.language or "text")
@@ -93,7 +94,7 @@ class CodeBlock(QFrame):
 
     @Slot()
     def _on_copy_clicked(self) -> None:
-        QGuiApplication.clipboard().setText(self._segment.text)
+        QGuiApplication.clipboard().setText(self._segment.whole or self._segment.text)
         self._copy.set_icon_name("check")
         QTimer.singleShot(1200, self._copy, lambda: self._copy.set_icon_name("copy"))
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from math import ceil
 from typing import Final
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent
+from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from kvdesk.ui.controls import ElidedLabel, IconButton
 from kvdesk.ui.theme import Look
 
 _MAX_LINES: Final = 8
+_LONG_RUN: Final = re.compile(r"\S{2000}")
 
 
 class Composer(QFrame):
@@ -66,6 +68,7 @@ class Composer(QFrame):
         return bool(self._blocked)
 
     def set_text(self, text: str) -> None:
+        self._edit.wrap_for(text)
         self._edit.setPlainText(text)
         self._edit.moveCursor(self._edit.textCursor().MoveOperation.End)
 
@@ -84,8 +87,8 @@ class Composer(QFrame):
 
     def submit(self) -> None:
         """Send what is typed, if that is possible."""
-        text = self.text.strip()
-        if text and not self._running and not self._blocked:
+        text = self.text
+        if text.strip() and not self._running and not self._blocked:
             self._edit.clear()
             self.sent.emit(text)
 
@@ -136,6 +139,18 @@ class _Edit(QPlainTextEdit):
         height = ceil(self.fontMetrics().lineSpacing() * min(lines, _MAX_LINES)) + 8
         if height != self.height():
             self.setFixedHeight(height)
+
+    def wrap_for(self, text: str) -> None:
+        """Before `text` comes in: Qt looks for a word's end again and again in a run that has none."""
+        long = _LONG_RUN.search(text) is not None
+        if long:
+            self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+        elif not self.toPlainText():
+            self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        self.wrap_for(source.text())
+        super().insertFromMimeData(source)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(80, self.fontMetrics().lineSpacing() + 8)

@@ -1,51 +1,107 @@
-"""The body of an answer: its segments one below the other, each in the widget of its kind."""
+"""The body of a message: its segments one below the other, each in the widget of its kind, long ones in pieces."""
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from markdown_it import MarkdownIt
-from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.ui.code_block import CodeBlock
 from kvdesk.ui.controls import IconButton, label
+from kvdesk.ui.pieces import answer_pieces, prose_pieces, weights
 from kvdesk.ui.prose_view import ProseView
-from kvdesk.ui.segments import Segment, split_segments
+from kvdesk.ui.segments import Segment
 from kvdesk.ui.theme import Look
 
 
 class MessageBody(QWidget):
-    """Shows Markdown and keeps the widgets of segments that did not change."""
+    """Shows the beginning of a text, and more on demand; keeps the widgets of pieces that did not change.
 
-    def __init__(self, look: Look, parser: MarkdownIt) -> None:
+    `plain`: the text was typed, nothing in it means anything. `quiet`: prose in the secondary tone.
+    """
+
+    copy_clicked = Signal()
+
+    def __init__(self, look: Look, parser: MarkdownIt, *, plain: bool = False, quiet: bool = False) -> None:
         super().__init__()
         self._look, self._parser = look, parser
+        self._plain, self._quiet = plain, quiet
+        self._source = ""
+        self._pages = 1  # how much is shown, in full pieces
         self._shown: list[tuple[str, ProseView | CodeBlock | ThinkFold]] = []
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column = QVBoxLayout()
         self._column.setSpacing(8)
+        self._more = QPushButton()
+        self._more.setProperty("quiet", True)
+        self._more.setProperty("scale", "small")
+        self._more.clicked.connect(self.show_more)
+        self._copy = QPushButton("Copy all")
+        self._copy.setProperty("quiet", True)
+        self._copy.setProperty("scale", "small")
+        self._copy.clicked.connect(self.copy_clicked)
+        self._below = QWidget()
+        row = QHBoxLayout(self._below)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(self._more)
+        row.addWidget(self._copy)
+        row.addStretch(1)
+        self._copy.setVisible(plain)  # an answer has its own button
+        self._below.hide()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(self._column)
+        column.addWidget(self._below)
 
-    def show_source(self, source: str) -> None:
-        segments = split_segments(source)
-        for i, segment in enumerate(segments):
-            if i < len(self._shown) and self._shown[i][0] != segment.kind:
-                self._truncate(i)
-            if i == len(self._shown):
-                widget = self._make(segment)
-                self._shown.append((segment.kind, widget))
-                self._column.addWidget(widget)
-            widget = self._shown[i][1]
-            if isinstance(widget, ProseView):
-                widget.show_markdown(segment.text)
-            else:
-                widget.show_segment(segment)
-        self._truncate(len(segments))
+    @property
+    def more_button(self) -> QPushButton:
+        return self._more
+
+    def show_source(self, source: str, growing: bool = False) -> None:
+        """The text so far. One that grows is shown to its end, but by no more than one full piece at a time."""
+        self._source = source
+        pieces = prose_pieces(source) if self._plain or self._quiet else answer_pieces(source)
+        costs = weights(pieces)
+        if growing and sum(costs[:-1]) >= self._pages:
+            self._pages += 1
+        before = (0.0, *accumulate(costs))
+        n_shown = sum(cost < self._pages for cost in before[: len(pieces)])
+        for i, piece in enumerate(pieces[:n_shown]):
+            self._show_piece(i, piece)
+        self._truncate(n_shown)
+        hidden = sum(len(piece.text) for piece in pieces[n_shown:])
+        self._more.setText(f"Show more  ·  {hidden:,} characters are hidden")
+        self._below.setVisible(hidden > 0)
+
+    @Slot()
+    def show_more(self) -> None:
+        """Reveal the next piece."""
+        self._pages += 1
+        self.show_source(self._source)
+
+    def _show_piece(self, i: int, piece: Segment) -> None:
+        if i < len(self._shown) and self._shown[i][0] != piece.kind:
+            self._truncate(i)
+        if i == len(self._shown):
+            widget = self._make(piece)
+            self._shown.append((piece.kind, widget))
+            self._column.addWidget(widget)
+        widget = self._shown[i][1]
+        if not isinstance(widget, ProseView):
+            widget.show_segment(piece)
+        elif self._plain:
+            widget.show_plain(piece.text)
+        else:
+            widget.show_markdown(piece.text)
 
     def _make(self, segment: Segment) -> ProseView | CodeBlock | ThinkFold:
         if segment.kind == "code":
             return CodeBlock(self._look)
         if segment.kind == "think":
             return ThinkFold(self._look, self._parser)
-        return ProseView(self._look, self._parser)
+        return ProseView(self._look, self._parser, quiet=self._quiet)
 
     def _truncate(self, length: int) -> None:
         while len(self._shown) > length:
@@ -65,7 +121,7 @@ class ThinkFold(QWidget):
         self._button = IconButton(look, "chevron-right", "Show the model's thinking")
         self._button.clicked.connect(self._on_button_clicked)
         self._title = label("Thinking…", tone="secondary", scale="small")
-        self._text = ProseView(look, parser, quiet=True)
+        self._text = MessageBody(look, parser, quiet=True)
         self._text.hide()
         head = QWidget()
         row = QHBoxLayout(head)
@@ -88,7 +144,7 @@ class ThinkFold(QWidget):
         words = len(segment.text.split())
         self._title.setText(f"Thought, {words:,} words" if segment.closed else f"Thinking…  {words:,} words")
         if self._open:
-            self._text.show_markdown(segment.text)
+            self._text.show_source(segment.text, growing=not segment.closed)
 
     @Slot()
     def _on_button_clicked(self) -> None:
@@ -97,4 +153,4 @@ class ThinkFold(QWidget):
         self._button.setAccessibleName("Hide the model's thinking" if self._open else "Show the model's thinking")
         self._text.setVisible(self._open)
         if self._open:
-            self._text.show_markdown(self._segment.text)
+            self._text.show_source(self._segment.text)

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWi
 from kvdesk.chat import Message, MessageState, TurnStats
 from kvdesk.ui.controls import ElidedLabel, IconButton, ThinProgress, label, set_tone
 from kvdesk.ui.message_body import MessageBody
-from kvdesk.ui.prose_view import ProseView
 from kvdesk.ui.readout import stats_line, stats_tip
 from kvdesk.ui.theme import Look
 
@@ -34,24 +33,22 @@ class MessageWidget(QWidget):
         self._is_last = False
         who = {"user": "You", "system": "System prompt"}.get(message.role, answerer or "Answer")
         self._who = label(who, tone="secondary", scale="small", weight="strong")
-        self._plain: ProseView | None = None
-        self._body: MessageBody | None = None
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
+        self._body = MessageBody(look, parser, plain=message.role != "assistant")
+        self._body.copy_clicked.connect(self._on_copy_clicked)
         if message.role == "assistant":
-            self._body = MessageBody(look, parser)
             column.addWidget(self._who)
             column.addWidget(self._body)
         else:
-            self._plain = ProseView(look, parser)
             card = QFrame()
             card.setProperty("card", "user")
             inner = QVBoxLayout(card)
             inner.setContentsMargins(12, 8, 12, 8)
             inner.setSpacing(4)
             inner.addWidget(self._who)
-            inner.addWidget(self._plain)
+            inner.addWidget(self._body)
             column.addWidget(card)
         self._waiting = _Waiting(look)
         self._note = label("", scale="small")
@@ -94,11 +91,8 @@ class MessageWidget(QWidget):
         if text == self._shown_text:
             return
         self._shown_text = text
-        if self._plain is not None:
-            self._plain.show_plain(text)
-        elif self._body is not None:
-            self._body.show_source(text)
-            self._body.setVisible(bool(text))
+        self._body.show_source(text, growing=self._message.state == "streaming")
+        self._body.setVisible(bool(text) or self._message.role != "assistant")
         if text:
             self._waiting.hide()
 

@@ -60,6 +60,12 @@ class ProseWriter:
 
     def write(self, tokens: Sequence[Token]) -> None:
         """Append the blocks of `tokens`, as `MarkdownIt.parse` returned them."""
+        whole = QTextCursor(self._cursor)
+        whole.beginEditBlock()  # laid out once, not after every word
+        self._write(tokens)
+        whole.endEditBlock()
+
+    def _write(self, tokens: Sequence[Token]) -> None:
         i = 0
         while i < len(tokens):
             token = tokens[i]

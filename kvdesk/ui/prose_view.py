@@ -38,6 +38,8 @@ class ProseView(QTextBrowser):
 
     def show_plain(self, text: str) -> None:
         """Text as it was typed; nothing in it means anything."""
+        if not self._markdown and text == self._source:
+            return
         self._markdown, self._source = False, text
         self.setPlainText(text)
         self._fit()

@@ -8,22 +8,27 @@ outside a fence, so that code which talks about the tag stays code.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
-_FENCE: Final = re.compile(r"^([ \t]*)(`{3,}|~{3,})[ \t]*([^`\s]*)[^`]*$")
-_THINK_OPEN: Final = re.compile(r"^\s*<think(?:ing)?>")
+# Possessive: a line of many thousand characters must not be tried from every one of them.
+_FENCE: Final = re.compile(r"^([ \t]*+)(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+$")
+_THINK_OPEN: Final = re.compile(r"^\s*+<think(?:ing)?>")
 _THINK_CLOSE: Final = re.compile(r"</think(?:ing)?>")
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A run of one kind. `closed` is False while the answer may still add to it."""
+    """A run of one kind. `closed` is False while the answer may still add to it.
+
+    `whole` is the text of the segment that this one is a piece of; empty when it is no piece.
+    """
 
     kind: Literal["prose", "code", "think"]
     text: str
     language: str = ""
     closed: bool = True
+    whole: str = field(default="", compare=False)
 
 
 def split_segments(source: str) -> tuple[Segment, ...]:
