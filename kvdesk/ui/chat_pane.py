@@ -117,6 +117,11 @@ class ChatPane(QWidget):
     def show_meter(self, used: int, limit: int) -> None:
         self._header.set_meter(used, limit)
 
+    @property
+    def meter_text(self) -> str:
+        """What the meter says in full."""
+        return self._header.meter_text
+
     def set_running(self, running: bool) -> None:
         self._composer.set_running(running)
 
@@ -151,6 +156,10 @@ class _Header(QWidget):
         row.addWidget(self._model)
         row.addWidget(self._meter)
         row.addWidget(inspector)
+
+    @property
+    def meter_text(self) -> str:
+        return self._meter.toolTip()
 
     def set_title(self, title: str) -> None:
         self._title.setText(title)

@@ -53,7 +53,8 @@ class EventView(QObject):
         self._model: ModelInfo | None = None
         self._context: ContextInfo | None = None
         self._cells: dict[ConversationId, int] = {}
-        self._held: dict[ConversationId, int] = {}  # positions in use, for the context meter
+        # Positions in use, for the context meter: as the last cache view has them, without one as the turns tell.
+        self._held: dict[ConversationId, int] = {}
         self._speed = Rate()
         self._view: CacheView | None = None
         self._writing = Throttle(self, TEXT_INTERVAL_MS, self._write_numbers)
@@ -80,10 +81,6 @@ class EventView(QObject):
         if conversation != self._selected:
             return
         self._chat.show_messages(messages)
-        for message in reversed(messages):
-            if message.stats is not None:
-                self._held.setdefault(conversation, message.stats.prompt_tokens + message.stats.generated_tokens)
-                break
         self._set_running(conversation, any(message.state == "streaming" for message in messages))
 
     def append_message(self, message: Message) -> None:
@@ -121,6 +118,7 @@ class EventView(QObject):
                 self._inspector.show_texts(event)
             case OperationDone():
                 self._inspector.add_operation(event)
+                self._heed_removal(event)
             case LogLine():
                 self._inspector.add_log(event)
             case TurnStarted() | PrefillProgress() | TurnEnded():
@@ -144,13 +142,17 @@ class EventView(QObject):
             if shown:
                 self._chat.view.start_turn(event)
         elif isinstance(event, PrefillProgress):
+            if event.done >= event.total:
+                self._inspector.end_prefill()
             if shown:
                 self._chat.view.show_prefill(event)
         else:
+            self._inspector.end_prefill()
             self._set_running(event.conversation, False)
-            held = event.stats.prompt_tokens + event.stats.generated_tokens
-            self._held[event.conversation] = self._cells[event.conversation] = held
             if self._view is None and self._context is not None:  # nobody looks: the turn's own numbers are the newest
+                if event.stats.prompt_tokens:
+                    held = event.stats.prompt_tokens + event.stats.generated_tokens
+                    self._held[event.conversation] = self._cells[event.conversation] = held
                 self._status.show_used(event.stats.cells_used, self._context.n_ctx)
                 self._list.show_cells(self._cells)
             if shown:
@@ -177,7 +179,7 @@ class EventView(QObject):
 
     def _show_cache(self, view: CacheView) -> None:
         spans = {int(span.seq_id): span for span in view.snapshot.sequences}
-        self._cells = {}
+        self._cells, self._held = {}, {}
         for lease in view.leases:
             if span := spans.get(lease.seq_id):
                 self._cells[lease.conversation] = span.n_cells
@@ -186,9 +188,19 @@ class EventView(QObject):
         self._inspector.show_view(view)
         self._writing.request()
 
+    def _heed_removal(self, operation: OperationDone) -> None:
+        """While nobody looks at the cache, a sequence removed from its first position on is told by its call only."""
+        name = operation.conversation
+        if self._view is None and name in self._held and operation.call.endswith(", 0, -1)"):
+            self._held.pop(name)
+            self._cells.pop(name, None)
+            self._list.show_cells(self._cells)
+            self._show_state()
+
     def _show_speed(self, sample: SpeedSample) -> None:
         self._inspector.add_speed(sample)
-        self._speed.add(sample.at_s, sample.n_tokens, sample.ms)
+        if sample.kind == "decode":
+            self._speed.add(sample.at_s, sample.n_tokens, sample.ms)
         self._writing.request()
 
     def _write_numbers(self) -> None:

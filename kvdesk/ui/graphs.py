@@ -56,6 +56,7 @@ class Graphs(QWidget):
         self._marks: list[OperationDone] = []
         self._mark_colours: list[int | None] = []
         self._start_s: float | None = None
+        self._cells_s = 0.0  # when the cells were last counted; what comes after that is not known
         self._hover_s: float | None = None
         self._changed = True
         self._plots: list[Any] = []
@@ -83,17 +84,25 @@ class Graphs(QWidget):
         return tuple(self._marks)
 
     def add_speed(self, sample: SpeedSample) -> None:
+        if sample.kind == "decode":
+            self._prefill.finish()
         rate = self._prefill if sample.kind == "prefill" else self._decode
         rate.add(sample.at_s, sample.n_tokens, sample.ms)
         self._touch(sample.at_s)
 
+    def end_prefill(self) -> None:
+        """A prompt has been read: its speed is a reading of its own."""
+        self._prefill.finish()
+        self._changed = True
+
     def add_cells(self, at_s: float, used: int, high_water: int) -> None:
+        self._cells_s = at_s
         for curve, value in zip(self._rows[2], (used, high_water), strict=True):
             if curve.series.last != value:
                 if curve.series.last is not None:
                     curve.series.append(at_s, curve.series.last)
                 curve.series.append(at_s, value)
-                self._touch(at_s)
+        self._touch(at_s)
 
     def add_mark(self, operation: OperationDone, colour: int | None = None) -> None:
         """A line on every axis, and a point in the conversation's colour on the last."""
@@ -196,18 +205,23 @@ class Graphs(QWidget):
 
     def _draw(self) -> None:
         start = self._start_s if self._start_s is not None else self._clock()
-        end = max([start + 10.0, *(c.series.times[-1] for curves in self._rows for c in curves if len(c.series))])
+        end = max(
+            [
+                start + 10.0,
+                self._cells_s,
+                *(c.series.times[-1] for curves in self._rows for c in curves if len(c.series)),
+            ]
+        )
         begin = max(start, end - _WINDOW_S)
         marks = np.array([mark.at_s - start for mark in self._marks])
         for plot, curves, ticks in zip(self._plots, self._rows, self._ticks, strict=True):
             top = 1.0
             for curve in curves:
                 times, values = with_gaps(curve.series.times - start, curve.series.values, curve.gap_s)
-                if curve.gap_s > 1e9 and times.size:  # cells stay as they are until they change
-                    times, values = np.append(times, end - start), np.append(values, values[-1])
+                if curve.gap_s > 1e9 and times.size:  # cells stay as they are until they are counted again
+                    times, values = np.append(times, self._cells_s - start), np.append(values, values[-1])
                 curve.item.setData(times, values)
-                if curve.series.values.size:
-                    top = max(top, float(curve.series.values[curve.series.times >= begin].max(initial=0.0)))
+                top = max(top, float(np.nan_to_num(values[times >= begin - start]).max(initial=0.0)))
             top = round_up(top)
             plot.setYRange(0, top * 1.12, padding=0)
             known = any(len(curve.series) for curve in curves)
@@ -245,7 +259,7 @@ class Graphs(QWidget):
         if self._start_s is None:
             return "Speeds and cells are drawn here while the model works."
         if not self._marks:
-            return "Seconds since the first token"
+            return "Seconds since the first reading"
         if self._hover_s is None:
             mark = self._marks[-1]
         else:

@@ -146,6 +146,9 @@ class Inspector(QWidget):
     def add_speed(self, sample: SpeedSample) -> None:
         self._graphs.add_speed(sample)
 
+    def end_prefill(self) -> None:
+        self._graphs.end_prefill()
+
     def add_operation(self, operation: OperationDone) -> None:
         name = operation.conversation
         conversation = self._conversations.get(name) if name else None

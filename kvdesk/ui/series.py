@@ -77,7 +77,7 @@ class Rate:
     def __init__(self, span_s: float = 0.25) -> None:
         self.series = Series()
         self._span_s = span_s
-        self._tokens, self._ms, self._since = 0, 0.0, 0.0
+        self._tokens, self._ms, self._since, self._last = 0, 0.0, 0.0, 0.0
 
     def add(self, at_s: float, n_tokens: int, ms: float) -> None:
         """Count one measured call that ended at `at_s`."""
@@ -87,8 +87,13 @@ class Rate:
             self._since = at_s
         self._tokens += n_tokens
         self._ms += ms
+        self._last = at_s
         if self._ms >= self._span_s * 1000 or not len(self.series):
             self._flush(at_s)
+
+    def finish(self) -> None:
+        """What was counted so far is one reading, however short: the next call belongs to something else."""
+        self._flush(self._last)
 
     def _flush(self, at_s: float) -> None:
         if self._ms > 0:

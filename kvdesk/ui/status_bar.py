@@ -23,7 +23,7 @@ class StatusBar(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._context: ContextInfo | None = None
         self._threads = _field("No context", "Threads that decode")
-        self._speed = _field("", "Speed of the last tokens")
+        self._speed = _field("", "Decode speed of the last tokens")
         self._bytes = _field("", "Bytes of K and V in use, of those allocated")
         self._types = _field("", "Data types of K and V, and flash attention")
         self._trust = ElidedLabel()

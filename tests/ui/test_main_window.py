@@ -270,3 +270,33 @@ def test_without_the_inspector_the_turns_tell_what_the_cache_holds(window: MainW
     window.apply_event(ContextReady(CONTEXT, rebuilt=True))
     assert model.index(0, 0).data(CELLS_ROLE) == 0
     assert "KV 0.0 of 12.0 MB" in window.status.text
+
+
+def meter(window: MainWindow) -> str:
+    return window.chat.meter_text
+
+
+def test_the_meter_says_what_the_cache_holds_and_not_what_was_once(window: MainWindow) -> None:
+    old = message("a", "assistant", "yes", stats=STATS)
+    window.show_messages(ONE, (old,))
+    assert "holds 0 of" in meter(window), "statistics are of the past"
+    window.apply_event(cache_view())
+    assert "holds 180 of 1,024" in meter(window)
+    window.apply_event(cache_view(8, runs=((200, 240, (1,), 32, 6),)))  # forgotten, or evicted
+    window._events._write_numbers()
+    assert "holds 0 of" in meter(window)
+    window.apply_event(cache_view(9))
+    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    window.show_conversations(CONVERSATIONS, TWO)
+    window.show_conversations(CONVERSATIONS, ONE)
+    window.show_messages(ONE, (old,))
+    assert "holds 0 of" in meter(window)
+
+
+def test_the_meter_heeds_a_removal_while_nobody_looks(window: MainWindow) -> None:
+    window.set_settings(Settings(theme=Theme.DARK, inspector_visible=False))
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
+    assert "holds 180 of" in meter(window)
+    call = "llama_memory_seq_rm(seq 0, 0, -1)"
+    window.apply_event(OperationDone(3, 1.0, "seq_rm", call, 0.1, ONE, "forgotten"))
+    assert "holds 0 of" in meter(window)
