@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 
@@ -20,8 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the `kvdesk` command. Returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments and arguments[0] in COMMANDS:
-        command = importlib.import_module(f"kvdesk.cli.{arguments[0]}")
-        return int(command.main(arguments[1:]))
+        return _run_command(arguments[0], arguments[1:])
     if arguments[:1] == ["--preflight"]:
         from kvdesk.engine.preflight_child import child_main
 
@@ -48,6 +48,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+
+
+def _run_command(name: str, arguments: list[str]) -> int:
+    """A headless command. Ctrl+C and a reader that went away end it without a trace on the terminal."""
+    from kvdesk.errors import UserError
+
+    command = importlib.import_module(f"kvdesk.cli.{name}")
+    try:
+        return int(command.main(arguments))
+    except UserError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nothing is written at exit either
+        return 141
 
 
 if __name__ == "__main__":

@@ -25,7 +25,8 @@ def new_message_id() -> MessageId:
 class TurnStats:
     """What one answer cost. Times in milliseconds, speeds in tokens per second; 0.0 where nothing was measured.
 
-    `why` says in words why so much was prefilled and not more or less.
+    `why` says in words why so much was prefilled and not more or less; `vocab` is the fingerprint of the vocabulary
+    that the answer's token ids belong to.
     """
 
     prompt_tokens: int
@@ -40,6 +41,7 @@ class TurnStats:
     high_water: int
     n_kv: int
     why: str = ""
+    vocab: str = ""
 
 
 @dataclass(frozen=True, slots=True)

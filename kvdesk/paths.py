@@ -9,23 +9,32 @@ from pathlib import Path
 
 import platformdirs
 
+from kvdesk.errors import UserError
+
 EMBEDDED_MODEL_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
 def data_dir() -> Path:
-    """Folder of the database, created when missing. `KVDESK_HOME` moves everything there (tests, portable use)."""
+    """Folder of the database, created when missing. `KVDESK_HOME` moves everything there (tests, portable use).
+
+    Raises UserError when it cannot be made.
+    """
     home = os.environ.get("KVDESK_HOME")
-    path = Path(home) if home else Path(platformdirs.user_data_dir("kvdesk", appauthor=False))
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+    return _made(Path(home) if home else Path(platformdirs.user_data_dir("kvdesk", appauthor=False)))
 
 
 def log_dir() -> Path:
     """Folder of the log files, created when missing."""
     home = os.environ.get("KVDESK_HOME")
-    path = Path(home) / "log" if home else Path(platformdirs.user_log_dir("kvdesk", appauthor=False))
-    path.mkdir(parents=True, exist_ok=True)
-    return path
+    return _made(Path(home) / "log" if home else Path(platformdirs.user_log_dir("kvdesk", appauthor=False)))
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"The folder {folder} cannot be made: {error.strerror}. KVDESK_HOME names another.") from error
+    return folder
 
 
 def database_file() -> Path:

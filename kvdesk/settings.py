@@ -48,7 +48,13 @@ class ContextSettings(_Table):
     n_ctx: int = Field(4096, ge=0, le=1 << 20, description="Cells of the KV cache; 0 takes the model's training length")
     n_seq_max: int = Field(8, ge=1, le=64, description="Conversations that can be in the cache at once")
     n_batch: int = Field(512, ge=1, le=16384, description="Most tokens handed to one llama_decode call")
-    n_ubatch: int = Field(512, ge=1, le=16384, description="Most tokens computed in one graph")
+    n_ubatch: int = Field(
+        32,
+        ge=1,
+        le=16384,
+        description="Most tokens computed in one graph. From 64 on flash attention adds up in another order: prompts "
+        "are read about a sixth faster, and an answer may differ from that of a fresh start",
+    )
     n_threads: int = Field(default_factory=default_threads, ge=1, le=512, description="Threads for decode")
     n_threads_batch: int = Field(default_factory=default_threads, ge=1, le=512, description="Threads for prefill")
     type_k: CacheType = Field(CacheType.F16, description="Data type of K")
@@ -63,7 +69,9 @@ class ContextSettings(_Table):
 class Sampling(_Table):
     """The sampler chain, in llama.cpp's order: penalties, top-k, top-p, min-p, temperature, dist."""
 
-    temperature: float = Field(0.8, ge=0.0, le=5.0, description="0 always takes the likeliest token (greedy)")
+    temperature: float = Field(
+        0.8, ge=0.0, le=5.0, allow_inf_nan=False, description="0 always takes the likeliest token (greedy)"
+    )
     top_k: int = Field(40, ge=0, le=1_000_000, description="Keep the k likeliest tokens; 0 keeps all")
     top_p: float = Field(0.95, ge=0.0, le=1.0, description="Keep the likeliest tokens up to this probability mass")
     min_p: float = Field(0.05, ge=0.0, le=1.0, description="Drop tokens below this share of the likeliest")

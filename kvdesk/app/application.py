@@ -6,6 +6,7 @@ import faulthandler
 import gc
 import logging
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from kvdesk.ui.main_window import MainWindow
 from kvdesk.worker.worker import Worker
 
 GC_INTERVAL_MS = 5_000
+WAKE_MS = 250
 LOG_BYTES = 1 << 20
 
 
@@ -61,6 +63,10 @@ def run(file: str | None) -> int:
         )
     with owned_process():
         parts = build(file)
+        signal.signal(signal.SIGTERM, lambda _number, _frame: parts.window.close())
+        waker = QTimer(parts.window, interval=WAKE_MS)  # Python looks at signals only when it runs
+        waker.timeout.connect(lambda: None)
+        waker.start()
         parts.window.show()
         code = parts.qt.exec()
         parts.controller.shut_down()

@@ -29,6 +29,7 @@ from kvdesk.messages import (
     AuditCache,
     CloseConversation,
     CommandFailed,
+    ContextReady,
     EngineDied,
     Event,
     Forget,
@@ -58,6 +59,7 @@ class _Running:
     """An answer that is being generated."""
 
     message: Message
+    replaces: Message | None = None  # the answer that was shown before, when this is a second one to the same question
     parts: list[str] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
 
@@ -85,6 +87,10 @@ class Controller(QObject):
         self._conversations: dict[ConversationId, Conversation] = {}
         self._messages: dict[ConversationId, list[Message]] = {}
         self._running: dict[MessageId, _Running] = {}
+        self._unsent: dict[ConversationId, str] = {}  # sent before the conversation was read
+        self._wanted: Settings | None = None  # settings whose context is being made
+        self._model: Path | None = None  # what was opened last
+        self._has_context = False
         self._selected: ConversationId | None = None
         self._closed = False
         self._frame = QTimer(self, singleShot=True, interval=FRAME_MS)
@@ -125,12 +131,16 @@ class Controller(QObject):
 
     def open_model(self, path: Path) -> None:
         """Ask the worker to load a model; an unfinished load leaves a mark that the next start heeds."""
+        self._model = path
         self._marker.set(path)
         self._worker.send(LoadModel(path, self.settings.context))
 
     def send_message(self, conversation: ConversationId, text: str) -> MessageId | None:
         """Add the person's message and ask for an answer. Returns the answer's id; None while one is running."""
         if not text.strip() or self._answer_of(conversation) is not None:
+            return None
+        if conversation not in self._messages:
+            self._unsent[conversation] = text
             return None
         now = self._conversations[conversation]
         if not self._messages.get(conversation) and not now.title:
@@ -242,18 +252,20 @@ class Controller(QObject):
         where = ConversationId(conversation)
         messages = self._messages.get(where, [])
         if self._answer_of(where) is None and messages and messages[-1].role == "assistant":
-            messages.pop()
+            shown = messages.pop()
             self._window.show_messages(where, tuple(messages))
-            self._ask(where)
+            self._ask(where, replaces=shown)
 
     @Slot(object)
     def _on_settings_changed(self, settings: Settings) -> None:
-        rebuild = settings.context != self.settings.context
-        self.settings = settings
-        self._save_settings()
-        self._window.set_settings(settings)
-        if rebuild:
+        """Another context is kept only when it could be made: a setting that cannot work must not outlive a restart."""
+        if settings.context != self.settings.context and self._has_context:
+            self._wanted = settings
             self._worker.send(RebuildContext(settings.context))
+            return
+        self._use_settings(settings)
+        if not self._has_context and self._model is not None:
+            self.open_model(self._model)
 
     @Slot(bool)
     def _on_inspector_watched(self, watched: bool) -> None:
@@ -285,6 +297,11 @@ class Controller(QObject):
         match event:
             case TurnEnded():
                 self._end_turn(event)
+            case ContextReady():
+                self._has_context = True
+                if self._wanted is not None:
+                    self._use_settings(self._wanted)
+                    self._wanted = None
             case ModelLoaded():
                 self._marker.clear()
                 embedded = str(event.model.path) == str(self._marker.embedded)
@@ -295,7 +312,11 @@ class Controller(QObject):
             case CommandFailed():
                 if isinstance(event.command, LoadModel):
                     self._marker.clear()
+                elif isinstance(event.command, RebuildContext) and self._wanted is not None:
+                    self._wanted = None
+                    self._window.set_settings(self.settings)
             case EngineDied():
+                self._marker.clear()
                 for running in list(self._running.values()):
                     self._store_message(replace(running.now(), state="interrupted", note=event.sentence))
                 self._running.clear()
@@ -304,9 +325,21 @@ class Controller(QObject):
         running = self._running.pop(event.answer, None)
         if running is None:
             return  # its conversation was deleted meanwhile
-        self._store_message(replace(running.now(), state=event.state, stats=event.stats, note=event.note))
+        if running.replaces is not None and not running.parts:
+            self._take_back(running.message, running.replaces)
+        else:
+            self._store_message(replace(running.now(), state=event.state, stats=event.stats, note=event.note))
         self._keep(replace(self._conversations[event.conversation], updated_ms=_now_ms()))
         self._show_list()
+
+    def _take_back(self, empty: Message, shown: Message) -> None:
+        """A second answer that never said anything gives way to the first."""
+        self._store.put_message(replace(empty, state="stopped"))
+        messages = self._messages[empty.conversation]
+        messages[-1] = shown
+        self._keep(replace(self._conversations[empty.conversation], leaf=shown.id))
+        if self._selected == empty.conversation:
+            self._window.show_messages(empty.conversation, tuple(messages))
 
     # --- conversations ------------------------------------------------------------------------------------------------
 
@@ -341,20 +374,23 @@ class Controller(QObject):
         try:
             messages = done.result()  # type: ignore[attr-defined]
         except KvdeskError as error:
-            self._window.show_error(str(error), error.detail)
+            unsent = self._unsent.pop(where, "")
+            self._window.show_error(f"{error} Nothing can be added to this chat.", error.detail or unsent)
             return
         self._messages.setdefault(where, list(messages))
         if self._selected == where:
             self._window.show_messages(where, tuple(self._current(where)))
+        if text := self._unsent.pop(where, ""):
+            self.send_message(where, text)
 
     def _current(self, conversation: ConversationId) -> list[Message]:
         """The messages, with the text that has come so far of those that are running."""
         return [self._running[m.id].now() if m.id in self._running else m for m in self._messages.get(conversation, [])]
 
-    def _ask(self, conversation: ConversationId) -> MessageId:
+    def _ask(self, conversation: ConversationId, replaces: Message | None = None) -> MessageId:
         """Ask for an answer to the conversation as it is."""
         answer = self._add(conversation, "assistant", "", streaming=True)
-        self._running[answer.id] = _Running(answer)
+        self._running[answer.id] = _Running(answer, replaces)
         asked = self._messages[conversation][:-1]
         prompt = self._conversations[conversation].system_prompt
         system = (Message(new_message_id(), conversation, None, "system", prompt),) if prompt.strip() else ()
@@ -395,6 +431,11 @@ class Controller(QObject):
 
     def _show_list(self) -> None:
         self._window.show_conversations(tuple(self._conversations.values()), self._selected)
+
+    def _use_settings(self, settings: Settings) -> None:
+        self.settings = settings
+        self._save_settings()
+        self._window.set_settings(settings)
 
     def _save_settings(self) -> None:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 
@@ -16,7 +17,8 @@ class LoadMarker:
     def set(self, model: Path) -> None:
         """A load begins. The embedded model needs no mark."""
         if model != self.embedded:
-            self._file.write_text(str(model), encoding="utf-8", errors="surrogateescape")
+            with suppress(OSError):  # a full disk must not keep a model from being opened
+                self._file.write_text(str(model), encoding="utf-8", errors="surrogateescape")
 
     def clear(self) -> None:
         """The load has ended, well or badly, and the process is alive."""
@@ -39,7 +41,7 @@ def choose_model(asked: str | None, remembered: str, marker: LoadMarker) -> tupl
     unfinished = marker.unfinished()
     marker.clear()
     if asked:
-        return Path(asked), ""
+        return Path(asked).absolute(), ""
     if remembered and remembered == unfinished:
         return marker.embedded, (
             f"Loading {Path(remembered).name} did not come to an end last time, so it was not opened again. "

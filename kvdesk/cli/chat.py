@@ -31,14 +31,16 @@ def main(argv: Sequence[str]) -> int:
         headless.do(LoadModel(options.model_path(args), options.context_settings(args)))
         talk = Talk(headless, args.system)
         for turn, prompt in enumerate(args.prompt, start=1):
-            stats = talk.answer(prompt, sampling).stats
+            ended = talk.answer(prompt, sampling)
+            stats = ended.stats
             if args.json:
                 figures = dataclasses.asdict(stats)
-                del figures["why"]
-                line = {"turn": turn, **figures, "text": talk.messages[-1].text}
+                del figures["why"], figures["vocab"]
+                answer = {"text": talk.messages[-1].text, "state": ended.state, "note": ended.note}
+                line = {"turn": turn, **figures, **answer}
                 print(json.dumps(line, ensure_ascii=False), flush=True)
             else:
-                print(f"\n[{_summary(stats)}]\n", flush=True)
+                print(f"\n[{_summary(stats)}]{' ' + ended.note if ended.note else ''}\n", flush=True)
     except KvdeskError as error:
         print(error, file=sys.stderr)
         return 2

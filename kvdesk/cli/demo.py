@@ -22,9 +22,13 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     try:
         width, height = (int(part) for part in args.size.split("x"))
+        if not (640 <= width <= 7680 and 480 <= height <= 4320):
+            raise ValueError
         args.out.mkdir(parents=True, exist_ok=True)
+        for old in (*args.out.glob("[0-9][0-9]-*.png"), *args.out.glob("report.json")):
+            old.unlink()  # pictures of an earlier tour
     except ValueError:
-        print("--size takes a width and a height, such as 1280x800.", file=sys.stderr)
+        print("--size takes a width and a height from 640x480 on, such as 1280x800.", file=sys.stderr)
         return 2
     except OSError as error:
         print(f"The folder {args.out} cannot be made: {error.strerror}.", file=sys.stderr)

@@ -24,7 +24,7 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     types = [t.value for t in CacheType]
     parser.add_argument("--n-ctx", type=int, metavar="N", help="cells of the KV cache (default 4096)")
     parser.add_argument("--n-batch", type=int, metavar="N", help="most tokens in one llama_decode (default 512)")
-    parser.add_argument("--n-ubatch", type=int, metavar="N", help="most tokens in one graph (default 512)")
+    parser.add_argument("--n-ubatch", type=int, metavar="N", help="most tokens in one graph (default 32)")
     parser.add_argument("--n-seq-max", type=int, metavar="N", help="sequences (default 8)")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument("--type-k", choices=types, help="data type of K (default f16)")
@@ -45,7 +45,7 @@ def model_path(args: argparse.Namespace) -> Path:
     path = args.model or paths.embedded_model()
     if path is None:
         raise ModelFileError("The embedded model is not installed; name a GGUF file with --model FILE.")
-    return Path(path)
+    return Path(path).absolute()
 
 
 def context_settings(args: argparse.Namespace) -> ContextSettings:
@@ -67,5 +67,5 @@ def _checked(table: type[T], wanted: dict[str, Any]) -> T:
         return table(**{name: value for name, value in wanted.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
-        option = "--" + str(first["loc"][0]).replace("_", "-")
+        option = {"n_threads": "--threads"}.get(str(first["loc"][0]), "--" + str(first["loc"][0]).replace("_", "-"))
         raise UserError(f"{option}: {first['msg']} (it is {first['input']}).") from error

@@ -44,8 +44,10 @@ from kvdesk.messages import (
     TurnStarted,
     Watch,
 )
+from kvdesk.settings import ContextSettings
 
 VIEW_INTERVAL_S = 1 / 15
+_CLOSED = "kvdesk was closed."
 _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 
 
@@ -93,9 +95,7 @@ class Engine:
                 case LoadModel():
                     self._load(command)
                 case RebuildContext():
-                    self._end_all("The context was rebuilt.")
-                    self._require().rebuild(command.context)
-                    self._ready(rebuilt=True)
+                    self._rebuild(command.context)
                 case Generate():
                     self._waiting.append((command, time.perf_counter() if at_s is None else at_s))
                 case Forget() | CloseConversation():
@@ -125,7 +125,7 @@ class Engine:
 
     def close(self) -> None:
         """End the running turn, free context, then model."""
-        self._end_all("kvdesk was closed.", "interrupted")
+        self._end_all(_CLOSED, "interrupted")
         if self.session is not None:
             self.session.close()
             self.session = None
@@ -138,19 +138,45 @@ class Engine:
 
         def on_progress(progress: float) -> bool:
             self._emit(ModelLoading(command.path, progress))
+            if self._turn is not None and self._turn.command.answer in self._stopping:
+                self._finish(self._turn, "stopped")  # it waits for the load, but not to be stopped
             return not self._closing
 
-        self.session = open_session(
-            command.path,
-            command.context,
-            self._emit,
-            self.session,
-            on_progress,
-            on_replace=lambda: self._end_all("Another model was opened."),
-        )
+        old = self.session
+        before = old.context if old else None
+        try:
+            self.session = open_session(
+                command.path,
+                command.context,
+                self._emit,
+                old,
+                on_progress,
+                on_replace=lambda: self._end_all("Another model was opened."),
+            )
+        except KvdeskError:
+            if old is not None and (old.context is not before or not old.context.is_open):
+                self._after_new_context()
+            raise
         self._known_tokens.clear()
         self._emit(ModelLoaded(self.session.model.info(), self.session.template_problem))
         self._ready(rebuilt=False)
+
+    def _rebuild(self, context: ContextSettings) -> None:
+        session = self._require()
+        session.check(context)
+        self._end_all("The context was made anew.")
+        try:
+            session.rebuild(context)
+        finally:
+            self._after_new_context()
+
+    def _after_new_context(self) -> None:
+        """Say which context there is now: the new one, the old one made again, or none at all."""
+        if self._require().context.is_open:
+            self._ready(rebuilt=True)
+        else:
+            self._require().close()
+            self.session = None
 
     def _ready(self, *, rebuilt: bool) -> None:
         self._require().context.on_decoded = self._on_decoded
@@ -199,7 +225,9 @@ class Engine:
             sampler.accept(prompt[-command.sampling.repeat_last_n :])
         sequence.busy = True
         why = session.explain(sequence, held, prompt, command.messages)
-        self._turn = Turn(command, sequence, prompt, reused, sampler, submitted_at, why)
+        self._turn = Turn(
+            command, sequence, prompt, reused, sampler, submitted_at, why, session.model.vocab.fingerprint
+        )
         self._tell_texts(prompt)
         self._emit(TurnStarted(command.conversation, command.answer, sequence.seq_id, len(prompt), reused))
 
@@ -216,7 +244,10 @@ class Engine:
         decoded = self._decode(turn, batch)
         if decoded is None or decoded.rc != 0:
             note = "" if decoded is None else f"llama.cpp found no room for {batch.n_tokens} more tokens."
-            self._finish(turn, "stopped", note)
+            if self._closing:
+                self._finish(turn, "interrupted", _CLOSED)
+            else:
+                self._finish(turn, "stopped", note)
             return
         now = time.perf_counter()
         if prefilling:

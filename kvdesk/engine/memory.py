@@ -80,6 +80,11 @@ class Memory:
     # --- read-only ----------------------------------------------------------------------------------------------------
 
     @property
+    def is_open(self) -> bool:
+        """Whether the engine's context still exists."""
+        return self._ctx is not None
+
+    @property
     def mirror(self) -> Mirror:
         """The cells as the engine has them now."""
         self.settle()

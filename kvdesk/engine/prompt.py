@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from kvdesk.chat import Message
 from kvdesk.engine.templates import AnswerTokens, ChatTemplate, UserText
@@ -27,12 +28,13 @@ class PromptBuilder:
 
         Text of the template is parsed for special tokens, text of a person never is. An answer that was generated here
         is inserted as the ids it was generated as: tokenizing its text again could give others, and every
-        difference is a prefix lost.
+        difference is a prefix lost. Ids of another vocabulary mean nothing here: then the text is tokenized.
 
         Raises TemplateError, and PromptError where the model has no text tokenizer.
         """
         if not self._vocab.has_text:
             raise PromptError("This model has no text tokenizer, so it cannot chat; its cache can still be examined.")
+        messages = [m if self._ours(m) else replace(m, tokens=()) for m in messages]
         answers = {m.id: m.tokens for m in messages if m.tokens}
         tokens: list[int] = []
         for segment in self._template.render(messages, add_generation_prompt=True):
@@ -44,6 +46,9 @@ class PromptBuilder:
         if self._vocab.add_bos and tokens[:1] != [self._vocab.bos]:
             tokens.insert(0, self._vocab.bos)  # llama.cpp adds it once; many templates write it themselves
         return tokens
+
+    def _ours(self, message: Message) -> bool:
+        return message.stats is not None and message.stats.vocab == self._vocab.fingerprint
 
 
 def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:

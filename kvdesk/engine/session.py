@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvdesk.cache.explain import Facts, explain
-from kvdesk.chat import ConversationId, Message
+from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
 from kvdesk.engine.prompt import PromptBuilder, common_prefix
@@ -54,6 +54,7 @@ def open_session(
 
     Raises ModelFileError, ContextError: the file cannot be used, or its context does not fit into memory.
     """
+    path = path.absolute()
     header = read_header(path)
     available = available_bytes() + (old.estimate.context if old else 0)
     estimate = check_fits(header, settings, available)
@@ -92,14 +93,16 @@ class Session:
     def info(self) -> ContextInfo:
         return self.context.info(self.estimate.k, self.estimate.v)
 
+    def check(self, settings: ContextSettings) -> Estimate:
+        """What a context with these settings would take. Raises ContextError when it does not fit into memory."""
+        return check_fits(self.header, settings, available_bytes() + self.estimate.context, loaded=True)
+
     def rebuild(self, settings: ContextSettings) -> None:
         """Free the context and make a new one. Every sequence is empty afterwards.
 
         Raises ContextError; the session then goes on with a context of the old settings.
         """
-        before = self.context.settings
-        available = available_bytes() + self.estimate.context
-        wanted = check_fits(self.header, settings, available, loaded=True)
+        before, wanted = self.context.settings, self.check(settings)
         start = time.perf_counter()
         self._gone |= {s.conversation: "the context was rebuilt" for s in self.pool if s.tokens}
         self.context.close()
@@ -248,7 +251,9 @@ class Session:
         if not vocab.has_text:
             return None
         try:
-            return PromptBuilder(vocab, self.model.chat_template)
+            builder = PromptBuilder(vocab, self.model.chat_template)
+            builder.tokens([Message(MessageId("trial"), ConversationId("trial"), None, "user", "Hello")])
+            return builder
         except TemplateError as error:
             self.template_problem = f"The model's chat template cannot be used, so a plain one is: {error}"
             return PromptBuilder(vocab, "")

@@ -26,6 +26,7 @@ class Turn:
     sampler: Sampler
     submitted_at: float
     why: str
+    vocab: str
     generated: list[int] = field(default_factory=list)
     utf8: Utf8Decoder = field(default_factory=Utf8Decoder)
     prefill_s: float = 0.0
@@ -75,4 +76,5 @@ class Turn:
             high_water=high_water,
             n_kv=n_kv,
             why=self.why,
+            vocab=self.vocab,
         )

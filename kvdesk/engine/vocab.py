@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import hashlib
 from typing import Any
 
 from kvdesk.engine.binding import lib
@@ -21,6 +22,14 @@ class Vocab:
         self.has_text = lib.llama_vocab_type(self._vocab) not in (lib.LLAMA_VOCAB_TYPE_NONE, lib.LLAMA_VOCAB_TYPE_TEST)
         self._pieces: dict[int, bytes] = {}
         self._buffer = ctypes.create_string_buffer(256)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Tells vocabularies apart: of the number of tokens and the texts of about 500 of them."""
+        digest = hashlib.sha256(str(self.n_tokens).encode())
+        for token in range(0, self.n_tokens, max(1, self.n_tokens // 500)):
+            digest.update((lib.llama_vocab_get_text(self._vocab, token) or b"") + b"\0")
+        return digest.hexdigest()[:16]
 
     @property
     def handle(self) -> Any:
@@ -86,6 +95,8 @@ class Vocab:
         return bool(lib.llama_vocab_get_add_bos(self._vocab))
 
     def _to_piece(self, token: int, *, special: bool) -> bytes:
+        if not 0 <= token < self.n_tokens:
+            return b""  # llama.cpp would end the process
         n = lib.llama_token_to_piece(self._vocab, token, self._buffer, len(self._buffer), 0, special)
         if n < 0:
             self._buffer = ctypes.create_string_buffer(-n)

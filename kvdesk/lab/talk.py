@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kvdesk.chat import ConversationId, Message, MessageId, Role, new_conversation_id, new_message_id
+from kvdesk.chat import ConversationId, Message, MessageId, Role, TurnStats, new_conversation_id, new_message_id
 from kvdesk.engine.engine import Engine
 from kvdesk.errors import UserError
 from kvdesk.messages import Command, CommandFailed, Event, Generate, TextDelta, TurnEnded
@@ -59,9 +59,17 @@ class Talk:
             raise UserError(ended.note)
         deltas = [e for e in events if isinstance(e, TextDelta)]
         tokens = tuple(t for e in deltas for t in e.tokens)
-        self._add("assistant", "".join(e.text for e in deltas), tokens, answer)
+        self._add("assistant", "".join(e.text for e in deltas), tokens, answer, ended.stats)
         return ended
 
-    def _add(self, role: Role, text: str, tokens: tuple[int, ...] = (), message_id: MessageId | None = None) -> None:
+    def _add(
+        self,
+        role: Role,
+        text: str,
+        tokens: tuple[int, ...] = (),
+        message_id: MessageId | None = None,
+        stats: TurnStats | None = None,
+    ) -> None:
         parent = self.messages[-1].id if self.messages else None
-        self.messages.append(Message(message_id or new_message_id(), self.id, parent, role, text, tokens=tokens))
+        name = message_id or new_message_id()
+        self.messages.append(Message(name, self.id, parent, role, text, tokens=tokens, stats=stats))

@@ -55,6 +55,7 @@ def run_preflight(
 
     Raises ModelFileError for a file that is refused without a trial.
     """
+    path = path.absolute()  # the child runs in another folder
     header = read_header(path)
     if path == paths.embedded_model():
         return Verdict(ok=True)

@@ -20,7 +20,7 @@ from kvdesk.chat import Conversation, ConversationId, Message
 from kvdesk.errors import StoreError
 from kvdesk.store.store import Store
 
-INTERVAL_S = 0.2  # a crash loses at most this and the writing itself: under 250 ms
+INTERVAL_S = 0.1  # a crash loses at most this, a frame of the window and the writing itself: under 250 ms
 RETRY_S = 2.0  # after a failure, such as a full disk
 
 T = TypeVar("T")

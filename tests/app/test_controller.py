@@ -7,11 +7,14 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
+from kvdesk import paths
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId, TurnStats
 from kvdesk.messages import (
     AuditCache,
     CloseConversation,
     CommandFailed,
+    ContextInfo,
+    ContextReady,
     EngineDied,
     Forget,
     Generate,
@@ -22,9 +25,11 @@ from kvdesk.messages import (
     TurnEnded,
 )
 from kvdesk.settings import ContextSettings, Settings
+from kvdesk.store.settings_file import load_settings
 from kvdesk.store.store import Store
 from tests.app.conftest import Rig
 
+CONTEXT = ContextInfo(4096, 4096, 8, 512, 32, 1, "f16", "f16", True, True, 1 << 20, 1 << 20)
 STATS = TurnStats(10, 4, 6, 2, 120.0, 50.0, 20.0, 0, 12, 12, 256)
 
 
@@ -210,13 +215,55 @@ def test_audit_and_report_become_commands(rig: Rig, tmp_path: Path) -> None:
     assert rig.worker.commands[-2:] == [AuditCache(), SaveReport(tmp_path / "report.json")]
 
 
-def test_context_settings_rebuild_and_others_do_not(rig: Rig) -> None:
+def test_other_settings_do_not_rebuild(rig: Rig) -> None:
     before = len(rig.worker.commands)
     rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"system_prompt": "Be kind."}))
     assert len(rig.worker.commands) == before
-    context = ContextSettings(n_ctx=2048)
-    rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"context": context}))
-    assert rig.worker.commands[-1] == RebuildContext(context)
+    assert load_settings(paths.settings_file())[0].system_prompt == "Be kind."
+
+
+def test_a_context_is_kept_only_when_it_could_be_made(rig: Rig, qtbot: QtBot) -> None:
+    rig.worker.give(ContextReady(CONTEXT, rebuilt=False))
+    qtbot.waitUntil(lambda: rig.controller._has_context)
+    small, huge = ContextSettings(n_ctx=2048), ContextSettings(n_ctx=1_000_000)
+    rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"context": huge}))
+    assert rig.worker.commands[-1] == RebuildContext(huge)
+    rig.worker.give(CommandFailed(rig.worker.commands[-1], "It does not fit."))
+    qtbot.waitUntil(lambda: rig.controller._wanted is None)
+    assert rig.controller.settings.context != huge
+    rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"context": small}))
+    rig.worker.give(ContextReady(CONTEXT, rebuilt=True))
+    qtbot.waitUntil(lambda: rig.controller.settings.context == small)
+    assert load_settings(paths.settings_file())[0].context == small
+
+
+def test_settings_load_the_model_again_when_there_is_no_context(make_rig: Callable[..., Rig], tmp_path: Path) -> None:
+    model = tmp_path / "model.gguf"
+    rig = make_rig(model=model)
+    small = ContextSettings(n_ctx=512)
+    rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"context": small}))
+    assert rig.worker.commands[-1] == LoadModel(model, small)
+
+
+def test_a_message_sent_before_the_chat_was_read_follows_it(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
+    rig = make_rig()
+    asked = say(rig, "First")
+    answer(rig, qtbot, asked, "Answer")
+    rig.controller.shut_down()
+    again = make_rig()
+    again.window.message_sent.emit(asked.conversation, "Second")  # the database has not answered yet
+    qtbot.waitUntil(lambda: len(again.worker.asked) == 1)
+    assert [m.text for m in again.worker.asked[0].messages] == ["First", "Answer", "Second"]
+
+
+def test_a_second_answer_without_a_word_gives_way_to_the_first(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Joke?")
+    answer(rig, qtbot, asked, "First joke")
+    rig.window.regenerate_requested.emit(asked.conversation)
+    second = rig.worker.asked[-1]
+    rig.worker.give(TurnEnded(second.conversation, second.answer, "stopped", STATS))
+    qtbot.waitUntil(lambda: rig.controller._answer_of(asked.conversation) is None)
+    assert [m.text for m in stored(rig, asked.conversation)] == ["Joke?", "First joke"]
 
 
 def test_the_system_prompt_of_the_settings_is_sent(make_rig: Callable[..., Rig]) -> None:

@@ -10,7 +10,7 @@ from kvdesk.app.startup import LoadMarker, choose_model
 def test_what_was_asked_for_comes_first(tmp_path: Path) -> None:
     marker = LoadMarker(tmp_path / "loading", tmp_path / "embedded.gguf")
     marker.set(tmp_path / "big.gguf")
-    assert choose_model("big.gguf", "other.gguf", marker) == (Path("big.gguf"), "")
+    assert choose_model("big.gguf", "other.gguf", marker) == (Path("big.gguf").absolute(), "")
     assert marker.unfinished() == ""
 
 

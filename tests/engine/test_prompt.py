@@ -1,0 +1,52 @@
+"""Whose token ids may stand in a prompt, and what ids of nowhere do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.engine.prompt import common_prefix
+from kvdesk.lab.talk import Headless, Talk
+from kvdesk.settings import Sampling
+
+SHORT = Sampling(temperature=0.0, max_tokens=6)
+
+
+def test_answers_of_another_vocabulary_are_tokenized_anew(headless: Headless) -> None:
+    talk = Talk(headless)
+    talk.answer("Name a colour.", SHORT)
+    session = headless.engine.session
+    question, answer = talk.messages
+    foreign = replace(answer, tokens=(10**6, 5), stats=replace(answer.stats, vocab="another"))  # type: ignore[type-var]
+    ours = session.prompts.tokens([question, answer, question])
+    theirs = session.prompts.tokens([question, foreign, question])
+    assert 10**6 not in theirs
+    text = b"".join(session.model.vocab.piece(t) for t in theirs)
+    assert text == b"".join(session.model.vocab.piece(t) for t in ours)
+    untold = replace(answer, stats=None)  # interrupted: nobody knows whose ids these are
+    assert session.prompts.tokens([question, untold, question]) == theirs
+
+
+@pytest.mark.parametrize("token", [-1, 10**6, 2**31 - 1])
+def test_a_token_of_nowhere_has_no_text(headless: Headless, token: int) -> None:
+    vocab = headless.engine.session.model.vocab
+    assert vocab.piece(token) == b""
+    assert vocab.label(token) == ""
+
+
+def test_common_prefix() -> None:
+    assert common_prefix([1, 2, 3], [1, 2]) == 2
+    assert common_prefix([1, 2, 3], [1, 5, 3]) == 1
+    assert common_prefix([], [1]) == 0
+
+
+def test_a_template_that_fails_gives_way_to_a_plain_one(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = headless.engine.session
+    monkeypatch.setattr(session.model, "chat_template", "{{ raise_exception('no') }}")
+    builder = session._prompt_builder()
+    assert "cannot be used" in session.template_problem
+    message = Message(MessageId("m"), ConversationId("c"), None, "user", "Hello")
+    assert builder.tokens([message])
+    session.template_problem = ""
