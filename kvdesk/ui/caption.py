@@ -1,24 +1,24 @@
-"""A line of words over the bottom of the window: what the guided tour is doing."""
+"""A few words over the composer: what the guided tour is doing."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtWidgets import QLabel, QWidget
-
-MARGIN = 132  # px above the lower edge: composer and status line stay visible
 
 
 class Caption(QLabel):
-    """Floats over its parent, centred near the lower edge; an empty text hides it."""
+    """Floats over `cover`, a part of `parent`, so that all the rest can be seen; an empty text hides it."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget, cover: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("caption")
         self.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.setWordWrap(True)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.hide()
-        self._over = parent
-        parent.installEventFilter(self)
+        self._over, self._cover = parent, cover
+        for widget in (parent, cover):
+            widget.installEventFilter(self)
 
     def show_text(self, text: str) -> None:
         self.setText(text)
@@ -27,10 +27,14 @@ class Caption(QLabel):
         self.raise_()
 
     def _place(self) -> None:
-        self.adjustSize()
-        self.move((self._over.width() - self.width()) // 2, self._over.height() - self.height() - MARGIN)
+        if self.isHidden():
+            return
+        width = self._cover.width()
+        height = max(self._cover.height(), self.heightForWidth(width))
+        top = self._cover.mapTo(self._over, QPoint(0, 0))
+        self.setGeometry(top.x(), min(top.y(), self._over.height() - height), width, height)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Resize:
+        if event.type() in (QEvent.Type.Resize, QEvent.Type.Move, QEvent.Type.LayoutRequest):
             self._place()
         return super().eventFilter(watched, event)

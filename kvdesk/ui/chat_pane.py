@@ -11,7 +11,8 @@ from kvdesk.chat import Conversation, ConversationId, Message
 from kvdesk.messages import ModelInfo
 from kvdesk.ui.chat_view import ChatView
 from kvdesk.ui.composer import Composer, centred
-from kvdesk.ui.controls import Banner, ElidedLabel, IconButton, ThinProgress, label
+from kvdesk.ui.controls import Banner, ElidedButton, ElidedLabel, IconButton, ThinProgress, label, set_tone
+from kvdesk.ui.conversation_model import NEW_CHAT
 from kvdesk.ui.readout import megabytes
 from kvdesk.ui.theme import Look
 
@@ -32,7 +33,6 @@ class ChatPane(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._conversation: ConversationId | None = None
         self._drafts: dict[ConversationId | None, str] = {}
-        self._has_model = False
         self._header = _Header(look)
         self._header.open_model_clicked.connect(self.open_model_clicked)
         self._header.sidebar_clicked.connect(self.sidebar_clicked)
@@ -84,7 +84,7 @@ class ChatPane(QWidget):
             self._drafts[self._conversation] = self._composer.text
             self._conversation = name
             self._composer.set_text(self._drafts.get(name, ""))
-        self._header.set_title(conversation.title if conversation else "")
+        self._header.set_title(conversation.title if conversation else "", is_new=conversation is not None)
 
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._view.show_messages(messages)
@@ -95,11 +95,18 @@ class ChatPane(QWidget):
         self._stack.setCurrentWidget(self._view)
 
     def show_model(self, model: ModelInfo | None) -> None:
-        self._has_model = model is not None
         self._header.set_model(model)
         self._empty.show_model(model)
         self._view.set_answerer(model.name if model else "")
         self._composer.set_blocked("" if model else "Open a model to send. Your text stays here.")
+
+    def show_dead(self) -> None:
+        """The engine is gone for good: nothing can be opened, sent or answered again until kvdesk is restarted."""
+        self._header.set_dead()
+        self._empty.show_dead()
+        self._view.set_dead()
+        self._progress.set_share(None)
+        self._composer.set_blocked("Restart kvdesk to send. Copy your text if you need it.")
 
     def show_loading(self, name: str, share: float) -> None:
         self._progress.set_share(share)
@@ -139,7 +146,8 @@ class _Header(QWidget):
         inspector.clicked.connect(self.inspector_clicked)
         self._title = ElidedLabel()
         self._title.setProperty("weight", "strong")
-        self._model = QPushButton("Open a model")
+        self._title.setMinimumWidth(88)
+        self._model = ElidedButton("Open a model")
         self._model.setProperty("quiet", True)
         self._model.setProperty("scale", "small")
         self._model.setToolTip("Open another model (Ctrl+O)")
@@ -161,8 +169,9 @@ class _Header(QWidget):
     def meter_text(self) -> str:
         return self._meter.toolTip()
 
-    def set_title(self, title: str) -> None:
-        self._title.setText(title)
+    def set_title(self, title: str, is_new: bool) -> None:
+        self._title.setText(title or (NEW_CHAT if is_new else ""))
+        set_tone(self._title, "" if title else "secondary")
 
     def set_model(self, model: ModelInfo | None) -> None:
         self.set_model_text(model.name if model else "Open a model")
@@ -171,6 +180,11 @@ class _Header(QWidget):
                 f"{model.description}, {megabytes(model.size_bytes)} MB, {model.n_params / 1e6:,.0f} M parameters, "
                 f"trained for {model.n_ctx_train:,} tokens\n{model.path}\n\nOpen another model (Ctrl+O)"
             )
+
+    def set_dead(self) -> None:
+        self._model.setText("Restart kvdesk")
+        self._model.setToolTip("The engine has stopped")
+        self._model.setEnabled(False)
 
     def set_model_text(self, text: str) -> None:
         self._model.setText(text)
@@ -217,6 +231,10 @@ class _Empty(QWidget):
             self._say("No model is open", "Drop a .gguf file anywhere on this window, or open one.")
         else:
             self._say(model.name, "Type a message below. The answer streams in here.")
+
+    def show_dead(self) -> None:
+        self._open.hide()
+        self._say("The engine has stopped", "Restart kvdesk to go on. Your chats are saved.")
 
     def show_loading(self, name: str, share: float) -> None:
         self._open.hide()

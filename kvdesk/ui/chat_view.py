@@ -31,6 +31,8 @@ class ChatView(QScrollArea):
         self._look = look
         self._parser = markdown_parser()
         self._answerer = ""
+        self._names: dict[MessageId, str] = {}  # who made the answers of this session; of others it is not known
+        self._dead = False
         self._messages: list[Message] = []
         self._widgets: dict[MessageId, MessageWidget] = {}
         self._dirty: set[MessageId] = set()
@@ -71,8 +73,18 @@ class ChatView(QScrollArea):
         return tuple(self._widgets[message.id] for message in self._messages if message.id in self._widgets)
 
     def set_answerer(self, name: str) -> None:
-        """Name over the answers that will be shown from now on."""
+        """Name over the answers that will be made from now on."""
         self._answerer = name
+
+    def note_answer(self, answer: MessageId) -> None:
+        """The model that is open now makes this answer, in whatever conversation."""
+        self._names.setdefault(answer, self._answerer)
+
+    def set_dead(self) -> None:
+        """No answer can be made again."""
+        self._dead = True
+        for widget in self._widgets.values():
+            widget.set_last(False)
 
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._messages = list(messages)
@@ -178,8 +190,8 @@ class ChatView(QScrollArea):
             self._builder.start()
 
     def _add(self, message: Message, first: bool = False) -> None:
-        widget = MessageWidget(self._look, self._parser, message, self._answerer)
+        widget = MessageWidget(self._look, self._parser, message, self._names.get(message.id, ""))
         widget.regenerate_clicked.connect(self.regenerate_clicked)
-        widget.set_last(message.id == self._messages[-1].id)
+        widget.set_last(message.id == self._messages[-1].id and not self._dead)
         self._widgets[message.id] = widget
         self._rows.insertWidget(1 if first else self._rows.count() - 1, widget)

@@ -72,6 +72,46 @@ class ElidedLabel(QLabel):
         self._elide()
 
 
+class ElidedButton(QPushButton):
+    """A push button whose text ends in … where there is no room."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text)
+        self._full = text
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+
+    @property
+    def full_text(self) -> str:
+        return self._full
+
+    def setText(self, text: str) -> None:
+        self._full = text
+        self.setAccessibleName(text)
+        self.updateGeometry()
+        self._elide()
+
+    def sizeHint(self) -> QSize:
+        return self._hint(self._full)
+
+    def minimumSizeHint(self) -> QSize:
+        return self._hint(self._full[:6] + "…" if len(self._full) > 6 else self._full)
+
+    def _hint(self, text: str) -> QSize:
+        """The style's own hint, were the button to show `text`."""
+        shown = super().sizeHint()
+        metrics = self.fontMetrics()
+        change = metrics.horizontalAdvance(text) - metrics.horizontalAdvance(self.text())
+        return QSize(shown.width() + change, shown.height())
+
+    def _elide(self) -> None:
+        room = self.width() - (self.sizeHint().width() - self.fontMetrics().horizontalAdvance(self._full))
+        super().setText(self.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, max(room, 0)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+
 class ThinProgress(QWidget):
     """A line of 2 px that fills; invisible, but keeping its place, when there is nothing to wait for."""
 

@@ -29,6 +29,7 @@ CELLS_ROLE: Final = Qt.ItemDataRole.UserRole + 2
 RUNNING_ROLE: Final = Qt.ItemDataRole.UserRole + 3
 TEXT_ROLE: Final = Qt.ItemDataRole.UserRole + 4
 Index = QModelIndex | QPersistentModelIndex
+NEW_CHAT: Final = "New chat"  # stands where a conversation has no title yet
 
 
 class ConversationModel(QAbstractListModel):
@@ -77,13 +78,13 @@ class ConversationModel(QAbstractListModel):
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row = self._rows[index.row()]
         match role:
-            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
+            case Qt.ItemDataRole.EditRole:
                 return row.title
-            case Qt.ItemDataRole.ToolTipRole:
-                return row.title
+            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.ToolTipRole:
+                return row.title or NEW_CHAT
             case Qt.ItemDataRole.AccessibleTextRole:
                 cells = self._cells.get(row.id, 0)
-                return f"{row.title}, {cells} cells in the cache" if cells else f"{row.title}, not in the cache"
+                return f"{row.title or NEW_CHAT}, {f'{cells} cells' if cells else 'not'} in the cache"
             case _:
                 return self._own_data(row, role)
 
@@ -171,7 +172,7 @@ class ConversationDelegate(QStyledItemDelegate):
         painter.drawText(right, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, count)
         room = right.width() - 28 - (QFontMetrics(self._look.mono_small).horizontalAdvance(count) + 8 if count else 0)
         painter.setFont(self._look.text)
-        painter.setPen(QColor(colours.text))
+        painter.setPen(QColor(colours.text if index.data(Qt.ItemDataRole.EditRole) else colours.secondary))
         title = QFontMetrics(self._look.text).elidedText(str(index.data()), Qt.TextElideMode.ElideRight, room)
         painter.drawText(rect.adjusted(28, 0, -8, 0), Qt.AlignmentFlag.AlignVCenter, title)
         painter.restore()

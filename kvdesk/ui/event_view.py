@@ -50,6 +50,7 @@ class EventView(QObject):
         self._selected: ConversationId | None = None
         self._conversations: dict[ConversationId, Conversation] = {}
         self._running: frozenset[ConversationId] = frozenset()
+        self._dead = False
         self._model: ModelInfo | None = None
         self._context: ContextInfo | None = None
         self._cells: dict[ConversationId, int] = {}
@@ -62,6 +63,11 @@ class EventView(QObject):
     @property
     def selected(self) -> ConversationId | None:
         return self._selected
+
+    @property
+    def is_dead(self) -> bool:
+        """The engine is gone; no intent that needs it would be answered."""
+        return self._dead
 
     def is_running(self, conversation: ConversationId) -> bool:
         return conversation in self._running
@@ -85,6 +91,7 @@ class EventView(QObject):
 
     def append_message(self, message: Message) -> None:
         if message.state == "streaming":
+            self._chat.view.note_answer(message.id)
             self._set_running(message.conversation, True)
         if message.conversation == self._selected:
             self._chat.append_message(message)
@@ -128,10 +135,13 @@ class EventView(QObject):
             case CommandFailed():
                 self._show_failure(event)
             case EngineDied():
+                self._dead = True
                 self._running = frozenset()
+                self._list.show_running(self._running)
                 self._model = None
-                self._chat.show_model(None)
-                self._chat.show_working(False)
+                self._chat.show_dead()
+                self._inspector.set_rebuilding(False)
+                self._status.set_dead()
                 self._chat.banner.show_error(event.sentence, event.detail)
                 self._show_state()
 
@@ -234,7 +244,8 @@ class EventView(QObject):
         busy = selected is not None and selected in self._running
         self._chat.set_running(busy)
         holds = selected is not None and self._cells.get(selected, 0) > 0
-        self._inspector.set_can(forget=holds and not busy, rebuild=self._context is not None and not self._running)
+        can_rebuild = self._context is not None and not self._running
+        self._inspector.set_can(forget=holds and not busy and not self._dead, rebuild=can_rebuild and not self._dead)
         if self._context is not None and selected is not None:
             self._chat.show_meter(self._held.get(selected, 0), self._context.n_ctx_seq)
         else:

@@ -113,7 +113,7 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(centre)
         self.resize(1280, 800)
         self._splitter.setSizes([216, 624, 440])
-        self._caption = Caption(self._chat)
+        self._caption = Caption(self._chat, self._chat.composer)
         self._connect()
         add_shortcuts(self)
         self._chat.composer.focus_edit()
@@ -203,6 +203,8 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def open_model(self) -> None:
+        if self._events.is_dead:
+            return
         path, _ = QFileDialog.getOpenFileName(self, "Open a model", "", "GGUF models (*.gguf);;All files (*)")
         if path:
             self.model_open_requested.emit(path)
@@ -215,7 +217,8 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def regenerate(self) -> None:
-        if self.selected is not None and not self._events.is_running(self.selected):
+        can = not self._events.is_dead
+        if can and self.selected is not None and not self._events.is_running(self.selected):
             self.regenerate_requested.emit(self.selected)
 
     @Slot()
@@ -244,7 +247,7 @@ class MainWindow(QMainWindow):
         folded = {"sidebar_visible": self._settings.sidebar_visible}
         folded["inspector_visible"] = self._settings.inspector_visible
         settings = settings.model_copy(update=folded)
-        if settings.context != self._settings.context:
+        if settings.context != self._settings.context and not self._events.is_dead:
             self._events.start_rebuild()
         self._settings = settings
         self._look.set_theme(settings.theme)
@@ -302,7 +305,8 @@ class MainWindow(QMainWindow):
             self._tell_watched()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if any(url.toLocalFile().lower().endswith(".gguf") for url in event.mimeData().urls()):
+        files = [url.toLocalFile().lower() for url in event.mimeData().urls()]
+        if not self._events.is_dead and any(file.endswith(".gguf") for file in files):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:

@@ -104,7 +104,10 @@ class MapPainter:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(self._look.colours.text), thickness))
         grow = thickness / 3
-        painter.drawRect(QRectF(x, y, strip.cell, strip.cell).adjusted(-grow, -grow, grow, grow))
+        box = QRectF(x, y, strip.cell, strip.cell).adjusted(-grow, -grow, grow, grow)
+        half = thickness / 2  # at the edge of a strip all of the line is inside, for outside it may be cut off
+        whole = QRectF(strip.x, strip.y, strip.width, strip.height).adjusted(half, half, -half, -half)
+        painter.drawRect(box.intersected(whole))
 
     def _draw_texts(self, painter: QPainter, part: StripFrame, viewport: Viewport, texts: Mapping[int, str]) -> None:
         """Token texts where they can be read. In widget coordinates, so that type stays sharp."""

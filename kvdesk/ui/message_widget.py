@@ -196,6 +196,8 @@ class _Foot(QWidget):
         column.addWidget(self._why)
 
     def show_stats(self, stats: TurnStats | None, can_regenerate: bool, can_copy: bool) -> None:
+        if stats is not None and not stats.prompt_tokens:
+            stats = None  # the turn never began: nothing was reused because nothing was asked
         self._stats.setText(stats_line(stats) if stats else "")
         self._stats.setToolTip(stats_tip(stats) if stats else "")
         why = stats.why if stats else ""

@@ -72,6 +72,11 @@ class StatusBar(QWidget):
         self._bytes.setMinimumWidth(self._bytes.fontMetrics().horizontalAdvance(self._bytes_text(1, 1)))
         self.show_used(0, 1)
 
+    def set_dead(self) -> None:
+        """The engine is gone: nothing can be compared with it any more."""
+        self._audit.setEnabled(False)
+        self._save.setEnabled(False)
+
     def show_speed(self, tok_s: float | None) -> None:
         self._speed.setText("" if tok_s is None else f"{tok_s:,.0f} tok/s")
 
