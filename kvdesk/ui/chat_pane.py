@@ -106,7 +106,7 @@ class ChatPane(QWidget):
         self._empty.show_dead()
         self._view.set_dead()
         self._progress.set_share(None)
-        self._composer.set_blocked("Restart kvdesk to send. Copy your text if you need it.")
+        self._composer.set_blocked("Restart kvdesk to send.")
 
     def show_loading(self, name: str, share: float) -> None:
         self._progress.set_share(share)
@@ -146,7 +146,7 @@ class _Header(QWidget):
         inspector.clicked.connect(self.inspector_clicked)
         self._title = ElidedLabel()
         self._title.setProperty("weight", "strong")
-        self._title.setMinimumWidth(88)
+        self._title.setMinimumWidth(72)
         self._model = ElidedButton("Open a model")
         self._model.setProperty("quiet", True)
         self._model.setProperty("scale", "small")

@@ -24,6 +24,8 @@ from kvdesk.ui.controls import IconButton, label
 from kvdesk.ui.conversation_model import ID_ROLE, ConversationDelegate, ConversationModel, SearchFilter
 from kvdesk.ui.theme import Look
 
+FORGET = "Forget its cells"
+
 
 class ConversationList(QWidget):
     """Select, rename, delete, forget. Deleting asks inline."""
@@ -107,6 +109,12 @@ class ConversationList(QWidget):
     def show_running(self, running: frozenset[ConversationId]) -> None:
         self._model.show_running(running)
 
+    def set_dead(self) -> None:
+        """The engine is gone: there is no cache to take cells from."""
+        for action in self._list.actions():
+            if action.text() == FORGET:
+                action.setEnabled(False)
+
     def show_found(self, text: str, conversations: Sequence[ConversationId]) -> None:
         """What the database found for `text`; ignored when something else is typed by now."""
         if text == self._search.text():
@@ -175,7 +183,7 @@ class ConversationList(QWidget):
         view.selectionModel().currentChanged.connect(self._on_current_changed)
         for text, keys, slot, tip in (
             ("Rename", QKeySequence(Qt.Key.Key_F2), self._on_rename, ""),
-            ("Forget its cells", QKeySequence(), self._on_forget, "llama_memory_seq_rm(seq, -1, -1)"),
+            (FORGET, QKeySequence(), self._on_forget, "llama_memory_seq_rm(seq, -1, -1)"),
             ("Delete…", QKeySequence(QKeySequence.StandardKey.Delete), self._on_delete, ""),
         ):
             action = QAction(text, view)

@@ -142,6 +142,7 @@ class EventView(QObject):
                 self._chat.show_dead()
                 self._inspector.set_rebuilding(False)
                 self._status.set_dead()
+                self._list.set_dead()
                 self._chat.banner.show_error(event.sentence, event.detail)
                 self._show_state()
 

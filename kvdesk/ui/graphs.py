@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from kvdesk.messages import OperationDone, SpeedSample
 from kvdesk.ui import palette
-from kvdesk.ui.controls import label
+from kvdesk.ui.controls import ElidedLabel, label
 from kvdesk.ui.series import Rate, Series, round_up, with_gaps
 from kvdesk.ui.theme import Look
 
@@ -62,7 +62,9 @@ class Graphs(QWidget):
         self._plots: list[Any] = []
         self._ticks: list[Any] = []
         self._lines: list[Any] = []
-        self._note = label("", tone="secondary", scale="small")
+        self._note = ElidedLabel()
+        self._note.setProperty("tone", "secondary")
+        self._note.setProperty("scale", "small")
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)

@@ -9,7 +9,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.ui.code_block import CodeBlock
-from kvdesk.ui.controls import IconButton, label
+from kvdesk.ui.controls import ElidedButton, IconButton, label
 from kvdesk.ui.pieces import answer_pieces, prose_pieces, weights
 from kvdesk.ui.prose_view import ProseView
 from kvdesk.ui.segments import Segment
@@ -33,7 +33,7 @@ class MessageBody(QWidget):
         self._shown: list[tuple[str, ProseView | CodeBlock | ThinkFold]] = []
         self._column = QVBoxLayout()
         self._column.setSpacing(8)
-        self._more = QPushButton()
+        self._more = ElidedButton()
         self._more.setProperty("quiet", True)
         self._more.setProperty("scale", "small")
         self._more.clicked.connect(self.show_more)
@@ -44,6 +44,7 @@ class MessageBody(QWidget):
         self._below = QWidget()
         row = QHBoxLayout(self._below)
         row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
         row.addWidget(self._more)
         row.addWidget(self._copy)
         row.addStretch(1)
@@ -72,7 +73,7 @@ class MessageBody(QWidget):
             self._show_piece(i, piece)
         self._truncate(n_shown)
         hidden = sum(len(piece.text) for piece in pieces[n_shown:])
-        self._more.setText(f"Show more  ·  {hidden:,} characters are hidden")
+        self._more.setText(f"Show more  ·  {hidden:,} characters")
         self._below.setVisible(hidden > 0)
 
     @Slot()

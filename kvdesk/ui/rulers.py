@@ -77,6 +77,7 @@ class Rulers(QWidget):
             painter.setFont(self._look.small)
             painter.setPen(QColor(colours.secondary))
             text = "Each conversation in the cache gets a ruler of its positions."
+            text = QFontMetrics(self._look.small).elidedText(text, Qt.TextElideMode.ElideRight, self.width())
             painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, text)
             return
         left, width = self._bar()

@@ -1,0 +1,127 @@
+"""What the window says is so: names, captions, empty titles, an engine that is gone, and small windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, QRect
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import Conversation, ConversationId, MessageId
+from kvdesk.messages import ContextReady, EngineDied, ModelLoaded, TurnEnded
+from kvdesk.ui.caption import Caption
+from kvdesk.ui.controls import ElidedButton, ElidedLabel
+from kvdesk.ui.main_window import MainWindow
+from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, cache_view, message
+
+Record = Callable[[object], list[tuple[object, ...]]]
+NEW = ConversationId("new")
+
+
+def texts(widget: QWidget) -> list[str]:
+    return [part.text() for part in widget.findChildren(QLabel) if part.isVisible()]
+
+
+def box(window: MainWindow, widget: QWidget) -> QRect:
+    return QRect(widget.mapTo(window, QPoint(0, 0)), widget.size())
+
+
+def test_answers_keep_the_name_of_the_model_that_made_them(window: MainWindow) -> None:
+    old = message("old", "assistant", "from another day")
+    window.show_messages(ONE, (old,))
+    window.append_message(message("a", "assistant", "", state="streaming"))
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
+    window.apply_event(ModelLoaded(replace(MODEL, name="Other")))
+    window.append_message(message("b", "assistant", "", state="streaming"))
+    shown = (old, message("a", "assistant", "one"), message("b", "assistant", "two"))
+    window.show_messages(ONE, shown)
+    assert [widget.accessibleName().split(":")[0] for widget in window.chat.view.widgets] == ["Answer", "Tiny", "Other"]
+
+
+def test_a_new_chat_has_a_name(window: MainWindow) -> None:
+    window.show_conversations((*CONVERSATIONS, Conversation(NEW, "", 2)), NEW)
+    model = window.conversations.view.model()
+    assert model.index(2, 0).data() == "New chat"
+    (title,) = [part for part in window.chat.findChildren(ElidedLabel) if part.full_text == "New chat"]
+    assert title.property("tone") == "secondary"
+    window.show_conversations(CONVERSATIONS, ONE)
+    assert title.full_text == "A village far away"
+    assert not title.property("tone")
+
+
+def test_a_turn_that_never_began_has_no_numbers(window: MainWindow) -> None:
+    window.append_message(message("a", "assistant", "", state="streaming"))
+    none = replace(STATS, prompt_tokens=0, reused_tokens=0, prefilled_tokens=0, generated_tokens=0)
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "failed", none, "The prompt is too long."))
+    assert not any("reused" in text for text in texts(window.chat.view))
+
+
+def test_a_dead_engine_leaves_nothing_to_press(window: MainWindow, record: Record) -> None:
+    window.show_messages(ONE, (message("a", "assistant", "yes"),))
+    window.apply_event(cache_view())
+    asked = [
+        record(signal) for signal in (window.rebuild_requested, window.regenerate_requested, window.audit_requested)
+    ]
+    window.apply_event(EngineDied("The engine stopped. Restart kvdesk; your chats are saved.", "Traceback"))
+    window.show_messages(ONE, (message("a", "assistant", "yes"),))
+    offered = [b.text() for b in window.chat.findChildren(QPushButton) if b.isVisible() and b.isEnabled()]
+    assert not any("Open" in text for text in offered)
+    assert window.chat.composer.is_blocked
+    assert not window.inspector.forget_button.isEnabled()
+    assert not window.inspector.rebuild_button.isEnabled()
+    again = [b for b in window.chat.findChildren(QToolButton) if b.accessibleName() == "Answer again"]
+    assert not any(b.isVisible() for b in again)
+    (audit,) = [b for b in window.status.findChildren(QToolButton) if b.text() == "Audit"]
+    assert not audit.isEnabled()
+    window.regenerate()
+    assert asked == [[], [], []]
+    window.show_messages(ONE, ())
+    assert any("Restart kvdesk" in text for text in texts(window.chat))
+
+
+def test_the_caption_covers_the_composer_only(window: MainWindow, qtbot: QtBot) -> None:
+    window.show_messages(ONE, (message("q", "user", "a"), message("a", "assistant", "word " * 2000, stats=STATS)))
+    window.show_caption("The second question reuses 128 tokens: look at the line under the answer")
+    qtbot.wait(50)
+    (caption,) = window.findChildren(Caption)
+    assert caption.isVisible()
+    assert not box(window, caption).intersects(box(window, window.chat.view))
+    window.resize(900, 600)
+    qtbot.wait(50)
+    assert not box(window, caption).intersects(box(window, window.chat.view))
+    assert box(window, window.chat).contains(box(window, caption))
+
+
+@pytest.mark.parametrize("size", [(900, 600), (1024, 640)])
+def test_a_small_window_elides(window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
+    window.apply_event(ModelLoaded(replace(MODEL, name="A model with quite a long name Q4_1")))
+    window.show_messages(ONE, (message("q", "user", "x" * 9000), message("a", "assistant", "yes", stats=STATS)))
+    window.apply_event(cache_view())
+    window.resize(*size)
+    qtbot.wait(50)
+    assert (window.width(), window.height()) == size
+    (title,) = [part for part in window.chat.findChildren(ElidedLabel) if part.full_text == "A village far away"]
+    assert title.width() >= 64
+    model = next(part for part in window.chat.findChildren(ElidedButton) if part.full_text.startswith("A model"))
+    assert model.text().endswith("…")
+    for widget in window.chat.view.widgets:
+        assert box(window, widget).right() <= box(window, window.chat.view).right(), "nothing is cut off"
+
+
+def test_the_head_is_whole_at_the_first_cell(window: MainWindow, qtbot: QtBot, qapp: QApplication) -> None:
+    view = cache_view()
+    cells = view.snapshot.maps[0].streams[0]
+    maps = (replace(view.snapshot.maps[0], streams=(replace(cells, head=0),)),)
+    window.apply_event(ContextReady(CONTEXT, rebuilt=False))
+    window.apply_event(replace(view, snapshot=replace(view.snapshot, maps=maps)))
+    qtbot.wait(100)
+    qapp.processEvents()
+    image = window.inspector.cell_map.grab().toImage().convertToFormat(QImage.Format.Format_RGB32)
+    edge = np.array([[image.pixelColor(x, y).lightness() for x in range(8)] for y in range(8)])
+    assert (edge[:2, :5].max(axis=0) > 180).all(), "the upper side"
+    assert (edge[:5, :2].max(axis=1) > 180).all(), "the left side"
