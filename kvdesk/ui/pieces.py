@@ -8,9 +8,9 @@ from typing import Final
 
 from kvdesk.ui.segments import Segment, split_segments
 
-PIECE_CHARS: Final = 6_000  # laying out one unbroken run and parsing hostile Markdown are quadratic in its length
-PIECE_LINES: Final = 200
-_WIDGET: Final = 1 / 40  # what a widget costs, whatever is in it, as a share of a full piece
+PIECE_CHARS: Final = 4_000  # laying out one unbroken run and parsing hostile Markdown are quadratic in its length
+PIECE_LINES: Final = 150
+_WIDGET: Final = 1 / 20  # what a widget costs, whatever is in it, as a share of a full piece
 
 
 def answer_pieces(source: str) -> tuple[Segment, ...]:
