@@ -32,6 +32,9 @@ MAPS = 3
 """Inspection level at which the engine prints every cell before each slot search (LLAMA_KV_CACHE_DEBUG)."""
 
 
+_ROW_0 = frozenset({0})
+
+
 @dataclass(frozen=True, slots=True)
 class Decoded:
     """One llama_decode: its return code (0, 1 or 2) and wall time; what it did to the cells comes by `on_decoded`."""
@@ -136,7 +139,8 @@ class Context(SavedMemory):
             why = problem.sentence if problem else f"llama.cpp could not process a batch (code {rc})."
             raise DecodeError(rc, why, self._log.problems())
         if rc == 0:
-            self._rows = frozenset(i for i, wanted in enumerate(batch.output) if wanted)
+            one = batch.n_tokens == 1 and batch.output[0]
+            self._rows = _ROW_0 if one else frozenset(i for i, wanted in enumerate(batch.output) if wanted)
             self._last_row = max(self._rows, default=-1)
         return Decoded(rc, ms)
 

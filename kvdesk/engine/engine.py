@@ -262,7 +262,8 @@ class Engine:
         if end:
             self._finish(turn, "complete")
             return
-        self._tell_texts((token,))
+        if token not in self._known_tokens:
+            self._tell_texts((token,))
         self._emit(TextDelta(conversation, answer, turn.utf8.decode(vocab.piece(token)), (token,)))
         if len(turn.generated) >= turn.command.sampling.max_tokens:
             self._finish(turn, "complete", f"Ended at the limit of {len(turn.generated):,} tokens.")

@@ -74,6 +74,8 @@ class Memory:
         self._unsettled: list[_Waiting] = []
         self._guards = Guards(traits, lambda: self.mirror)
         self._batch = lib.llama_batch_init(int(lib.llama_n_batch(ctx)), 0, int(lib.llama_n_seq_max(ctx)))
+        raw = self._batch
+        self._columns = raw.token, raw.pos, raw.n_seq_id, raw.seq_id, raw.logits  # looked up once: a pointer each time
         self._rows: frozenset[int] = frozenset()  # batch entries of the last decode that have logits
         stop.install(ctx)
 
@@ -275,7 +277,7 @@ class Memory:
     def _fill(self, batch: Batch) -> None:
         raw = self._batch
         raw.n_tokens = batch.n_tokens
-        token, pos, n_seq_id, seq_id, logits = raw.token, raw.pos, raw.n_seq_id, raw.seq_id, raw.logits
+        token, pos, n_seq_id, seq_id, logits = self._columns
         for i, seqs in enumerate(batch.seq_ids):
             token[i] = batch.tokens[i]
             pos[i] = batch.pos[i]

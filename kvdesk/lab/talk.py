@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 
 from kvdesk.chat import ConversationId, Message, MessageId, Role, TurnStats, new_conversation_id, new_message_id
 from kvdesk.engine.engine import Engine
 from kvdesk.errors import UserError
-from kvdesk.messages import Command, CommandFailed, Event, Generate, TextDelta, TurnEnded
+from kvdesk.messages import Command, CommandFailed, Event, Generate, LoadModel, TextDelta, TurnEnded
 from kvdesk.settings import Sampling
 
 
@@ -28,6 +29,9 @@ class Headless:
         for event in self.events:
             if isinstance(event, CommandFailed):
                 raise UserError(event.sentence, event.detail)
+        if isinstance(command, LoadModel):
+            gc.collect()
+            gc.freeze()  # what was loaded stays: collections between tokens need not look at it
         return self.events
 
     def close(self) -> None:
