@@ -75,6 +75,8 @@ class Memory:
         self._guards = Guards(traits, lambda: self.mirror)
         self._batch = lib.llama_batch_init(int(lib.llama_n_batch(ctx)), 0, int(lib.llama_n_seq_max(ctx)))
         raw = self._batch
+        self._alone: tuple[int, ...] = ()  # the one sequence of the first entry of `_batch`
+        self._spare = 0  # cells that are certainly free in a unified cache
         self._columns = raw.token, raw.pos, raw.n_seq_id, raw.seq_id, raw.logits  # looked up once: a pointer each time
         self._rows: frozenset[int] = frozenset()  # batch entries of the last decode that have logits
         stop.install(ctx)
@@ -121,6 +123,14 @@ class Memory:
         stream, cells = cache.stream_of(seq_id), cache.cells_of(seq_id)
         waiting = sum(cache.stream_of(w.batch.seq_ids[0][0]) == stream for w in self._unsettled)
         return cells.size - cells.used - waiting
+
+    def has_room(self, seq_id: int, n_tokens: int) -> bool:
+        """Whether `free_cells` are enough for so many tokens. Read-only."""
+        if self._spare >= n_tokens:
+            return True
+        free = self.free_cells(seq_id)
+        self._spare = free if self._mirror.geometry.n_stream == 1 else 0
+        return free >= n_tokens
 
     def seq_pos_min(self, seq_id: int) -> int:
         """Smallest position the engine holds for the sequence, -1 when empty. Read-only. Raises RefusedCall."""
@@ -220,6 +230,7 @@ class Memory:
     def _run(self, batch: Batch) -> tuple[int, float]:
         """llama_decode of a batch that was checked: (return code, ms). Changes the cache."""
         self._fill(batch)
+        self._spare -= batch.n_tokens
         self._rows = frozenset()
         self._log.capture_start()
         start = time.perf_counter()
@@ -257,6 +268,7 @@ class Memory:
 
     def _after(self, words: str, found: Difference | None = None) -> None:
         """An operation was made and mirrored: remember it and compare the positions of all sequences."""
+        self._spare = 0
         self._trust.note(self.mirror.operation, words)
         self._trust.conclude(self.mirror.operation, found or self._compare_spans())
 
@@ -278,6 +290,10 @@ class Memory:
         raw = self._batch
         raw.n_tokens = batch.n_tokens
         token, pos, n_seq_id, seq_id, logits = self._columns
+        if batch.n_tokens == 1 and batch.seq_ids[0] == self._alone:
+            token[0], pos[0], logits[0] = batch.tokens[0], batch.pos[0], batch.output[0]
+            return  # the rest stands there since the last token
+        self._alone = batch.seq_ids[0] if len(batch.seq_ids[0]) == 1 else ()
         for i, seqs in enumerate(batch.seq_ids):
             token[i] = batch.tokens[i]
             pos[i] = batch.pos[i]

@@ -158,6 +158,7 @@ class SavedMemory(Memory):
             return
         last = {s: self.seq_pos_max(s) for s in range(self.mirror.geometry.n_seq_max)}
         seq_id = min(last, key=lambda s: (last[s] >= 0, s))
+        self._alone = ()
         self._batch.n_tokens = 1
         self._batch.token[0], self._batch.pos[0], self._batch.logits[0] = 0, last[seq_id] + 1, False
         self._batch.n_seq_id[0], self._batch.seq_id[0][0] = 1, seq_id

@@ -207,7 +207,7 @@ class Session:
 
         False when there is not enough even so. May change the cache.
         """
-        while self.context.free_cells(sequence.seq_id) < n_tokens:
+        while not self.context.has_room(sequence.seq_id, n_tokens):
             victim = self.pool.least_recent_idle(holding_cells=True)
             if victim is None or victim is sequence:
                 return False
