@@ -57,7 +57,8 @@ QToolButton[send="true"] {{ background: {c.accent}; border-radius: 8px; padding:
 QToolButton[send="true"]:hover {{ background: {accent_hover}; }}
 QToolButton[send="true"]:focus {{ border-color: {c.text}; }}
 QToolButton[send="true"]:disabled {{ background: {c.hover}; }}
-QToolButton[link="true"] {{ font-size: {small}px; color: {c.secondary}; padding: 0 4px; border: none; text-decoration: underline; }}
+QToolButton[link="true"] {{ font-size: {small}px; color: {c.secondary}; padding: 0 4px; border: none;
+    text-decoration: underline; }}
 QToolButton[link="true"]:hover {{ color: {c.text}; }}
 QToolButton[link="true"]:focus {{ color: {c.accent}; }}
 QToolButton[link="true"]:disabled {{ color: {c.line}; }}

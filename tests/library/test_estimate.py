@@ -40,7 +40,7 @@ def other(architecture: str, **changes: Value) -> dict[str, Value]:
 
 
 def test_the_embedded_model(embedded: GgufHeader) -> None:
-    e = estimate(embedded, ContextSettings(n_ctx=4096))
+    e = estimate(embedded, ContextSettings(n_ctx=4096, n_ubatch=512))
     assert (e.k, e.v, e.r, e.s) == (45 * MIB, 45 * MIB, 0, 0)
     assert e.output == 49152 * 8 * 4
     assert abs(e.weights - 92.10 * MIB) < 0.01 * MIB
@@ -94,12 +94,12 @@ def test_latent_attention_has_no_v(tmp_path: Path) -> None:
 def test_sliding_windows(tmp_path: Path) -> None:
     model = header(tmp_path, other("gemma3", block_count=12, attention__sliding_window=512))
     assert [layer.has_window for layer in read_hyper(model).layers] == ([True] * 5 + [False]) * 2
-    full = estimate(model, ContextSettings(n_ctx=8192))
-    small = estimate(model, ContextSettings(n_ctx=8192, n_seq_max=2, swa_full=False))
+    full = estimate(model, ContextSettings(n_ctx=8192, n_ubatch=512))
+    small = estimate(model, ContextSettings(n_ctx=8192, n_ubatch=512, n_seq_max=2, swa_full=False))
     row = 2 * 16 * 2
     assert full.k == 12 * 8192 * row
     assert small.k == 2 * 8192 * row + 10 * 1536 * row  # 2 windows of 512 and a ubatch of 512
-    streams = ContextSettings(n_ctx=8192, n_seq_max=2, swa_full=False, kv_unified=False)
+    streams = ContextSettings(n_ctx=8192, n_ubatch=512, n_seq_max=2, swa_full=False, kv_unified=False)
     assert estimate(model, streams).k == 2 * 2 * 4096 * row + 2 * 10 * 1024 * row
 
 
@@ -133,7 +133,7 @@ def test_padding_of_v_without_flash_attention(tmp_path: Path) -> None:
 
 def test_a_million_cells_are_refused_without_allocating(embedded: GgufHeader) -> None:
     with pytest.raises(ContextError) as caught:
-        check_fits(embedded, ContextSettings(n_ctx=1 << 20), available=2_000_000_000)
+        check_fits(embedded, ContextSettings(n_ctx=1 << 20, n_ubatch=512), available=2_000_000_000)
     sentence = str(caught.value)
     assert sentence.startswith("A context of 1,048,576 cells needs 25.3 GB with this model, and 2.0 GB are free.")
     assert "The largest that fits has" in sentence
