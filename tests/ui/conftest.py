@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -70,3 +71,14 @@ def record() -> Callable[[object], list[tuple[object, ...]]]:
         return sent
 
     return connect
+
+
+@pytest.fixture(autouse=True)
+def garbage_between_tests(qapp: QApplication) -> Iterator[None]:
+    """As in tests/app: windows are collected between tests, not inside another test's event loop."""
+    gc.collect()
+    gc.disable()
+    yield
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    gc.collect()
+    gc.enable()
