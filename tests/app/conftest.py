@@ -77,7 +77,7 @@ def garbage_between_tests(qapp: QApplication) -> Iterator[None]:
     gc.collect()
     gc.disable()
     yield
-    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
     gc.collect()
     gc.enable()
 
