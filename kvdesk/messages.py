@@ -12,6 +12,23 @@ from typing import Literal
 
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId, Message, MessageId, MessageState, TurnStats
+from kvdesk.operations import (
+    BatchRefused,
+    CompactionPreview,
+    ContextPreview,
+    Effect,
+    LoadSample,
+    MessageSpans,
+    Operate,
+    Possible,
+    PreviewCompaction,
+    PreviewContext,
+    RecordingTaken,
+    TakeRecording,
+    Verified,
+    VerifyConversation,
+    Working,
+)
 from kvdesk.settings import ContextSettings, Sampling
 
 # --- values ---------------------------------------------------------------------------------------------------------
@@ -95,9 +112,15 @@ class CloseConversation:
 
 @dataclass(frozen=True, slots=True)
 class RebuildContext:
-    """Free the context and create a new one; every conversation is prefilled again at its next turn."""
+    """Free the context and create a new one.
+
+    keep   what becomes of the conversations that are in the cache: "nothing": each is prefilled again at its next turn;
+           "tokens": they are prefilled now, with progress (`Working`) and cancel; "state": carried over as saved state,
+           where the types allow it (`ContextPreview.carries_state`)
+    """
 
     context: ContextSettings
+    keep: Literal["nothing", "tokens", "state"] = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +142,21 @@ class SaveReport:
     path: Path
 
 
-Command = LoadModel | Generate | Forget | CloseConversation | RebuildContext | Watch | AuditCache | SaveReport
+Command = (
+    LoadModel
+    | Generate
+    | Forget
+    | CloseConversation
+    | RebuildContext
+    | Watch
+    | AuditCache
+    | SaveReport
+    | Operate
+    | PreviewCompaction
+    | PreviewContext
+    | VerifyConversation
+    | TakeRecording
+)
 
 # --- events: up -----------------------------------------------------------------------------------------------------
 
@@ -142,6 +179,7 @@ class ModelLoaded:
 class ContextReady:
     context: ContextInfo
     rebuilt: bool
+    possible: tuple[Possible, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +245,12 @@ class SpeedSample:
 
 @dataclass(frozen=True, slots=True)
 class OperationDone:
-    """An operation on the cache, for marks on time axes. `call` is llama.cpp's own call with its arguments."""
+    """An operation on the cache, for marks on time axes. `call` is llama.cpp's own call with its arguments.
+
+    effect    what it did, for operations by hand; undoable: `Undo(operation)` is possible as long as nobody says
+              otherwise (the latest `CacheView.undoable` names all that are)
+    emptied   the sequence, or with `conversation` None every one, holds no cell any more
+    """
 
     operation: int
     at_s: float
@@ -216,15 +259,27 @@ class OperationDone:
     ms: float
     conversation: ConversationId | None = None
     reason: str = ""
+    effect: Effect | None = None
+    undoable: bool = False
+    emptied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CacheView:
-    """The cache as it is now, with who leases which sequence. `has_report`: there was a mismatch to be saved."""
+    """The cache as it is now, with who leases which sequence.
+
+    has_report   there was a mismatch to be saved
+    pending      positions have moved whose K is rotated before the next decode
+    swapped      conversations whose cells are saved outside the cache, and the bytes of each
+    undoable     numbers of the operations by hand that can be undone, ascending
+    """
 
     snapshot: CacheSnapshot
     leases: tuple[Lease, ...]
     has_report: bool = False
+    pending: bool = False
+    swapped: tuple[tuple[ConversationId, int], ...] = ()
+    undoable: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,4 +318,12 @@ Event = (
     | TokenTexts
     | LogLine
     | EngineDied
+    | CompactionPreview
+    | ContextPreview
+    | Working
+    | Verified
+    | RecordingTaken
+    | MessageSpans
+    | LoadSample
+    | BatchRefused
 )

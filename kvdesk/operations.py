@@ -1,0 +1,278 @@
+"""What a person does to the cache by hand, what it did, and what can be done: values that cross the thread.
+
+`kvdesk.messages` has the rest and the unions of all. Sequences are named by seq_id, as the inspector shows them;
+positions are half-open ranges `[p0, p1)` in which -1 means "from the start" and "to the end", as llama.cpp has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kvdesk.cache.compaction import CompactionPlan, Layout
+from kvdesk.cache.compare import Comparison, LogitsComparison
+from kvdesk.cache.recording import Recording
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.settings import ContextSettings
+
+# --- by hand ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveRange:
+    """`llama_memory_seq_rm(mem, seq_id, p0, p1)`; seq_id -1 is every sequence."""
+
+    seq_id: int
+    p0: int = -1
+    p1: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class KeepOnly:
+    """`llama_memory_seq_keep(mem, seq_id)`: the cells of all other sequences of its stream are removed."""
+
+    seq_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopySequence:
+    """`llama_memory_seq_cp(mem, src, dst, p0, p1)`, where `dst` is the sequence of `conversation`, leased for it.
+
+    What `conversation` held before is removed first.
+    """
+
+    src: int
+    conversation: ConversationId
+    p0: int = -1
+    p1: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftPositions:
+    """`llama_memory_seq_add(mem, seq_id, p0, p1, shift)`: K is rotated before the next decode."""
+
+    seq_id: int
+    p0: int
+    p1: int
+    shift: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClearCache:
+    """`llama_memory_clear(mem, true)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compact:
+    """Whole-state get, permute, set: used cells move to the front. `hot`: seq_ids in order, for `Layout.HOT_FIRST`."""
+
+    layout: Layout
+    hot: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SwapOut:
+    """Save the conversation's sequence to memory and remove its cells."""
+
+    conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class SwapIn:
+    """Put the saved sequence back: nothing is computed."""
+
+    conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class TryDecode:
+    """Decode one token for the sequence at position `pos`, by hand: refused by llama.cpp (rc -1, `BatchRefused`) where
+    `pos` is not seq_pos_max + 1. A token that was taken stays in the cache.
+    """
+
+    seq_id: int
+    pos: int
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """Restore the whole cache as it was before operation number `operation`, while its blob is kept."""
+
+    operation: int
+
+
+HandOperation = RemoveRange | KeepOnly | CopySequence | ShiftPositions | ClearCache | Compact | SwapOut | SwapIn | Undo
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Operate:
+    """Carry out an operation by hand. Answered by `OperationDone` and a `CacheView`, or by `CommandFailed`.
+
+    `measured`: compare next-token probabilities before and after (a decode of one token for each sequence, twice).
+    """
+
+    operation: HandOperation
+    measured: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewCompaction:
+    """What would `Compact` do? Answered by `CompactionPreview`."""
+
+    layout: Layout
+    hot: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewContext:
+    """What would a context with these settings take and cost? Answered by `ContextPreview`."""
+
+    settings: ContextSettings
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyConversation:
+    """Recompute the conversation in a spare sequence and compare next-token logits. Answered by `Verified`.
+
+    Progress comes as `Working`; `Worker.cancel` ends it.
+    """
+
+    conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class TakeRecording:
+    """Answered by `RecordingTaken`: the journal up to now, frozen."""
+
+
+# --- events -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What an operation did, before against after.
+
+    bytes_moved   of K and V, 0 where none were moved; `ms` of the operation is in `OperationDone`
+    audited       whether the map was compared with the engine's own state afterwards, and agreed
+    """
+
+    comparison: Comparison
+    bytes_moved: int = 0
+    audited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRefused:
+    """llama_decode returned -1: the sequence ends at position `x` and the batch started at `y`; it must be x + 1."""
+
+    seq_id: int
+    x: int
+    y: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionPreview:
+    """`gain`: expected speed after over speed now, from this machine's own measurements; None when nothing was measured
+    yet. `remark`: the same in one honest sentence.
+    """
+
+    plan: CompactionPlan
+    gain: float | None
+    remark: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPreview:
+    """Bytes that a context would take, and what making it costs.
+
+    refused        why it cannot be made, "" if it can
+    k_bytes .. compute_bytes   estimated
+    tok_s          predicted decode speed, None when this machine has not measured enough
+    n_tokens       tokens of conversations now in the cache, that would be prefilled again
+    seconds        how long that would take, None when unknown
+    carries_state  whether they can be carried over as state instead, and why not
+    """
+
+    settings: ContextSettings
+    refused: str
+    k_bytes: int
+    v_bytes: int
+    recurrent_bytes: int
+    compute_bytes: int
+    available_bytes: int
+    tok_s: float | None
+    n_tokens: int
+    seconds: float | None
+    carries_state: bool
+    why_not_carried: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """A command takes long: `done` of `total` tokens. `total` 0 ends the display. `Worker.cancel` ends the work."""
+
+    what: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A conversation as it is in the cache against the same tokens computed afresh."""
+
+    conversation: ConversationId
+    n_tokens: int
+    logits: LogitsComparison
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingTaken:
+    recording: Recording
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSpan:
+    """Where one message lies in its sequence: positions `[p0, p1)`, template text included.
+
+    `text_p0` is the position of the first token of its own text and `char_ends[i]` the number of characters of the text
+    that are complete after the token at `text_p0 + i`. Empty where the template changed the text.
+    """
+
+    message: MessageId
+    p0: int
+    p1: int
+    text_p0: int
+    char_ends: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSpans:
+    """Where the messages of a conversation lie in its sequence, sent when a turn starts and when it ends."""
+
+    conversation: ConversationId
+    seq_id: int
+    spans: tuple[MessageSpan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSample:
+    """Processor time between two looks, in cores (1.0 is one core busy). `at_s` is time.monotonic()."""
+
+    at_s: float
+    own: float
+    others: float
+    n_threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Possible:
+    """What can be done to the cache of this model and context: `answer` and `why` in one sentence."""
+
+    operation: str
+    answer: Literal["yes", "no", "with loss"]
+    why: str
