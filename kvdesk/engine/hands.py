@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import permute_blob, plan_compaction
-from kvdesk.cache.compare import LogitsComparison, compare_logits, compare_snapshots
+from kvdesk.cache.compare import compare_logits, compare_snapshots
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId
 from kvdesk.engine.probe import Asked, can_probe, next_logits
@@ -62,6 +62,9 @@ class _Before:
     asked: dict[int, Asked]
 
 
+_NAMES = {Compact: "compact", SwapOut: "swap out", SwapIn: "swap in", Undo: "undo"}
+
+
 class Hands:
     """Operations by hand on the session's cache."""
 
@@ -88,16 +91,19 @@ class Hands:
         """Carry it out and tell of it. Raises UserError, RefusedCall, EngineError; nothing is lost then."""
         session = self._session
         kept = None if isinstance(operation, Undo) else self.blobs.take(session)
-        before = self._look(measured)
+        with session.doing("", None, "to compare the next token"):
+            before = self._look(measured)
         start = time.perf_counter()
-        done = self._do(operation)
+        with session.doing(_NAMES.get(type(operation), ""), self._conversation(operation), BY_HAND):
+            done = self._do(operation)
         ms = (time.perf_counter() - start) * 1e3
         session.believe_map()
-        number, at_s = session.note(done.name, done.call, ms, done.conversation, BY_HAND), time.monotonic()
+        number, at_s = session.context.mirror.operation, time.monotonic()
         if kept is not None and done.changed:
             self.blobs.keep(number, kept)
         audited = session.context.audit().state == "verified"
-        effect = self._effect(before, done, audited=audited)
+        with session.doing("", None, "to compare the next token"):
+            effect = self._effect(before, done, audited=audited)
         undoable = number in self.blobs.numbers
         self._emit(
             OperationDone(
@@ -204,10 +210,12 @@ class Hands:
         return asked
 
     def _effect(self, before: _Before, done: _Done, *, audited: bool) -> Effect:
-        snapshot = self._session.context.snapshot()
+        session = self._session
+        snapshot = session.context.snapshot()
         after = self._ask() if before.asked else {}
         both = [s for s in before.asked if s in after]
-        logits: dict[int, LogitsComparison] = {s: compare_logits(before.asked[s].logits, after[s].logits) for s in both}
+        pairs = {s: (before.asked[s].logits, after[s].logits) for s in both}
+        logits = {s: compare_logits(*pair, *session.noise) for s, pair in pairs.items()}
         return Effect(
             compare_snapshots(before.snapshot, snapshot, logits),
             done.bytes_moved,
@@ -215,6 +223,16 @@ class Hands:
             _mean([before.asked[s].ms for s in both]),
             _mean([after[s].ms for s in both]),
         )
+
+    def _conversation(self, operation: HandOperation) -> ConversationId | None:
+        """Whose cells the operation is about, None for all or nobody's."""
+        match operation:
+            case CopySequence(_, conversation) | SwapOut(conversation) | SwapIn(conversation):
+                return conversation
+            case RemoveRange(seq_id) | KeepOnly(seq_id) | ShiftPositions(seq_id) | TryDecode(seq_id):
+                return self._of(seq_id)
+            case _:
+                return None
 
     def _of(self, seq_id: int) -> ConversationId | None:
         owner = self._session.pool.by_seq(seq_id)

@@ -37,7 +37,7 @@ def verify(session: Session, conversation: ConversationId, emit: Emit) -> Iterat
             yield Working(what, result, len(tokens))
         else:
             ms = (time.perf_counter() - start) * 1e3
-            emit(Verified(conversation, len(tokens), compare_logits(result, held), ms))
+            emit(Verified(conversation, len(tokens), compare_logits(result, held, *session.noise), ms))
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,8 @@ class _Waiting(NamedTuple):
 class Memory:
     """Everything below `Context`. `inspect`: what the engine prints, 0 nothing, 1 lines, 3 every cell.
 
-    `on_decoded` is told of every decode that has been followed; `last_record` is the latest.
+    `on_decoded` is told of every decode that has been followed, `on_operation` of every other operation: its number,
+    the call in words, wall time in ms. `last_record` is of the latest decode that was not part of a run.
     """
 
     def __init__(self, ctx: Any, traits: Traits, trust: Trust, inspect: int, stop: StopFlag) -> None:
@@ -102,13 +103,14 @@ class Memory:
         self.stop = stop
         self.traits = traits
         self.on_decoded: Callable[[Followed | FollowedRun], None] | None = None
+        self.on_operation: Callable[[int, str, float], None] | None = None
         self.last_record = DecodeRecord(0, 0, 0)
         self.last_n_kv = 0
         self._mirror = Mirror(traits.geometry)
         self._mirror.capture = inspect > 1
         self._unsettled: list[_Waiting] = []
         self._run_now: _Run | None = None
-        self._settle_at = 0.0
+        self._settle_at = self._called_at = 0.0
         self._guards = Guards(traits, lambda: self.mirror)
         self._batch = lib.llama_batch_init(int(lib.llama_n_batch(ctx)), 0, int(lib.llama_n_seq_max(ctx)))
         raw = self._batch
@@ -195,6 +197,7 @@ class Memory:
         """
         if seq_id != -1:
             self._guards.seq(seq_id)
+        self._calling()
         done = bool(lib.llama_memory_seq_rm(self._memory, seq_id, p0, p1))
         mirrored = self.mirror.seq_rm(seq_id, p0, p1)
         found = Difference("answer of seq_rm", str(mirrored), str(done)) if done != mirrored else None
@@ -210,6 +213,7 @@ class Memory:
         self._guards.seq_cp(src, dst, p0, p1)
         if self.mirror.geometry.n_stream > 1:
             p0, p1 = -1, -1  # the same, and never mistaken for a part (llama-kv-cache.cpp:493)
+        self._calling()
         lib.llama_memory_seq_cp(self._memory, src, dst, p0, p1)
         self.mirror.seq_cp(src, dst, p0, p1)
         self._after(f"seq_cp({src}, {dst}, {p0}, {p1})")
@@ -217,6 +221,7 @@ class Memory:
     def seq_keep(self, seq_id: int) -> None:
         """Remove all other sequences from the stream of this one. Changes the cache. Raises RefusedCall."""
         self._guards.seq(seq_id)
+        self._calling()
         lib.llama_memory_seq_keep(self._memory, seq_id)
         self.mirror.seq_keep(seq_id)
         self._after(f"seq_keep({seq_id})")
@@ -228,12 +233,14 @@ class Memory:
         the next decode. Raises RefusedCall where the rotation would abort, crash or be wrong.
         """
         self._guards.seq_add(seq_id, p0, p1, shift)
+        self._calling()
         lib.llama_memory_seq_add(self._memory, seq_id, p0, p1, shift)
         self.mirror.seq_add(seq_id, p0, p1, shift)
         self._after(f"seq_add({seq_id}, {p0}, {p1}, {shift})")
 
     def clear(self, *, data: bool = True) -> None:
         """Remove every cell of every sequence; `data` also zeroes K and V. Changes the cache."""
+        self._calling()
         lib.llama_memory_clear(self._memory, data)
         self.mirror.clear(data)
         self._after(f"clear({data})")
@@ -391,8 +398,16 @@ class Memory:
     def _after(self, words: str, found: Difference | None = None) -> None:
         """An operation was made and mirrored: remember it and compare the positions of all sequences."""
         self._spare = 0
+        ms = (time.perf_counter() - self._called_at) * 1e3
         self._trust.note(self.mirror.operation, words)
         self._trust.conclude(self.mirror.operation, found or self._compare_spans())
+        if self.on_operation is not None:
+            self.on_operation(self._mirror.operation, words, ms)
+
+    def _calling(self) -> None:
+        """llama.cpp is called now, for an operation that `_after` will tell of; earlier decodes are followed first."""
+        self.settle()
+        self._called_at = time.perf_counter()
 
     def _compare_lines(self, expected: Sequence[SlotState], lines: Sequence[bytes]) -> Difference | None:
         if not self._inspect:

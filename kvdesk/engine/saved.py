@@ -50,6 +50,7 @@ class SavedMemory(Memory):
         parsed = self._guards.state(blob)
         self._flush_copies()
         self._rows = frozenset()
+        self._calling()
         taken = state.set_state(self._ctx, blob)
         record = self.mirror.restore(parsed, carry=carry, known=known)
         if not taken:
@@ -77,6 +78,7 @@ class SavedMemory(Memory):
         parsed = self._guards.seq_state(seq_id, blob)
         self._flush_copies()
         self._rows = frozenset()
+        self._calling()
         self._log.capture_start()
         taken = state.set_seq_state(self._ctx, seq_id, blob)
         lines = self._log.capture_stop()
