@@ -101,7 +101,9 @@ class Undo:
     operation: int
 
 
-HandOperation = RemoveRange | KeepOnly | CopySequence | ShiftPositions | ClearCache | Compact | SwapOut | SwapIn | Undo
+HandOperation = (
+    RemoveRange | KeepOnly | CopySequence | ShiftPositions | ClearCache | Compact | SwapOut | SwapIn | TryDecode | Undo
+)
 
 
 # --- commands ---------------------------------------------------------------------------------------------------------

@@ -60,6 +60,14 @@ class MessageBody(QWidget):
     def more_button(self) -> QPushButton:
         return self._more
 
+    @property
+    def selected_text(self) -> str:
+        """What is selected in the prose, empty where nothing is."""
+        for _, widget in self._shown:
+            if isinstance(widget, ProseView) and (text := widget.textCursor().selectedText()):
+                return text.replace("\u2029", "\n")
+        return ""
+
     def show_source(self, source: str, growing: bool = False) -> None:
         """The text so far. One that grows is shown to its end, but by no more than one full piece at a time."""
         self._source = source

@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Final
 
 from markdown_it import MarkdownIt
-from PySide6.QtCore import QTimer, Signal, Slot
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QPoint, QTimer, Signal, Slot
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
-from kvdesk.chat import Message, MessageState, TurnStats
+from kvdesk.chat import Message, MessageId, MessageState, TurnStats
+from kvdesk.ui.branch_switch import BranchSwitch
 from kvdesk.ui.controls import ElidedLabel, IconButton, ThinProgress, label, set_tone
 from kvdesk.ui.message_body import MessageBody
 from kvdesk.ui.readout import stats_line, stats_tip
@@ -24,6 +25,9 @@ class MessageWidget(QWidget):
     """Shows a message as it is and as it grows."""
 
     regenerate_clicked = Signal()
+    edit_clicked = Signal(str)  # message
+    branch_clicked = Signal(str)  # another message at this place
+    menu_requested = Signal(str, QPoint)  # message; where, on the screen
 
     def __init__(self, look: Look, parser: MarkdownIt, message: Message, answerer: str) -> None:
         super().__init__()
@@ -38,6 +42,10 @@ class MessageWidget(QWidget):
         column.setSpacing(4)
         self._body = MessageBody(look, parser, plain=message.role != "assistant")
         self._body.copy_clicked.connect(self._on_copy_clicked)
+        self._switch = BranchSwitch(look)
+        self._switch.chosen.connect(self.branch_clicked)
+        self._more = IconButton(look, "more", "More about this message")
+        self._more.clicked.connect(self._on_more_clicked)
         if message.role == "assistant":
             column.addWidget(self._who)
             column.addWidget(self._body)
@@ -47,13 +55,15 @@ class MessageWidget(QWidget):
             inner = QVBoxLayout(card)
             inner.setContentsMargins(12, 8, 12, 8)
             inner.setSpacing(4)
-            inner.addWidget(self._who)
+            inner.addLayout(self._make_head(look))
             inner.addWidget(self._body)
             column.addWidget(card)
         self._waiting = _Waiting(look)
         self._note = label("", scale="small")
         self._note.setWordWrap(True)
         self._foot = _Foot(look)
+        if message.role == "assistant":
+            self._foot.add(self._switch, self._more)
         self._foot.copy_clicked.connect(self._on_copy_clicked)
         self._foot.again_clicked.connect(self.regenerate_clicked)
         for widget in (self._waiting, self._note, self._foot):
@@ -73,6 +83,18 @@ class MessageWidget(QWidget):
     def note(self) -> str:
         """Why the answer is not simply complete."""
         return self._note.text()
+
+    @property
+    def switch(self) -> BranchSwitch:
+        return self._switch
+
+    @property
+    def selected_text(self) -> str:
+        return self._body.selected_text
+
+    def show_branches(self, everyone: tuple[MessageId, ...]) -> None:
+        """All messages at this place; the switch is there where they are several."""
+        self._switch.show_branches(everyone, self._message.id)
 
     def show_message(self, message: Message) -> None:
         """Replace what is shown by `message`."""
@@ -115,6 +137,26 @@ class MessageWidget(QWidget):
     def _on_copy_clicked(self) -> None:
         QGuiApplication.clipboard().setText(self._message.text)
         self._foot.show_copied()
+
+    @Slot()
+    def _on_more_clicked(self) -> None:
+        self.menu_requested.emit(self._message.id, self._more.mapToGlobal(QPoint(0, self._more.height())))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_requested.emit(self._message.id, event.globalPos())
+
+    def _make_head(self, look: Look) -> QHBoxLayout:
+        """Over what a person typed: who, the other versions, and what can be done with it."""
+        edit = IconButton(look, "edit", "Edit this message", "Edit and send as a branch; this one stays")
+        edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
+        edit.setVisible(self._message.role == "user")
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self._who, 1)
+        for widget in (self._switch, edit, self._more):
+            row.addWidget(widget)
+        return row
 
     def _show_state(self) -> None:
         message = self._message
@@ -182,7 +224,7 @@ class _Foot(QWidget):
         self._why.setWordWrap(True)
         self._why.hide()
         self._ask.toggled.connect(self._why.setVisible)
-        row = QHBoxLayout()
+        row = self._row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self._stats, 1)
@@ -194,6 +236,11 @@ class _Foot(QWidget):
         column.setSpacing(4)
         column.addLayout(row)
         column.addWidget(self._why)
+
+    def add(self, first: QWidget, last: QWidget) -> None:
+        """Widgets of others: before the text and at the end of the line."""
+        self._row.insertWidget(0, first)
+        self._row.addWidget(last)
 
     def show_stats(self, stats: TurnStats | None, can_regenerate: bool, can_copy: bool) -> None:
         if stats is not None and not stats.prompt_tokens:
