@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 
 from kvdesk import __version__
 from kvdesk.app.chats import Chats
-from kvdesk.cache.journal_file import JournalHeader, save_journal
+from kvdesk.app.journal_saver import JournalSaver
+from kvdesk.cache.journal_file import JournalHeader
 from kvdesk.cache.recording import Recording
 from kvdesk.chat import ConversationId, MessageId
-from kvdesk.errors import KvdeskError
 from kvdesk.messages import CacheView, Command, ContextReady, Event, ModelLoaded, TurnStarted
 from kvdesk.operations import CopySequence, Operate
 from kvdesk.ui.main_window import MainWindow
@@ -23,15 +22,13 @@ from kvdesk.worker.worker import Worker
 class CacheIntents(QObject):
     """Knows which conversation has which sequence, and nothing else of the cache."""
 
-    _saved = Signal(str, str)  # a sentence and its tone
-
     def __init__(self, window: MainWindow, worker: Worker, chats: Chats) -> None:
         super().__init__(window)
         self._window, self._worker, self._chats = window, worker, chats
         self._sequences: dict[ConversationId, int] = {}
         self._model = ""
-        self._saving: threading.Thread | None = None
-        self._saved.connect(window.show_result)
+        self._saver = JournalSaver(self)
+        self._saver.said.connect(window.show_result)
         window.command_requested.connect(self._on_command_requested)
         window.cancel_requested.connect(self._on_cancel_requested)
         window.fork_requested.connect(self._on_fork_requested)
@@ -53,8 +50,7 @@ class CacheIntents(QObject):
 
     def close(self) -> None:
         """Wait for a journal that is being written."""
-        if self._saving is not None:
-            self._saving.join()
+        self._saver.wait()
 
     @Slot(object)
     def _on_command_requested(self, command: Command) -> None:
@@ -73,19 +69,7 @@ class CacheIntents(QObject):
 
     @Slot(str, object)
     def _on_journal_save_requested(self, path: str, recording: Recording) -> None:
-        """A million operations take seconds to write: on a thread of its own."""
-        self.close()
-        header = JournalHeader(self._model, _versions())
-        self._saving = threading.Thread(target=self._save, args=(Path(path), recording, header), name="kvdesk-journal")
-        self._saving.start()
-
-    def _save(self, path: Path, recording: Recording, header: JournalHeader) -> None:
-        try:
-            save_journal(path, recording, header)
-        except KvdeskError as error:
-            self._saved.emit(str(error), "danger")
-            return
-        self._saved.emit(f"{len(recording):,} operations were saved to {path.name}.", "good")
+        self._saver.save(Path(path), recording, JournalHeader(self._model, _versions()))
 
 
 def _versions() -> dict[str, str]:

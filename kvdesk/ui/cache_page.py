@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.ui.cache_state import CacheState
@@ -47,6 +47,7 @@ class CachePage(QWidget):
         self.forget.clicked.connect(self.forget_clicked)
         self.rebuild.clicked.connect(self.rebuild_clicked)
         self._lay_out()
+        self.operations.toggled.connect(lambda is_open: self.reveal(self.operations) if is_open else None)
 
     @property
     def readout(self) -> str:
@@ -88,6 +89,10 @@ class CachePage(QWidget):
             )
         self.rulers.show_rows(rows, snapshot.n_ctx)
 
+    def reveal(self, widget: QWidget) -> None:
+        """Scroll to a part of the page that has just appeared."""
+        QTimer.singleShot(0, self, lambda: self._scroll.ensureWidgetVisible(widget, 0, 8))
+
     @Slot(str, str)
     def _on_described(self, first: str, second: str) -> None:
         self._first.setText(first)
@@ -113,7 +118,7 @@ class CachePage(QWidget):
         for widget in (self.map, self._readout, self.operations, self.effect, self.numbers, self.rulers):
             column.addWidget(widget)
         column.addStretch(1)
-        scroll = QScrollArea()
+        scroll = self._scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from markdown_it import MarkdownIt
-from PySide6.QtCore import QPoint, QTimer, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
@@ -47,7 +47,7 @@ class MessageWidget(QWidget):
         self._more = IconButton(look, "more", "More about this message")
         self._more.clicked.connect(self._on_more_clicked)
         if message.role == "assistant":
-            column.addWidget(self._who)
+            column.addLayout(self._make_head(look))
             column.addWidget(self._body)
         else:
             card = QFrame()
@@ -62,12 +62,11 @@ class MessageWidget(QWidget):
         self._note = label("", scale="small")
         self._note.setWordWrap(True)
         self._foot = _Foot(look)
-        if message.role == "assistant":
-            self._foot.add(self._switch, self._more)
         self._foot.copy_clicked.connect(self._on_copy_clicked)
         self._foot.again_clicked.connect(self.regenerate_clicked)
         for widget in (self._waiting, self._note, self._foot):
             column.addWidget(widget)
+        column.addWidget(self._switch, 0, Qt.AlignmentFlag.AlignLeft)
         self.show_message(message)
 
     @property
@@ -146,7 +145,7 @@ class MessageWidget(QWidget):
         self.menu_requested.emit(self._message.id, event.globalPos())
 
     def _make_head(self, look: Look) -> QHBoxLayout:
-        """Over what a person typed: who, the other versions, and what can be done with it."""
+        """Over the text: who, and what can be done with it."""
         edit = IconButton(look, "edit", "Edit this message", "Edit and send as a branch; this one stays")
         edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
         edit.setVisible(self._message.role == "user")
@@ -154,8 +153,8 @@ class MessageWidget(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self._who, 1)
-        for widget in (self._switch, edit, self._more):
-            row.addWidget(widget)
+        row.addWidget(edit)
+        row.addWidget(self._more)
         return row
 
     def _show_state(self) -> None:
@@ -224,7 +223,7 @@ class _Foot(QWidget):
         self._why.setWordWrap(True)
         self._why.hide()
         self._ask.toggled.connect(self._why.setVisible)
-        row = self._row = QHBoxLayout()
+        row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self._stats, 1)
@@ -236,11 +235,6 @@ class _Foot(QWidget):
         column.setSpacing(4)
         column.addLayout(row)
         column.addWidget(self._why)
-
-    def add(self, first: QWidget, last: QWidget) -> None:
-        """Widgets of others: before the text and at the end of the line."""
-        self._row.insertWidget(0, first)
-        self._row.addWidget(last)
 
     def show_stats(self, stats: TurnStats | None, can_regenerate: bool, can_copy: bool) -> None:
         if stats is not None and not stats.prompt_tokens:

@@ -97,6 +97,7 @@ class OperationsPanel(Fold):
         self._target.blockSignals(True)
         self._target.setCurrentIndex(self._index_of(before))
         self._target.blockSignals(False)
+        self._follow_end(before)
         self._show()
 
     def _index_of(self, before: Target | None) -> int:
@@ -130,9 +131,17 @@ class OperationsPanel(Fold):
             box.blockSignals(True)
             box.setValue(-1)
             box.blockSignals(False)
-        if (target := self.chosen.target) is not None:
-            self._pos.setValue(target.pos_max + 1)
+        self._follow_end(None)
         self._show()
+
+    def _follow_end(self, before: Target | None) -> None:
+        """The position that llama.cpp would take, unless another one was typed."""
+        target = self.chosen.target
+        typed = before is not None and self._pos.value() != before.pos_max + 1
+        if target is not None and (not typed or before is None or _key(before) != _key(target)):
+            self._pos.blockSignals(True)
+            self._pos.setValue(target.pos_max + 1)
+            self._pos.blockSignals(False)
 
     @Slot()
     def _on_range_changed(self) -> None:

@@ -109,7 +109,12 @@ QSplitter::handle {{ background: {c.line}; }}
 QSplitter::handle:hover {{ background: {c.accent}; }}
 QProgressBar {{ background: transparent; border: none; }}
 QProgressBar::chunk {{ background: {c.accent}; }}
-QCheckBox {{ spacing: 8px; }}
+QCheckBox, QRadioButton {{ spacing: 8px; }}
+QRadioButton::indicator {{ width: 12px; height: 12px; border-radius: 7px; border: 1px solid {handle};
+    background: {c.raised}; }}
+QRadioButton::indicator:checked {{ border: 4px solid {c.accent}; border-radius: 7px; width: 6px; height: 6px;
+    background: {c.accent_text}; }}
+QRadioButton::indicator:focus {{ border-color: {c.text}; }}
 QToolTip {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.line}; padding: 4px 8px;
     font-size: {small}px; }}
 QMenu {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 8px; padding: 4px; }}

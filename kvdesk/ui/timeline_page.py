@@ -53,6 +53,7 @@ class TimelinePage(QWidget):
         self._recording: Recording | None = None
         self._at: int | None = None  # None: follow what happens
         self._stale = True
+        self._choosing = True  # the row becomes current by hand
         self._model = TimelineModel(self)
         self._map = SmallMap(look, "Map of the cache after the operation that is shown", 200)
         self._map.show_token_texts(texts)
@@ -170,10 +171,9 @@ class TimelinePage(QWidget):
         row = self._model.rows.row_of(self._model.shown, self._at)
         index = self._model.index(row)
         if index.isValid() and index != self._list.currentIndex():
-            self._list.selectionModel().blockSignals(True)
-            self._list.setCurrentIndex(index)
-            self._list.selectionModel().blockSignals(False)
-            self._list.viewport().update()
+            self._choosing = False
+            self._list.setCurrentIndex(index)  # scrolls there
+            self._choosing = True
         self._show_position()
         self._drawing.request()
 
@@ -182,7 +182,9 @@ class TimelinePage(QWidget):
         """Back to now."""
         self._at = None
         self._scrubber.stop()
-        self._list.clearSelection()
+        self._choosing = False
+        self._list.setCurrentIndex(QModelIndex())
+        self._choosing = True
         self._list.scrollToBottom()
         self._show_position()
         self._drawing.request()
@@ -197,7 +199,7 @@ class TimelinePage(QWidget):
 
     @Slot(QModelIndex)
     def _on_current_changed(self, index: QModelIndex) -> None:
-        if index.isValid():
+        if index.isValid() and self._choosing:
             self._scrubber.stop()
             row, _ = index.data(ROW_ROLE)
             self.show_operation(row.last)
@@ -254,7 +256,7 @@ class TimelinePage(QWidget):
         self._now.setVisible(self._live)
         tail = ", not now" if self._live else f" of {last:,}"
         self._band_text.setText(f"State after operation {at:,}{tail}")
-        self._show_details(at if self._at is not None or not self._live else last)
+        self._show_details(at)
 
     def _show_details(self, number: int) -> None:
         """The call, its time, reason and cells. Cells placed and freed only where somebody chose it: they cost time."""
