@@ -234,13 +234,20 @@ class TurnEnded:
 
 @dataclass(frozen=True, slots=True)
 class SpeedSample:
-    """One measured decode call. `at_s` is time.monotonic(); `n_tokens` tokens took `ms`, attention span `n_kv`."""
+    """One measured decode call. `at_s` is time.monotonic(); `n_tokens` tokens took `ms`, attention span `n_kv`.
+
+    n_ubatches   graphs the batch was cut into; n_tested: cells that the slot searches looked at
+    rc           what llama_decode returned
+    """
 
     at_s: float
     kind: Literal["prefill", "decode"]
     n_tokens: int
     ms: float
     n_kv: int
+    n_ubatches: int = 1
+    n_tested: int = 0
+    rc: int = 0
 
 
 @dataclass(frozen=True, slots=True)
