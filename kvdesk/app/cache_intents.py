@@ -58,7 +58,7 @@ class CacheIntents(QObject):
 
     @Slot()
     def _on_cancel_requested(self) -> None:
-        self._worker.cancel()  # type: ignore[attr-defined]
+        self._worker.cancel()
 
     @Slot(str, str, int, int)
     def _on_fork_requested(self, conversation: str, message: str, p0: int, p1: int) -> None:
