@@ -25,6 +25,7 @@ from kvdesk.ui.controls import ElidedLabel, IconButton
 from kvdesk.ui.graphs import Graphs
 from kvdesk.ui.legend import Legend
 from kvdesk.ui.log_panel import LogPanel
+from kvdesk.ui.map_bar import MapBar
 from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.readout import positions_of, totals
 from kvdesk.ui.rulers import RulerRow, Rulers
@@ -54,6 +55,8 @@ class Inspector(QWidget):
         self._map.show_token_texts(self._texts)
         self._map.described.connect(self._on_described)
         self._legend = Legend(look)
+        self._map.key_changed.connect(self._legend.show_key)
+        self._map_bar = MapBar(look, self._map)
         self._first, self._second = ElidedLabel(), ElidedLabel()
         self._first.setFont(look.mono_small)
         self._second.setProperty("scale", "small")
@@ -88,6 +91,10 @@ class Inspector(QWidget):
     @property
     def cell_map(self) -> CellMapView:
         return self._map
+
+    @property
+    def map_bar(self) -> MapBar:
+        return self._map_bar
 
     @property
     def numbers(self) -> NumbersPanel:
@@ -233,7 +240,7 @@ class Inspector(QWidget):
         self._readout = QStackedWidget()
         self._readout.addWidget(self._legend)
         self._readout.addWidget(lines)
-        self._readout.setFixedHeight(36)
+        self._readout.setFixedHeight(self._legend.sizeHint().height())
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
         buttons.setContentsMargins(0, 0, 12, 0)
@@ -245,6 +252,7 @@ class Inspector(QWidget):
         column = QVBoxLayout(content)
         column.setContentsMargins(0, 0, 12, 0)
         column.setSpacing(8)
+        column.addWidget(self._map_bar)
         column.addWidget(self._map)
         column.addWidget(self._readout)
         column.addWidget(self._numbers)

@@ -71,6 +71,7 @@ QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.raised}; border
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus {{ border-color: {c.accent}; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{ width: 0; }}
 QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 4px; min-height: 0; }}
+QComboBox[scale="small"] {{ font-size: {small}px; padding: 2px 8px; min-height: 18px; }}
 QComboBox::drop-down {{ border: none; width: 24px; }}
 QComboBox::down-arrow {{ image: none; }}
 QComboBox QAbstractItemView {{ background: {c.raised}; border: 1px solid {c.line}; outline: none; }}
