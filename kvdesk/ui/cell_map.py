@@ -90,7 +90,7 @@ class CellMapView(QWidget):
         self.setMinimumWidth(160)
         self.setFixedHeight(self._room)
         self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self._on_timer)
+        self._timer.timeout.connect(self.refresh)
         look.changed.connect(self._invalidate)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
@@ -168,6 +168,11 @@ class CellMapView(QWidget):
             self._viewport = self._viewport.zoomed(point, factor, self.strips[0].cell)
             self.update()
 
+    def move_by(self, by: QPointF) -> None:
+        """Move what is seen by so many pixels."""
+        self._viewport = self._viewport.moved(by)
+        self.update()
+
     @Slot()
     def zoom_in(self) -> None:
         self.zoom_at(QPointF(self.rect().center()), 1.25)
@@ -202,7 +207,8 @@ class CellMapView(QWidget):
             self._timer.start(ms)
 
     @Slot()
-    def _on_timer(self) -> None:
+    def refresh(self) -> None:
+        """Make a new frame now, whatever the clock says."""
         if self._view is None or not self.isVisible():
             return
         begun = time.perf_counter()
@@ -361,9 +367,8 @@ class CellMapView(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         at = self._cell_under(event.position())
         if self._drag is not None:
-            self._viewport = self._viewport.moved(event.position() - self._drag)
+            self.move_by(event.position() - self._drag)
             self._drag = event.position()
-            self.update()
         elif self._selecting and at is not None:
             self._set_at(at, by_mouse=True)
             self._select(at, extend=True)
@@ -424,8 +429,7 @@ class CellMapView(QWidget):
         key, modifiers = Qt.Key(event.key()), event.modifiers()
         if key in _ARROWS and modifiers & Qt.KeyboardModifier.ControlModifier:
             columns, rows = _ARROWS[key]
-            self._viewport = self._viewport.moved(QPointF(-columns * self.width(), -rows * self.height()) / 8)
-            self.update()
+            self.move_by(QPointF(-columns * self.width(), -rows * self.height()) / 8)
         elif key in (Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) or key in _ARROWS:
             self._go(self._target(key), select=bool(modifiers & Qt.KeyboardModifier.ShiftModifier))
         elif key == Qt.Key.Key_Space:
