@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from PySide6.QtCore import QPointF, QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -115,6 +115,13 @@ class CellMapView(QWidget):
     @property
     def selection(self) -> tuple[CellRun, ...]:
         return self._selection.runs
+
+    def cell_rect(self, strip: int, cell: int) -> QRect:
+        """Where a cell is drawn, in pixels of this widget; outside of it when it is out of sight."""
+        box = self.strips[strip]
+        corner = self._viewport.to_widget(*box.corner(cell))
+        size = box.cell * self._viewport.zoom
+        return QRectF(corner.x(), corner.y(), size, size).toRect()
 
     def show_view(self, view: CacheView, colours: Mapping[int, int], titles: Mapping[int, str]) -> None:
         """Draw `view`; `colours` and `titles` are those of the conversations, by seq_id."""

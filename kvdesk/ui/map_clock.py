@@ -37,6 +37,11 @@ class FrameClock:
         return round(min(max(self._cost / SHARE, FASTEST_MS), SLOWEST_MS))
 
     @property
+    def refreshed_at(self) -> tuple[float, ...]:
+        """Times of the last refreshes, in seconds of the clock."""
+        return tuple(self._refreshes)
+
+    @property
     def last_ms(self) -> float:
         return self._frames[-1] if self._frames else 0.0
 

@@ -106,13 +106,14 @@ def _grid_of(values: NDArray[np.uint8], columns: int, part: Part, pad: int) -> N
 def _dithered(code: NDArray[np.uint8], second: NDArray[np.uint8] | None, marks: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """One pixel a cell: every other cell has the second colour, every third of those with a pending shift is dark."""
     out = code.copy()
-    rows, columns = np.arange(code.shape[0])[:, None], np.arange(code.shape[1])[None, :]
     if second is not None:
-        np.copyto(out, second, where=(rows + columns) % 2 == 1)
-    shifted = _has(marks, SHIFTED)
+        out[0::2, 1::2] = second[0::2, 1::2]
+        out[1::2, 0::2] = second[1::2, 0::2]
+    shifted = _has(marks[:, ::3], SHIFTED)
     if shifted.any():
-        dark = out - (out - np.uint8(FIRST_GROUP)) % np.uint8(N_SHADES) + np.uint8(DIM)
-        np.copyto(out, dark, where=shifted & (columns % 3 == 0))
+        every_third = out[:, ::3]
+        dark = every_third - (every_third - np.uint8(FIRST_GROUP)) % np.uint8(N_SHADES) + np.uint8(DIM)
+        np.copyto(every_third, dark, where=shifted)
     return out
 
 

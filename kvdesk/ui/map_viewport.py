@@ -45,7 +45,9 @@ class Viewport:
         least, most = cell * self.ratio, max(cell, LARGEST_CELL_PX) * self.ratio
         now = least * self.zoom
         wanted = now * factor
-        if wanted >= 1:
+        if wanted < 1:
+            wanted = 1.0 if factor > 1 else least
+        else:
             wanted = float(round(wanted))
             if factor > 1 and wanted <= now:
                 wanted = floor(now + 1e-6) + 1.0
