@@ -13,7 +13,7 @@ BESIDE_FROM: Final = 4  # so many strips have their names beside them, not above
 GUTTER_PX: Final = 64
 BESIDE_GAP_PX: Final = 3
 ROW_PX: Final = 13  # least height of a strip that has its name beside it
-SCALED_FROM: Final = 1.6  # a map of 1 pixel to a cell may be so much higher than its room before it is scaled down
+GROWTH: Final = 1.6  # a map of small cells may be so much higher than its room, for one more pixel to a cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +109,17 @@ def lay_out(sizes: Sequence[StreamSize], width: float, height: float, device_rat
 
 
 def _cell_size(counts: Sequence[int], width: float, height: float, device_ratio: float) -> float:
-    """Largest cell with which the rows of all strips fit into the height; never quite less than a device pixel."""
+    """Largest cell with which the rows of all strips fit into the height, which is let out for small cells."""
     cell = min(sqrt(width * height / sum(counts)), 16.0)
     step = 1.0 / device_ratio
     if cell >= step:
         cell = int(cell / step) * step
         while cell > step and _rows(counts, width, cell) * cell > height:
             cell -= step
-        return cell
-    if _rows(counts, width, step) * step <= height * SCALED_FROM:
+        larger = cell + step
+        fits = cell < 3 * step and _rows(counts, width, larger) * larger <= height * GROWTH
+        return larger if fits else cell
+    if _rows(counts, width, step) * step <= height * GROWTH:
         return step
     while _rows(counts, width, cell) * cell > height:
         cell *= 0.98

@@ -101,10 +101,11 @@ class MapPainter:
             text = strip.short or strip.label
             width = metrics.horizontalAdvance(text)
             if strip.short:
-                x, y = max(corner.x() - width - 6, 0.0), corner.y() - 2
+                low = min(end.y() - corner.y(), LABEL_PX)
+                x, y = max(corner.x() - width - 6, 0.0), corner.y() + (low - LABEL_PX) / 2
             else:
                 x, y = max(corner.x(), 0.0), corner.y() - LABEL_PX
-            pinned = y < 0 or (strip.short != "" and corner.x() - width - 6 < 0)
+            pinned = corner.y() < 0 or (strip.short != "" and corner.x() - width - 6 < 0)
             box = QRectF(x, max(y, 0.0), width + (8 if pinned else 0), LABEL_PX)
             if pinned:
                 painter.fillRect(box, QColor(self._look.colours.panel))

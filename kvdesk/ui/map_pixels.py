@@ -152,15 +152,16 @@ def _stamps(pixels: int) -> NDArray[np.bool_]:
     x = np.arange(pixels)[None, :].repeat(pixels, axis=0)
     y = x.T
     inner = pixels - 1  # the last row and column are the grid
-    step = max(3, inner // 3)
+    step = min(max(3, inner // 3), 8)
+    line, corner = max(1, step // 4), min(inner / 2, 10)
     middle, bar = (inner - 1) / 2, max(1, inner // 6)
     dot = max(0.5, inner / 6)
     patterns: dict[int, NDArray[np.bool_]] = {
         FRESH: (abs(x - middle) <= dot) & (abs(y - middle) <= dot),
-        HIDDEN: (x + y) % step == step - 1,
+        HIDDEN: (x + y) % step >= step - line,
         SHIFTED: (x % max(3, inner // 2) < bar) & (x > 0),
-        SHARED: (x + y >= 1.5 * inner) & (x < inner) & (y < inner),
-        PARTIAL: (x % 3 == 1) & (y % 3 == 1),
+        SHARED: (x + y >= 2 * (inner - 1) - corner) & (x < inner) & (y < inner),
+        PARTIAL: (x % step // line == 1) & (y % step // line == 1),
     }
     stamps = np.zeros((64, pixels, pixels), np.bool_)
     for marks in range(64):

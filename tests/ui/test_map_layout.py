@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.ui.map_layout import BESIDE_GAP_PX, ROW_PX, SCALED_FROM, StreamSize, lay_out, total_height
+from kvdesk.ui.map_layout import BESIDE_GAP_PX, GROWTH, ROW_PX, StreamSize, lay_out, total_height
 
 
 @given(
@@ -20,7 +20,7 @@ def test_everything_fits(counts: list[int], width: int, height: int, ratio: floa
     strips = lay_out(sizes, width, height, ratio)
     assert [strip.n_cells for strip in strips] == counts
     assert all(strip.x + strip.width <= width + 1e-6 for strip in strips)
-    most = max(height * SCALED_FROM, len(counts) * (ROW_PX + BESIDE_GAP_PX) + height)
+    most = max(height * GROWTH, len(counts) * (ROW_PX + BESIDE_GAP_PX) + height)
     assert total_height(strips) <= most + len(counts) * 16
     for above, below in pairwise(strips):
         assert below.y >= above.y + above.room
