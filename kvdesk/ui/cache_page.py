@@ -10,6 +10,7 @@ from kvdesk.ui.cell_map import CellMapView
 from kvdesk.ui.controls import ElidedLabel
 from kvdesk.ui.effect_view import EffectView
 from kvdesk.ui.legend import Legend
+from kvdesk.ui.map_bar import MapBar
 from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.operations_panel import OperationsPanel
 from kvdesk.ui.readout import positions_of, totals
@@ -31,7 +32,9 @@ class CachePage(QWidget):
         self.rulers = Rulers(look)
         self.operations = OperationsPanel(look)
         self.effect = EffectView(look)
+        self.bar = MapBar(look, self.map)
         self._legend = Legend(look)
+        self.map.key_changed.connect(self._legend.show_key)
         self._first, self._second = ElidedLabel(), ElidedLabel()
         self._first.setFont(look.mono_small)
         self._second.setProperty("scale", "small")
@@ -109,13 +112,13 @@ class CachePage(QWidget):
         self._readout = QStackedWidget()
         self._readout.addWidget(self._legend)
         self._readout.addWidget(lines)
-        self._readout.setFixedHeight(36)
+        self._readout.setFixedHeight(self._legend.sizeHint().height())
         content = QWidget()
         content.setObjectName("column")
         column = QVBoxLayout(content)
         column.setContentsMargins(0, 0, 12, 0)
         column.setSpacing(8)
-        for widget in (self.map, self._readout, self.operations, self.effect, self.numbers, self.rulers):
+        for widget in (self.bar, self.map, self._readout, self.operations, self.effect, self.numbers, self.rulers):
             column.addWidget(widget)
         column.addStretch(1)
         scroll = self._scroll = QScrollArea()

@@ -16,6 +16,7 @@ from kvdesk.ui.cell_map import CellMapView
 from kvdesk.ui.controls import IconButton
 from kvdesk.ui.graphs import Graphs
 from kvdesk.ui.log_panel import LogPanel
+from kvdesk.ui.map_bar import MapBar
 from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.readout import totals
 from kvdesk.ui.rulers import Rulers
@@ -69,6 +70,10 @@ class Inspector(QWidget):
     @property
     def cell_map(self) -> CellMapView:
         return self._cache.map
+
+    @property
+    def map_bar(self) -> MapBar:
+        return self._cache.bar
 
     @property
     def numbers(self) -> NumbersPanel:

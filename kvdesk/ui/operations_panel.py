@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
 from kvdesk.operations import BatchRefused
 from kvdesk.ui.acts import TIPS, Act, Chosen, operation_of, refusal, remark
@@ -27,7 +27,7 @@ _ROWS: Final = (
 _MAX_POS: Final = 2**31 - 1
 
 
-class OperationsPanel(Fold):
+class OperationsPanel(QWidget):
     """Says which operation was asked for; what it did is shown elsewhere."""
 
     operated = Signal(object)  # a HandOperation
@@ -35,10 +35,11 @@ class OperationsPanel(Fold):
     verify_clicked = Signal(str)
     compact_clicked = Signal()
     rebuild_clicked = Signal()
+    toggled = Signal(bool)  # unfolded, or folded again
     range_chosen = Signal(int, int, int)  # seq_id, p0, p1: by hand in this form
 
     def __init__(self, look: Look) -> None:
-        super().__init__(look, "Operations", "Remove, fork, shift, swap, compact: by hand")
+        super().__init__()
         self._state = CacheState()
         self._targets: tuple[Target, ...] = ()
         self._act = Act.REMOVE  # whose call is shown
@@ -60,7 +61,12 @@ class OperationsPanel(Fold):
         self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._remark = label("", tone="secondary", scale="small")
         self._remark.setWordWrap(True)
-        self._make_body()
+        self._fold = Fold(look, "Operations", self._make_body())
+        self._fold.button.setToolTip("Remove, fork, shift, swap, compact: by hand")
+        self._fold.toggled.connect(self.toggled)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._fold)
         self._show()
 
     @property
@@ -68,6 +74,14 @@ class OperationsPanel(Fold):
         index = self._target.currentIndex()
         target = self._targets[index] if 0 <= index < len(self._targets) else None
         return Chosen(target, self._p0.value(), self._p1.value(), self._shift.value(), self._pos.value())
+
+    @property
+    def is_open(self) -> bool:
+        return self._fold.is_open
+
+    def set_open(self, is_open: bool) -> None:
+        """Unfold the form, or fold it away."""
+        self._fold.button.setChecked(is_open)
 
     @property
     def call(self) -> str:
@@ -192,7 +206,7 @@ class OperationsPanel(Fold):
         target = self.chosen.target
         return Act.SWAP_IN if act is Act.SWAP_OUT and target and target.swapped_bytes else act
 
-    def _make_body(self) -> None:
+    def _make_body(self) -> QWidget:
         grid = QGridLayout()
         grid.setHorizontalSpacing(4)
         grid.setVerticalSpacing(4)
@@ -214,20 +228,20 @@ class OperationsPanel(Fold):
                     grid.addWidget(self._make_button(act), row, column)
         grid.addWidget(self._shift, 4, 1)
         grid.addWidget(self._pos, 4, 3)
-        column_ = QVBoxLayout()
-        column_.setContentsMargins(0, 0, 0, 0)
-        column_.setSpacing(8)
-        column_.addLayout(grid)
-        column_.addWidget(self._call)
-        column_.addWidget(self._remark)
-        self.body.setLayout(column_)
-        undo = self._make_button(Act.UNDO)
-        undo.setProperty("quiet", True)
-        self.head.addWidget(undo)
-        undo.hide()
-        self.toggled.connect(undo.setVisible)
+        call = QHBoxLayout()
+        call.setSpacing(8)
+        call.addWidget(self._call, 1)
+        call.addWidget(self._make_button(Act.UNDO), 0, Qt.AlignmentFlag.AlignTop)
+        body = QWidget()
+        column = QVBoxLayout(body)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(grid)
+        column.addLayout(call)
+        column.addWidget(self._remark)
         for widget in (self._target, self._p0, self._p1, self._shift, self._pos):
             widget.setProperty("scale", "small")
+        return body
 
     def _make_button(self, act: Act) -> QPushButton:
         button = QPushButton(act.value)

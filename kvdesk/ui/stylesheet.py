@@ -63,9 +63,6 @@ QToolButton[link="true"]:hover {{ color: {c.text}; }}
 QToolButton[link="true"]:focus {{ color: {c.accent}; }}
 QToolButton[link="true"]:disabled {{ color: {c.line}; }}
 QToolButton[tab="true"] {{ color: {c.secondary}; padding: 4px 8px; }}
-QToolButton[fold="true"], QToolButton[fold="true"]:checked {{ background: transparent; padding: 4px 4px 4px 0;
-    font-weight: 600; }}
-QToolButton[fold="true"]:hover {{ background: {c.hover}; }}
 QToolButton[tab="true"]:checked {{ color: {c.text}; background: {c.hover}; }}
 
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.raised}; border: 1px solid {c.line};
@@ -74,7 +71,8 @@ QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.raised}; border
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus {{ border-color: {c.accent}; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{ width: 0; }}
 QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 4px; min-height: 0; }}
-QSpinBox[scale="small"], QComboBox[scale="small"] {{ font-size: {small}px; padding: 2px 4px; min-height: 18px; }}
+QSpinBox[scale="small"] {{ font-size: {small}px; padding: 2px 4px; min-height: 18px; }}
+QComboBox[scale="small"] {{ font-size: {small}px; padding: 2px 8px; min-height: 18px; }}
 QComboBox::drop-down {{ border: none; width: 24px; }}
 QComboBox::down-arrow {{ image: none; }}
 QComboBox QAbstractItemView {{ background: {c.raised}; border: 1px solid {c.line}; outline: none; }}
