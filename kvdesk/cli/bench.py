@@ -53,7 +53,8 @@ def main(argv: Sequence[str]) -> int:
 def _ui(model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None]) -> dict[str, object]:
     """`kvdesk.app.bench_ui` in a home of its own: a measurement leaves nothing in the person's chats."""
     from kvdesk import paths
-    from kvdesk.app.application import has_display, owned_process
+    from kvdesk.app.application import owned_process
+    from kvdesk.app.display import has_display
 
     if not has_display():
         raise UserError("There is no display: run it under Xvfb, or with QT_QPA_PLATFORM=offscreen.")

@@ -62,6 +62,7 @@ class CachePage(QWidget):
         if state.view is not None:
             leases = {int(lease.seq_id): lease.conversation for lease in state.view.leases}
             self.map.show_view(state.view, *state.looks(leases))
+            self.map.show_spans({spans.seq_id: spans for spans in state.spans.values()})
 
     def show_numbers(self, state: CacheState) -> None:
         """Metrics, rulers and what can be operated on."""

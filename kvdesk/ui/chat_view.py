@@ -28,6 +28,7 @@ class ChatView(QScrollArea):
     edit_clicked = Signal(str)
     branch_clicked = Signal(str)
     menu_requested = Signal(str, QPoint)
+    text_selected = Signal(str, int, int)
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -111,6 +112,16 @@ class ChatView(QScrollArea):
         self._branches = branches
         for name, widget in self._widgets.items():
             widget.show_branches(branches.get(name, ()))
+
+    def highlight(self, message: MessageId, first: int, last: int) -> None:
+        """Mark characters `[first, last)` of a message, and scroll to it; nothing where it is not shown."""
+        if (widget := self._widgets.get(message)) is not None:
+            widget.highlight(first, last)
+            self.ensureWidgetVisible(widget, 0, 24)
+
+    def clear_highlights(self) -> None:
+        for widget in self._widgets.values():
+            widget.highlight(0, 0)
 
     def widget_of(self, message: MessageId) -> MessageWidget | None:
         return self._widgets.get(message)
@@ -209,6 +220,7 @@ class ChatView(QScrollArea):
         widget.edit_clicked.connect(self.edit_clicked)
         widget.branch_clicked.connect(self.branch_clicked)
         widget.menu_requested.connect(self.menu_requested)
+        widget.text_selected.connect(self.text_selected)
         widget.show_branches(self._branches.get(message.id, ()))
         widget.set_last(message.id == self._messages[-1].id and not self._dead)
         self._widgets[message.id] = widget

@@ -71,6 +71,7 @@ from kvdesk.ui.event_view import EventView
 from kvdesk.ui.icons import application_icon
 from kvdesk.ui.inspector import Inspector
 from kvdesk.ui.menus import Menus
+from kvdesk.ui.selection_links import SelectionLinks
 from kvdesk.ui.settings_panel import SettingsPanel
 from kvdesk.ui.shortcuts import add_shortcuts
 from kvdesk.ui.status_bar import StatusBar
@@ -146,6 +147,7 @@ class MainWindow(QMainWindow):
         self.resize(1280, 800)
         self._splitter.setSizes([216, 624, 440])
         self._caption = Caption(self._chat, self._chat.composer)
+        self._links = SelectionLinks(self, self._state, self._chat.view, self._inspector)
         self._connect()
         add_shortcuts(self)
         self._chat.composer.focus_edit()

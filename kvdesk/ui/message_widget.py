@@ -27,6 +27,7 @@ class MessageWidget(QWidget):
     regenerate_clicked = Signal()
     edit_clicked = Signal(str)  # message
     branch_clicked = Signal(str)  # another message at this place
+    text_selected = Signal(str, int, int)  # message, first character, last + 1; equal where nothing is selected
     menu_requested = Signal(str, QPoint)  # message; where, on the screen
 
     def __init__(self, look: Look, parser: MarkdownIt, message: Message, answerer: str) -> None:
@@ -42,6 +43,7 @@ class MessageWidget(QWidget):
         column.setSpacing(4)
         self._body = MessageBody(look, parser, plain=message.role != "assistant")
         self._body.copy_clicked.connect(self._on_copy_clicked)
+        self._body.selected.connect(lambda first, last: self.text_selected.emit(self._message.id, first, last))
         self._switch = BranchSwitch(look)
         self._switch.chosen.connect(self.branch_clicked)
         self._more = IconButton(look, "more", "More about this message")
@@ -90,6 +92,10 @@ class MessageWidget(QWidget):
     @property
     def selected_text(self) -> str:
         return self._body.selected_text
+
+    def highlight(self, first: int, last: int) -> None:
+        """Mark characters `[first, last)` of the text; none where the range is empty."""
+        self._body.highlight(first, last)
 
     def show_branches(self, everyone: tuple[MessageId, ...]) -> None:
         """All messages at this place; the switch is there where they are several."""

@@ -233,12 +233,12 @@ class OperationsPanel(QWidget):
         call.addWidget(self._call, 1)
         call.addWidget(self._make_button(Act.UNDO), 0, Qt.AlignmentFlag.AlignTop)
         body = QWidget()
-        column = QVBoxLayout(body)
-        column.setContentsMargins(0, 4, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(grid)
-        column.addLayout(call)
-        column.addWidget(self._remark)
+        rows = QVBoxLayout(body)
+        rows.setContentsMargins(0, 4, 0, 0)
+        rows.setSpacing(8)
+        rows.addLayout(grid)
+        rows.addLayout(call)
+        rows.addWidget(self._remark)
         for widget in (self._target, self._p0, self._p1, self._shift, self._pos):
             widget.setProperty("scale", "small")
         return body
