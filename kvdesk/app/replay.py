@@ -52,7 +52,7 @@ class ReplayWindow(QWidget):
             QShortcut(QKeySequence(keys), self).activated.connect(self.close)
         QShortcut(QKeySequence("Space"), self).activated.connect(self.timeline.scrubber.toggle_play)
         self.resize(720, 800)
-        self.timeline.set_room(280)
+        self.timeline.set_room(900)
         self.timeline.show_recording(recording)
         self.timeline.show_operation(recording.last)
 

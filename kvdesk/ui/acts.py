@@ -31,7 +31,7 @@ class Act(StrEnum):
     SWAP_OUT = "Swap out"
     SWAP_IN = "Swap in"
     SHIFT = "Shift by"
-    TRY = "Try a token at"
+    TRY = "Try at"
     VERIFY = "Verify"
     COMPACT = "Compact…"
     REBUILD = "Rebuild…"
@@ -46,7 +46,7 @@ TIPS: Final = {
     Act.SWAP_OUT: "Saves the sequence outside the cache and removes its cells",
     Act.SWAP_IN: "Puts the saved sequence back: nothing is computed",
     Act.SHIFT: "Moves these positions; K is rotated before the next decode",
-    Act.TRY: "Decodes one token there: llama.cpp takes it only right after the sequence's last position",
+    Act.TRY: "Decodes one token at that position: llama.cpp takes it only right after the sequence's last position",
     Act.VERIFY: "Computes the conversation afresh in a spare sequence and compares the next-token logits",
     Act.COMPACT: "Moves used cells to the front; shows what it would do first",
     Act.REBUILD: "A new context, the conversations forgotten, prefilled again or carried over",

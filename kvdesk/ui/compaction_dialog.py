@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QButtonGroup,
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QPushButton,
     QRadioButton,
+    QScrollArea,
     QVBoxLayout,
     QWidget,
 )
@@ -20,7 +21,7 @@ from kvdesk.messages import OperationDone, SpeedSample
 from kvdesk.operations import Compact, CompactionPreview, PreviewCompaction
 from kvdesk.ui.acts import Act, Chosen, refusal
 from kvdesk.ui.cache_state import CacheState
-from kvdesk.ui.controls import label, set_tone
+from kvdesk.ui.controls import fit_to_screen, label, set_tone
 from kvdesk.ui.effect_view import EffectView
 from kvdesk.ui.small_map import SmallMap
 from kvdesk.ui.theme import Look
@@ -75,8 +76,10 @@ class CompactionDialog(QDialog):
             maps.addWidget(label(name, tone="secondary", scale="small"), 0, column)
             maps.addWidget(view, 1, column)
             maps.setColumnStretch(column, 1)
-        column_ = QVBoxLayout(self)
-        column_.setContentsMargins(24, 16, 24, 16)
+        content = QWidget()
+        content.setObjectName("column")
+        column_ = QVBoxLayout(content)
+        column_.setContentsMargins(24, 16, 24, 8)
         column_.setSpacing(12)
         column_.addLayout(self._make_choices())
         column_.addLayout(maps)
@@ -84,10 +87,18 @@ class CompactionDialog(QDialog):
         column_.addWidget(self._remark)
         column_.addWidget(self._effect)
         column_.addStretch(1)
-        column_.addLayout(buttons)
+        scroll = self._scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(content)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 16)
+        outer.addWidget(scroll, 1)
+        buttons.setContentsMargins(24, 0, 24, 0)
+        outer.addLayout(buttons)
         self._again = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._again.timeout.connect(self._ask)
-        self.resize(640, 480)
+        self.resize(640, 620)
 
     @property
     def layout_chosen(self) -> Layout:
@@ -143,6 +154,7 @@ class CompactionDialog(QDialog):
     def show_done(self, done: OperationDone, texts: dict[int, str]) -> None:
         """What the compaction did."""
         self._effect.show_effect(done, lambda seq: _title(self._state, seq), texts)
+        QTimer.singleShot(0, self, lambda: self._scroll.ensureWidgetVisible(self._effect))
 
     def add_speed(self, sample: SpeedSample) -> None:
         self._effect.add_speed(sample)
@@ -191,6 +203,7 @@ class CompactionDialog(QDialog):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
+        fit_to_screen(self)
         self._effect.hide()
         self._compact.setEnabled(False)
         self.show_state()

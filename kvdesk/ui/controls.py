@@ -265,6 +265,12 @@ def set_tone(widget: QWidget, tone: str) -> None:
         widget.style().polish(widget)
 
 
+def fit_to_screen(window: QWidget) -> None:
+    """A window that would be higher or wider than its screen is made to fit."""
+    room = window.screen().availableGeometry().size()
+    window.resize(window.size().boundedTo(room))
+
+
 def roomy(box: QAbstractSpinBox) -> QAbstractSpinBox:
     """Room left and right of the number, which style sheets do not reach."""
     if (line := box.findChild(QLineEdit)) is not None:

@@ -58,18 +58,18 @@ def cells_sentence(change: SequenceChange, title: str) -> str:
     parts = [f"{n:,} {word}" for n, word in counts if n]
     if change.stayed:
         parts.append(f"{change.stayed:,} stayed")
-    return f"{title}: {', '.join(parts)}."
+    return f"“{title}”: {', '.join(parts)}."
 
 
 def logits_sentence(logits: LogitsComparison, title: str, texts: Mapping[int, str]) -> str:
     """What it did to the probabilities of the next token."""
     if logits.verdict is Verdict.EXACT:
-        return f"{title}: the probabilities of the next token are exactly the same."
+        return f"“{title}”: the probabilities of the next token are exactly the same."
     kl = f"KL {logits.kl_max:.2g} nats, logits differ by at most {logits.max_difference:.2g}"
     if logits.first_row < 0:
-        return f"{title}: the probabilities of the next token are {logits.verdict}, the likeliest is the same ({kl})."
+        return f"“{title}”: the probabilities of the next token are {logits.verdict}, the likeliest is the same ({kl})."
     was, now = (texts.get(token, f"token {token}").strip() for token in (logits.token_before, logits.token_after))
-    return f"{title}: the likeliest next token was “{was}” and is “{now}”; {logits.verdict} ({kl})."
+    return f"“{title}”: the likeliest next token was “{was}” and is “{now}”; {logits.verdict} ({kl})."
 
 
 def sentences(done: OperationDone, titles: Titles, texts: Mapping[int, str]) -> tuple[str, ...]:

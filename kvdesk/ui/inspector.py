@@ -199,7 +199,7 @@ class Inspector(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._cache.map.set_room(round(self.height() * 0.34))
-        self._timeline.set_room(round(self.height() * 0.3))
+        self._timeline.set_room(self.height())
 
 
 def _padded(widget: QWidget) -> QWidget:

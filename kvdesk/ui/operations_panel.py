@@ -46,6 +46,8 @@ class OperationsPanel(QWidget):
         self._buttons: dict[Act, QPushButton] = {}
         self._target = Choice(look)
         self._target.setAccessibleName("Sequence to operate on")
+        self._target.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self._target.setMinimumContentsLength(8)
         self._target.currentIndexChanged.connect(self._on_target_changed)
         self._p0 = _spin("First position", -1, "start")
         self._p1 = _spin("Position after the last", -1, "end")

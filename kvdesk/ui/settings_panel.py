@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any, Final, cast
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -27,7 +28,7 @@ from kvdesk.operations import ContextPreview
 from kvdesk.settings import ContextSettings, Sampling, Settings, Theme
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.context_ledger import ContextLedger
-from kvdesk.ui.controls import Choice, label, roomy
+from kvdesk.ui.controls import Choice, fit_to_screen, label, roomy
 from kvdesk.ui.theme import Look
 
 _MAX_INT: Final = 2**31 - 1
@@ -100,6 +101,10 @@ class SettingsPanel(QDialog):
         column.addLayout(buttons)
         self.resize(600, 680)
         self.show_settings(self._settings)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        fit_to_screen(self)
 
     @property
     def apply_button(self) -> QPushButton:

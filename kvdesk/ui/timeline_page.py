@@ -59,7 +59,8 @@ class TimelinePage(QWidget):
         self._map.show_token_texts(texts)
         self._band = QFrame()
         self._band.setProperty("card", "past")
-        self._band_text = ElidedLabel()
+        self._band_text = label("")
+        self._band_text.setWordWrap(True)
         self._now = QPushButton("Back to now")
         self._now.setProperty("scale", "small")
         self._now.clicked.connect(self.follow)
@@ -101,7 +102,7 @@ class TimelinePage(QWidget):
 
     @property
     def band_text(self) -> str:
-        return "" if self._band.isHidden() else self._band_text.full_text
+        return "" if self._band.isHidden() else self._band_text.text()
 
     @property
     def details(self) -> str:
@@ -133,7 +134,8 @@ class TimelinePage(QWidget):
         return self._export
 
     def set_room(self, height: int) -> None:
-        self._map.set_room(height)
+        """Height of the whole pane: the map takes a part of it that leaves room for the list."""
+        self._map.set_room(max(80, min(round(height * 0.3), height - 460)))
 
     def note_change(self) -> None:
         """Something has happened to the cache: what is known here is old."""
@@ -309,7 +311,7 @@ class TimelinePage(QWidget):
         view.setAccessibleName("Operations")
         view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        view.setMinimumHeight(88)
+        view.setMinimumHeight(66)
         view.setIconSize(QSize(0, 0))
         view.selectionModel().currentChanged.connect(self._on_current_changed)
         return view
@@ -336,7 +338,7 @@ class TimelinePage(QWidget):
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(details)
-        scroll.setMinimumHeight(96)
+        scroll.setMinimumHeight(40)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 12, 0)
         column.setSpacing(8)
