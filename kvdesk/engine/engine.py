@@ -98,17 +98,18 @@ class Engine:
 
     def step(self) -> None:
         """Do one small piece of work: start a turn, go on with a job, or decode the next batch of all turns."""
-        running = len(self._runner)
+        running, ended = len(self._runner), False
         if self._waiting and not self._job and not self._blocked:
             self._start_next()
         elif running:
             self._runner.step()
-            self._blocked = self._blocked and len(self._runner) == running
+            ended = len(self._runner) < running
+            self._blocked = self._blocked and not ended
         elif self._job or self._jobs:
             self._work()
         else:
             self._blocked = False
-        self._show()
+        self._show(now=ended)
 
     def close(self) -> None:
         """End the running turn, free context, then model."""
