@@ -28,7 +28,7 @@ _MESSAGE = 300  # positions
 
 
 class MixedCache:
-    """A cache of 131,072 cells that several conversations have written to in turns, with shared cells and holes."""
+    """131,072 cells that conversations have written to in turns, with shared cells, holes and a pending K-shift."""
 
     def __init__(self) -> None:
         self._random = random.Random(1)
@@ -43,12 +43,13 @@ class MixedCache:
             self._write(self._random.randrange(_N_SEQ), self._random.choice(_CHUNKS))
         for seq in (1, 5):
             self._mirror.seq_rm(seq, self._ends[seq] // 3, self._ends[seq] // 2)
-        self._mirror.seq_add(2, self._ends[2] // 2, -1, 5)
-        self._ends[2] += 5
+        self._shift = 5
 
     def next_view(self) -> CacheView:
-        """The cache after one more token."""
+        """The cache after one more token, and after a move whose K-shift is pending."""
         self._write(0, 1)
+        self._mirror.seq_add(2, self._ends[2] // 2, -1, self._shift)
+        self._shift = -self._shift
         leases = tuple(Lease(ConversationId(f"c{seq}"), seq) for seq in range(_N_SEQ - 1))
         return CacheView(self._mirror.snapshot(Verification("mirrored", 0)), leases, pending=self._mirror.pending_shift)
 
