@@ -14,6 +14,7 @@ from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import Verification
 from kvdesk.chat import ConversationId, MessageId
+from kvdesk.errors import UserError
 from kvdesk.messages import CacheView, Lease
 from kvdesk.operations import MessageSpan, MessageSpans
 from kvdesk.ui.cell_map import CellMapView
@@ -81,7 +82,7 @@ def frame_times(cells: CellMapView, say: Callable[[str], None]) -> dict[str, dic
         cells.set_colour_by(mode)
         cells.show_spans(cache.spans())
         cells.reset_zoom()
-        fresh, moved = [], []
+        fresh, moved, painted = [], [], cells.clock.n_painted
         for number in range(N_FRAMES + 3):
             cells.show_view(cache.next_view(), seqs, titles)
             begun = time.perf_counter()
@@ -96,6 +97,8 @@ def frame_times(cells: CellMapView, say: Callable[[str], None]) -> dict[str, dic
             moved.append((time.perf_counter() - begun) * 1e3)
         found[mode.value.lower()] = {"new_view_p99_ms": p99(fresh), "zoom_and_pan_p99_ms": p99(moved)}
         say(f"by {mode.value.lower()}: new view {p99(fresh):.1f} ms, zoomed and panned {p99(moved):.1f} ms (P99)")
+        if cells.clock.n_painted < painted + len(fresh) + len(moved):
+            raise UserError("The map was not drawn: its window is not on the screen.")
     cells.reset_zoom()
     return found
 

@@ -35,6 +35,7 @@ def test_every_colour_mode_is_measured(qapp: QApplication, qtbot: QtBot, monkeyp
     qtbot.addWidget(cells)
     cells.resize(400, 300)
     cells.show()
+    qtbot.waitExposed(cells)
     said: list[str] = []
     found = bench_map.frame_times(cells, said.append)
     assert list(found) == [mode.value.lower() for mode in ColourBy]
