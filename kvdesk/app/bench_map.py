@@ -14,6 +14,7 @@ from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import Verification
 from kvdesk.chat import ConversationId, MessageId
+from kvdesk.errors import UserError
 from kvdesk.messages import CacheView, Lease
 from kvdesk.operations import MessageSpan, MessageSpans
 from kvdesk.ui.cell_map import CellMapView
@@ -28,7 +29,7 @@ _MESSAGE = 300  # positions
 
 
 class MixedCache:
-    """A cache of 131,072 cells that several conversations have written to in turns, with shared cells and holes."""
+    """131,072 cells that conversations have written to in turns, with shared cells, holes and a pending K-shift."""
 
     def __init__(self) -> None:
         self._random = random.Random(1)
@@ -43,12 +44,13 @@ class MixedCache:
             self._write(self._random.randrange(_N_SEQ), self._random.choice(_CHUNKS))
         for seq in (1, 5):
             self._mirror.seq_rm(seq, self._ends[seq] // 3, self._ends[seq] // 2)
-        self._mirror.seq_add(2, self._ends[2] // 2, -1, 5)
-        self._ends[2] += 5
+        self._shift = 5
 
     def next_view(self) -> CacheView:
-        """The cache after one more token."""
+        """The cache after one more token, and after a move whose K-shift is pending."""
         self._write(0, 1)
+        self._mirror.seq_add(2, self._ends[2] // 2, -1, self._shift)
+        self._shift = -self._shift
         leases = tuple(Lease(ConversationId(f"c{seq}"), seq) for seq in range(_N_SEQ - 1))
         return CacheView(self._mirror.snapshot(Verification("mirrored", 0)), leases, pending=self._mirror.pending_shift)
 
@@ -80,7 +82,7 @@ def frame_times(cells: CellMapView, say: Callable[[str], None]) -> dict[str, dic
         cells.set_colour_by(mode)
         cells.show_spans(cache.spans())
         cells.reset_zoom()
-        fresh, moved = [], []
+        fresh, moved, painted = [], [], cells.clock.n_painted
         for number in range(N_FRAMES + 3):
             cells.show_view(cache.next_view(), seqs, titles)
             begun = time.perf_counter()
@@ -95,6 +97,8 @@ def frame_times(cells: CellMapView, say: Callable[[str], None]) -> dict[str, dic
             moved.append((time.perf_counter() - begun) * 1e3)
         found[mode.value.lower()] = {"new_view_p99_ms": p99(fresh), "zoom_and_pan_p99_ms": p99(moved)}
         say(f"by {mode.value.lower()}: new view {p99(fresh):.1f} ms, zoomed and panned {p99(moved):.1f} ms (P99)")
+        if cells.clock.n_painted < painted + len(fresh) + len(moved):
+            raise UserError("The map was not drawn: its window is not on the screen.")
     cells.reset_zoom()
     return found
 

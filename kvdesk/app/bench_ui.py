@@ -171,18 +171,25 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
 
 def _decoding(desk: _Desk, name: str, rounds: int, say: Callable[[str], None]) -> dict[str, list[float]]:
     """Answers with the inspector open and closed in turns; stalls of the event loop while it is open."""
-    found: dict[str, list[float]] = {"open_tok_s": [], "closed_tok_s": [], "stalls_ms": [], "refreshes_per_s": []}
+    found: dict[str, list[float]] = {
+        f"{state}_{what}": [] for what in ("tok_s", "ui_thread_cores") for state in ("open", "closed")
+    }
+    found |= {"stalls_ms": [], "refreshes_per_s": []}
     for number in range(rounds + 1):  # the first round warms up
         for shown in (True, False) if number % 2 else (False, True):
             desk.set_inspector(shown)
             heart = Heartbeat(desk)
             if shown:
                 heart.start()
+            cpu, wall = time.thread_time(), time.perf_counter()
             speed = desk.answer().decode_tok_s
+            share = (time.thread_time() - cpu) / (time.perf_counter() - wall)
             heart.stop()
             if number == 0:
                 continue
-            found["open_tok_s" if shown else "closed_tok_s"].append(speed)
+            state = "open" if shown else "closed"
+            found[f"{state}_tok_s"].append(speed)
+            found[f"{state}_ui_thread_cores"].append(share)
             if shown:
                 found["stalls_ms"] += heart.stalls_ms
                 found["refreshes_per_s"].append(desk.window.inspector.cell_map.clock.refreshes_per_s)
@@ -197,7 +204,7 @@ def _decoding(desk: _Desk, name: str, rounds: int, say: Callable[[str], None]) -
 
 def _rounded(values: dict[str, list[float]]) -> dict[str, object]:
     stalls = values["stalls_ms"]
-    kept: dict[str, object] = {name: [round(v, 1) for v in vs] for name, vs in values.items() if name != "stalls_ms"}
+    kept: dict[str, object] = {name: [round(v, 3) for v in vs] for name, vs in values.items() if name != "stalls_ms"}
     return kept | {
         "stall_p99_ms": round(p99(stalls), 1),
         "longest_stalls_ms": [round(s, 1) for s in sorted(stalls)[-5:]],

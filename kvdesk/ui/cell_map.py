@@ -80,6 +80,7 @@ class CellMapView(QWidget):
         self._drag: QPointF | None = None
         self._selecting = self._space = self._overlay = False
         self._wheel = 0
+        self._said = _NOTHING
         self._room = 240
         self._refreshed_at = 0.0
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -162,6 +163,10 @@ class CellMapView(QWidget):
         """The developer overlay: what the map's own frames take."""
         self._overlay = shown
         self.update()
+
+    @Slot()
+    def toggle_overlay(self) -> None:
+        self.set_overlay(not self._overlay)
 
     def set_room(self, height: int) -> None:
         """The height the map should keep to; it takes what its cells need of it."""
@@ -310,8 +315,10 @@ class CellMapView(QWidget):
                 lines = cell_words(self._frame, at[0], at[1], self._texts)
             elif self._selection.runs and self._view is not None:
                 lines = selection_words(self._view.snapshot, self._selection.runs, self._scene.titles)
-        self.setAccessibleDescription("; ".join(line for line in lines if line))
-        self.described.emit(*lines)
+        if lines != self._said:
+            self._said = lines
+            self.setAccessibleDescription("; ".join(line for line in lines if line))
+            self.described.emit(*lines)
 
     def _set_at(self, at: tuple[int, int] | None, *, by_mouse: bool = False) -> None:
         self._at_mouse = by_mouse

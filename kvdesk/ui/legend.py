@@ -50,13 +50,26 @@ class Legend(QWidget):
         painter = QPainter(self)
         painter.setFont(self._look.small)
         metrics = QFontMetrics(self._look.small)
-        x, top = 0.0, 0.0
-        for entry in self._key.entries:
-            width = self._width(entry, metrics)
-            if x and x + width > self.width():
-                x, top = 0.0, top + ROW_PX
-            self._draw(painter, entry, self._key, x, top, metrics)
-            x += width + _GAP_PX
+        for entry, x, row in self._places(self._key, self.width(), metrics):
+            self._draw(painter, entry, self._key, x, float(row * ROW_PX), metrics)
+
+    def lines(self, width: int) -> int:
+        """How many lines the key takes in a pane of this width."""
+        if self._key is None:
+            return 0
+        return max(row for _, _, row in self._places(self._key, width, QFontMetrics(self._look.small))) + 1
+
+    def _places(self, key: MapKey, width: int, metrics: QFontMetrics) -> list[tuple[Entry, float, int]]:
+        """Each entry with where it begins and in which line."""
+        places: list[tuple[Entry, float, int]] = []
+        x, row = 0.0, 0
+        for entry in key.entries:
+            needed = self._width(entry, metrics)
+            if x and x + needed > width:
+                x, row = 0.0, row + 1
+            places.append((entry, x, row))
+            x += needed + _GAP_PX
+        return places
 
     def _width(self, entry: Entry, metrics: QFontMetrics) -> float:
         if entry.kind != "ramp":

@@ -30,6 +30,7 @@ class FrameClock:
         self._refreshes: deque[float] = deque(maxlen=256)
         self._cost = 0.0
         self._pending = 0.0
+        self.n_painted = 0
 
     @property
     def interval_ms(self) -> int:
@@ -66,6 +67,7 @@ class FrameClock:
         """A frame was drawn: its time is that of its codes, if they are new, and of its drawing."""
         frame = self._pending + ms
         self._frames.append(frame)
+        self.n_painted += 1
         if self._pending:
             self._cost = frame if not self._cost else 0.7 * self._cost + 0.3 * frame
             self._pending = 0.0

@@ -148,17 +148,19 @@ def page_words(overlay: PagedOverlay, name: str = "") -> str:
 
 
 def _by_message(stream: StreamMap, runs: Runs, spans: Mapping[int, MessageSpans]) -> NDArray[np.uint8]:
-    """Messages are numbered 1 to 8 and again, in their order; cells of nobody's message are unknown."""
-    high = stream.high_water
-    group = np.zeros(high, np.uint8)
-    for seq, known in spans.items():
-        holds = runs.hold(seq)
-        if not known.spans or not holds.any():
-            continue
-        message_at = np.zeros(max(span.p1 for span in known.spans) + 1, np.uint8)  # the last entry stands for beyond
-        for i, span in enumerate(known.spans):
-            message_at[max(span.p0, 0) : span.p1] = 1 + i % N_MESSAGE_COLOURS
-        message_at[-1] = UNKNOWN
-        found = message_at[np.clip(stream.pos[:high], 0, message_at.size - 1)]
-        np.copyto(group, found, where=np.repeat(holds, runs.lengths) & (group == UNKNOWN))
-    return group
+    """Messages are numbered 1 to 8 and again, in their order; cells of nobody's message are unknown.
+
+    A shared cell counts to its lowest sequence of which messages are known.
+    """
+    known = {seq: of.spans for seq, of in sorted(spans.items(), reverse=True) if of.spans and runs.hold(seq).any()}
+    end = max((span.p1 for parts in known.values() for span in parts), default=0)
+    message_at = np.zeros(
+        (len(known) + 1, end + 1), np.uint8
+    )  # the first row is of no sequence, the last column beyond
+    row_of = np.zeros(runs.starts.size, np.int64)
+    for row, (seq, parts) in enumerate(known.items(), start=1):
+        row_of[runs.hold(seq)] = row
+        for i, span in enumerate(parts):
+            message_at[row, max(span.p0, 0) : span.p1] = 1 + i % N_MESSAGE_COLOURS
+    at = np.clip(stream.pos[: stream.high_water], 0, end) + np.repeat(row_of * (end + 1), runs.lengths)
+    return message_at.ravel()[at]

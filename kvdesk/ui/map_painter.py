@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPolygonF
+from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPolygonF, QStaticText
 
 from kvdesk.ui.map_frame import MapFrame, StripFrame
 from kvdesk.ui.map_layout import LABEL_PX, Strip
@@ -16,11 +16,13 @@ from kvdesk.ui.map_pixels import Part, picture
 from kvdesk.ui.map_tints import tint_table
 from kvdesk.ui.map_viewport import Viewport
 from kvdesk.ui.palette import contrast
+from kvdesk.ui.raster import FIRST_GROUP
 from kvdesk.ui.theme import Look
 
 _TEXT_FROM_PX: Final = 44.0  # cells drawn larger than this show their token's text
 _TEXT_LENGTH: Final = 8
 _SMALLEST_FRAME_PX: Final = 7.0  # head and cursor are to be seen around the smallest cell
+_KEPT_TEXTS: Final = 4096
 _INKS: Final = ("#000000", "#ffffff")
 
 Edges = Mapping[int, NDArray[np.uint8]]  # by strip: where the outline of the selection runs
@@ -33,6 +35,7 @@ class MapPainter:
         self._look = look
         self._made_of: tuple[object, ...] = ()
         self._images: list[tuple[QPointF, QImage, NDArray[np.uint32]]] = []
+        self._texts: dict[str, QStaticText] = {}
         self.n_drawn = 0  # cells that were visible at the last drawing
 
     def paint(
@@ -140,7 +143,7 @@ class MapPainter:
             return
         grow = max(1.0, (_SMALLEST_FRAME_PX - size) / 2)
         box.adjust(-grow, -grow, grow, grow)
-        bounds = QRectF(1, 1, viewport.width - 2, viewport.height - 2)  # at the edge all of the frame is inside
+        bounds = QRectF(0, 0, viewport.width, viewport.height)  # at the edge all of the frame is inside
         if size * 3 < viewport.height:
             box.moveLeft(min(max(box.left(), bounds.left()), bounds.right() - box.width()))
             box.moveTop(min(max(box.top(), bounds.top()), bounds.bottom() - box.height()))
@@ -153,24 +156,45 @@ class MapPainter:
         """Token texts where they can be read."""
         painter.setFont(self._look.mono_small)
         tints = tint_table(frame.scene.mode, self._look.colours)
-        strip, stream = part.strip, part.stream
+        strip, stream, layer = part.strip, part.stream, part.layer
         size = strip.cell * viewport.zoom
         seen = viewport.visible(strip)
+        inks = {code: _inks(int(tints[code])) for code in np.unique(layer.code).tolist()}
         for row in range(seen.row, seen.rows):
-            for column in range(seen.column, seen.columns):
-                cell = row * strip.columns + column
-                if cell >= stream.high_water or not stream.seq_bits[cell].any():
+            first = row * strip.columns
+            last = min(first + seen.columns, stream.high_water)
+            for cell in range(first + seen.column, last):
+                code = int(layer.code[cell])
+                if code < FIRST_GROUP:
                     continue
+                text = self._static(texts.get(int(stream.token[cell]), "").strip()[:_TEXT_LENGTH] or "·")
+                box = text.size()
                 corner = viewport.to_widget(*strip.corner(cell))
-                box = QRectF(corner.x(), corner.y(), size, size).adjusted(3, 3, -3, -3)
-                ground = QColor(int(tints[part.layer.code[cell]])).name()
-                ink, paper = sorted(_INKS, key=lambda ink: contrast(ink, ground), reverse=True)
-                text = texts.get(int(stream.token[cell]), "").strip() or "·"
-                if part.layer.marks[cell]:  # patterns are under it
-                    painter.setPen(QColor(paper))
-                    painter.drawText(box.translated(0.8, 0.8), Qt.AlignmentFlag.AlignCenter, text[:_TEXT_LENGTH])
-                painter.setPen(QColor(ink))
-                painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text[:_TEXT_LENGTH])
+                corner += QPointF((size - box.width()) / 2, (size - box.height()) / 2)
+                ink, paper = inks[code]
+                if layer.marks[cell]:  # patterns are under it
+                    painter.setPen(paper)
+                    painter.drawStaticText(corner + QPointF(0.8, 0.8), text)
+                painter.setPen(ink)
+                painter.drawStaticText(corner, text)
+
+    def _static(self, text: str) -> QStaticText:
+        """The text laid out once, for as long as the map is drawn."""
+        known = self._texts.get(text)
+        if known is None:
+            if len(self._texts) > _KEPT_TEXTS:
+                self._texts.clear()
+            known = self._texts[text] = QStaticText(text)
+            known.setTextFormat(Qt.TextFormat.PlainText)
+            known.prepare(font=self._look.mono_small)
+        return known
+
+
+def _inks(argb: int) -> tuple[QColor, QColor]:
+    """The ink that is read best on a ground, and the other one."""
+    ground = QColor(argb).name()
+    ink, paper = sorted(_INKS, key=lambda ink: contrast(ink, ground), reverse=True)
+    return QColor(ink), QColor(paper)
 
 
 def _fill_ring(painter: QPainter, box: QRectF, thick: float, colour: QColor) -> None:
