@@ -151,9 +151,11 @@ class StreamCells:
     def freeze(self) -> StreamMap:
         """A copy for others to look at. Read-only."""
         arrays = (self.pos.copy(), self.bits.copy(), self.token.copy(), self.born.copy())
-        for array in arrays:
-            array.flags.writeable = False
-        return StreamMap(*arrays, head=self.head, used=self.used, high_water=self.high_water)
+        shifted = self.shift != 0 if self.has_shift else None
+        for array in (*arrays, shifted):
+            if array is not None:
+                array.flags.writeable = False
+        return StreamMap(*arrays, head=self.head, used=self.used, high_water=self.high_water, shifted=shifted)
 
     # --- changes the cache -------------------------------------------------------------------------------------------
 

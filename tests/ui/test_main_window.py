@@ -157,7 +157,7 @@ def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
     button.click()
     assert forget == [(ONE,)]
     window.inspector.rebuild_button.click()
-    assert rebuild == [()]
+    assert rebuild == [(ContextSettings(), "nothing")]
     assert window.inspector.rebuild_button.text() == "Rebuilding…"
     assert not window.inspector.rebuild_button.isEnabled()
     window.apply_event(ContextReady(CONTEXT, rebuilt=True))
@@ -297,6 +297,8 @@ def test_the_meter_heeds_a_removal_while_nobody_looks(window: MainWindow) -> Non
     window.set_settings(Settings(theme=Theme.DARK, inspector_visible=False))
     window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     assert "holds 180 of" in meter(window)
-    call = "llama_memory_seq_rm(seq 0, 0, -1)"
-    window.apply_event(OperationDone(3, 1.0, "seq_rm", call, 0.1, ONE, "forgotten"))
+    call = "llama_memory_seq_rm(mem, 0, 4, -1)"
+    window.apply_event(OperationDone(3, 1.0, "seq_rm", call, 0.1, ONE))
+    assert "holds 180 of" in meter(window)
+    window.apply_event(OperationDone(4, 1.0, "seq_rm", call, 0.1, ONE, "forgotten", emptied=True))
     assert "holds 0 of" in meter(window)
