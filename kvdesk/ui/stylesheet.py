@@ -93,7 +93,9 @@ QFrame[card="past"] QLabel {{ color: {c.window}; font-weight: 600; }}
 QFrame[card="ask"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 8px; }}
 QFrame[rule="true"] {{ background: {c.line}; border: none; }}
 
-QListView {{ background: transparent; border: none; outline: none; }}
+QListView, QTableView {{ background: transparent; border: none; outline: none; }}
+QTableView {{ selection-background-color: transparent; }}
+QTableView::item, QTableView::item:selected {{ background: transparent; border: none; }}
 QScrollArea {{ background: transparent; border: none; }}
 QScrollArea > QWidget > QWidget#column {{ background: transparent; }}
 QScrollBar:vertical {{ background: transparent; width: 12px; margin: 0; }}
