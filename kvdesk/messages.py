@@ -29,7 +29,7 @@ from kvdesk.operations import (
     VerifyConversation,
     Working,
 )
-from kvdesk.settings import ContextSettings, Sampling
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 
 # --- values ---------------------------------------------------------------------------------------------------------
 
@@ -71,10 +71,11 @@ class ContextInfo:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A conversation and the sequence it has in the cache."""
+    """A conversation and the sequence it has in the cache. `parked`: another branch of it, kept while there is room."""
 
     conversation: ConversationId
     seq_id: int
+    parked: bool = False
 
 
 # --- commands: down -------------------------------------------------------------------------------------------------
@@ -131,6 +132,14 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
+class UsePolicy:
+    """What kvdesk does with the cache by itself, from now on. `folder`: of saved states; None keeps them in memory."""
+
+    policy: CachePolicy
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuditCache:
     """Compare every used cell with the engine's own state, whatever it costs (a copy of all K and V)."""
 
@@ -149,6 +158,7 @@ Command = (
     | CloseConversation
     | RebuildContext
     | Watch
+    | UsePolicy
     | AuditCache
     | SaveReport
     | Operate

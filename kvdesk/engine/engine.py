@@ -13,13 +13,12 @@ from collections.abc import Iterator
 
 from kvdesk.chat import MessageId, MessageState
 from kvdesk.engine.binding import engine_log
+from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.hands import Hands
 from kvdesk.engine.jobs import hold, refill, verify
-from kvdesk.engine.memory import Followed, FollowedRun
-from kvdesk.engine.meters import Meters
 from kvdesk.engine.previews import preview_compaction, preview_context
 from kvdesk.engine.runner import CLOSED, Runner
-from kvdesk.engine.session import Emit, Session, open_session
+from kvdesk.engine.session import Own, Session, open_session
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.messages import (
     AuditCache,
@@ -35,6 +34,7 @@ from kvdesk.messages import (
     ModelLoading,
     RebuildContext,
     SaveReport,
+    UsePolicy,
     Watch,
 )
 from kvdesk.operations import (
@@ -60,8 +60,8 @@ class Engine:
         self._emit = emit
         self.session: Session | None = None
         self._hands: Hands | None = None
-        self._meters = Meters(emit)
-        self._runner = Runner(emit, self._require, self._meters)
+        self._own = Own()
+        self._runner = Runner(emit, self._require)
         self._waiting: deque[tuple[Generate, float]] = deque()
         self._blocked = False  # the first that waits found no room; it is tried again when a turn has ended
         self._job: tuple[Command, Iterator[Working]] | None = None
@@ -136,6 +136,10 @@ class Engine:
                 self._require().audit()
             case SaveReport():
                 self._require().save_report(command.path)
+            case UsePolicy():
+                self._own = Own(command.policy, command.folder)
+                if self.session is not None:
+                    self.session.use(self._own)
             case Watch():
                 self._watched = command.snapshots
             case Operate():
@@ -149,14 +153,14 @@ class Engine:
         """Commands that change nothing; a view of the cache would tell nothing new."""
         match command:
             case PreviewCompaction():
-                self._emit(preview_compaction(self._require(), self._meters, command))
+                self._emit(preview_compaction(self._require(), command))
             case PreviewContext():
-                self._emit(preview_context(self._require(), self._meters, command.settings))
+                self._emit(preview_context(self._require(), command.settings))
             case VerifyConversation():
                 self._jobs.append((command, verify(self._require(), command.conversation, self._emit)))
             case TakeRecording():
                 self._require().context.settle()
-                self._emit(RecordingTaken(self._require().journal.recording()))
+                self._emit(RecordingTaken(self._require().chronicle.journal.recording()))
 
     def _load(self, command: LoadModel) -> None:
         """The old model stays until the new one is ready: a file that cannot be used costs nothing."""
@@ -176,13 +180,13 @@ class Engine:
                 old,
                 on_progress,
                 on_replace=lambda: self._end_all("Another model was opened."),
+                own=self._own,
             )
         except KvdeskError:
             if old is not None and (old.context is not before or not old.context.is_open):
                 self._after_new_context()
             raise
         self._runner.forget_texts()
-        self._meters.forget()
         self._emit(ModelLoaded(self.session.model.info(), self.session.template_problem))
         self._ready(rebuilt=False)
 
@@ -209,23 +213,18 @@ class Engine:
 
     def _ready(self, *, rebuilt: bool) -> None:
         session = self._require()
-        session.context.on_decoded = self._on_decoded
         self._hands = Hands(session, self._emit)
         self._runner.use(session.context)
-        self._meters.use(session.context.settings)
         self._emit(ContextReady(session.info, rebuilt, session.possible))
 
     def _forget(self, command: Forget | CloseConversation) -> None:
         self._runner.end_of(command.conversation, "Its cells were removed.")
         if self.session is None:
             return
-        self.session.swapped.pop(command.conversation, None)
-        if (sequence := self.session.pool.get(command.conversation)) is None:
-            return  # it holds nothing
         if isinstance(command, CloseConversation):
-            self.session.give_back(sequence, "the conversation was closed")
+            self.session.keeper.close(command.conversation, "the conversation was closed")
         else:
-            self.session.keep(sequence, 0, "forgotten by hand")
+            self.session.keeper.forget(command.conversation, "forgotten by hand")
 
     def _operate(self, command: Operate) -> None:
         session = self._require()
@@ -282,15 +281,6 @@ class Engine:
             self._emit(Working("", 0, 0))
 
     # --- what is shown ------------------------------------------------------------------------------------------------
-
-    def _on_decoded(self, followed: Followed | FollowedRun) -> None:
-        """A decode, or a run of them, has been followed by the mirror."""
-        if isinstance(followed, FollowedRun):
-            self._require().record_run(followed)
-            self._meters.run(followed)
-        else:
-            self._require().record(followed)
-            self._meters.decoded(followed)
 
     def _show(self, *, now: bool = False) -> None:
         """Send a view of the cache when somebody looks and something changed, at most 15 times a second."""

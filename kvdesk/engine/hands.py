@@ -15,9 +15,10 @@ from kvdesk.cache.compaction import permute_blob, plan_compaction
 from kvdesk.cache.compare import compare_logits, compare_snapshots
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId
+from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.probe import Asked, can_probe, next_logits
 from kvdesk.engine.sequences import Sequence
-from kvdesk.engine.session import Emit, Session
+from kvdesk.engine.session import Session
 from kvdesk.engine.undo import UndoBlobs
 from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
 from kvdesk.messages import OperationDone
@@ -91,18 +92,19 @@ class Hands:
         """Carry it out and tell of it. Raises UserError, RefusedCall, EngineError; nothing is lost then."""
         session = self._session
         kept = None if isinstance(operation, Undo) else self.blobs.take(session)
-        with session.doing("", None, "to compare the next token"):
+        with session.chronicle.doing("", None, "to compare the next token"):
             before = self._look(measured)
         start = time.perf_counter()
-        with session.doing(_NAMES.get(type(operation), ""), self._conversation(operation), BY_HAND):
+        with session.chronicle.doing(_NAMES.get(type(operation), ""), self._conversation(operation), BY_HAND):
             done = self._do(operation)
         ms = (time.perf_counter() - start) * 1e3
-        session.believe_map()
+        shifted = operation.p0 if isinstance(operation, ShiftPositions) else 1 << 30
+        session.keeper.believe_map(max(0, shifted))
         number, at_s = session.context.mirror.operation, time.monotonic()
         if kept is not None and done.changed:
             self.blobs.keep(number, kept)
         audited = session.context.audit().state == "verified"
-        with session.doing("", None, "to compare the next token"):
+        with session.chronicle.doing("", None, "to compare the next token"):
             effect = self._effect(before, done, audited=audited)
         undoable = number in self.blobs.numbers
         self._emit(
@@ -135,10 +137,10 @@ class Hands:
             case Compact():
                 return self._compact(operation)
             case SwapOut(conversation):
-                n_bytes = self._session.swap_out(self._leased(conversation))
+                n_bytes = self._session.keeper.swap_out(self._leased(conversation))
                 return _Done("swap out", "llama_state_seq_get_data; seq_rm", conversation, n_bytes, emptied=True)
             case SwapIn(conversation):
-                n_bytes = self._session.swap_in(conversation)
+                n_bytes = self._session.keeper.swap_in(conversation)
                 return _Done("swap in", "llama_state_seq_set_data", conversation, n_bytes)
             case TryDecode(seq_id, pos):
                 return self._try(seq_id, pos)
@@ -153,8 +155,8 @@ class Hands:
         source = session.pool.by_seq(src)
         if source is not None:
             session.pool.touch(source)
-        target = session.lease(conversation)
-        session.keep(target, 0, "its place was taken by a copy")
+        target = session.keeper.lease(conversation)
+        session.keeper.keep(target, 0, "its place was taken by a copy")
         session.context.seq_cp(src, target.seq_id, p0, p1)
         if source is not None:
             target.tokens = list(source.tokens)  # of a recurrent state, which cannot tell; else the map is believed

@@ -13,10 +13,11 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.compare import compare_logits
 from kvdesk.chat import ConversationId
 from kvdesk.engine.capabilities import capability
+from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.probe import fresh_logits, next_logits
-from kvdesk.engine.session import Emit, Session, Swapped
+from kvdesk.engine.session import Session
 from kvdesk.errors import UserError
-from kvdesk.operations import Verified, Working
+from kvdesk.operations import MessageSpan, Verified, Working
 
 
 def verify(session: Session, conversation: ConversationId, emit: Emit) -> Iterator[Working]:
@@ -45,17 +46,19 @@ class Held:
     """What a conversation had in a context that is no more: its tokens, and its state where that is carried over."""
 
     conversation: ConversationId
-    saved: Swapped
-    with_state: bool
+    tokens: tuple[int, ...]
+    texts: tuple[str, ...]
+    spans: tuple[MessageSpan, ...]
+    blob: bytes
 
 
 def hold(session: Session, *, with_state: bool) -> list[Held]:
     """What every conversation has in the cache now, the last used first. Raises RefusedCall, EngineError."""
     held = []
     for s in sorted(session.pool, key=lambda s: -s.last_used):
-        if s.tokens:
+        if s.tokens and not s.parked:
             blob = session.context.state_seq_get(s.seq_id) if with_state else b""
-            held.append(Held(s.conversation, Swapped(blob, list(s.tokens), s.texts, s.spans), with_state))
+            held.append(Held(s.conversation, tuple(s.tokens), s.texts, s.spans, blob))
     return held
 
 
@@ -64,37 +67,36 @@ def refill(session: Session, held: Sequence[Held]) -> Iterator[Working]:
 
     What does not fit any more stays out, least recently used first to stay out: it is computed at its next turn.
     """
-    context = session.context
-    total = sum(len(h.saved.tokens) for h in held)
+    context, keeper = session.context, session.keeper
+    total = sum(len(h.tokens) for h in held)
     done = 0
     for h in held:
-        n = len(h.saved.tokens)
+        n = len(h.tokens)
         done += n
-        if session.pool.get(h.conversation) is not None or not session.pool.free or n >= context.n_ctx_seq:
+        if keeper.pool.get(h.conversation) is not None or not keeper.pool.free or n >= context.n_ctx_seq:
             continue  # its next turn has begun meanwhile, or it has no place
-        if h.with_state:
-            session.swapped[h.conversation] = h.saved
-            if context.has_room(session.pool.free[0], n):
-                session.swap_in(h.conversation)
-            yield Working("Carrying conversations over", done, total)
-            continue
-        sequence = session.lease(h.conversation)
+        sequence = keeper.lease(h.conversation)
         if not context.has_room(sequence.seq_id, n):
-            session.pool.release(sequence)
+            keeper.pool.release(sequence)
             continue
-        sequence.busy, sequence.texts = True, h.saved.texts
+        sequence.busy, sequence.texts = True, h.texts
         try:
+            if h.blob and context.state_seq_set(sequence.seq_id, h.blob, h.tokens):
+                sequence.tokens = list(h.tokens)
+                yield Working("Carrying conversations over", done, total)
+            else:
+                keeper.take_prefix(sequence, list(h.tokens))  # what others have already
             while len(sequence.tokens) < n:
                 first = len(sequence.tokens)
-                part = h.saved.tokens[first : first + context.n_batch]
+                part = h.tokens[first : first + context.n_batch]
                 many = len(part)
                 seqs, output = [(sequence.seq_id,)] * many, [False] * many
                 rc = context.decode(Batch(part, range(first, first + many), seqs, output), "prefill").rc
                 if rc != 0:
-                    session.agree(sequence, part)
+                    keeper.agree(sequence, list(part))
                     return
                 sequence.tokens += part
                 yield Working("Reading conversations again", done - n + len(sequence.tokens), total)
         finally:
             sequence.busy = False
-        session.retell_spans(sequence, h.saved.spans)
+        session.retell_spans(sequence, h.spans)

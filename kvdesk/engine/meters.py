@@ -5,12 +5,14 @@ Owns the learned times of one model. Runs on the engine's thread, in groups afte
 
 from __future__ import annotations
 
+from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.memory import Followed, FollowedRun
-from kvdesk.engine.session import Emit
 from kvdesk.messages import SpeedSample
 from kvdesk.policy.batch_times import BatchTimes
 from kvdesk.policy.compaction_gain import SpanCost
 from kvdesk.settings import ContextSettings
+
+_GUESS_MS = 4.0  # of a token of a prompt, before one was measured
 
 _Key = tuple[object, ...]
 
@@ -23,10 +25,6 @@ class Meters:
         self._by_settings: dict[_Key, tuple[BatchTimes, SpanCost]] = {}
         self.use(ContextSettings())
         self._n_kv = 256
-
-    def forget(self) -> None:
-        """Another model: what was measured says nothing about it."""
-        self._by_settings.clear()
 
     def use(self, settings: ContextSettings) -> None:
         """Another context: what was measured with the same types, attention and threads still holds."""
@@ -59,6 +57,12 @@ class Meters:
         if not self.cost.known or not now:
             return None
         return now / max(now - self.cost.saved_ms(n_kv, n_kv_after), 0.05 * now)
+
+    def costs(self, n_tokens: int, n_bytes: int) -> tuple[float, float]:
+        """Expected ms to compute so many tokens, and to bring back so many bytes of state; a guess while unknown."""
+        prefill = self.times.prefill_ms(n_tokens, 0, 512)
+        restore = self.cost.blob_ms(n_bytes)
+        return (_GUESS_MS * n_tokens if prefill is None else prefill), (n_bytes / 1e6 if restore is None else restore)
 
     def prefill_ms(self, n_tokens: int, n_batch: int) -> float | None:
         """Expected time of a prompt of `n_tokens` in an empty context; None while nothing was measured."""

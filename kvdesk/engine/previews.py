@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from kvdesk.cache.compaction import plan_compaction
 from kvdesk.engine.capabilities import capability
-from kvdesk.engine.meters import Meters
 from kvdesk.engine.session import Session
 from kvdesk.errors import ContextError, RefusedCall
 from kvdesk.library.estimate import available_bytes, estimate
@@ -17,7 +16,7 @@ from kvdesk.operations import CompactionPreview, ContextPreview, PreviewCompacti
 from kvdesk.settings import ContextSettings
 
 
-def preview_compaction(session: Session, meters: Meters, asked: PreviewCompaction) -> CompactionPreview:
+def preview_compaction(session: Session, asked: PreviewCompaction) -> CompactionPreview:
     """The map after, bytes to move and the gain to be expected. Raises RefusedCall where compaction is impossible."""
     context = session.context
     possible = capability(context.traits, "compaction")
@@ -25,7 +24,7 @@ def preview_compaction(session: Session, meters: Meters, asked: PreviewCompactio
         raise RefusedCall(possible.why)
     plan = plan_compaction(context.snapshot(), asked.layout, asked.hot)
     plan = replace(plan, bytes_to_move=2 * context.state_size())
-    gain = meters.gain(plan.n_kv_before, plan.n_kv_after)
+    gain = session.meters.gain(plan.n_kv_before, plan.n_kv_after)
     if plan.changes_nothing:
         return CompactionPreview(plan, 1.0, "Every cell would stay where it is.")
     if plan.n_kv_after >= plan.n_kv_before:
@@ -43,7 +42,7 @@ def preview_compaction(session: Session, meters: Meters, asked: PreviewCompactio
     )
 
 
-def preview_context(session: Session, meters: Meters, settings: ContextSettings) -> ContextPreview:
+def preview_context(session: Session, settings: ContextSettings) -> ContextPreview:
     """Bytes and cost of a context with these settings, refused or not."""
     refused = ""
     try:
@@ -53,7 +52,7 @@ def preview_context(session: Session, meters: Meters, settings: ContextSettings)
         needed = estimate(session.header, settings)
     n_tokens = sum(len(sequence.tokens) for sequence in session.pool)
     why_not = _why_not_carried(session, settings)
-    ms = meters.prefill_ms(n_tokens, settings.n_batch) if n_tokens else 0.0
+    ms = session.meters.prefill_ms(n_tokens, settings.n_batch) if n_tokens else 0.0
     return ContextPreview(
         settings=settings,
         refused=refused,
@@ -62,7 +61,7 @@ def preview_context(session: Session, meters: Meters, settings: ContextSettings)
         recurrent_bytes=needed.r + needed.s,
         compute_bytes=needed.compute + needed.output,
         available_bytes=available_bytes() + session.estimate.context,
-        tok_s=meters.decode_tok_s(settings),
+        tok_s=session.meters.decode_tok_s(settings),
         n_tokens=n_tokens,
         seconds=None if ms is None else ms / 1e3,
         carries_state=not why_not,

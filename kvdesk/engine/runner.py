@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import ConversationId, MessageId, MessageState, TurnStats
+from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.context import Context
 from kvdesk.engine.memory import DecodeKind
-from kvdesk.engine.meters import Meters
 from kvdesk.engine.sampler import Sampler
-from kvdesk.engine.session import Emit, Session
+from kvdesk.engine.session import Session
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError, PromptError
 from kvdesk.messages import Generate, PrefillProgress, TextDelta, TokenTexts, TurnEnded, TurnStarted
@@ -33,10 +33,9 @@ _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 class Runner:
     """Runs the turns of one engine. `session` gives the loaded model's session; it is never None while turns run."""
 
-    def __init__(self, emit: Emit, session: Callable[[], Session], meters: Meters) -> None:
+    def __init__(self, emit: Emit, session: Callable[[], Session]) -> None:
         self._emit = emit
         self._session = session
-        self._meters = meters
         self._turns: list[Turn] = []
         self._answers: set[MessageId] = set()  # of `_turns`
         self._known_tokens: set[int] = set()
@@ -91,12 +90,12 @@ class Runner:
         try:
             whole = session.prompt(command.messages)
             prompt = whole.tokens
-            if self._turns and not session.can_lease(command.conversation):
+            if self._turns and not session.keeper.can_lease(command.conversation):
                 return False
-            sequence = session.lease(command.conversation)
+            sequence = session.keeper.lease(command.conversation)
             held = list(sequence.tokens)
-            reused = session.keep_common_prefix(sequence, prompt)
-            if not session.make_room(sequence, len(prompt) - reused):
+            reused = session.keeper.take_prefix(sequence, prompt)
+            if not session.keeper.make_room(sequence, len(prompt) - reused):
                 if self._turns:
                     return False
                 raise PromptError("The cache has no room for this conversation.")
@@ -242,13 +241,15 @@ class Runner:
             Want(s, max(0, len(t.prompt) - t.position), (now - t.last_at) * 1e3 if t.last_at else 0.0)
             for s, t in by_seq.items()
         ]
-        plan = compose(wants, self._meters.times.ms, context.last_n_kv, context.n_batch)
+        plan = compose(wants, self._session().meters.times.ms, context.last_n_kv, context.n_batch)
         return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in plan.shares]
 
     def _has_room(self, turn: Turn, n_tokens: int) -> bool:
         """Whether the turn can go on; ends it where it cannot."""
         session = self._session()
-        if turn.position + n_tokens > session.context.n_ctx_seq or not session.make_room(turn.sequence, n_tokens):
+        if turn.position + n_tokens > session.context.n_ctx_seq or not session.keeper.make_room(
+            turn.sequence, n_tokens
+        ):
             self.finish(turn, "stopped", f"The context of {session.context.n_ctx_seq:,} tokens is full.")
             return False
         return True
@@ -269,7 +270,7 @@ class Runner:
                 if rc == 0:
                     turn.sequence.tokens += batch.tokens
                 else:
-                    session.agree(turn.sequence, list(batch.tokens))
+                    session.keeper.agree(turn.sequence, list(batch.tokens))
         if rc == 1:
             for turn, batch in batches:
                 self.finish(turn, "stopped", f"llama.cpp found no room for {len(batch.tokens)} more tokens.")

@@ -69,8 +69,8 @@ class SavedMemory(Memory):
         self._trust.conclude(self.mirror.operation, self._compare_seq_blob(seq_id, blob))
         return blob
 
-    def state_seq_set(self, seq_id: int, blob: bytes, tokens: Sequence[int] = ()) -> bool:
-        """Put a saved sequence in the place of `seq_id`. Changes the cache; audits it.
+    def state_seq_set(self, seq_id: int, blob: bytes, tokens: Sequence[int] = (), *, audited: bool = True) -> bool:
+        """Put a saved sequence in the place of `seq_id`. Changes the cache; audits it, which costs as much again.
 
         `tokens`: token ids by position, for the map. False: there is no room, and the sequence is empty now. Logits of
         the last decode are lost. Raises RefusedCall, before anything changed, for a blob that does not fit.
@@ -87,7 +87,8 @@ class SavedMemory(Memory):
         if found is None and taken != record.ok:
             found = Difference("answer of state_seq_set", str(record.ok), str(taken))
         self._after(f"state_seq_set({seq_id}, {len(blob)} bytes) -> {taken}", found)
-        self.audit()
+        if audited:
+            self.audit()
         return taken
 
     # --- verification -------------------------------------------------------------------------------------------------
