@@ -336,7 +336,20 @@ class Engine:
     def _on_decoded(self, followed: Followed) -> None:
         """A decode has been followed by the mirror: one token is the step of an answer, several are a prompt."""
         kind: Literal["prefill", "decode"] = "prefill" if followed.n_tokens > 1 else "decode"
-        self._emit(SpeedSample(followed.at_s, kind, followed.n_tokens, followed.ms, followed.record.n_kv))
+        record = followed.record
+        self._emit(
+            SpeedSample(
+                at_s=followed.at_s,
+                kind=kind,
+                n_tokens=followed.n_tokens,
+                ms=followed.ms,
+                n_kv=record.n_kv,
+                n_ubatches=record.n_ubatches,
+                n_tested=record.n_tested,
+                rc=record.rc,
+                n_shifted=record.n_shifted,
+            )
+        )
 
     def _show(self, *, now: bool = False) -> None:
         """Send a view of the cache when somebody looks and something changed, at most 15 times a second."""

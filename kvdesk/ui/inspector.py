@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Qt, Signal, Slot
@@ -19,15 +18,18 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.chat import Conversation, ConversationId
-from kvdesk.messages import CacheView, LogLine, OperationDone, SpeedSample, TokenTexts
+from kvdesk.messages import CacheView, ContextInfo, LogLine, OperationDone, TokenTexts
+from kvdesk.operations import BatchRefused, LoadSample
 from kvdesk.ui.cell_map import CellMapView
 from kvdesk.ui.controls import ElidedLabel, IconButton
-from kvdesk.ui.graphs import Graphs
+from kvdesk.ui.graphs import Graphs, GraphsPage
 from kvdesk.ui.legend import Legend
 from kvdesk.ui.log_panel import LogPanel
+from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.numbers_panel import NumbersPanel
-from kvdesk.ui.readout import positions_of, totals
-from kvdesk.ui.rulers import RulerRow, Rulers
+from kvdesk.ui.readout import positions_of
+from kvdesk.ui.ruler_row import RulerRow
+from kvdesk.ui.rulers import Rulers
 from kvdesk.ui.theme import Look
 from kvdesk.ui.throttle import Throttle
 
@@ -57,9 +59,12 @@ class Inspector(QWidget):
         self._first, self._second = ElidedLabel(), ElidedLabel()
         self._first.setFont(look.mono_small)
         self._second.setProperty("scale", "small")
-        self._numbers = NumbersPanel(look)
+        self.measured = Measurements()
+        self._context: ContextInfo | None = None
+        self._numbers = NumbersPanel(look, self.measured)
         self._rulers = Rulers(look)
-        self._graphs = Graphs(look)
+        self._graphs = Graphs(look, self.measured)
+        self._graphs_page = GraphsPage(look, self.measured)
         self._log = LogPanel(look)
         self._forget = QPushButton("Forget this conversation's cells")
         self._forget.setToolTip(
@@ -76,6 +81,7 @@ class Inspector(QWidget):
             button.setProperty("scale", "small")
         self._stack = QStackedWidget()
         self._stack.addWidget(self._make_cache_page())
+        self._stack.addWidget(self._graphs_page)
         self._stack.addWidget(self._log)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 0, 12)
@@ -100,6 +106,10 @@ class Inspector(QWidget):
     @property
     def graphs(self) -> Graphs:
         return self._graphs
+
+    @property
+    def graphs_page(self) -> GraphsPage:
+        return self._graphs_page
 
     @property
     def log(self) -> LogPanel:
@@ -136,26 +146,29 @@ class Inspector(QWidget):
                 titles[lease.seq_id] = conversation.title
         self._map.show_view(view, colours, titles)
         if new:
-            numbers = totals(view.snapshot)
-            self._graphs.add_cells(time.monotonic(), numbers.used, numbers.high_water)
+            self.measured.add_view(view, self._context)
         self._writing.request()
 
     def show_texts(self, texts: TokenTexts) -> None:
         self._texts.update(texts.texts)
 
-    def add_speed(self, sample: SpeedSample) -> None:
-        self._graphs.add_speed(sample)
-
-    def end_prefill(self) -> None:
-        self._graphs.end_prefill()
+    def set_context(self, context: ContextInfo) -> None:
+        self._context = context
 
     def add_operation(self, operation: OperationDone) -> None:
         name = operation.conversation
         conversation = self._conversations.get(name) if name else None
-        self._graphs.add_mark(operation, conversation.colour if conversation else None)
+        self.measured.add_operation(operation, conversation.colour if conversation else None)
 
-    def add_log(self, line: LogLine) -> None:
-        self._log.append(line)
+    def note(self, event: LoadSample | BatchRefused | LogLine) -> None:
+        """Something that one part alone shows."""
+        match event:
+            case LoadSample():
+                self.measured.add_load(event)
+            case BatchRefused():
+                self._rulers.show_refused(event)
+            case LogLine():
+                self._log.append(event)
 
     def set_can(self, *, forget: bool, rebuild: bool) -> None:
         self._forget.setEnabled(forget)
@@ -179,8 +192,9 @@ class Inspector(QWidget):
         if self._view is None:
             return
         snapshot = self._view.snapshot
-        self._numbers.show_totals(totals(snapshot))
         leased = {lease.seq_id: lease.conversation for lease in self._view.leases}
+        titles = {seq: self._conversations[name].title for seq, name in leased.items() if name in self._conversations}
+        self._numbers.show_view(self._view, titles)
         rows = []
         for span in snapshot.sequences:
             name = leased.get(span.seq_id)
@@ -206,7 +220,7 @@ class Inspector(QWidget):
         row.setContentsMargins(0, 0, 12, 0)
         row.setSpacing(4)
         group = QButtonGroup(self)
-        for i, name in enumerate(("Cache", "Log")):
+        for i, name in enumerate(("Cache", "Graphs", "Log")):
             tab = QToolButton()
             tab.setText(name)
             tab.setCheckable(True)
