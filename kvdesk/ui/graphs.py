@@ -54,7 +54,7 @@ def _all_rows(measured: Measurements) -> tuple[RowSpec, ...]:
         inks = (palette.BLUE, palette.ORANGE, palette.SILVER)
         return RowSpec(unit, tuple(Curve(name, series, ink) for (name, series), ink in zip(curves, inks, strict=True)))
 
-    hits = (Curve("prefix hits", m.hit, palette.ORANGE, "dots"), Curve("cumulative", m.hits, palette.SILVER))
+    hits = (Curve("prefix hits", m.hit, palette.ORANGE, "points"), Curve("cumulative", m.hits, palette.SILVER))
     return (
         *_speed_rows(m),
         row("ms", ("between tokens P50", m.p50), ("P95", m.p95), ("P99", m.p99)),
@@ -70,7 +70,9 @@ class Graphs(QWidget):
 
     def __init__(self, look: Look, measured: Measurements) -> None:
         super().__init__()
-        self.stack = GraphStack(look, measured, (*_speed_rows(measured), _cells_row(measured)), movable=False)
+        self.stack = GraphStack(
+            look, measured, (*_speed_rows(measured), _cells_row(measured)), movable=False, height=28
+        )
         self._note = ElidedLabel(self.stack.note)
         self._note.setProperty("tone", "secondary")
         self._note.setProperty("scale", "small")
@@ -114,7 +116,10 @@ class GraphsPage(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         column.addLayout(self._make_tools())
-        column.addWidget(self._note)
+        line = QHBoxLayout()
+        line.setContentsMargins(0, 0, 12, 0)
+        line.addWidget(self._note)
+        column.addLayout(line)
         column.addWidget(scroll, 1)
         self._on_moved()
 

@@ -21,6 +21,7 @@ from kvdesk.ui.series import Rate, Series
 MAX_MARKS: Final = 1000
 _PER_TOKEN: Final = ("decode", "prefill")  # operations that are no marks: they are the curve itself
 _LATENCY_EVERY_S: Final = 0.25
+_LOAD_GAP_S: Final = 5.0  # nobody looked at the processors for longer: no line is drawn
 _MB: Final = 1e6
 
 
@@ -94,6 +95,7 @@ class Measurements:
         self._in_turn = False
         self._token_s: float | None = None  # when the token before came
         self._latency_s = 0.0
+        self._load_s: float | None = None
 
     # --- what is told -------------------------------------------------------------------------------------------------
 
@@ -176,6 +178,10 @@ class Measurements:
         self._touch(operation.at_s)
 
     def add_load(self, sample: LoadSample) -> None:
+        if self._load_s is not None and sample.at_s - self._load_s > _LOAD_GAP_S:
+            for series in (self.own, self.others):
+                series.lift()
+        self._load_s = sample.at_s
         self.own.append(sample.at_s, sample.own)
         self.others.append(sample.at_s, sample.others)
         self.threads.hold(sample.at_s, sample.n_threads)

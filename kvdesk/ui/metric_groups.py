@@ -313,7 +313,7 @@ def _moving(measured: Measurements) -> Group:
 
 def _codes(measured: Measurements) -> Group:
     rows = [
-        Row(f"{code}  {word}", definition, (number(measured.codes[code], "times"),))
+        Row(f"{word} ({code})", definition, (number(measured.codes[code], "times"),))
         for code, word, definition in _CODES
     ]
     other = sum(n for code, n in measured.codes.items() if code not in {entry[0] for entry in _CODES})

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QGraphicsView, QHBoxLayout, QLabel
 
@@ -17,16 +17,19 @@ from kvdesk.ui.theme import Look
 
 LEFT_PX: Final = 44
 TICKS_PX: Final = 20
+AS_PATHS: Final = {"useCache": False}
+"""For symbols: drawn as paths, not copied from a picture. Sharp in an SVG, and fast enough for some hundreds."""
+_LOW_PX: Final = 40  # a lower plot has room for two numbers beside it
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A series as it is drawn. `ink` is (dark, light); style "dots" draws every point besides the line."""
+    """A series as it is drawn. `ink` is (dark, light); style "dots": line and points; "points": no line."""
 
     name: str
     series: Series
     ink: tuple[str, str]
-    style: Literal["line", "dots"] = "line"
+    style: Literal["line", "dots", "points"] = "line"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         left.enableAutoSIPrefix(False)
         left.setStyle(tickLength=-4, tickTextOffset=4, hideOverlappingLabels=False)
         bottom.enableAutoSIPrefix(False)
-        bottom.setStyle(showValues=x_values, tickLength=-4, tickTextOffset=4, hideOverlappingLabels=True)
+        bottom.setStyle(showValues=x_values, tickLength=-4, tickTextOffset=4, hideOverlappingLabels=False)
         bottom.setHeight(TICKS_PX if x_values else 4)
         self.getViewBox().setDefaultPadding(0)
 
@@ -83,7 +86,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """The vertical axis goes from 0 to an even number; its ticks are empty while nothing is known."""
         top = round_up(highest) if top is None else top
         self.setYRange(0, top * 1.12, padding=0)
-        ticks = [(0.0, "0"), (top / 2, f"{top / 2:,.0f}"), (top, f"{top:,.0f}")] if known else []
+        shares = (0.0, 0.5, 1.0) if self.inside.height() >= _LOW_PX else (0.0, 1.0)
+        ticks = [(top * share, f"{top * share:,.0f}") for share in shares] if known else []
         self.getAxis("left").setTicks([ticks])
         return top
 
@@ -91,6 +95,9 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     def inside(self) -> QRectF:
         """Where the curves are, in pixels of the widget."""
         return QRectF(self.getPlotItem().getViewBox().sceneBoundingRect())
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.minimumHeight())
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         turn, modifiers = event.angleDelta(), event.modifiers()
@@ -135,7 +142,8 @@ class Captions(QHBoxLayout):
         self.setSpacing(8)
         self.setContentsMargins(0, 4, 0, 0)
         self._values: list[QLabel] = []
-        for curve in spec.curves:
+        for n, curve in enumerate(spec.curves):
+            self.addSpacing(8 if n else 0)
             self.addWidget(label(curve.name, tone="secondary", scale="small"))
             value = label("–")
             value.setFont(look.mono_small)
@@ -159,11 +167,6 @@ class Captions(QHBoxLayout):
             if value.text() != text:
                 value.setText(text)
                 value.setAccessibleName(f"{curve.name} {text} {self._spec.unit}")
-
-
-def draw_as_paths(scatter: Any) -> None:
-    """Symbols are drawn as paths, not copied from a picture: sharp in an SVG, and fast enough for some hundreds."""
-    scatter.opts["useCache"] = False
 
 
 def ink_of(look: Look, ink: tuple[str, str]) -> str:

@@ -207,7 +207,7 @@ class Ruler(QWidget):
         for start, stop in row.holes:  # wide enough to be seen, however short
             box = QRectF(left + start * step, middle - 4, max((stop - start) * step, 2.0), 8)
             painter.fillRect(box, QColor(colours.panel))
-            painter.fillRect(box.adjusted(0, 3, 0, -3), QColor(colours.warning))
+            painter.fillRect(box.adjusted(0, 3.5, 0, -3.5), QColor(colours.text))
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
         x = left + (row.pos_max + 1) * step
         painter.setPen(Qt.PenStyle.NoPen)

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from kvdesk.ui import palette
 from kvdesk.ui.graph_stack import INTERVAL_MS
 from kvdesk.ui.measurements import Measurements
-from kvdesk.ui.plot import TICKS_PX, Captions, Curve, Plot, RowSpec, draw_as_paths, ink_of
+from kvdesk.ui.plot import AS_PATHS, TICKS_PX, Captions, Curve, Plot, RowSpec, ink_of
 from kvdesk.ui.series import FloatArray, Series, round_up
 from kvdesk.ui.theme import Look
 
@@ -34,10 +34,8 @@ class SpanGraph(QWidget):
         self.captions = Captions(look, spec)
         self.plot = Plot("Time per token against n_kv", x_values=True, movable=False)
         self.plot.setMinimumHeight(96 + TICKS_PX)
-        self.dots = pg.ScatterPlotItem(size=4, pen=None)
-        self.line = pg.PlotDataItem(symbol="o", symbolSize=6)
-        draw_as_paths(self.dots)
-        draw_as_paths(self.line.scatter)
+        self.dots = pg.ScatterPlotItem(size=4, pen=None, **AS_PATHS)
+        self.line = pg.PlotDataItem(symbol="o", symbolSize=6, **AS_PATHS)
         self.plot.addItem(self.dots)
         self.plot.addItem(self.line)
         self.plot.hovered.connect(self._on_hovered)
@@ -67,7 +65,7 @@ class SpanGraph(QWidget):
         high = float(np.percentile(ms, 98)) if known else 0.0  # a few slow tokens would flatten all the others
         most = round_up(max(float(spans.max(initial=0.0)), 512.0))
         self.plot.set_top(max(high, float(self._medians[1].max(initial=0.0))) * 1.1, known=known)
-        self.plot.setXRange(0, most * 1.04, padding=0)
+        self.plot.setXRange(0, most * 1.06, padding=0)
         ticks = [(most * i / 4, f"{most * i / 4:,.0f}") for i in range(5)] if known else []
         self.plot.getAxis("bottom").setTicks([ticks])
         self.dots.setData(spans[-_MOST_POINTS:], ms[-_MOST_POINTS:])

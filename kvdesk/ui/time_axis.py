@@ -63,7 +63,8 @@ class TimeAxis:
         """At most `most` places with a word each: seconds up to two minutes, then 2:30, then 1:02:30."""
         begin, end = self.range
         step = next((s for s in _STEPS_S if (end - begin) / s <= max(most, 1)), _STEPS_S[-1])
-        first, last = math.ceil(max(begin, 0.0) / step), math.floor(end / step)
+        last = math.floor((end - 0.06 * (end - begin)) / step)  # a word at the very end would be cut
+        first = math.ceil(max(begin, 0.0) / step)
         return [(i * step, clock_text(i * step, step, end)) for i in range(first, last + 1)]
 
 

@@ -9,7 +9,7 @@ import pyqtgraph as pg
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from kvdesk.ui import palette
-from kvdesk.ui.plot import TICKS_PX, Captions, Plot, RowSpec, draw_as_paths, ink_of
+from kvdesk.ui.plot import AS_PATHS, TICKS_PX, Captions, Plot, RowSpec, ink_of
 from kvdesk.ui.series import FloatArray, visible
 from kvdesk.ui.theme import Look
 from kvdesk.ui.time_axis import TimeAxis
@@ -27,15 +27,14 @@ class TimeGraph(QWidget):
         self.plot = Plot(f"{spec.title} over time", x_values=ticks, movable=movable)
         self.plot.setMinimumHeight(height + (TICKS_PX if ticks else 0))
         self._marks = pg.VTickGroup(yrange=[0, 1])
-        self._points = pg.ScatterPlotItem(symbol="t", size=7, pen=None)
-        draw_as_paths(self._points)
+        self._points = pg.ScatterPlotItem(symbol="t", size=7, pen=None, **AS_PATHS)
         self._line = pg.InfiniteLine(angle=90)
         self._line.setVisible(False)
         self.plot.addItem(self._marks)
         self.items: list[Any] = []
         for n, curve in enumerate(spec.curves):
-            item = pg.PlotDataItem(connect="finite", symbol="o" if curve.style == "dots" else None, symbolSize=5)
-            draw_as_paths(item.scatter)
+            symbol = None if curve.style == "line" else "o"
+            item = pg.PlotDataItem(connect="finite", symbol=symbol, symbolSize=5, **AS_PATHS)
             item.setZValue(-n)  # the first is on top
             self.items.append(item)
             self.plot.addItem(item)
@@ -57,7 +56,7 @@ class TimeGraph(QWidget):
         self.captions.set_colours()
         for curve, item in zip(self._spec.curves, self.items, strict=True):
             ink = ink_of(self._look, curve.ink)
-            item.setPen(pg.mkPen(ink, width=1.5))
+            item.setPen(None if curve.style == "points" else pg.mkPen(ink, width=1.5))
             item.setSymbolBrush(pg.mkBrush(ink))
             item.setSymbolPen(None)
         self._marks.setPen(pg.mkPen(palette.mix(colours.panel, colours.secondary, 0.4), width=1))

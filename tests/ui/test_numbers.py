@@ -54,8 +54,8 @@ def test_all_metrics_of_a_view() -> None:
         "Reuse/prefix hits, last request": ["91.4 %"],
         "Placing and K-shift/slot search, last batch": ["1 cells"],
         "Placing and K-shift/batches that were split": ["1 batches"],
-        "Return codes/0  done": ["2 times"],
-        "Return codes/-1  refused": ["0 times"],
+        "Return codes/done (0)": ["2 times"],
+        "Return codes/refused (-1)": ["0 times"],
     }
     assert {name: texts.get(name) for name in expected} == expected
 

@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.operations import BatchRefused
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.ruler_row import RulerRow
-from kvdesk.ui.rulers import Ruler, Rulers
+from kvdesk.ui.rulers import Ruler, Rulers, _places
 from kvdesk.ui.theme import Look
 from tests.ui.samples import cache_view
 
@@ -54,8 +54,11 @@ def test_what_is_drawn(rulers: Rulers, look: Look) -> None:
     middle = ruler.height() // 2
     drawn = {image.pixelColor(x, middle).name() for x in range(ruler.width())}
     assert look.conversation_colour(0).name() in drawn
-    assert look.colours.warning in drawn, "the hole"
+    assert look.colours.panel in drawn or look.colours.window in drawn
     assert look.colours.text in drawn, "the next legal position"
+    left, width, *_ = _places(look, ruler.width())
+    hole = round(left + width * 110 / 400)
+    assert image.pixelColor(hole, middle - 3).name() != look.conversation_colour(0).name(), "a gap in the bar"
 
 
 def test_a_refused_batch_stands_under_its_ruler_with_both_numbers(rulers: Rulers, qtbot: QtBot) -> None:
