@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
 import pyqtgraph as pg
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QShowEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from kvdesk.ui import palette
@@ -19,11 +20,14 @@ from kvdesk.ui.time_axis import TimeAxis, clock_text
 from kvdesk.ui.time_graph import TimeGraph
 
 INTERVAL_MS: Final = 250
+_SELDOM_S: Final = 2.0
 _NEAR: Final = 0.02  # of the width: an operation so near is the one that is meant
 
 
 class GraphStack(QWidget):
     """Draws at most four times a second, and nothing while hidden; at once when a person moves the axis.
+
+    Numbers are written that often too; curves only when they can have moved by a pixel, at least every `_SELDOM_S`.
 
     Keys, where `movable`: Left and Right move the line that is read, with Ctrl the axis; + and - zoom; End follows;
     Escape takes the line away.
@@ -43,12 +47,14 @@ class GraphStack(QWidget):
         movable: bool,
         height: int = 40,
         ticks_everywhere: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         self._look, self._measured = look, measured
         self.axis = TimeAxis()
         self._at: float | None = None  # the second that is read out
-        self._drawn = -1  # revision
+        self._drawn, self._drawn_s = -1, 0.0  # revision, and when
+        self._clock = clock
         self._note = ""
         last = len(rows) - 1
         column = QVBoxLayout(self)
@@ -81,7 +87,7 @@ class GraphStack(QWidget):
     def draw(self) -> None:
         """Everything, now, even when hidden: for pictures."""
         measured = self._measured
-        self._drawn = measured.revision
+        self._drawn, self._drawn_s = measured.revision, self._clock()
         start = measured.start_s or 0.0
         self.axis.latest_s = measured.latest_s - start if measured.start_s is not None else 0.0
         marks = np.array([mark.operation.at_s - start for mark in measured.marks])
@@ -120,8 +126,14 @@ class GraphStack(QWidget):
 
     @Slot()
     def _on_timer(self) -> None:
-        if self._drawn != self._measured.revision and self.isVisible():
+        if self._drawn == self._measured.revision or not self.isVisible():
+            return
+        begin, end = self.axis.range
+        pixel_s = (end - begin) / max(self.graphs[0].plot.inside.width(), 1.0)
+        if self._drawn < 0 or self._clock() - self._drawn_s >= min(pixel_s, _SELDOM_S):
             self.draw()
+        else:
+            self._read_out()
 
     @Slot()
     def _on_look_changed(self) -> None:
@@ -191,6 +203,16 @@ class GraphStack(QWidget):
         else:
             return False
         return True
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Reached by key, the line that is read shows where one is."""
+        super().focusInEvent(event)
+        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
+            self.read_at(self.axis.range[1])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._drawn = -1  # another width has other ticks
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)

@@ -91,7 +91,6 @@ class GraphsPage(QWidget):
         super().__init__()
         self._look, self._measured = look, measured
         self.stack = GraphStack(look, measured, _all_rows(measured), movable=True, height=64, ticks_everywhere=True)
-        self.stack.setToolTip("")
         self.stack.axis.follow(300.0)
         self.stack.moved.connect(self._on_moved)
         self.spans = SpanGraph(look, measured)

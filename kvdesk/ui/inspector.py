@@ -129,7 +129,7 @@ class Inspector(QWidget):
 
     @property
     def shows_cache(self) -> bool:
-        return self._stack.currentIndex() == 0
+        return self._stack.currentIndex() < 2  # the graphs draw the cache too
 
     def show_conversations(self, conversations: Sequence[Conversation]) -> None:
         self._conversations = {conversation.id: conversation for conversation in conversations}
@@ -186,7 +186,7 @@ class Inspector(QWidget):
     @Slot(int)
     def _on_tab(self, index: int) -> None:
         self._stack.setCurrentIndex(index)
-        self.cache_tab_shown.emit(index == 0)
+        self.cache_tab_shown.emit(self.shows_cache)
 
     def _write_numbers(self) -> None:
         if self._view is None:

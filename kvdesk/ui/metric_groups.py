@@ -67,10 +67,10 @@ _CELLS: Final[tuple[tuple[str, str, str, str], ...]] = (
 )
 _SEQUENCE: Final[tuple[tuple[str, str, str], ...]] = (
     ("cells", "n_cells", "Cells that hold the sequence"),
-    ("scatter", "scatter", "Runs of neighbouring cells the sequence is spread over - 1: 0 is one piece"),
+    ("scatter", "scatter", "Scatter, in runs: runs of neighbouring cells - 1, so 0 is one piece"),
     ("wasted", "wasted_span", "Wasted attention span, in cells: n_kv - cells visible at the next position"),
-    ("holes", "position_holes", "Position holes: (pos_max - pos_min + 1) - distinct positions"),
-    ("twice", "position_duplicates", "Position duplicates: cells - distinct positions"),
+    ("holes", "position_holes", "Position holes, in positions: (pos_max - pos_min + 1) - distinct positions"),
+    ("twice", "position_duplicates", "Position duplicates, in cells: cells - distinct positions"),
 )
 _CODES: Final[tuple[tuple[int, str, str], ...]] = (
     (0, "done", "llama_decode returned 0: every token is in the cache"),
@@ -282,7 +282,7 @@ def _moving(measured: Measurements) -> Group:
     moved = measured.moved
     effect = moved.operation.effect if moved else None
     if moved is None or effect is None:
-        return Group("Compaction", (), (), "Nothing has moved K and V yet: compact the cache to see what it costs.")
+        return Group("Compaction", (), (), "No compaction yet: nothing has moved K and V.")
     streams = effect.comparison.streams
     high = [max((getattr(s, side).high_water for s in streams), default=0) for side in ("before", "after")]
     comparison = effect.comparison

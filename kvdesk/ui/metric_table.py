@@ -13,6 +13,7 @@ from kvdesk.ui.theme import Look
 
 ROW_PX: Final = 20
 _GAP: Final = 12
+_MOST_PX: Final = 440  # wider, and the eye loses the line between name and value
 _UNIT_GAP: Final = 4
 
 
@@ -26,6 +27,7 @@ class MetricTable(QWidget):
         self._current = 0
         self._lefts: list[float] = []  # left end of every column, for hover
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMaximumWidth(_MOST_PX)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         look.changed.connect(self.update)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from kvdesk.messages import CacheView
 from kvdesk.ui.controls import label
@@ -137,7 +137,8 @@ class NumbersPanel(QWidget):
 
 def _indented(table: MetricTable) -> QWidget:
     box = QWidget()
-    column = QVBoxLayout(box)
+    column = QHBoxLayout(box)
     column.setContentsMargins(20, 0, 0, 4)
-    column.addWidget(table)
+    column.addWidget(table, 1)
+    column.addStretch(0)
     return box

@@ -85,8 +85,9 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     def set_top(self, highest: float, *, known: bool, top: float | None = None) -> float:
         """The vertical axis goes from 0 to an even number; its ticks are empty while nothing is known."""
         top = round_up(highest) if top is None else top
-        self.setYRange(0, top * 1.12, padding=0)
-        shares = (0.0, 0.5, 1.0) if self.inside.height() >= _LOW_PX else (0.0, 1.0)
+        height = max(self.inside.height(), 16.0)
+        self.setYRange(0, top * (1 + max(0.12, 8 / (height - 8))), padding=0)  # half a number fits above its line
+        shares = (0.0, 0.5, 1.0) if height >= _LOW_PX else (0.0, 1.0)
         ticks = [(top * share, f"{top * share:,.0f}") for share in shares] if known else []
         self.getAxis("left").setTicks([ticks])
         return top

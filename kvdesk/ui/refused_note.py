@@ -105,7 +105,7 @@ class RefusedNote(QFrame):
         self._look = look
         self.event_shown = event
         self.setProperty("card", "banner")
-        self._sentence = label(event.sentence, scale="small")
+        self._sentence = label(_kept_together(event.sentence), scale="small")
         self._sentence.setWordWrap(True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._sentence.setAccessibleName(f"Refused batch: {event.sentence}")
@@ -118,7 +118,7 @@ class RefusedNote(QFrame):
         top.addWidget(self._sentence, 1)
         top.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
         column = QVBoxLayout(self)
-        column.setContentsMargins(12, 4, 4, 4)
+        column.setContentsMargins(12, 8, 4, 4)
         column.setSpacing(0)
         column.addLayout(top)
         column.addWidget(self.scale)
@@ -126,7 +126,7 @@ class RefusedNote(QFrame):
 
     @property
     def sentence(self) -> str:
-        return self._sentence.text()
+        return self.event_shown.sentence
 
     def still_holds(self, pos_min: int, pos_max: int, n_cells: int) -> bool:
         """Whether the sequence is as it was. A view from before the refusal, still under way, does not end it."""
@@ -134,3 +134,10 @@ class RefusedNote(QFrame):
         if self.seen is None and pos_max == self.event_shown.x:
             self.seen = now
         return self.seen is None or self.seen == now
+
+
+def _kept_together(sentence: str) -> str:
+    """Lines do not break inside "Y = X + 1"."""
+    for sign in "=+":
+        sentence = sentence.replace(f" {sign} ", f"\u00a0{sign}\u00a0")
+    return sentence

@@ -14,10 +14,12 @@ from kvdesk.chat import MessageId
 from kvdesk.messages import OperationDone, PrefillProgress, SpeedSample
 from kvdesk.operations import LoadSample
 from kvdesk.settings import Theme
+from kvdesk.ui.graph_stack import GraphStack
 from kvdesk.ui.graphs import Graphs, GraphsPage
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.measurements import Measurements
-from kvdesk.ui.plot import Plot
+from kvdesk.ui.palette import BLUE
+from kvdesk.ui.plot import Curve, Plot, RowSpec
 from kvdesk.ui.span_graph import medians
 from kvdesk.ui.theme import Look
 from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view
@@ -97,6 +99,25 @@ def test_nothing_is_drawn_while_hidden(look: Look, qtbot: QtBot) -> None:
     graphs.show()
     graphs.stack._on_timer()
     assert graphs.stack.graphs[1].items[0].getData()[0].size > 80
+
+
+def test_numbers_are_written_more_often_than_long_curves_are_drawn(look: Look, qtbot: QtBot) -> None:
+    measured, now = session(), [0.0]
+    row = RowSpec("tok/s", (Curve("decode", measured.decode.series, BLUE),))
+    stack = GraphStack(look, measured, (row,), movable=False, clock=lambda: now[0])
+    qtbot.addWidget(stack)
+    stack.resize(444, 100)  # 400 px for 100 s
+    stack.show()
+    stack.draw()
+    shown = stack.graphs[0].items[0].getData()[0].size
+    measured.add_speed(SpeedSample(199.95, "decode", 50, 1000.0, 256))
+    now[0] = 0.1
+    stack._on_timer()
+    assert stack.graphs[0].captions.texts == ("50.0",)
+    assert stack.graphs[0].items[0].getData()[0].size == shown
+    now[0] = 0.5
+    stack._on_timer()
+    assert stack.graphs[0].items[0].getData()[0].size > shown
 
 
 def test_the_page_shows_everything_that_is_asked_of_it(page: GraphsPage) -> None:
