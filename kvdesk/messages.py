@@ -236,6 +236,7 @@ class TurnEnded:
 class SpeedSample:
     """One measured decode call. `at_s` is time.monotonic(); `n_tokens` tokens took `ms`, attention span `n_kv`.
 
+    kind         "decode": a token for each answer under way; "flush": for a pending K-shift, its tokens do not count
     n_ubatches   into how many ubatches the batch was cut
     n_tested     cells that the slot search looked at, wrap included
     rc           what llama_decode returned; only with 0 were tokens computed
@@ -243,7 +244,7 @@ class SpeedSample:
     """
 
     at_s: float
-    kind: Literal["prefill", "decode"]
+    kind: Literal["prefill", "decode", "flush"]
     n_tokens: int
     ms: float
     n_kv: int

@@ -21,6 +21,7 @@ class Vocab:
         self.n_tokens = int(lib.llama_vocab_n_tokens(self._vocab))
         self.has_text = lib.llama_vocab_type(self._vocab) not in (lib.LLAMA_VOCAB_TYPE_NONE, lib.LLAMA_VOCAB_TYPE_TEST)
         self._pieces: dict[int, bytes] = {}
+        self._eog: dict[int, bool] = {}
         self._buffer = ctypes.create_string_buffer(256)
 
     @functools.cached_property
@@ -67,7 +68,10 @@ class Vocab:
 
     def is_eog(self, token: int) -> bool:
         """Whether generation ends with this token."""
-        return bool(lib.llama_vocab_is_eog(self._vocab, token))
+        known = self._eog.get(token)
+        if known is None:
+            known = self._eog[token] = bool(lib.llama_vocab_is_eog(self._vocab, token))
+        return known
 
     @functools.cached_property
     def control_texts(self) -> frozenset[str]:

@@ -92,7 +92,7 @@ class Measurements:
         self.n_flushes, self.flushed_ms, self.flushed_cells = 0, 0.0, 0
         self.moved: Moved | None = None
         self._since_moved: deque[float] = deque(maxlen=64)
-        self._in_turn = False
+        self._n_running = 0
         self._token_s: float | None = None  # when the token before came
         self._latency_s = 0.0
         self._load_s: float | None = None
@@ -109,18 +109,21 @@ class Measurements:
             self.n_flushes += 1
             self.flushed_ms += sample.ms
             self.flushed_cells += sample.n_shifted
-        if sample.rc == 0:
-            if sample.kind == "decode":
-                self.prefill.finish()
-                self._add_token(sample)
-            rate = self.prefill if sample.kind == "prefill" else self.decode
-            rate.add(sample.at_s, sample.n_tokens, sample.ms)
-            self._token_s = sample.at_s if self._in_turn else None
+        if sample.rc == 0 and sample.kind == "prefill":
+            self.prefill.add(sample.at_s, sample.n_tokens, sample.ms)
+            if self._n_running == 1:  # with others under way, they wait for this prompt: a gap between their tokens
+                self._token_s = sample.at_s
+        elif sample.rc == 0 and sample.kind == "decode":
+            self.prefill.finish()
+            self.decode.add(sample.at_s, sample.n_tokens, sample.ms)
+            self._add_token(sample)
         self._touch(sample.at_s)
 
     def start_turn(self) -> None:
         """An answer begins: gaps between its tokens count from its prompt on."""
-        self._in_turn, self._token_s = True, None
+        if not self._n_running:
+            self._token_s = None
+        self._n_running += 1
 
     def end_prefill(self) -> None:
         """A prompt has been read: its speed is a reading of its own."""
@@ -130,13 +133,10 @@ class Measurements:
     def add_turn(self, stats: TurnStats, at_s: float | None = None) -> None:
         """An answer is over, at `at_s` (now by default). Turns that never began (no prompt) say nothing."""
         at_s = self._clock() if at_s is None else at_s
-        self.prefill.finish()
-        self.decode.finish()
-        self._add_latency(at_s)
-        self._in_turn, self._token_s = False, None
-        for series in (self.p50, self.p95, self.p99):
-            series.lift()
         if stats.prompt_tokens:
+            self._n_running = max(self._n_running - 1, 0)
+            if not self._n_running:
+                self._end_tokens(at_s)
             self.turn = stats
             self.n_turns += 1
             self.prompt_tokens += stats.prompt_tokens
@@ -230,15 +230,26 @@ class Measurements:
         if sample.n_tokens == 1:
             self.token_ms.append(sample.at_s, sample.ms)
             self.token_n_kv.append(sample.at_s, sample.n_kv)
-        if self._token_s is None:
+        before, self._token_s = self._token_s, sample.at_s if self._n_running else None
+        if before is None:
             return
-        gap = (sample.at_s - self._token_s) * 1e3
-        self.gaps.add(gap)
+        gap = (sample.at_s - before) * 1e3
+        for _ in range(sample.n_tokens):  # one for each answer
+            self.gaps.add(gap)
         if self.moved is not None:
             self._since_moved.append(gap)
             self.moved.after = of_values(self._since_moved).p50
         if sample.at_s - self._latency_s >= _LATENCY_EVERY_S:
             self._add_latency(sample.at_s)
+
+    def _end_tokens(self, at_s: float) -> None:
+        """Nothing is being answered any more: what comes next is drawn apart."""
+        self.prefill.finish()
+        self.decode.finish()
+        self._add_latency(at_s)
+        self._token_s = None
+        for series in (self.p50, self.p95, self.p99):
+            series.lift()
 
     def _add_latency(self, at_s: float) -> None:
         rolling = self.gaps.rolling()

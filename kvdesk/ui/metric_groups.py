@@ -209,7 +209,11 @@ def _latency(measured: Measurements) -> Group:
         "Inter-token latency",
         tuple(Column(f"P{p}", f"{p} of 100 gaps are at most so long, by nearest rank") for p in (50, 95, 99)),
         (
-            Row(f"last {ROLLING} gaps", "Gaps between tokens of one answer, the latest", values(measured.rolling())),
+            Row(
+                f"last {ROLLING} gaps",
+                "Gaps between tokens of one answer, the latest; with several answers at once, from batch to batch",
+                values(measured.rolling()),
+            ),
             Row("whole session", f"Of all {n:,} gaps since the window was opened", values(measured.gaps.session())),
         ),
     )

@@ -43,6 +43,10 @@ class Worker(QThread):
         """Stop an answer, even while llama.cpp computes. Returns at once."""
         self._engine.request_stop(answer)
 
+    def cancel(self) -> None:
+        """End the long work that `Working` tells of. Returns at once."""
+        self._engine.request_cancel()
+
     def take_events(self) -> list[Event]:
         """All events since the last call, oldest first."""
         self._told = False

@@ -187,10 +187,10 @@ def test_stop_in_decode_then_go_on(headless: Headless) -> None:
     ended = talk.answer("Count from one to twenty.", GREEDY)
     headless._on_event = None
     assert ended.state == "stopped"
-    assert ended.stats.generated_tokens == 5
+    assert ended.stats.generated_tokens == sum(len(e.tokens) for e in answers) >= 5
     held(headless, talk)
     stats = talk.answer("Go on.", GREEDY).stats
-    assert stats.reused_tokens == ended.stats.prompt_tokens + 4
+    assert stats.reused_tokens == ended.stats.prompt_tokens + ended.stats.generated_tokens - 1
     assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
 
 

@@ -30,6 +30,22 @@ def test_gaps_are_counted_within_an_answer_only() -> None:
     assert measured.rolling() == pytest.approx((20.0, 40.0, 40.0))
 
 
+def test_answers_at_once_share_batches_and_wait_for_each_others_prompts() -> None:
+    measured = Measurements()
+    measured.start_turn()
+    measured.add_speed(SpeedSample(1.0, "prefill", 20, 90.0, 256))
+    tokens(measured, [1.01])
+    measured.start_turn()
+    measured.add_speed(SpeedSample(1.2, "prefill", 90, 180.0, 256))
+    for at_s in (1.21, 1.22):
+        measured.add_speed(SpeedSample(at_s, "decode", 2, 9.0, 256))
+    measured.add_turn(STATS, 1.22)
+    tokens(measured, [1.23])
+    assert measured.gaps.n == 6
+    assert measured.rolling() == pytest.approx((10.0, 200.0, 200.0))
+    assert len(measured.token_ms) == 2, "a batch of several is no time of one token"
+
+
 def test_latency_is_drawn_from_answer_to_answer() -> None:
     measured = Measurements()
     for start in (0.0, 100.0):
@@ -52,9 +68,11 @@ def test_what_was_refused_or_stopped_is_no_speed() -> None:
 def test_k_shifts_and_splits_are_counted() -> None:
     measured = Measurements()
     measured.add_speed(SpeedSample(1.0, "prefill", 600, 30.0, 768, n_ubatches=2, n_tested=640))
-    measured.add_speed(SpeedSample(2.0, "prefill", 900, 5.0, 0, rc=1, n_shifted=44))
-    assert (measured.n_split, measured.n_decodes) == (1, 2)
-    assert (measured.n_flushes, measured.flushed_ms, measured.flushed_cells) == (1, 5.0, 44)
+    measured.add_speed(SpeedSample(2.0, "flush", 900, 5.0, 0, rc=1, n_shifted=44))
+    measured.add_speed(SpeedSample(3.0, "flush", 1, 9.0, 256, n_shifted=6))
+    assert (len(measured.prefill.series), len(measured.decode.series)) == (1, 0)
+    assert (measured.n_split, measured.n_decodes) == (1, 3)
+    assert (measured.n_flushes, measured.flushed_ms, measured.flushed_cells) == (2, 14.0, 50)
 
 
 def test_prefix_hits_per_request_and_cumulative() -> None:
