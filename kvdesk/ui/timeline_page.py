@@ -12,6 +12,7 @@ from typing import Final
 from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QAbstractItemView,
     QFileDialog,
     QFrame,
@@ -323,6 +324,8 @@ class TimelinePage(QWidget):
         rows.setMinimumSectionSize(ROW_PX)
         rows.setDefaultSectionSize(ROW_PX)
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        for corner in view.findChildren(QAbstractButton):  # Qt's own, hidden with the headers
+            corner.setAccessibleName("All operations")
         view.setMinimumHeight(3 * ROW_PX)
         view.selectionModel().currentChanged.connect(self._on_current_changed)
         return view
