@@ -246,18 +246,22 @@ class TurnEnded:
 class SpeedSample:
     """One measured decode call. `at_s` is time.monotonic(); `n_tokens` tokens took `ms`, attention span `n_kv`.
 
-    n_ubatches   graphs the batch was cut into; n_tested: cells that the slot searches looked at
-    rc           what llama_decode returned
+    kind         "decode": a token for each answer under way; "flush": for a pending K-shift, its tokens do not count
+    n_ubatches   into how many ubatches the batch was cut
+    n_tested     cells that the slot search looked at, wrap included
+    rc           what llama_decode returned; only with 0 were tokens computed
+    n_shifted    cells whose moved position this call applied to K (K-shift); `ms` includes that
     """
 
     at_s: float
-    kind: Literal["prefill", "decode"]
+    kind: Literal["prefill", "decode", "flush"]
     n_tokens: int
     ms: float
     n_kv: int
     n_ubatches: int = 1
     n_tested: int = 0
     rc: int = 0
+    n_shifted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

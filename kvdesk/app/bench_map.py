@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 
-from PySide6.QtCore import QPointF
+from PySide6.QtCore import QCoreApplication, QPointF
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
@@ -84,6 +84,7 @@ def frame_times(cells: CellMapView, say: Callable[[str], None]) -> dict[str, dic
         cells.reset_zoom()
         fresh, moved, painted = [], [], cells.clock.n_painted
         for number in range(N_FRAMES + 3):
+            QCoreApplication.processEvents()  # what the window owes to earlier frames
             cells.show_view(cache.next_view(), seqs, titles)
             begun = time.perf_counter()
             cells.refresh()
@@ -91,6 +92,7 @@ def frame_times(cells: CellMapView, say: Callable[[str], None]) -> dict[str, dic
             if number >= 3:  # the first ones lay things out
                 fresh.append((time.perf_counter() - begun) * 1e3)
         for move in _moves(cells):
+            QCoreApplication.processEvents()
             begun = time.perf_counter()
             move()
             cells.repaint()

@@ -134,11 +134,10 @@ class AttentionCache:
 
     # --- changes the cache: decode -----------------------------------------------------------------------------------
 
-    def update(self) -> None:
-        """Apply pending stream copies and K-shifts (llama-kv-cache.cpp:812). Changes the cache."""
+    def update(self) -> int:
+        """Apply pending stream copies and K-shifts (llama-kv-cache.cpp:812): how many cells had moved. Changes."""
         self.pending_copies.clear()
-        for cells in self.streams:
-            cells.reset_shift()
+        return sum(cells.reset_shift() for cells in self.streams)
 
     def prepare(self, ubatches: Sequence[Ubatch], born: int) -> Prepared | None:
         """Place every ubatch; if one does not fit take all back and return None. Changes the cache.

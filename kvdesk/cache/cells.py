@@ -332,11 +332,14 @@ class StreamCells:
             moved = np.trunc(self.pos[index] / d).astype(np.int32)
             self._move(index, moved, self.shift[index] + (self.pos[index] - moved))
 
-    def reset_shift(self) -> None:
-        """The pending K-shift has been applied. Changes the cache."""
-        if self.has_shift:
-            self.shift[:] = 0
-            self.has_shift = False
+    def reset_shift(self) -> int:
+        """The pending K-shift has been applied: how many cells had moved. Changes the cache."""
+        if not self.has_shift:
+            return 0
+        n_shifted = int(np.count_nonzero(self.shift))
+        self.shift[:] = 0
+        self.has_shift = False
+        return n_shifted
 
     # --- private -----------------------------------------------------------------------------------------------------
 

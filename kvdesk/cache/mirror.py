@@ -7,6 +7,7 @@ All `file:line` references are llama.cpp 0c1e57098.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -152,38 +153,9 @@ class Mirror:
                 mismatch = "the engine refused a batch (rc -1) that should be valid"
             return DecodeRecord(self.operation, rc, -1 if problem else 0, problem, mismatch=mismatch)
         interrupted = self.pending_shift and rc not in (0, 1)
-        for cache in self.caches:
-            cache.update()
-        self._start_log()
-        ubatches, prepared = self._init_batch(batch)
-        slots = tuple(self._log)
-        expected = 1 if prepared is None else 0
-        if prepared is None or ubatches is None:
-            mismatch = "" if rc == 1 else f"the engine returned {rc} for a batch that should not fit (rc 1)"
-            return DecodeRecord(self.operation, rc, expected, slots=slots, mismatch=mismatch)
-        if rc == 1:
-            for cache, done in zip(self.caches, prepared, strict=True):
-                cache.take_back(done)
-            mismatch = "the engine found no room (rc 1) for a batch that should fit"
-            return DecodeRecord(self.operation, rc, expected, n_ubatches=len(ubatches), slots=slots, mismatch=mismatch)
-        mismatch = ""
-        if rc == 0:
-            self._confirm(prepared, ubatches)
-            n_done = len(ubatches)
-        else:
-            n_done, mismatch = self._stopped(prepared, ubatches, pos_max)
-        records = self._records(prepared, ubatches[:n_done])
-        return DecodeRecord(
-            operation=self.operation,
-            rc=rc,
-            expected_rc=expected,
-            ubatches=records,
-            n_ubatches=len(ubatches),
-            slots=slots,
-            n_kv=max((record.n_kv for record in records), default=0),
-            shift_interrupted=interrupted,
-            mismatch=mismatch,
-        )
+        n_shifted = sum(cache.update() for cache in self.caches)
+        record = self._decode_settled(batch, rc, pos_max)
+        return dataclasses.replace(record, n_shifted=n_shifted, shift_interrupted=interrupted)
 
     def decode_run(self, seq_id: int, pos: int, tokens: Sequence[int]) -> PlacedRun | None:
         """Follow so many llama_decode calls of one token each, all of which returned 0. Changes the cache.
@@ -311,6 +283,38 @@ class Mirror:
         return missing
 
     # --- private -----------------------------------------------------------------------------------------------------
+
+    def _decode_settled(self, batch: Batch, rc: int, pos_max: PosMax | None) -> DecodeRecord:
+        """The rest of a decode, once pending copies and K-shifts have been applied. Changes the cache."""
+        self._start_log()
+        ubatches, prepared = self._init_batch(batch)
+        slots = tuple(self._log)
+        expected = 1 if prepared is None else 0
+        if prepared is None or ubatches is None:
+            mismatch = "" if rc == 1 else f"the engine returned {rc} for a batch that should not fit (rc 1)"
+            return DecodeRecord(self.operation, rc, expected, slots=slots, mismatch=mismatch)
+        if rc == 1:
+            for cache, done in zip(self.caches, prepared, strict=True):
+                cache.take_back(done)
+            mismatch = "the engine found no room (rc 1) for a batch that should fit"
+            return DecodeRecord(self.operation, rc, expected, n_ubatches=len(ubatches), slots=slots, mismatch=mismatch)
+        mismatch = ""
+        if rc == 0:
+            self._confirm(prepared, ubatches)
+            n_done = len(ubatches)
+        else:
+            n_done, mismatch = self._stopped(prepared, ubatches, pos_max)
+        records = self._records(prepared, ubatches[:n_done])
+        return DecodeRecord(
+            operation=self.operation,
+            rc=rc,
+            expected_rc=expected,
+            ubatches=records,
+            n_ubatches=len(ubatches),
+            slots=slots,
+            n_kv=max((record.n_kv for record in records), default=0),
+            mismatch=mismatch,
+        )
 
     def _parts(self, caches: Sequence[AttentionCache]) -> list[AttentionCache | RecurrentStates]:
         return [*caches, self.states] if self.states else [*caches]

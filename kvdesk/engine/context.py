@@ -74,6 +74,7 @@ class Context(SavedMemory):
         self.n_batch = int(lib.llama_n_batch(ctx))
         self.n_ubatch = int(lib.llama_n_ubatch(ctx))
         self.n_seq_max = int(lib.llama_n_seq_max(ctx))
+        self.n_threads, self.n_threads_batch = settings.n_threads, settings.n_threads_batch
         self._last_row = -1
         self.proof: Proof | None = None
         self._first_verdict(proved and bool(inspect))
@@ -189,8 +190,11 @@ class Context(SavedMemory):
         return np.ctypeslib.as_array(pointer, shape=(self.model.vocab.n_tokens,)).copy()
 
     def set_threads(self, n_threads: int, n_threads_batch: int) -> None:
-        """Threads for decode and prefill from the next decode on."""
-        lib.llama_set_n_threads(self._ctx, n_threads, n_threads_batch)
+        """Threads for decodes of one token, and of more, from the next decode on. Those before are followed first."""
+        if (n_threads, n_threads_batch) != (self.n_threads, self.n_threads_batch):
+            self.settle()
+            self.n_threads, self.n_threads_batch = n_threads, n_threads_batch
+            lib.llama_set_n_threads(self._ctx, n_threads, n_threads_batch)
 
     def close(self) -> None:
         """Free the context. The model lives on."""

@@ -15,10 +15,12 @@ from kvdesk.chat import MessageId, MessageState
 from kvdesk.engine.binding import engine_log
 from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.hands import Hands
+from kvdesk.engine.idle import Idle
 from kvdesk.engine.jobs import hold, refill, verify
 from kvdesk.engine.previews import preview_compaction, preview_context
 from kvdesk.engine.runner import CLOSED, Runner
 from kvdesk.engine.session import Own, Session, open_session
+from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.messages import (
     AuditCache,
@@ -61,7 +63,8 @@ class Engine:
         self.session: Session | None = None
         self._hands: Hands | None = None
         self._own = Own()
-        self._runner = Runner(emit, self._require)
+        self._runner = Runner(emit, self._require, self._on_complete)
+        self._idle: Idle | None = None
         self._waiting: deque[tuple[Generate, float]] = deque()
         self._blocked = False  # the first that waits found no room; it is tried again when a turn has ended
         self._job: tuple[Command, Iterator[Working]] | None = None
@@ -102,14 +105,25 @@ class Engine:
         if self._waiting and not self._job and not self._blocked:
             self._start_next()
         elif running:
+            reading = self._runner.n_prefilling
             self._runner.step()
             ended = len(self._runner) < running
-            self._blocked = self._blocked and not ended
+            self._blocked = self._blocked and not ended and reading == self._runner.n_prefilling
         elif self._job or self._jobs:
             self._work()
         else:
             self._blocked = False
         self._show(now=ended)
+
+    @property
+    def idle_work_due(self) -> bool:
+        """Whether `idle` may find something to do."""
+        return not self.busy and self._idle is not None and self._idle.due
+
+    def idle(self) -> None:
+        """Nobody has asked for anything for a while: do what pays back later. Takes up to some 100 ms."""
+        if self.idle_work_due and self._idle is not None and self._idle.work():
+            self._show(now=True)
 
     def close(self) -> None:
         """End the running turn, free context, then model."""
@@ -214,6 +228,7 @@ class Engine:
     def _ready(self, *, rebuilt: bool) -> None:
         session = self._require()
         self._hands = Hands(session, self._emit)
+        self._idle = Idle(session)
         self._runner.use(session.context)
         self._emit(ContextReady(session.info, rebuilt, session.possible))
 
@@ -281,6 +296,10 @@ class Engine:
             self._emit(Working("", 0, 0))
 
     # --- what is shown ------------------------------------------------------------------------------------------------
+
+    def _on_complete(self, turn: Turn) -> None:
+        if self._idle is not None:
+            self._idle.ended(turn)
 
     def _show(self, *, now: bool = False) -> None:
         """Send a view of the cache when somebody looks and something changed, at most 15 times a second."""

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.compaction import permute_blob, plan_compaction
 from kvdesk.cache.compare import compare_logits, compare_snapshots
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Emit
+from kvdesk.engine.compacting import compact
 from kvdesk.engine.probe import Asked, can_probe, next_logits
 from kvdesk.engine.sequences import Sequence
 from kvdesk.engine.session import Session
@@ -163,18 +163,9 @@ class Hands:
         return _Done("seq_cp", f"llama_memory_seq_cp({src}, {target.seq_id}, {p0}, {p1})", conversation)
 
     def _compact(self, operation: Compact) -> _Done:
-        """Whole state out, cells permuted, whole state in. The old blob is kept until the new one is accepted."""
-        context = self._session.context
-        blob = context.state_get()
-        snapshot = context.snapshot()
-        plan = plan_compaction(snapshot, operation.layout, operation.hot)
-        moved = permute_blob(blob, plan, context.mirror.geometry)
-        try:
-            context.state_set(bytes(moved), carry=True)
-        except KvdeskError:
-            context.state_set(blob, known=snapshot.maps)
-            raise
-        return _Done("compact", f"state get, permute ({operation.layout}), state set", bytes_moved=2 * len(blob))
+        done = compact(self._session.context, operation.layout, operation.hot)
+        self._session.meters.cost.learn_blob(done.n_bytes // 2, done.ms)
+        return _Done("compact", f"state get, permute ({operation.layout}), state set", bytes_moved=done.n_bytes)
 
     def _try(self, seq_id: int, pos: int) -> _Done:
         """One token at a position of the person's choice. What llama.cpp refuses is explained, and harmless."""

@@ -48,8 +48,10 @@ class Meters:
             self.times.learn(n, record.n_kv, ms)
             if n == 1:
                 self.cost.learn(record.n_kv, batch.pos[0] + 1, ms)
-        if kind in ("prefill", "decode"):
-            self._emit(SpeedSample(at_s, kind, n, ms, record.n_kv, record.n_ubatches, record.n_tested, record.rc))
+        if kind != "check" or record.n_shifted:
+            told = "flush" if kind == "check" else kind
+            counts = record.n_ubatches, record.n_tested, record.rc, record.n_shifted
+            self._emit(SpeedSample(at_s, told, n, ms, record.n_kv, *counts))
 
     def gain(self, n_kv: int, n_kv_after: int) -> float | None:
         """Speed after over speed now when the span shrinks so; None while not enough was measured."""

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from collections.abc import Sequence as Several
 
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import ConversationId, MessageId, MessageState, TurnStats
 from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.context import Context
+from kvdesk.engine.keeper import WORTH
 from kvdesk.engine.memory import DecodeKind
+from kvdesk.engine.prompt import common_prefix
 from kvdesk.engine.sampler import Sampler
+from kvdesk.engine.sequences import Sequence
 from kvdesk.engine.session import Session
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError, PromptError
@@ -33,9 +37,10 @@ _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 class Runner:
     """Runs the turns of one engine. `session` gives the loaded model's session; it is never None while turns run."""
 
-    def __init__(self, emit: Emit, session: Callable[[], Session]) -> None:
+    def __init__(self, emit: Emit, session: Callable[[], Session], on_complete: Callable[[Turn], None]) -> None:
         self._emit = emit
         self._session = session
+        self._on_complete = on_complete
         self._turns: list[Turn] = []
         self._answers: set[MessageId] = set()  # of `_turns`
         self._known_tokens: set[int] = set()
@@ -65,9 +70,9 @@ class Runner:
         return len(self._turns)
 
     @property
-    def n_generating(self) -> int:
-        """Turns that have their prompt in and get a token a step."""
-        return sum(not turn.prefilling for turn in self._turns)
+    def n_prefilling(self) -> int:
+        """Turns whose prompt is being read."""
+        return sum(turn.prefilling for turn in self._turns)
 
     def use(self, context: Context) -> None:
         """A new context: what was told of tokens stays true, its stop flag is the one to raise."""
@@ -92,7 +97,10 @@ class Runner:
             prompt = whole.tokens
             if self._turns and not session.keeper.can_lease(command.conversation):
                 return False
-            sequence = session.keeper.lease(command.conversation)
+            if self._is_being_read(prompt, session.pool.get(command.conversation)):
+                return False
+            there = session.pool.get(command.conversation)
+            sequence = session.keeper.lease(command.conversation, parked=there is not None and there.busy)
             held = list(sequence.tokens)
             reused = session.keeper.take_prefix(sequence, prompt)
             if not session.keeper.make_room(sequence, len(prompt) - reused):
@@ -173,6 +181,8 @@ class Runner:
         if text or tokens:
             self._emit(TextDelta(conversation, answer, text, tokens))
         self._emit(TurnEnded(conversation, answer, state, turn.stats(*self._session().context.totals()), note))
+        if state == "complete":
+            self._on_complete(turn)
 
     def abandon(self, command: Generate, state: MessageState, note: str) -> None:
         """A turn that never began."""
@@ -201,6 +211,7 @@ class Runner:
         if not self._has_room(turn, 1):
             return True
         context, tokens, generated = self._session().context, turn.sequence.tokens, turn.generated
+        self._session().threads.choose(1)
         left = turn.command.sampling.max_tokens - len(generated)
         n = context.begin(turn.sequence.seq_id, len(tokens), min(left, MOST_IN_BURST))
         if not n:
@@ -232,6 +243,12 @@ class Runner:
         self._end_at_limit(turn)
         return True
 
+    def _is_being_read(self, prompt: list[int], own: Sequence | None) -> bool:
+        """Whether another turn is just reading much of the same prompt: whoever waits for it has it for nothing."""
+        held = common_prefix(own.tokens, prompt) if own is not None else 0
+        wanted = max(held, WORTH)
+        return any(t.prefilling and common_prefix(t.prompt, prompt) - t.position > wanted for t in self._turns)
+
     def _compose(self) -> list[tuple[Turn, Batch]]:
         """Everybody who generates gets a token; prompts get what time is left (`kvdesk.policy.batching`)."""
         context = self._session().context
@@ -254,9 +271,10 @@ class Runner:
             return False
         return True
 
-    def _decode(self, batches: Sequence[tuple[Turn, Batch]]) -> None:
+    def _decode(self, batches: Several[tuple[Turn, Batch]]) -> None:
         """Decode, note what is in the cache now, sample."""
         session = self._session()
+        session.threads.choose(sum(len(batch.tokens) for _, batch in batches))
         kind: DecodeKind = "prefill" if any(turn.prefilling for turn, _ in batches) else "decode"
         rc = -1
         try:
@@ -320,7 +338,7 @@ class Runner:
             self.finish(turn, "complete", f"Ended at the limit of {len(turn.generated):,} tokens.")
 
 
-def _joined(batches: Sequence[tuple[Turn, Batch]]) -> Batch:
+def _joined(batches: Several[tuple[Turn, Batch]]) -> Batch:
     """One batch of several, in order."""
     if len(batches) == 1:
         return batches[0][1]

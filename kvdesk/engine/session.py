@@ -24,6 +24,7 @@ from kvdesk.engine.model import Model
 from kvdesk.engine.prompt import Prompt, PromptBuilder, common_prefix
 from kvdesk.engine.sequences import Sequence, SequencePool
 from kvdesk.engine.snapshots import Snapshots
+from kvdesk.engine.threads import Threads
 from kvdesk.errors import KvdeskError, ModelFileError, PromptError, TemplateError, UserError
 from kvdesk.library.estimate import Estimate, available_bytes, check_fits
 from kvdesk.library.fingerprint import fingerprint
@@ -106,7 +107,7 @@ class Session:
 
     def __init__(self, loaded: _Loaded, settings: ContextSettings, emit: Emit, own: Own) -> None:
         self._emit = emit
-        self._own = own
+        self.own = own
         self.meters = Meters(emit)
         self._gone: dict[ConversationId, str] = {}
         self._old_snapshots: Snapshots | None = None
@@ -147,11 +148,12 @@ class Session:
 
     def use(self, own: Own) -> None:
         """Another policy, or another place for saved states."""
-        if own.folder != self._own.folder:
+        if own.folder != self.own.folder:
             self.keeper.snapshots.close()
             self.keeper.snapshots = self._old_snapshots = Snapshots(own.folder, self._kind(), own.limits)
-        self._own = own
+        self.own = own
         self.keeper.snapshots.set_limits(own.limits)
+        self.threads.follow = own.policy.follow_load
 
     def rebuild(self, settings: ContextSettings) -> None:
         """Free the context and make a new one. Every sequence is empty afterwards, and no state is kept.
@@ -284,6 +286,7 @@ class Session:
         self.keeper.gone |= self._gone
         self.chronicle.owner = self._owner
         context.on_decoded = self._on_decoded
+        self.threads = Threads(context, context.settings, self._emit, follow=self.own.policy.follow_load)
 
     def _snapshots(self) -> Snapshots:
         """Those of before where states of then fit into this context."""
@@ -293,7 +296,7 @@ class Session:
             return old
         if old is not None:
             old.close()
-        return Snapshots(self._own.folder, kind, self._own.limits)
+        return Snapshots(self.own.folder, kind, self.own.limits)
 
     def _kind(self) -> StateKind:
         """All that decides whether a saved state means the same here."""
@@ -307,9 +310,13 @@ class Session:
         if isinstance(followed, FollowedRun):
             self.chronicle.run(followed)
             self.meters.run(followed)
+            for n_kv, ms, at_s in zip(followed.placed.n_kv, followed.ms, followed.at_s, strict=True):
+                self.threads.decoded(1, n_kv, ms, at_s)
         else:
             self.chronicle.decoded(followed)
             self.meters.decoded(followed)
+            if followed.kind != "flush" and followed.record.rc == 0:
+                self.threads.decoded(len(followed.batch.tokens), followed.record.n_kv, followed.ms, followed.at_s)
 
     def _owner(self, seq_id: int) -> ConversationId | None:
         sequence = self.keeper.pool.by_seq(seq_id)

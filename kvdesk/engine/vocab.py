@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 from kvdesk.engine.binding import lib
@@ -59,6 +60,10 @@ class Vocab:
         if known is None:
             known = self._pieces[token] = self._to_piece(token, special=False)
         return known
+
+    def text(self, tokens: Iterable[int]) -> str:
+        """What tokens read as together; broken characters marked."""
+        return b"".join(map(self.piece, tokens)).decode("utf-8", "replace")
 
     def label(self, token: int) -> str:
         """Text of a token for the inspector: control tokens written out, broken characters marked."""

@@ -75,6 +75,7 @@ class CacheDesk(QObject):
                 self._changed()
             case SpeedSample():
                 self._inspector.timeline.note_change()
+                self._inspector.cache.effect.add_speed(event)
                 if self._dialog is not None:
                     self._dialog.add_speed(event)
             case MessageSpans():

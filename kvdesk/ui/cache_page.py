@@ -9,12 +9,15 @@ from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.cell_map import CellMapView
 from kvdesk.ui.controls import ElidedLabel
 from kvdesk.ui.effect_view import EffectView
+from kvdesk.ui.graphs import Graphs
 from kvdesk.ui.legend import Legend
 from kvdesk.ui.map_bar import MapBar
+from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.operations_panel import OperationsPanel
-from kvdesk.ui.readout import positions_of, totals
-from kvdesk.ui.rulers import RulerRow, Rulers
+from kvdesk.ui.readout import positions_of
+from kvdesk.ui.ruler_row import RulerRow
+from kvdesk.ui.rulers import Rulers
 from kvdesk.ui.theme import Look
 
 
@@ -24,12 +27,13 @@ class CachePage(QWidget):
     forget_clicked = Signal()
     rebuild_clicked = Signal()
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, measured: Measurements) -> None:
         super().__init__()
         self.map = CellMapView(look)
         self.map.described.connect(self._on_described)
-        self.numbers = NumbersPanel(look)
+        self.numbers = NumbersPanel(look, measured)
         self.rulers = Rulers(look)
+        self.graphs = Graphs(look, measured)
         self.operations = OperationsPanel(look)
         self.effect = EffectView(look)
         self.bar = MapBar(look, self.map)
@@ -71,8 +75,8 @@ class CachePage(QWidget):
         if state.view is None:
             return
         snapshot = state.view.snapshot
-        self.numbers.show_totals(totals(snapshot))
         owners = {int(lease.seq_id): lease.conversation for lease in state.view.leases}
+        self.numbers.show_view(state.view, state.looks(owners)[1])
         rows = []
         for span in snapshot.sequences:
             name = owners.get(int(span.seq_id))
@@ -121,7 +125,7 @@ class CachePage(QWidget):
         column.setSpacing(8)
         for widget in (self.bar, self.map, self._readout, self.operations, self.effect, self.numbers, self.rulers):
             column.addWidget(widget)
-        column.addStretch(1)
+        column.addWidget(self.graphs, 1)
         scroll = self._scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

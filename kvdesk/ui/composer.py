@@ -125,7 +125,7 @@ class Composer(QFrame):
             self._hint.setText("Esc stops the answer")
         else:
             keys = "Enter sends  ·  Shift+Enter starts a new line"
-            editing = "Editing an earlier message: Enter sends it as a branch  ·  Esc leaves it as it is"
+            editing = "Editing: Enter sends it as a branch  ·  Esc leaves it as it is"
             self._hint.setText(self._blocked or (editing if self._editing else keys))
 
 

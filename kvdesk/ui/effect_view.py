@@ -107,7 +107,7 @@ class EffectView(QFrame):
 
     def add_speed(self, sample: SpeedSample) -> None:
         """A measured decode: the speed before, and after, the operation that is shown."""
-        if sample.kind != "decode" or sample.ms <= 0:
+        if sample.kind != "decode" or sample.ms <= 0 or sample.rc:
             return
         if self._since is not None and len(self._since) < _MEASURED_TOKENS:
             self._since.append((sample.n_tokens, sample.ms))

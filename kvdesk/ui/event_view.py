@@ -29,6 +29,7 @@ from kvdesk.messages import (
     TurnEnded,
     TurnStarted,
 )
+from kvdesk.operations import BatchRefused, LoadSample, Operate
 from kvdesk.ui.cache_desk import CacheDesk
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.chat_pane import ChatPane
@@ -130,8 +131,8 @@ class EventView(QObject):
             case OperationDone():
                 self._inspector.add_operation(event)
                 self._heed_removal(event)
-            case LogLine():
-                self._inspector.add_log(event)
+            case LoadSample() | BatchRefused() | LogLine():
+                self._inspector.note(event)
             case TurnStarted() | PrefillProgress() | TurnEnded():
                 self._apply_turn(event)
             case ModelLoading() | ModelLoaded() | ContextReady():
@@ -154,16 +155,17 @@ class EventView(QObject):
     def _apply_turn(self, event: TurnStarted | PrefillProgress | TurnEnded) -> None:
         shown = event.conversation == self._state.selected
         if isinstance(event, TurnStarted):
+            self._inspector.measured.start_turn()
             self._set_running(event.conversation, True)
             if shown:
                 self._chat.view.start_turn(event)
         elif isinstance(event, PrefillProgress):
             if event.done >= event.total:
-                self._inspector.end_prefill()
+                self._inspector.measured.end_prefill()
             if shown:
                 self._chat.view.show_prefill(event)
         else:
-            self._inspector.end_prefill()
+            self._inspector.measured.add_turn(event.stats)
             self._set_running(event.conversation, False)
             context = self._state.context
             if self._state.view is None and context is not None:  # nobody looks: the turn's own numbers are the newest
@@ -216,8 +218,8 @@ class EventView(QObject):
         self._show_state()
 
     def _show_speed(self, sample: SpeedSample) -> None:
-        self._inspector.add_speed(sample)
-        if sample.kind == "decode":
+        self._inspector.measured.add_speed(sample)
+        if sample.kind == "decode" and sample.rc == 0:
             self._speed.add(sample.at_s, sample.n_tokens, sample.ms)
         self._writing.request()
 
@@ -234,6 +236,8 @@ class EventView(QObject):
         self._chat.banner.show_error(event.sentence, event.detail)
         if isinstance(event.command, Generate):
             self._set_running(event.command.conversation, False)
+        elif isinstance(event.command, Operate):
+            self._inspector.measured.add_refused_call()
         elif isinstance(event.command, LoadModel):
             self._chat.show_model(self._model)
             self._chat.show_working(False)

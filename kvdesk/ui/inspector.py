@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from kvdesk.messages import LogLine, OperationDone, SpeedSample, TokenTexts
+from kvdesk.messages import LogLine, OperationDone, TokenTexts
+from kvdesk.operations import BatchRefused, LoadSample
 from kvdesk.ui.cache_page import CachePage
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.cell_map import CellMapView
 from kvdesk.ui.controls import IconButton
-from kvdesk.ui.graphs import Graphs
+from kvdesk.ui.graphs import Graphs, GraphsPage
 from kvdesk.ui.log_panel import LogPanel
 from kvdesk.ui.map_bar import MapBar
+from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.numbers_panel import NumbersPanel
-from kvdesk.ui.readout import totals
 from kvdesk.ui.rulers import Rulers
 from kvdesk.ui.theme import Look
 from kvdesk.ui.throttle import Throttle
@@ -44,16 +44,17 @@ class Inspector(QWidget):
         self._state = state
         self._operation: int | None = None
         self._texts: dict[int, str] = {}
-        self._cache = CachePage(look)
+        self.measured = Measurements()
+        self._cache = CachePage(look, self.measured)
         self._cache.map.show_token_texts(self._texts)
         self._cache.forget_clicked.connect(self.forget_clicked)
         self._cache.rebuild_clicked.connect(self.rebuild_clicked)
-        self._graphs = Graphs(look)
+        self._graphs_page = GraphsPage(look, self.measured)
         self._timeline = TimelinePage(look, state, self._texts)
         self._log = LogPanel(look)
         self._tabs = QButtonGroup(self)
         self._stack = QStackedWidget()
-        for page in (self._cache, _padded(self._graphs), self._timeline, self._log):
+        for page in (self._cache, self._graphs_page, self._timeline, self._log):
             self._stack.addWidget(page)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 0, 12)
@@ -85,7 +86,12 @@ class Inspector(QWidget):
 
     @property
     def graphs(self) -> Graphs:
-        return self._graphs
+        """The few that stand below the map."""
+        return self._cache.graphs
+
+    @property
+    def graphs_page(self) -> GraphsPage:
+        return self._graphs_page
 
     @property
     def timeline(self) -> TimelinePage:
@@ -137,27 +143,26 @@ class Inspector(QWidget):
         self._cache.show_map(self._state)
         if view.snapshot.operation != self._operation:
             self._operation = view.snapshot.operation
-            numbers = totals(view.snapshot)
-            self._graphs.add_cells(time.monotonic(), numbers.used, numbers.high_water)
+            self.measured.add_view(view, self._state.context)
         self._writing.request()
 
     def show_texts(self, texts: TokenTexts) -> None:
         self._texts.update(texts.texts)
 
-    def add_speed(self, sample: SpeedSample) -> None:
-        self._graphs.add_speed(sample)
-        self._cache.effect.add_speed(sample)
-
-    def end_prefill(self) -> None:
-        self._graphs.end_prefill()
-
     def add_operation(self, operation: OperationDone) -> None:
         name = operation.conversation
         conversation = self._state.conversations.get(name) if name else None
-        self._graphs.add_mark(operation, conversation.colour if conversation else None)
+        self.measured.add_operation(operation, conversation.colour if conversation else None)
 
-    def add_log(self, line: LogLine) -> None:
-        self._log.append(line)
+    def note(self, event: LoadSample | BatchRefused | LogLine) -> None:
+        """Something that one part alone shows."""
+        match event:
+            case LoadSample():
+                self.measured.add_load(event)
+            case BatchRefused():
+                self._cache.rulers.show_refused(event)
+            case LogLine():
+                self._log.append(event)
 
     def set_can(self, *, forget: bool, rebuild: bool) -> None:
         self._cache.forget.setEnabled(forget)
@@ -200,12 +205,3 @@ class Inspector(QWidget):
         super().resizeEvent(event)
         self._cache.map.set_room(round(self.height() * 0.34))
         self._timeline.set_room(self.height())
-
-
-def _padded(widget: QWidget) -> QWidget:
-    """Away from the window's edge, as the other pages keep themselves."""
-    holder = QWidget()
-    column = QVBoxLayout(holder)
-    column.setContentsMargins(0, 0, 12, 0)
-    column.addWidget(widget)
-    return holder

@@ -76,7 +76,7 @@ class MapPainter:
                 continue
             self.n_drawn += (seen.rows - seen.row) * (seen.columns - seen.column)
             codes = picture(part.layer, strip.columns, seen, max(1, int(pixels)), edges.get(i))
-            argb = tints[codes]
+            argb = tints.take(codes)
             height, width = argb.shape
             image = QImage(argb.data, width, height, 4 * width, QImage.Format.Format_RGB32)
             if pixels < 1:

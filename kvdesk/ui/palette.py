@@ -34,8 +34,9 @@ N_COLOURS: Final = len(DARK_CONVERSATIONS)
 DARK_RAMP: Final = ("#46559b", "#2b8c97", "#4cb67e", "#a5d65a", "#fde74c")
 LIGHT_RAMP: Final = ("#b3cf6a", "#4fae86", "#2b8592", "#3b568f", "#40175c")
 
-DARK_PREFILL, DARK_DECODE, DARK_USED, DARK_HIGH_WATER = "#e69f00", "#56b4e9", "#00b488", "#b9bec8"
-LIGHT_PREFILL, LIGHT_DECODE, LIGHT_USED, LIGHT_HIGH_WATER = "#b06f00", "#1f77b0", "#00795a", "#6b717c"
+# Curves of graphs, (dark, light): no conversation's, so that light ones can be darker than a cell would be.
+ORANGE, BLUE, GREEN = ("#e69f00", "#b06f00"), ("#56b4e9", "#1f77b0"), ("#00b488", "#00795a")
+SILVER, PURPLE = ("#b9bec8", "#6b717c"), ("#d98cbc", "#a04a7e")
 
 
 def conversation_colour(index: int, dark: bool) -> str:

@@ -21,6 +21,7 @@ class SmallMap(CellMapView):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.set_room(room)
+        self.setFixedHeight(room)  # until there is something to show
 
     def show_maps(
         self, maps: tuple[CacheMap, ...], operation: int, colours: Mapping[int, int], titles: Mapping[int, str]

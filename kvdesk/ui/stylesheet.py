@@ -47,6 +47,7 @@ QPushButton[quiet="true"] {{ background: transparent; border-color: transparent;
 QPushButton[quiet="true"]:hover {{ background: {c.hover}; color: {c.text}; }}
 QPushButton[quiet="true"]:focus {{ border-color: {c.accent}; }}
 QPushButton[scale="small"] {{ font-size: {small}px; padding: 4px 8px; min-height: 16px; }}
+QPushButton[fold="true"] {{ padding: 4px 8px 4px 0; }}
 
 QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 6px; padding: 4px; }}
 QToolButton:hover {{ background: {c.hover}; }}
@@ -93,7 +94,9 @@ QFrame[card="past"] QLabel {{ color: {c.window}; font-weight: 600; }}
 QFrame[card="ask"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 8px; }}
 QFrame[rule="true"] {{ background: {c.line}; border: none; }}
 
-QListView {{ background: transparent; border: none; outline: none; }}
+QListView, QTableView {{ background: transparent; border: none; outline: none; }}
+QTableView {{ selection-background-color: transparent; }}
+QTableView::item, QTableView::item:selected {{ background: transparent; border: none; }}
 QScrollArea {{ background: transparent; border: none; }}
 QScrollArea > QWidget > QWidget#column {{ background: transparent; }}
 QScrollBar:vertical {{ background: transparent; width: 12px; margin: 0; }}

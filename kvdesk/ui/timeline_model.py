@@ -28,9 +28,10 @@ from kvdesk.ui.timeline_rows import DECODE, Row, Shown, TimelineRows
 
 Index = QModelIndex | QPersistentModelIndex
 ROW_ROLE: Final = Qt.ItemDataRole.UserRole
+ROW_PX: Final = 22
 _PAGE: Final = 512  # operations unpacked at once for what is seen
 _PAGES: Final = 8
-_SLICE: Final = 2048  # operations counted at once
+_SLICE: Final = 1024  # operations counted at once
 _SLICE_S: Final = 0.008
 
 
@@ -179,7 +180,7 @@ class TimelineDelegate(QStyledItemDelegate):
         painter.restore()
 
     def sizeHint(self, _option: QStyleOptionViewItem, _index: Index) -> QSize:
-        return QSize(120, 22)
+        return QSize(120, ROW_PX)
 
 
 def _words(row: Row, entry: Entry | None) -> str:

@@ -9,16 +9,18 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from PySide6.QtCore import QModelIndex, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QAbstractItemView,
     QFileDialog,
     QFrame,
     QHBoxLayout,
-    QListView,
+    QHeaderView,
     QPushButton,
     QScrollArea,
+    QTableView,
     QVBoxLayout,
     QWidget,
 )
@@ -33,7 +35,7 @@ from kvdesk.ui.scrubber import Scrubber
 from kvdesk.ui.small_map import SmallMap
 from kvdesk.ui.theme import Look
 from kvdesk.ui.throttle import Throttle
-from kvdesk.ui.timeline_model import ROW_ROLE, TimelineDelegate, TimelineModel
+from kvdesk.ui.timeline_model import ROW_PX, ROW_ROLE, TimelineDelegate, TimelineModel
 from kvdesk.ui.timeline_rows import Shown
 
 ASK_MS: Final = 500  # a recording is asked for at most this often
@@ -55,7 +57,7 @@ class TimelinePage(QWidget):
         self._stale = True
         self._choosing = True  # the row becomes current by hand
         self._model = TimelineModel(self)
-        self._map = SmallMap(look, "Map of the cache after the operation that is shown", 200)
+        self._map = SmallMap(look, "Map of the cache after the operation that is shown", 80)
         self._map.show_token_texts(texts)
         self._band = QFrame()
         self._band.setProperty("card", "past")
@@ -114,7 +116,7 @@ class TimelinePage(QWidget):
         return self._map
 
     @property
-    def view(self) -> QListView:
+    def view(self) -> QTableView:
         return self._list
 
     @property
@@ -303,16 +305,28 @@ class TimelinePage(QWidget):
         known = next((c for c in self._state.conversations.values() if c.id == conversation), None)
         return known.colour if known else None
 
-    def _make_list(self, look: Look) -> QListView:
-        view = QListView()
+    def _make_list(self, look: Look) -> QTableView:
+        """A table of one column: unlike a list view it does not ask the model about every row to lay them out."""
+        view = QTableView()
         view.setModel(self._model)
         view.setItemDelegate(TimelineDelegate(look, self._colour_of, view))
-        view.setUniformItemSizes(True)
         view.setAccessibleName("Operations")
+        view.setShowGrid(False)
+        view.setTabKeyNavigation(False)
+        view.setFrameShape(QFrame.Shape.NoFrame)
         view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        view.setMinimumHeight(66)
-        view.setIconSize(QSize(0, 0))
+        view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        view.horizontalHeader().hide()
+        view.horizontalHeader().setStretchLastSection(True)
+        rows = view.verticalHeader()
+        rows.hide()
+        rows.setMinimumSectionSize(ROW_PX)
+        rows.setDefaultSectionSize(ROW_PX)
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        for corner in view.findChildren(QAbstractButton):  # Qt's own, hidden with the headers
+            corner.setAccessibleName("All operations")
+        view.setMinimumHeight(3 * ROW_PX)
         view.selectionModel().currentChanged.connect(self._on_current_changed)
         return view
 

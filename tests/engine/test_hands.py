@@ -8,7 +8,7 @@ import pytest
 
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import Verdict
-from kvdesk.chat import new_conversation_id
+from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import (
@@ -20,6 +20,7 @@ from kvdesk.messages import (
     RebuildContext,
     TextDelta,
     TurnEnded,
+    UsePolicy,
     Watch,
 )
 from kvdesk.operations import (
@@ -47,7 +48,7 @@ from kvdesk.operations import (
     VerifyConversation,
     Working,
 )
-from kvdesk.settings import CacheType, ContextSettings, Sampling
+from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Sampling
 
 E = TypeVar("E", bound=Event)
 GREEDY = Sampling(temperature=0.0, max_tokens=12)
@@ -384,3 +385,56 @@ def test_settings_of_a_context_are_told_with_what_is_possible(headless: Headless
     events = headless.do(RebuildContext(ContextSettings(**small.model_dump())))
     possible = {p.operation: p for e in events for p in getattr(e, "possible", ())}
     assert possible["compaction"].answer == "yes"
+
+
+def test_a_second_answer_at_once_waits_for_the_prompt_and_shares_it(headless: Headless) -> None:
+    """Two answers to one question: the prompt is read once, both are decoded in one batch."""
+    talk = Talk(headless)
+    talk._add("user", "Tell me about the sea, " + "its ships and shores, " * 20)
+    answers = [new_message_id() for _ in range(2)]
+    headless.events = []
+    for answer in answers:
+        headless.engine.handle(Generate(talk.id, answer, tuple(talk.messages), GREEDY))
+    while headless.engine.busy:
+        headless.engine.step()
+    ended = {e.answer: e.stats for e in headless.events if isinstance(e, TurnEnded)}
+    first, second = (ended[answer] for answer in answers)
+    assert second.prefilled_tokens == 1, "only for its logits"
+    assert second.seq_id != first.seq_id
+    deltas = [e for e in headless.events if isinstance(e, TextDelta)]
+    one, other = ([t for e in deltas if e.answer == answer for t in e.tokens] for answer in answers)
+    assert one == other
+    assert used(headless) == first.prompt_tokens + 2 * 11 + 1, "the prompt's cells are shared"
+    assert headless.engine.session.context.audit(whole=True).state == "verified"
+
+
+def test_idle_work_compacts_where_it_pays(headless: Headless) -> None:
+    session = headless.engine.session
+    for seen, n_kv in ((100, 512), (200, 1024), (300, 1024), (100, 256), (400, 1024)):
+        session.meters.cost.learn(n_kv, seen, 5.0 + n_kv * 0.05)
+    first, second = talked(headless, "Tell me about the sea, " * 50), talked(headless, "Name three towns.")
+    headless.do(Operate(RemoveRange(seq(headless, first)), measured=False))
+    assert session.context.totals()[1] > 256
+    assert headless.engine.idle_work_due
+    headless.events = []
+    headless.engine.idle()
+    done = next(e for e in headless.events if isinstance(e, OperationDone))
+    assert done.name == "compact"
+    assert "pays" in done.reason
+    assert session.context.totals()[1] == used(headless)
+    assert session.context.audit(whole=True).state == "verified"
+    assert not headless.engine.idle_work_due
+    assert second.answer("More.", GREEDY).stats.reused_tokens > 10
+
+
+def test_the_end_of_an_answer_is_read_while_nobody_asks(headless: Headless) -> None:
+    headless.do(UsePolicy(CachePolicy(prefill_ahead=True)))
+    try:
+        talk = talked(headless)
+        held = used(headless)
+        headless.engine.idle()
+        assert used(headless) > held
+        ahead = used(headless)
+        assert talk.answer("And three lakes.", GREEDY).stats.reused_tokens == ahead
+    finally:
+        headless.do(UsePolicy(CachePolicy()))

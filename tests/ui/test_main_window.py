@@ -204,7 +204,7 @@ def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None
     assert "KV 2.6 of 12.0 MB" in window.status.text
     qtbot.waitUntil(lambda: window.inspector.numbers.text_of("used") == "220", timeout=2000)
     assert window.inspector.numbers.text_of("high water") == "240"
-    assert window.inspector.numbers.text_of("holes") == "8.3%"
+    assert window.inspector.numbers.text_of("holes") == "8.3"
     assert [(row.title, row.pos_min, row.pos_max) for row in window.inspector.rulers.rows] == [
         ("A village far away", 0, 179),
         ("Caches", 0, 71),
@@ -219,7 +219,7 @@ def test_speeds_operations_and_logs_are_drawn(window: MainWindow) -> None:
     window.apply_event(OperationDone(1, 100.0, "decode", "llama_decode(...)", 8.0))
     window.apply_event(OperationDone(2, 101.0, "remove", "llama_memory_seq_rm(mem, 0, -1, -1)", 0.1, ONE))
     window.apply_event(LogLine("warning", "something odd"))
-    assert [mark.name for mark in window.inspector.graphs.marks] == ["remove"]
+    assert [mark.operation.name for mark in window.inspector.measured.marks] == ["remove"]
     assert "10 tok/s" in window.status.text
     assert "something odd" in window.inspector.log.text
 

@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.cache.packing import Entry, Operation
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.messages import ContextReady, OperationDone, SpeedSample
-from kvdesk.operations import RecordingTaken, TakeRecording
+from kvdesk.operations import RecordingTaken, TakeRecording, Working
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.past import view_of
@@ -228,3 +228,14 @@ def test_a_chat_that_was_deleted_leaves_its_operations(window: MainWindow, playe
     window.inspector.timeline.show_operation(50)
     assert window.inspector.timeline.details.startswith("50  ")
     assert not window.grab().isNull()
+
+
+def test_it_fits_a_small_screen_at_twice_the_size(window: MainWindow, player: Player) -> None:
+    window.resize(960, 540)
+    window.apply_event(cache_view())
+    window.apply_event(Working("Verifying", 1, 2))
+    window.inspector.show_tab("Timeline")
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.inspector.timeline.show_operation(50)
+    assert not window.grab().isNull()
+    assert (window.width(), window.height()) == (960, 540)
