@@ -100,6 +100,7 @@ class OverflowPlan:
     gone     indices of the messages that leave; `ranges` their tokens before anything moved
     n_held   tokens of the sequence once all of this is done
     exact    whether answers will be those of a prefill of what stays
+    parted   the beginning of the answer in the making is among what leaves
     """
 
     policy: OverflowPolicy
@@ -110,6 +111,7 @@ class OverflowPlan:
     prefill: tuple[int, int] = (0, 0)
     n_held: int = 0
     exact: bool = True
+    parted: bool = False
 
     @property
     def stops(self) -> bool:
@@ -220,6 +222,7 @@ def _slide(
         (SeqRm(p0, p1), SeqAdd(p1, -1, p0 - p1)),
         n_held=now.n_held - (p1 - p0),
         exact=False,
+        parted=parted,
     )
 
 
