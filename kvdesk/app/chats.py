@@ -24,7 +24,7 @@ from kvdesk.chat import (
 )
 from kvdesk.errors import KvdeskError
 from kvdesk.messages import Command, Generate, TextDelta, TurnEnded
-from kvdesk.settings import Settings
+from kvdesk.settings import Overflow, Settings
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.main_window import MainWindow
@@ -143,7 +143,7 @@ class Chats(QObject):
             messages = messages[: end + 1]
         if known is None or not messages:
             return None
-        new = self._made(f"{known.title}, forked", known.system_prompt)
+        new = replace(self._made(f"{known.title}, forked", known.system_prompt), overflow=known.overflow)
         parent: MessageId | None = None
         copies = []
         for message in messages:
@@ -155,6 +155,20 @@ class Chats(QObject):
             self._store.put_message(copy)
         self.select(new.id)
         return new.id
+
+    def overflow_of(self, conversation: ConversationId) -> Overflow:
+        """What happens when the conversation's context is full."""
+        chosen = self._conversations[conversation].overflow
+        return Overflow(chosen) if chosen in set(Overflow) else self._settings().cache.overflow
+
+    def choose_overflow(self, conversation: ConversationId, overflow: Overflow) -> None:
+        """From its next answer on."""
+        if (known := self._conversations.get(conversation)) is not None:
+            changed = replace(known, overflow=overflow.value)
+            self._conversations[conversation] = changed
+            if changed.leaf is not None:
+                self._store.put_conversation(changed)
+            self.show_list()
 
     def show_list(self) -> None:
         self._window.show_conversations(tuple(self._conversations.values()), self._selected)
@@ -272,8 +286,12 @@ class Chats(QObject):
         answer = self._add(conversation, "assistant", "", asked[-1].id, streaming=True)
         self._running[answer.id] = Running(answer, replaces)
         prompt = self._conversations[conversation].system_prompt
-        system = (Message(new_message_id(), conversation, None, "system", prompt),) if prompt.strip() else ()
-        self._send(Generate(conversation, answer.id, system + history(asked), self._settings().sampling))
+        name = MessageId(f"{conversation}:system")  # the same in every turn
+        system = (Message(name, conversation, None, "system", prompt),) if prompt.strip() else ()
+        settings = self._settings()
+        overflow = self.overflow_of(conversation)
+        said = system + history(asked)
+        self._send(Generate(conversation, answer.id, said, settings.sampling, overflow, settings.cache.n_keep))
         return answer.id
 
     def _add(

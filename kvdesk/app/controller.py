@@ -32,7 +32,7 @@ from kvdesk.messages import (
     TurnEnded,
     Watch,
 )
-from kvdesk.settings import ContextSettings, Settings
+from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.main_window import MainWindow
@@ -83,6 +83,7 @@ class Controller(QObject):
         window.regenerate_requested.connect(self._on_regenerate_requested)
         window.message_edited.connect(self._on_message_edited)
         window.branch_requested.connect(self._on_branch_requested)
+        window.overflow_chosen.connect(self._on_overflow_chosen)
         window.settings_changed.connect(self._on_settings_changed)
         window.inspector_watched.connect(self._on_inspector_watched)
         window.closing.connect(self.shut_down)
@@ -218,6 +219,10 @@ class Controller(QObject):
     @Slot(str, str)
     def _on_branch_requested(self, conversation: str, message: str) -> None:
         self.chats.show_branch(ConversationId(conversation), MessageId(message))
+
+    @Slot(str, object)
+    def _on_overflow_chosen(self, conversation: str, overflow: Overflow) -> None:
+        self.chats.choose_overflow(ConversationId(conversation), overflow)
 
     @Slot(object)
     def _on_settings_changed(self, settings: Settings) -> None:

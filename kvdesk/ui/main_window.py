@@ -24,6 +24,7 @@ Signals (intents; an empty conversation_id means "none is selected": make one)
     journal_save_requested(path, Recording) write it there as JSON lines
     model_open_requested(path)              file dialog, or a .gguf dropped on the window
     embedded_model_requested()              the way back to the model that comes with kvdesk
+    overflow_chosen(conversation_id, Overflow)  what happens when the context of the conversation is full
     settings_changed(Settings)              the complete new settings, already shown by the window: theme, sampling,
                                             system prompt, folded panes. Another context comes by `rebuild_requested`
     inspector_watched(watched)              whether the cache is being looked at: snapshots are made only then. Sent
@@ -59,7 +60,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QSplitter,
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.messages import Event
-from kvdesk.settings import ContextSettings, Settings
+from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.ui.activity_strip import ActivityStrip
 from kvdesk.ui.cache_desk import CacheDesk
 from kvdesk.ui.cache_state import CacheState
@@ -101,6 +102,7 @@ class MainWindow(QMainWindow):
     audit_requested = Signal()
     report_requested = Signal(str)
     model_open_requested = Signal(str)
+    overflow_chosen = Signal(str, object)
     settings_changed = Signal(object)
     inspector_watched = Signal(bool)
     closing = Signal()
@@ -186,6 +188,7 @@ class MainWindow(QMainWindow):
 
     def set_settings(self, settings: Settings) -> None:
         self._settings = settings
+        self._events.show_default_overflow(settings.cache.overflow)
         self._look.set_theme(settings.theme)
         self._list.setVisible(settings.sidebar_visible)
         self._inspector.setVisible(settings.inspector_visible)
@@ -315,6 +318,11 @@ class MainWindow(QMainWindow):
         self._chat.banner.hide()
         self.message_edited.emit(self.selected or "", message, text)
 
+    @Slot(object)
+    def _on_overflow_chosen(self, overflow: Overflow) -> None:
+        if self.selected is not None:
+            self.overflow_chosen.emit(self.selected, overflow)
+
     @Slot(str)
     def _on_branch_clicked(self, message: str) -> None:
         if self.selected is not None and not self._events.is_running(self.selected):
@@ -343,6 +351,7 @@ class MainWindow(QMainWindow):
         self._list.deleted.connect(self.conversation_deleted)
         self._list.forget_clicked.connect(self.forget_requested)
         self._chat.sent.connect(self._on_sent)
+        self._chat.overflow_chosen.connect(self._on_overflow_chosen)
         self._chat.edited.connect(self._on_edited)
         self._chat.embedded_clicked.connect(self.embedded_model_requested)
         self._chat.view.edit_clicked.connect(self._menus.start_edit)
