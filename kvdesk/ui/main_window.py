@@ -135,7 +135,7 @@ class MainWindow(QMainWindow):
         self._splitter.setStretchFactor(1, 2)
         self._splitter.setStretchFactor(2, 1)
         self._list.setMinimumWidth(168)
-        self._chat.setMinimumWidth(360)
+        self._chat.setMinimumWidth(376)
         self._inspector.setMinimumWidth(360)
         centre = QWidget()
         column = QVBoxLayout(centre)

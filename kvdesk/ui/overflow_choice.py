@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QRadioButton, QVBoxLayout, QWidget
 
@@ -105,6 +105,9 @@ class OverflowButton(ElidedButton):
         self.setAccessibleName(f"When the context is full: {name}")
         self.setToolTip(f"When the context is full: {name.lower()}. {WHY[overflow.value]}")
         self._choice.show_chosen(overflow)
+
+    def minimumSizeHint(self) -> QSize:
+        return self._hint("then…")
 
     @Slot()
     def _on_clicked(self) -> None:
