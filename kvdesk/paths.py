@@ -41,6 +41,11 @@ def database_file() -> Path:
     return data_dir() / "kvdesk.sqlite3"
 
 
+def states_dir() -> Path:
+    """Folder of saved conversations' states; made by who writes there."""
+    return data_dir() / "states"
+
+
 def settings_file() -> Path:
     return data_dir() / "settings.json"
 

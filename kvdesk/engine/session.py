@@ -31,7 +31,7 @@ from kvdesk.library.fingerprint import fingerprint
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.library.preflight import run_preflight
 from kvdesk.messages import CacheView, ContextInfo
-from kvdesk.operations import MessageSpan, MessageSpans, Possible
+from kvdesk.operations import LedgerRow, MemoryLedger, MessageSpan, MessageSpans, Possible
 from kvdesk.policy.swap import Limits, StateKind
 from kvdesk.settings import CachePolicy, ContextSettings
 
@@ -127,6 +127,20 @@ class Session:
         return self.keeper.pool
 
     @property
+    def ledger(self) -> MemoryLedger:
+        """Bytes of everything, estimated before and measured after."""
+        e, got = self.estimate, self.context.buffers
+        rows = [
+            LedgerRow("weights", e.weights, self.model.info().size_bytes),
+            LedgerRow("K and V", e.k + e.v, got.get("KV")),
+            LedgerRow("recurrent state", e.r + e.s, got.get("RS")),
+            LedgerRow("compute buffers", e.compute, got.get("compute")),
+            LedgerRow("output buffer", e.output, got.get("output")),
+            LedgerRow("saved conversations", 0, sum(n for _, n in self.keeper.snapshots.conversations())),
+        ]
+        return MemoryLedger(tuple(row for row in rows if row.estimated or row.measured))
+
+    @property
     def noise(self) -> tuple[float, float]:
         """What of a difference of logits is rounding with this model: relative to the largest logit, and KL in nats.
 
@@ -203,6 +217,7 @@ class Session:
             thinking=changed < 0 and common < len(held) and any("</think>" in text for text in texts),
             window_lost=began_again and self.model.facts.n_swa > 0,
             recurrent=began_again and self.model.facts.n_swa == 0,
+            taken=self.keeper.taken,
         )
         sequence.texts = texts
         return explain(held, prompt, self.model.vocab.label, facts, reused).sentence
