@@ -29,7 +29,7 @@ from kvdesk.messages import (
     TurnEnded,
     TurnStarted,
 )
-from kvdesk.operations import BatchRefused, LoadSample, Operate, TurnPreview
+from kvdesk.operations import BatchRefused, LoadSample, MemoryLedger, Operate, TurnPreview
 from kvdesk.ui.cache_desk import CacheDesk
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.chat_pane import ChatPane
@@ -131,7 +131,7 @@ class EventView(QObject):
             case OperationDone():
                 self._inspector.add_operation(event)
                 self._heed_removal(event)
-            case LoadSample() | BatchRefused() | LogLine():
+            case LoadSample() | BatchRefused() | LogLine() | MemoryLedger():
                 self._inspector.note(event)
             case TurnStarted() | PrefillProgress() | TurnEnded() | TurnPreview():
                 self._apply_turn(event)

@@ -117,6 +117,7 @@ def test_what_is_typed_is_priced(rig: Rig, qtbot: QtBot) -> None:
     qtbot.waitUntil(lambda: any(isinstance(c, PreviewTurn) for c in rig.worker.commands))
     preview = next(c for c in rig.worker.commands if isinstance(c, PreviewTurn))
     assert [m.text for m in preview.messages] == ["Joke?", "First joke", "Another"]
+    rig.window.chat.composer.set_blocked("")
     sentence = "reuse 20, prefill 9, first token in about 0.1 s"
     rig.window.apply_event(TurnPreview(asked.conversation, 20, 9, 120.0, sentence))
     assert "prefill 9" in rig.window.chat.composer.hint_text
