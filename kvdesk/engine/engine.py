@@ -177,6 +177,7 @@ class Engine:
                 self._jobs.append((command, verify(self._require(), command.conversation, self._emit)))
             case TakeRecording():
                 self._require().context.settle()
+                self._require().digest()
                 self._emit(RecordingTaken(self._require().chronicle.journal.recording()))
 
     def _load(self, command: LoadModel) -> None:

@@ -36,6 +36,11 @@ from kvdesk.policy.swap import Limits, StateKind
 from kvdesk.settings import CachePolicy, ContextSettings
 
 
+DIGEST_S = 0.25
+"""So often runs of tokens are written down and judged; at once when one took SLOW times what it used to."""
+SLOW = 1.3
+
+
 @dataclass(frozen=True, slots=True)
 class Own:
     """What kvdesk does by itself, and where saved states go; None: they stay in memory."""
@@ -300,6 +305,9 @@ class Session:
         self.keeper = Keeper(context, self.chronicle, self._old_snapshots, self.meters.costs)
         self.keeper.gone |= self._gone
         self.chronicle.owner = self._owner
+        self.chronicle.before = self.digest
+        self._runs: list[FollowedRun] = []
+        self._digested_at = self._usual_ms = 0.0
         context.on_decoded = self._on_decoded
         self.threads = Threads(context, context.settings, self._emit, follow=self.own.policy.follow_load)
 
@@ -323,15 +331,31 @@ class Session:
     def _on_decoded(self, followed: Followed | FollowedRun) -> None:
         """A decode, or a run of them, has been followed by the mirror."""
         if isinstance(followed, FollowedRun):
-            self.chronicle.run(followed)
-            self.meters.run(followed)
-            for n_kv, ms, at_s in zip(followed.placed.n_kv, followed.ms, followed.at_s, strict=True):
-                self.threads.decoded(1, n_kv, ms, at_s)
+            self._runs.append(followed)
+            slowest = max(followed.ms)
+            if slowest > SLOW * self._usual_ms or followed.at_s[-1] - self._digested_at >= DIGEST_S:
+                self.digest()
+                self._usual_ms = slowest
         else:
+            self.digest()
             self.chronicle.decoded(followed)
             self.meters.decoded(followed)
             if followed.kind != "flush" and followed.record.rc == 0:
                 self.threads.decoded(len(followed.batch.tokens), followed.record.n_kv, followed.ms, followed.at_s)
+
+    def digest(self) -> None:
+        """Write down, measure and judge the runs of tokens that were followed: all together, since right after a decode
+        each of these costs five times what it costs for the second in a row.
+        """
+        runs, self._runs = self._runs, []
+        for followed in runs:
+            self.chronicle.run(followed)
+        for followed in runs:
+            self.meters.run(followed)
+        for followed in runs:
+            for n_kv, ms, at_s in zip(followed.placed.n_kv, followed.ms, followed.at_s, strict=True):
+                self.threads.decoded(1, n_kv, ms, at_s)
+            self._digested_at = followed.at_s[-1]
 
     def _owner(self, seq_id: int) -> ConversationId | None:
         sequence = self.keeper.pool.by_seq(seq_id)
