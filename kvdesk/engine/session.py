@@ -35,7 +35,6 @@ from kvdesk.operations import LedgerRow, MemoryLedger, MessageSpan, MessageSpans
 from kvdesk.policy.swap import Limits, StateKind
 from kvdesk.settings import CachePolicy, ContextSettings
 
-
 DIGEST_S = 0.25
 """So often runs of tokens are written down and judged; at once when one took SLOW times what it used to."""
 SLOW = 1.3
