@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
 from kvdesk.messages import CacheView, CommandFailed, ContextReady, OperationDone
-from kvdesk.operations import BatchRefused, Operate, RemoveRange, Verified
+from kvdesk.operations import BatchRefused, Operate, RemoveRange, SwapIn, Verified
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.ui.acts import Act
@@ -95,8 +95,11 @@ def test_every_button_on_the_real_engine(desk: Desk) -> None:
     assert desk.parts.window.inspector.rulers is not None
     desk.press(Act.SWAP_OUT)
     assert desk.view.swapped
-    desk.press(Act.SWAP_OUT)  # the same button brings it back
+    desk.parts.window.command_requested.emit(Operate(SwapIn(desk.view.swapped[0][0])))  # the menu of its chat
+    desk.wait(lambda: bool(desk.done("swap in")))
+    desk.audit()
     assert not desk.view.swapped
+    used = desk.used()  # what comes back has cells of its own
     form.set_range(1, -1, -1)
     desk.press(Act.KEEP)
     desk.press(Act.UNDO)
