@@ -100,6 +100,7 @@ class EngineLog:
 def engine_log() -> EngineLog:
     """The log of this process: llama.cpp has one log callback, so there is one log."""
     log = EngineLog()
+    _load_processor_code()
     lib.llama_backend_init()
     return log
 
@@ -188,9 +189,20 @@ def llama_class() -> Any:
     return llama_cpp.Llama
 
 
+_FOLDER = Path(llama_cpp.__file__).parent / "lib"
+
+
+def _load_processor_code() -> None:
+    """In a portable build (GGML_BACKEND_DL) load the library made for this processor; a native one has it linked in."""
+    library = _library("ggml")
+    if library is not None and any(_FOLDER.glob("*ggml-cpu-*")):
+        library.ggml_backend_load_all_from_path.argtypes = [ctypes.c_char_p]
+        library.ggml_backend_load_all_from_path.restype = None
+        library.ggml_backend_load_all_from_path(str(_FOLDER).encode())
+
+
 def _library(name: str) -> ctypes.CDLL | None:
-    folder = Path(llama_cpp.__file__).parent / "lib"
     for file in (f"lib{name}.so", f"lib{name}.dylib", f"{name}.dll"):
-        if (folder / file).exists():
-            return ctypes.CDLL(str(folder / file))
+        if (_FOLDER / file).exists():
+            return ctypes.CDLL(str(_FOLDER / file))
     return None
