@@ -3,7 +3,7 @@
 Owns the order of the steps; each can be repeated, and a second run takes what the first one built.
 
     environment  build/venv: what kvdesk needs, and PyInstaller, both from lock files with hashes
-    engine       llama.cpp, compiled for every processor of this architecture; uv keeps the result
+    engine       llama.cpp, compiled for every processor of this architecture; kept for every checkout of this person
     bundle       build/dist/kvdesk: PyInstaller, then what is the system's is taken out, the rest is stripped
     notice       the licences of all that is in it
     self-test    `kvdesk selftest`, run from the bundle
@@ -15,8 +15,10 @@ Must never know: what kvdesk does.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -35,7 +37,6 @@ PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 BUNDLE = BUILD / "dist" / ("kvdesk.app" if sys.platform == "darwin" else "kvdesk")
 PROGRAM = {"darwin": "Contents/MacOS/kvdesk", "win32": "kvdesk.exe"}.get(sys.platform, "kvdesk")
 LOCK = ROOT / "packaging" / "requirements.lock"
-TOOLS = ("cmake", "ninja", "scikit-build-core", "packaging", "pathspec")
 LOCK_COMMAND = [
     *("pip", "compile", "--universal", "--generate-hashes", "--group", "package", "--python-version", "3.11"),
     *("-c", "requirements.lock", "-o", "packaging/requirements.lock"),
@@ -49,6 +50,8 @@ ENGINE_OPTIONS = [
     "-DCMAKE_INSTALL_LIBDIR=llama_cpp/lib",
     "-DCMAKE_INSTALL_INCLUDEDIR=llama_cpp/include",
 ]
+ENGINE_TARGETS = ("llama", "llama-common")
+"""Not the tools; `llama-common` is not shipped, but llama.cpp installs it."""
 STRIPPED = re.compile(r"_internal/(libpython|llama_cpp/|lib[\w+-]+\.so|lib-dynload/|python3)")
 """Not NumPy's OpenBLAS, which `strip` breaks; Qt comes stripped."""
 
@@ -88,20 +91,49 @@ def make_environment() -> list[str]:
         setup.step("making the environment build/venv", [uv, "venv", "--python", setup.python_exe(), VENV])
     install: list[str | Path] = [uv, "pip", "install", "--python", PYTHON, "--no-deps", "--require-hashes"]
     rest = BUILD / "requirements.txt"
-    wanted = sorted({*names, *TOOLS} - {setup.ENGINE})
+    wanted = sorted({*names} - {setup.ENGINE})
     own = setup.blocks(LOCK.read_text(encoding="utf-8"))
     rest.write_text("".join(blocks[name] for name in wanted if name not in own) + "".join(own.values()), "utf-8")
     setup.step("installing what is packed, and PyInstaller", [*install, "-r", rest])
-    engine = BUILD / "engine.txt"
-    engine.write_text(blocks[setup.ENGINE], encoding="utf-8")
-    options: list[str | Path] = [
-        *("--no-build-isolation", "--verbose", "-r", engine),
-        *("-C", f"cmake.args={';'.join(ENGINE_OPTIONS)}", "-C", "build.targets=llama;llama-common"),
-    ]
-    minutes = max(2, round(20 / (os.cpu_count() or 1)))
-    text = f"the engine for every processor of this kind; compiling it takes about {minutes} minutes, only once"
-    setup.step(text, [*install, *options], environment())
+    wheel = engine_wheel(blocks[setup.ENGINE])
+    setup.step("installing the engine", [uv, "pip", "install", "--python", PYTHON, "--no-deps", "--reinstall", wheel])
     return names
+
+
+def engine_wheel(block: str) -> Path:
+    """The engine, compiled unless this person has it already; uv's own cache forgets it when an index changes."""
+    key = hashlib.sha256(repr((block, ENGINE_OPTIONS, ENGINE_TARGETS, sys.platform)).encode()).hexdigest()[:16]
+    folder = user_cache() / "engine" / key
+    if not list(folder.glob("*.whl")):
+        wanted, made = BUILD / "engine.txt", BUILD / "engine"
+        wanted.write_text(block, encoding="utf-8")
+        wheel: list[str | Path] = [
+            setup.python_exe(),
+            "-m",
+            "pip",
+            "wheel",
+            "--verbose",
+            "--no-deps",
+            "--no-build-isolation",
+        ]
+        options = [f"--config-settings=cmake.args={';'.join(ENGINE_OPTIONS)}"]
+        options += [f"--config-settings=build.targets={';'.join(ENGINE_TARGETS)}"]
+        minutes = max(2, round(20 / (os.cpu_count() or 1)))
+        text = f"compiling the engine for every processor of this kind, about {minutes} minutes, only this once"
+        where: list[str | Path] = ["--no-cache-dir", "--require-hashes", "-r", wanted, "-w", made]
+        setup.step(text, [*wheel, *options, *where], setup.environment())
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in made.glob("*.whl"):
+            shutil.copy(file, folder / f"{file.name}.part")
+            (folder / f"{file.name}.part").rename(folder / file.name)
+    return next(folder.glob("*.whl"))
+
+
+def user_cache() -> Path:
+    """Where this person's programs keep what they can make again."""
+    if os.name == "nt":
+        return Path(os.environ["LOCALAPPDATA"]) / "kvdesk" / "build"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kvdesk-build"
 
 
 def embedded_model() -> str:
