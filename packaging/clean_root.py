@@ -16,7 +16,7 @@ import setup
 
 MOUNTS = """
 mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/dev/shm" && mount -t tmpfs tmpfs "$0/run" || exit 97
-exec chroot "$@"
+exec chroot "$0" "$@"
 """
 CHANGING = (
     "proc",
