@@ -16,7 +16,7 @@ import setup
 
 MOUNTS = """
 mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/dev/shm" && mount -t tmpfs tmpfs "$0/run" || exit 97
-exec chroot "$0" "$@"
+chroot "$0" "$@" # not by exec: an X server sends no signal to process 1
 """
 CHANGING = (
     "proc",
@@ -33,6 +33,7 @@ CHANGING = (
 )
 """Folders whose content says nothing about what a package left."""
 USER = "person"
+LIMIT_S = 900
 
 
 class CleanRoot:
@@ -83,7 +84,12 @@ class CleanRoot:
         chroot = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", MOUNTS, str(self.folder)]
         drop = [] if user == "root" else ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"]
         full = [*chroot, *drop, *command]
-        result = subprocess.run(full, capture_output=True, text=True, env=inside, stdin=subprocess.DEVNULL, check=False)
+        try:
+            result = subprocess.run(
+                full, capture_output=True, text=True, env=inside, stdin=subprocess.DEVNULL, check=False, timeout=LIMIT_S
+            )
+        except subprocess.TimeoutExpired as error:
+            raise setup.SetupError(f"{' '.join(command)} did not come to an end within {LIMIT_S} s") from error
         if check and result.returncode:
             raise setup.SetupError(
                 f"{' '.join(command)}: exit code {result.returncode}\n{result.stdout}{result.stderr}"

@@ -33,6 +33,7 @@ SIZE_LIMIT_MB = {"": 220, "-without-model": 120}
 OLD_PROCESSOR = "Nehalem"
 SPEED_RUNS, SPEED_RATIO = 10, 0.97
 SPEED_OPTIONS = ("--temperature", "0", "--max-tokens", "128", "--threads", "1")
+X_WINDOW = ["xvfb-run", "-a", "-s", "-screen 0 1280x1024x24 -noreset"]
 OPEN_WINDOW = """
 kvdesk > /tmp/window.log 2>&1 &
 pid=$!
@@ -67,7 +68,7 @@ def in_clean_root(deb: Path) -> None:
     root.run(["dpkg", "--purge", "kvdesk"])
     before = root.files()
     root.install(f"/tmp/{deb.name}")
-    selftest(root, "in an X window", {}, ["xvfb-run", "-a"])
+    selftest(root, "in an X window", {}, X_WINDOW)
     desktop_files(root)
     opening(root)
     root.run(["dpkg", "--purge", "kvdesk"])
@@ -104,7 +105,7 @@ def opening(root: CleanRoot) -> None:
     """From the start of the program to a window that is seen."""
     seconds = []
     for _ in range(4):
-        result = root.run(["xvfb-run", "-a", "sh", "-c", OPEN_WINDOW], user=USER, check=False)
+        result = root.run([*X_WINDOW, "sh", "-c", OPEN_WINDOW], user=USER, check=False)
         expect(result.stdout.strip().isdigit(), f"no window opened: {result.stdout}{result.stderr}")
         seconds.append(int(result.stdout) / 1e9)
     warm = seconds[1:]
