@@ -29,7 +29,7 @@ from kvdesk.operations import (
     VerifyConversation,
     Working,
 )
-from kvdesk.settings import ContextSettings, Sampling
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 
 # --- values ---------------------------------------------------------------------------------------------------------
 
@@ -71,10 +71,11 @@ class ContextInfo:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A conversation and the sequence it has in the cache."""
+    """A conversation and the sequence it has in the cache. `parked`: another branch of it, kept while there is room."""
 
     conversation: ConversationId
     seq_id: int
+    parked: bool = False
 
 
 # --- commands: down -------------------------------------------------------------------------------------------------
@@ -131,6 +132,14 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
+class UsePolicy:
+    """What kvdesk does with the cache by itself, from now on. `folder`: of saved states; None keeps them in memory."""
+
+    policy: CachePolicy
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AuditCache:
     """Compare every used cell with the engine's own state, whatever it costs (a copy of all K and V)."""
 
@@ -149,6 +158,7 @@ Command = (
     | CloseConversation
     | RebuildContext
     | Watch
+    | UsePolicy
     | AuditCache
     | SaveReport
     | Operate
@@ -234,13 +244,24 @@ class TurnEnded:
 
 @dataclass(frozen=True, slots=True)
 class SpeedSample:
-    """One measured decode call. `at_s` is time.monotonic(); `n_tokens` tokens took `ms`, attention span `n_kv`."""
+    """One measured decode call. `at_s` is time.monotonic(); `n_tokens` tokens took `ms`, attention span `n_kv`.
+
+    kind         "decode": a token for each answer under way; "flush": for a pending K-shift, its tokens do not count
+    n_ubatches   into how many ubatches the batch was cut
+    n_tested     cells that the slot search looked at, wrap included
+    rc           what llama_decode returned; only with 0 were tokens computed
+    n_shifted    cells whose moved position this call applied to K (K-shift); `ms` includes that
+    """
 
     at_s: float
-    kind: Literal["prefill", "decode"]
+    kind: Literal["prefill", "decode", "flush"]
     n_tokens: int
     ms: float
     n_kv: int
+    n_ubatches: int = 1
+    n_tested: int = 0
+    rc: int = 0
+    n_shifted: int = 0
 
 
 @dataclass(frozen=True, slots=True)

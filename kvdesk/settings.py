@@ -81,12 +81,38 @@ class Sampling(_Table):
     max_tokens: int = Field(1024, ge=1, le=1 << 20, description="Most tokens in one answer")
 
 
+class Overflow(StrEnum):
+    """What happens when a conversation's context is full (`kvdesk.policy.overflow`)."""
+
+    STOP = "stop"
+    SLIDE = "slide"
+    RECOMPUTE = "recompute"
+    SINKS = "sinks"
+
+
+class CachePolicy(_Table):
+    """What kvdesk does with the cache by itself."""
+
+    follow_load: bool = Field(
+        True,
+        description="Fewer threads while other programs are busy. The number of threads changes the order of sums: in "
+        "long conversations answers may then differ by rounding",
+    )
+    auto_compact: bool = Field(True, description="Compact the cache between answers where that pays back")
+    prefill_ahead: bool = Field(False, description="Read the end of an answer into the cache while you read it")
+    overflow: Overflow = Field(Overflow.STOP, description="When the context of a new conversation is full")
+    n_keep: int = Field(0, ge=0, le=1 << 20, description="Leading tokens that stay when a full context slides")
+    memory_mb: int = Field(512, ge=0, le=1 << 20, description="Memory for conversations outside the cache, in MB")
+    disk_mb: int = Field(2048, ge=0, le=1 << 24, description="Disk space for conversations outside the cache, in MB")
+
+
 class Settings(_Table):
     """Everything that outlives a run."""
 
     model: str = Field("", description="Path of the model to open at start; empty opens the embedded one")
     context: ContextSettings = Field(default_factory=ContextSettings)
     sampling: Sampling = Field(default_factory=Sampling)
+    cache: CachePolicy = Field(default_factory=CachePolicy)
     system_prompt: str = Field("", description="System prompt of new conversations")
     theme: Theme = Field(Theme.SYSTEM, description="Light, dark, or as the system has it")
     sidebar_visible: bool = Field(True, description="Conversation list shown (Ctrl+B)")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import faulthandler
 import gc
 import logging
-import os
 import signal
 import sys
 import traceback
@@ -21,6 +20,7 @@ from PySide6.QtWidgets import QApplication
 
 from kvdesk import __version__, paths
 from kvdesk.app.controller import Controller
+from kvdesk.app.display import has_display
 from kvdesk.app.startup import LoadMarker, choose_model
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.store.settings_file import load_settings
@@ -102,13 +102,6 @@ def build(file: str | None) -> Parts:
         if sentence:
             window.show_error(sentence, "")
     return Parts(qt, window, controller)
-
-
-def has_display() -> bool:
-    """Whether Qt can open a window here: always, except on a Unix without X11 and Wayland."""
-    if sys.platform in ("win32", "darwin") or os.environ.get("QT_QPA_PLATFORM"):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from kvdesk.store.store import Store
 from kvdesk.ui.graphs import Graphs
 from kvdesk.ui.icons import application_icon, line_icon
 from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.theme import Look
 
 PROMPT = "What is the chemical symbol for water?"
@@ -107,7 +108,8 @@ def _window() -> str:
 
 def _plot() -> str:
     """A graph shows what it is given."""
-    graphs = Graphs(Look(_application()))
+    measured = Measurements()
+    graphs = Graphs(Look(_application()), measured)
     try:
         graphs.resize(480, 360)
         graphs.show()
@@ -115,7 +117,7 @@ def _plot() -> str:
         before = graphs.grab().toImage()
         now = time.monotonic()
         for i in range(20):
-            graphs.add_speed(SpeedSample(now - 2.0 + i / 10, "decode", 1, 10.0 + i, 256))
+            measured.add_speed(SpeedSample(now - 2.0 + i / 10, "decode", 1, 10.0 + i, 256))
         deadline = time.monotonic() + 5.0
         while graphs.grab().toImage() == before:
             _expect(time.monotonic() < deadline, "the graph stayed empty")

@@ -18,7 +18,7 @@ from kvdesk.cache.blob import StreamBlob
 from kvdesk.cache.cells import Index, SavedCells, StreamCells, clip_range
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.record import CacheName, FindSlotLine, Placement, SlotState, SpanLine
-from kvdesk.cache.snapshot import CacheMap
+from kvdesk.cache.snapshot import CacheMap, StreamMap
 
 _NONE: Index = np.empty(0, dtype=np.int64)
 
@@ -130,15 +130,14 @@ class AttentionCache:
 
     def freeze(self) -> CacheMap:
         """A copy of all cells for others to look at. Read-only."""
-        return CacheMap(self.name, tuple(cells.freeze() for cells in self.streams), self.n_swa)
+        return CacheMap(self.name, tuple(cells.freeze() for cells in self.streams), self.n_swa, self.swa_type)
 
     # --- changes the cache: decode -----------------------------------------------------------------------------------
 
-    def update(self) -> None:
-        """Apply pending stream copies and K-shifts (llama-kv-cache.cpp:812). Changes the cache."""
+    def update(self) -> int:
+        """Apply pending stream copies and K-shifts (llama-kv-cache.cpp:812): how many cells had moved. Changes."""
         self.pending_copies.clear()
-        for cells in self.streams:
-            cells.reset_shift()
+        return sum(cells.reset_shift() for cells in self.streams)
 
     def prepare(self, ubatches: Sequence[Ubatch], born: int) -> Prepared | None:
         """Place every ubatch; if one does not fit take all back and return None. Changes the cache.
@@ -290,14 +289,15 @@ class AttentionCache:
         if d != 1 and p0 != p1:
             self.cells_of(seq_id).seq_div(seq_id, p0, p1, d)
 
-    def restore(self, streams: Sequence[StreamBlob], born: int, *, carry: bool = False) -> bool:
+    def restore(self, streams: Sequence[StreamBlob], born: int, known: CacheMap | None = None) -> bool:
         """Replace everything by the cells of a full state blob, from index 0 on, heads 0. Changes the cache.
 
-        `carry`: the blob was taken from this very memory, so token ids and ages go along, by position and sequences.
+        `known`: the map when the blob was taken; token ids and ages come from there, by position and sequences.
         False, and nothing left, if they do not fit (llama-kv-cache.cpp:2468-2523).
         """
         carried = [
-            _records_of(cells, stored) if carry else None for cells, stored in zip(self.streams, streams, strict=True)
+            _records_of(known.streams[i], cells.rows(stored.seq_ids), stored) if known else None
+            for i, (cells, stored) in enumerate(zip(self.streams, streams, strict=True))
         ]
         self.clear()
         for cells, stored, record in zip(self.streams, streams, carried, strict=True):
@@ -346,11 +346,16 @@ def _only_sequence(cells: StreamCells, cell: int) -> int:
     raise AssertionError(f"cell {cell} is used but has no sequence")
 
 
-def _records_of(cells: StreamCells, stored: StreamBlob) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Token id and age of each stored cell: of the used cell with its position and sequences, -1 and 0 if none."""
+def _records_of(
+    cells: StreamMap, rows: NDArray[np.uint64], stored: StreamBlob
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Token id and age of each stored cell: of the used cell with its position and sequences, -1 and 0 if none.
+
+    `rows`: the sequences of the stored cells, as in `StreamMap.seq_bits`.
+    """
     used = np.flatnonzero(cells.pos != -1)
-    ours = np.column_stack((cells.pos[used].astype(np.uint64), cells.bits[used]))
-    theirs = np.column_stack((stored.pos.astype(np.uint64), cells.rows(stored.seq_ids)))
+    ours = np.column_stack((cells.pos[used].astype(np.uint64), cells.seq_bits[used]))
+    theirs = np.column_stack((stored.pos.astype(np.uint64), rows))
     if np.array_equal(ours, theirs):
         return cells.token[used], cells.born[used]
     known: dict[bytes, list[int]] = {}

@@ -95,7 +95,11 @@ class StreamCells:
     @property
     def n_kv(self) -> int:
         """Cells that attention walks over (get_n_kv, llama-kv-cache.cpp:1260)."""
-        return min(self.size, max(CTX_PAD, pad(self.high_water, CTX_PAD)))
+        return self.n_kv_of(self.high_water)
+
+    def n_kv_of(self, high_water: int) -> int:
+        """`n_kv` if the high-water mark were this. Read-only."""
+        return min(self.size, max(CTX_PAD, pad(high_water, CTX_PAD)))
 
     def holders(self, seq_id: int) -> NDArray[np.bool_]:
         """Mask over [0, high_water) of the cells that hold the sequence. Read-only."""
@@ -147,9 +151,11 @@ class StreamCells:
     def freeze(self) -> StreamMap:
         """A copy for others to look at. Read-only."""
         arrays = (self.pos.copy(), self.bits.copy(), self.token.copy(), self.born.copy())
-        for array in arrays:
-            array.flags.writeable = False
-        return StreamMap(*arrays, head=self.head, used=self.used, high_water=self.high_water)
+        shifted = self.shift != 0 if self.has_shift else None
+        for array in (*arrays, shifted):
+            if array is not None:
+                array.flags.writeable = False
+        return StreamMap(*arrays, head=self.head, used=self.used, high_water=self.high_water, shifted=shifted)
 
     # --- changes the cache -------------------------------------------------------------------------------------------
 
@@ -195,15 +201,20 @@ class StreamCells:
         for s, positions in by_seq.items():
             self._grow(s, len(positions), min(positions), max(positions))
 
-    def place_one(self, cell: int, pos: int, seq_id: int, token: int, born: int) -> None:
-        """`place` for one token of one sequence. The head stays. Changes the cache."""
-        self.pos[cell] = pos
-        self.token[cell] = token
-        self.born[cell] = born
-        self.bits[cell, seq_id >> 6] = 1 << (seq_id & 63)
-        self.used += 1
-        self.high_water = max(self.high_water, cell + 1)
-        self._grow(seq_id, 1, pos, pos)
+    def place_run(self, start: int, pos: int, seq_id: int, tokens: Sequence[int], born: int) -> None:
+        """`place` for one token after another of one sequence, in the empty cells from `start` on. The head stays.
+
+        Changes the cache. Positions and operations go up by one from token to token.
+        """
+        n = len(tokens)
+        end = start + n
+        self.pos[start:end] = np.arange(pos, pos + n)
+        self.token[start:end] = tokens
+        self.born[start:end] = np.arange(born, born + n)
+        self.bits[start:end, seq_id >> 6] = np.uint64(1 << (seq_id & 63))
+        self.used += n
+        self.high_water = max(self.high_water, end)
+        self._grow(seq_id, n, pos, pos + n - 1)
 
     def restore_cells(self, saved: SavedCells) -> None:
         """Put remembered cells back (llama_kv_cells::set). The head stays. Changes the cache."""
@@ -321,11 +332,14 @@ class StreamCells:
             moved = np.trunc(self.pos[index] / d).astype(np.int32)
             self._move(index, moved, self.shift[index] + (self.pos[index] - moved))
 
-    def reset_shift(self) -> None:
-        """The pending K-shift has been applied. Changes the cache."""
-        if self.has_shift:
-            self.shift[:] = 0
-            self.has_shift = False
+    def reset_shift(self) -> int:
+        """The pending K-shift has been applied: how many cells had moved. Changes the cache."""
+        if not self.has_shift:
+            return 0
+        n_shifted = int(np.count_nonzero(self.shift))
+        self.shift[:] = 0
+        self.has_shift = False
+        return n_shifted
 
     # --- private -----------------------------------------------------------------------------------------------------
 

@@ -7,13 +7,19 @@ reads it. Must never know the engine, clocks or files (`kvdesk.cache.journal_fil
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
 from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.difference import StreamDifference
 from kvdesk.cache.flat import CacheShape, Patch, Shape
 from kvdesk.cache.mirror import Mirror
-from kvdesk.cache.packing import Entry, Operation
+from kvdesk.cache.packing import Entry, Operation, Patches
 from kvdesk.cache.record import DecodeRecord
 from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording
+from kvdesk.cache.run import PlacedRun
 from kvdesk.cache.snapshot import CacheMap
 
 __all__ = ["Entry", "Journal", "Operation", "mirror_shape"]
@@ -65,6 +71,24 @@ class Journal:
         if decode is not None and operation.number == recorder.last + 1:
             patch = self._placed(decode, streams)
         recorder.append(operation, recorder.flat.difference(streams) if patch is None else patch)
+
+    def record_run(self, operations: Sequence[Operation], placed: PlacedRun) -> None:
+        """Remember the decodes of a run, which the mirror has just followed; `operations[i]` is its i-th."""
+        recorder = self._recorder
+        streams = self._streams()
+        n, width = placed.n, len(placed.places)
+        if operations[0].number != recorder.last + 1:  # something was left out before: find it
+            recorder.append(operations[-1], recorder.flat.difference(streams))
+            return
+        parts = [(self._streams_of[p.cache, p.stream], np.arange(p.start, p.start + n)) for p in placed.places]
+        whole = recorder.flat.taken(streams, parts, ())
+        if width > 1:  # cell by cell of each operation
+            by = np.arange(n * width).reshape(width, n).T.ravel()
+            whole = Patch(whole.index[by], whole.pos[by], whole.bits[by], whole.token[by], whole.born[by])
+        heads = tuple((stream, int(cells[i]) + 1) for i in range(n) for stream, cells in parts)
+        starts = np.arange(n + 1) * width
+        numbers = np.arange(placed.first, placed.first + n)
+        recorder.extend(operations, Patches(numbers, starts, replace(whole, heads=heads), starts))
 
     def recording(self) -> Recording:
         """All that is remembered now, frozen: for other threads, and to be saved."""

@@ -43,7 +43,7 @@ import numpy as np
 from kvdesk.cache.flat import CacheShape, Flat, Patch, Shape, join_patches
 from kvdesk.cache.journal_runs import Invalid, integer, patch_of, runs_of
 from kvdesk.cache.packing import Operation
-from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording, chunk_patches
+from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording, chunk_patches, each_patch
 from kvdesk.errors import UserError
 
 FORMAT, VERSION = "kvdesk-journal", 1
@@ -88,7 +88,8 @@ def journal_lines(recording: Recording, header: JournalHeader) -> Iterator[str]:
         {**about, "caches": caches, "words": shape.words, "start": recording.start}, recording.base(), shape
     )
     packed = (chunk_patches(chunk, shape) for segment in recording.segments for chunk in segment.chunks)
-    for operation, patch in chain(chain.from_iterable(packed), recording.open):
+    fresh = (each_patch(*group) for group in recording.open)
+    for operation, patch in chain.from_iterable(chain(packed, fresh)):
         value = {
             "n": operation.number,
             "at": operation.at_s,

@@ -7,6 +7,7 @@ All `file:line` references are llama.cpp 0c1e57098.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -24,11 +25,11 @@ from kvdesk.cache.batch import (
 from kvdesk.cache.blob import StateBlob, parse_seq_state, parse_state
 from kvdesk.cache.dump import SlotDump, first_per_stream
 from kvdesk.cache.geometry import Geometry
-from kvdesk.cache.one_token import place_token
 from kvdesk.cache.rebuild import read_stream, rebuild_stream
 from kvdesk.cache.record import DecodeRecord, Placement, RestoreRecord, SlotState, UbatchRecord
 from kvdesk.cache.recurrent import RecurrentStates
-from kvdesk.cache.snapshot import CacheSnapshot, SeqId, SequenceSpan, Verification
+from kvdesk.cache.run import PlacedRun, place_run
+from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, Verification
 from kvdesk.errors import ContextError
 
 PosMax = Callable[[int], int]
@@ -116,6 +117,23 @@ class Mirror:
             verification=verification,
         )
 
+    def tokens_of(self, seq_id: int) -> list[int] | None:
+        """Token ids at positions 0, 1, 2, ... of the sequence, up to the first hole, doubled position or unknown token.
+
+        What an incremental prompt may count on. None where there are no cells to tell (recurrent states). Read-only.
+        """
+        if not self.caches:
+            return None
+        cells = self.caches[0].cells_of(seq_id)
+        index = np.flatnonzero(cells.holders(seq_id))
+        index = index[np.argsort(cells.pos[index], kind="stable")]
+        pos, token = cells.pos[index], cells.token[index]
+        good = (pos == np.arange(len(pos))) & (token >= 0)
+        n = len(good) if good.all() else int(good.argmin())
+        if n < len(pos) and n and pos[n] == n - 1:
+            n -= 1  # two cells at the last position: which one is meant cannot be said
+        return [int(t) for t in token[:n].tolist()]
+
     # --- changes the cache: decode -----------------------------------------------------------------------------------
 
     def decode(self, batch: Batch, rc: int, pos_max: PosMax | None = None) -> DecodeRecord:
@@ -126,8 +144,6 @@ class Mirror:
             call) tells how many they were.
         """
         self.operation += 1
-        if rc == 0 and (record := self._decode_one(batch)):
-            return record
         problem = self.check(batch)
         if rc == -1 or problem:
             mismatch = ""
@@ -137,38 +153,25 @@ class Mirror:
                 mismatch = "the engine refused a batch (rc -1) that should be valid"
             return DecodeRecord(self.operation, rc, -1 if problem else 0, problem, mismatch=mismatch)
         interrupted = self.pending_shift and rc not in (0, 1)
-        for cache in self.caches:
-            cache.update()
-        self._start_log()
-        ubatches, prepared = self._init_batch(batch)
-        slots = tuple(self._log)
-        expected = 1 if prepared is None else 0
-        if prepared is None or ubatches is None:
-            mismatch = "" if rc == 1 else f"the engine returned {rc} for a batch that should not fit (rc 1)"
-            return DecodeRecord(self.operation, rc, expected, slots=slots, mismatch=mismatch)
-        if rc == 1:
-            for cache, done in zip(self.caches, prepared, strict=True):
-                cache.take_back(done)
-            mismatch = "the engine found no room (rc 1) for a batch that should fit"
-            return DecodeRecord(self.operation, rc, expected, n_ubatches=len(ubatches), slots=slots, mismatch=mismatch)
-        mismatch = ""
-        if rc == 0:
-            self._confirm(prepared, ubatches)
-            n_done = len(ubatches)
-        else:
-            n_done, mismatch = self._stopped(prepared, ubatches, pos_max)
-        records = self._records(prepared, ubatches[:n_done])
-        return DecodeRecord(
-            operation=self.operation,
-            rc=rc,
-            expected_rc=expected,
-            ubatches=records,
-            n_ubatches=len(ubatches),
-            slots=slots,
-            n_kv=max((record.n_kv for record in records), default=0),
-            shift_interrupted=interrupted,
-            mismatch=mismatch,
-        )
+        n_shifted = sum(cache.update() for cache in self.caches)
+        record = self._decode_settled(batch, rc, pos_max)
+        return dataclasses.replace(record, n_shifted=n_shifted, shift_interrupted=interrupted)
+
+    def decode_run(self, seq_id: int, pos: int, tokens: Sequence[int]) -> PlacedRun | None:
+        """Follow so many llama_decode calls of one token each, all of which returned 0. Changes the cache.
+
+        None, with nothing changed, where `decode` must follow them one by one.
+        """
+        known = 0 <= seq_id < self.geometry.n_seq_max and tokens and min(tokens) >= 0
+        if not known or self.states or not self.caches or self.capture:
+            return None
+        last = self.seq_pos_max(seq_id)
+        if last < 0 or pos != last + 1:
+            return None
+        placed = place_run(self.caches, seq_id, pos, tokens, self.operation + 1)
+        if placed is not None:
+            self.operation += placed.n
+        return placed
 
     # --- changes the cache: operations on sequences ------------------------------------------------------------------
 
@@ -211,16 +214,19 @@ class Mirror:
 
     # --- changes the cache: state ------------------------------------------------------------------------------------
 
-    def restore(self, blob: bytes | StateBlob, *, carry: bool = False) -> RestoreRecord:
+    def restore(self, blob: bytes | StateBlob, *, carry: bool = False, known: Sequence[CacheMap] = ()) -> RestoreRecord:
         """Follow llama_state_set_data. Changes the cache. Raises BlobError, before anything changed, for a bad blob.
 
         Cells go to the front of their stream in the blob's order and the head to 0 (llama-kv-cache.cpp:2468-2523).
-        `carry`: the blob was taken from this very memory, if in another order: token ids and ages go along.
+        `carry`: the blob is what this memory holds now, if in another order: token ids and ages go along. `known`: the
+        maps at the moment when the blob was taken, for a blob of some time ago.
         """
         state = blob if isinstance(blob, StateBlob) else parse_state(blob, self.geometry)
         self.operation += 1
-        for cache, streams in zip(self.caches, state.caches, strict=True):
-            if not cache.restore(streams, self.operation, carry=carry):
+        if carry:
+            known = [cache.freeze() for cache in self.caches]
+        for i, (cache, streams) in enumerate(zip(self.caches, state.caches, strict=True)):
+            if not cache.restore(streams, self.operation, known[i] if known else None):
                 return RestoreRecord(self.operation, ok=False, detail=f"the {cache.name} cells do not fit")
         if self.states and not self.states.restore(state.states):
             if self.geometry.facts.kind == "hybrid":
@@ -278,15 +284,37 @@ class Mirror:
 
     # --- private -----------------------------------------------------------------------------------------------------
 
-    def _decode_one(self, batch: Batch) -> DecodeRecord | None:
-        """One token that follows its sequence in attention caches: the short way. None where it does not apply."""
-        if batch.n_tokens != 1 or len(batch.seq_ids[0]) != 1 or self.states or not self.caches:
-            return None
-        token, pos, seq_id = batch.tokens[0], batch.pos[0], batch.seq_ids[0][0]
-        last = self.seq_pos_max(seq_id) if 0 <= seq_id < self.geometry.n_seq_max else -1
-        if last < 0 or pos != last + 1:
-            return None
-        return place_token(self.caches, token, pos, seq_id, self.operation)
+    def _decode_settled(self, batch: Batch, rc: int, pos_max: PosMax | None) -> DecodeRecord:
+        """The rest of a decode, once pending copies and K-shifts have been applied. Changes the cache."""
+        self._start_log()
+        ubatches, prepared = self._init_batch(batch)
+        slots = tuple(self._log)
+        expected = 1 if prepared is None else 0
+        if prepared is None or ubatches is None:
+            mismatch = "" if rc == 1 else f"the engine returned {rc} for a batch that should not fit (rc 1)"
+            return DecodeRecord(self.operation, rc, expected, slots=slots, mismatch=mismatch)
+        if rc == 1:
+            for cache, done in zip(self.caches, prepared, strict=True):
+                cache.take_back(done)
+            mismatch = "the engine found no room (rc 1) for a batch that should fit"
+            return DecodeRecord(self.operation, rc, expected, n_ubatches=len(ubatches), slots=slots, mismatch=mismatch)
+        mismatch = ""
+        if rc == 0:
+            self._confirm(prepared, ubatches)
+            n_done = len(ubatches)
+        else:
+            n_done, mismatch = self._stopped(prepared, ubatches, pos_max)
+        records = self._records(prepared, ubatches[:n_done])
+        return DecodeRecord(
+            operation=self.operation,
+            rc=rc,
+            expected_rc=expected,
+            ubatches=records,
+            n_ubatches=len(ubatches),
+            slots=slots,
+            n_kv=max((record.n_kv for record in records), default=0),
+            mismatch=mismatch,
+        )
 
     def _parts(self, caches: Sequence[AttentionCache]) -> list[AttentionCache | RecurrentStates]:
         return [*caches, self.states] if self.states else [*caches]
@@ -408,16 +436,22 @@ class Mirror:
 
     def _spans(self) -> list[SequenceSpan]:
         spans = []
-        for s in range(self.geometry.n_seq_max):
+        for s in self._present():
             n_cells = n_shared = 0
             if self.caches:
                 cells = self.caches[0].cells_of(s)
                 n_cells = cells.n_cells(s)
-                if n_cells:
+                if n_cells and len(cells.sequences) > 1:
                     rows = cells.bits[: cells.high_water][cells.holders(s)]
                     n_shared = int((np.bitwise_count(rows).sum(axis=1) > 1).sum())
             spans.append(SequenceSpan(SeqId(s), self.seq_pos_min(s), self.seq_pos_max(s), n_cells, n_shared))
         return [span for span in spans if span.pos_max >= 0 or span.n_cells]
+
+    def _present(self) -> list[int]:
+        """Sequences that may hold something, ascending."""
+        if self.states:
+            return list(range(self.geometry.n_seq_max))
+        return sorted({s for cache in self.caches for cells in cache.streams for s in cells.sequences})
 
     def _state_spans(self) -> list[SequenceSpan]:
         if not self.states:

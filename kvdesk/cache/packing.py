@@ -74,6 +74,15 @@ class Patches:
     all: Patch
     head_starts: NDArray[np.int64]
 
+    @property
+    def n(self) -> int:
+        """Operations."""
+        return len(self.numbers)
+
+    def before(self, number: int) -> Patch:
+        """The operations up to number `number`, itself included, as one patch."""
+        return self.upto(int(self.numbers.searchsorted(number, side="right")))
+
     def upto(self, n: int) -> Patch:
         """The first `n` operations as one patch."""
         cells, heads = int(self.starts[n]), int(self.head_starts[n])
@@ -88,19 +97,28 @@ class Patches:
         return Patch(p.index[a:b], p.pos[a:b], p.bits[a:b], p.token[a:b], p.born[a:b], p.heads[c:d])
 
 
+Group = tuple[Sequence[Operation], Patches]
+"""Operations, one after another, and what each of them changed."""
+
 _OVERHEAD = 400  # bytes of the Python objects of a chunk, measured
 
 
-def pack(entries: Sequence[tuple[Operation, Patch]], words: int) -> Chunk:
+def alone(number: int, patch: Patch) -> Patches:
+    """The patch of one operation."""
+    starts = np.array([0, patch.n_cells], dtype=np.int64)
+    return Patches(np.array([number], dtype=np.int64), starts, patch, np.array([0, len(patch.heads)], dtype=np.int64))
+
+
+def pack(groups: Sequence[Group], words: int) -> Chunk:
     """Pack operations, ascending by number."""
-    operations = [operation for operation, _ in entries]
+    operations = [operation for group, _ in groups for operation in group]
     numbers = np.array([o.number for o in operations], dtype=np.int64)
     at_us = np.array([round(o.at_s * 1e6) for o in operations], dtype=np.int64)
     took_us = np.array([round(o.ms * 1e3) for o in operations], dtype=np.int64)
     texts = [[getattr(o, name) for o in operations] for name in ("name", "call", "conversation", "reason")]
-    counts = np.array([patch.n_cells for _, patch in entries], dtype=np.int64)
-    n_heads = np.array([len(patch.heads) for _, patch in entries], dtype=np.int64)
-    whole = join_patches([patch for _, patch in entries], words)
+    counts = np.concatenate([np.diff(patches.starts) for _, patches in groups])
+    n_heads = np.concatenate([np.diff(patches.head_starts) for _, patches in groups])
+    whole = join_patches([patches.all for _, patches in groups], words)
     heads = np.array(whole.heads, dtype=np.int64).reshape(-1, 2)
     age = np.repeat(numbers, counts) - whole.born
     columns = [
@@ -115,7 +133,7 @@ def pack(entries: Sequence[tuple[Operation, Patch]], words: int) -> Chunk:
     return Chunk(
         first=int(numbers[0]),
         last=int(numbers[-1]),
-        n=len(entries),
+        n=len(operations),
         numbers=_squeeze([_steps(numbers), counts, n_heads]),
         times=_squeeze([_steps(at_us), took_us]),
         texts=zlib.compress(json.dumps(texts).encode(), _LEVEL),

@@ -85,6 +85,7 @@ class DecodeRecord:
     ubatches     the ubatches whose cells stay; `n_ubatches`: how many the batch was cut into
     slots        everything the engine printed at level 1, in order, failed attempts included
     n_kv         maximum over the ubatches and caches
+    n_shifted    cells whose moved position was pending: their K was rotated by this call
     shift_interrupted  the decode stopped while a K-shift was pending: it may have been applied in part
     mismatch     "" or what the engine did that the mirror cannot explain: the map is not to be trusted any more
     """
@@ -97,6 +98,7 @@ class DecodeRecord:
     n_ubatches: int = 0
     slots: tuple[SlotState, ...] = ()
     n_kv: int = 0
+    n_shifted: int = 0
     shift_interrupted: bool = False
     mismatch: str = ""
 

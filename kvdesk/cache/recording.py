@@ -8,11 +8,12 @@ up to 8 chunks; only whole segments are dropped. Must never know the mirror or f
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvdesk.cache.difference import StreamDifference, map_difference
 from kvdesk.cache.flat import Flat, Patch, Shape
-from kvdesk.cache.packing import Chunk, Entry, Operation, pack, unpack_cells, unpack_operations
+from kvdesk.cache.packing import Chunk, Entry, Group, Operation, Patches, alone, pack, unpack_cells, unpack_operations
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.errors import UserError
 
@@ -46,11 +47,11 @@ class Recording:
 
     shape: Shape
     segments: tuple[Segment, ...]
-    open: tuple[tuple[Operation, Patch], ...] = ()
+    open: tuple[Group, ...] = ()
 
     def __len__(self) -> int:
         """Operations that are remembered."""
-        return sum(segment.n for segment in self.segments) + len(self.open)
+        return sum(segment.n for segment in self.segments) + sum(len(operations) for operations, _ in self.open)
 
     @property
     def start(self) -> int:
@@ -61,13 +62,13 @@ class Recording:
     def first(self) -> int:
         """Number of the first remembered operation; 0 without any."""
         chunks = self._chunks()
-        return chunks[0].first if chunks else self.open[0][0].number if self.open else 0
+        return chunks[0].first if chunks else self.open[0][0][0].number if self.open else 0
 
     @property
     def last(self) -> int:
         """Number of the last remembered operation; 0 without any."""
         if self.open:
-            return self.open[-1][0].number
+            return self.open[-1][0][-1].number
         chunks = self._chunks()
         return chunks[-1].last if chunks else 0
 
@@ -77,7 +78,9 @@ class Recording:
         for chunk in self._chunks():
             if chunk.first <= last and chunk.last >= first:
                 entries += unpack_operations(chunk)
-        entries += [Entry(operation, patch.n_cells) for operation, patch in self.open]
+        for operations, patches in self.open:
+            counts = (patches.starts[1:] - patches.starts[:-1]).tolist()
+            entries += [Entry(operation, n) for operation, n in zip(operations, counts, strict=True)]
         return [entry for entry in entries if first <= entry.operation.number <= last]
 
     def state_at(self, number: int) -> tuple[CacheMap, ...]:
@@ -111,18 +114,23 @@ class Recording:
         for chunk in segment.chunks:
             if chunk.first <= number:
                 patches = unpack_cells(chunk, self.shape.words)
-                flat.apply(patches.upto(int(patches.numbers.searchsorted(number, side="right"))))
+                flat.apply(patches.before(number))
         if segment is self.segments[-1]:
-            for operation, patch in self.open:
-                if operation.number <= number:
-                    flat.apply(patch)
+            for operations, patches in self.open:
+                if operations[0].number <= number:
+                    flat.apply(patches.before(number))
         return flat
 
 
 def chunk_patches(chunk: Chunk, shape: Shape) -> list[tuple[Operation, Patch]]:
     """The operations of a chunk, each with its patch."""
-    patches = unpack_cells(chunk, shape.words)
-    return [(entry.operation, patches.of(i)) for i, entry in enumerate(unpack_operations(chunk))]
+    operations = [entry.operation for entry in unpack_operations(chunk)]
+    return each_patch(operations, unpack_cells(chunk, shape.words))
+
+
+def each_patch(operations: Sequence[Operation], patches: Patches) -> list[tuple[Operation, Patch]]:
+    """Operations, each with what it changed."""
+    return [(operation, patches.of(i)) for i, operation in enumerate(operations)]
 
 
 class Recorder:
@@ -142,25 +150,30 @@ class Recorder:
         self._max_packed_bytes = max_bytes - room  # the rest is for what is not packed yet
         self._closed: list[Segment] = []
         self._closed_bytes = 0
-        self._open: list[tuple[Operation, Patch]] = []
-        self._open_cells = 0
+        self._open: list[Group] = []
+        self._open_operations = self._open_cells = 0
         self._begin_segment()
 
     @property
     def n_bytes(self) -> int:
         """Memory in use, in bytes, estimated for what is not packed yet."""
         per_operation, per_cell = _OPEN_BYTES
-        unpacked = len(self._open) * per_operation + self._open_cells * per_cell
+        unpacked = self._open_operations * per_operation + self._open_cells * per_cell
         return self.flat.n_bytes + self._closed_bytes + self._current_bytes + unpacked
 
     def append(self, operation: Operation, patch: Patch) -> None:
         """Remember an operation with the cells as it left them. Its number must be above the last one."""
-        assert operation.number > self.last, "operations are recorded in order"
-        self.flat.apply(patch)
-        self.last = operation.number
-        self._open.append((operation, patch))
-        self._open_cells += patch.n_cells
-        if len(self._open) >= _CHUNK_OPERATIONS or self._open_cells >= _CHUNK_CELLS:
+        self.extend((operation,), alone(operation.number, patch))
+
+    def extend(self, operations: Sequence[Operation], patches: Patches) -> None:
+        """Remember several operations, ascending, with what each of them changed."""
+        assert operations[0].number > self.last, "operations are recorded in order"
+        self.flat.apply(patches.all)
+        self.last = operations[-1].number
+        self._open.append((operations, patches))
+        self._open_operations += len(operations)
+        self._open_cells += patches.all.n_cells
+        if self._open_operations >= _CHUNK_OPERATIONS or self._open_cells >= _CHUNK_CELLS:
             self._pack()
 
     def recording(self) -> Recording:
@@ -173,7 +186,7 @@ class Recorder:
         self._chunks.append(chunk)
         self._current_bytes += chunk.n_bytes
         self._open.clear()
-        self._open_cells = 0
+        self._open_operations = self._open_cells = 0
         large = self._current_bytes > self._max_packed_bytes // 8 and len(self._chunks) > 1
         if large or len(self._chunks) >= _SEGMENT_CHUNKS:
             segment = Segment(self._start, self._keyframe, tuple(self._chunks))
@@ -185,6 +198,7 @@ class Recorder:
 
     def _begin_segment(self) -> None:
         self._start = self.last
-        self._keyframe = pack([(Operation(self.last, 0.0, "keyframe"), self.flat.used())], self.shape.words)
+        keyframe = alone(self.last, self.flat.used())
+        self._keyframe = pack([((Operation(self.last, 0.0, "keyframe"),), keyframe)], self.shape.words)
         self._chunks: list[Chunk] = []
         self._current_bytes = self._keyframe.n_bytes

@@ -8,6 +8,8 @@ from typing import Literal, NewType
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.cache.geometry import SwaType
+
 SeqId = NewType("SeqId", int)
 CellIndex = NewType("CellIndex", int)
 Pos = NewType("Pos", int)
@@ -42,6 +44,7 @@ class StreamMap:
     token     int32, the token id that was placed there, -1 where unknown (kvdesk's own record, not the engine's)
     born      int64, number of the operation that wrote the cell, 0 where empty
     head      where the next slot search starts; used: non-empty cells; high_water: last non-empty index + 1
+    shifted   bool, cells that have moved and whose K is rotated before the next decode; None where there is none
     """
 
     pos: NDArray[np.int32]
@@ -51,6 +54,7 @@ class StreamMap:
     head: int
     used: int
     high_water: int
+    shifted: NDArray[np.bool_] | None = None
 
     @property
     def size(self) -> int:
@@ -70,6 +74,7 @@ class CacheMap:
     name: Literal["kv", "base", "window"]
     streams: tuple[StreamMap, ...]
     n_swa: int  # window in positions, 0 for none
+    swa_type: SwaType = "standard"  # its shape, where there is a window
 
 
 @dataclass(frozen=True, slots=True)

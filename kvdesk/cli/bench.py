@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from kvdesk.cli import options
-from kvdesk.errors import KvdeskError
+from kvdesk.errors import KvdeskError, UserError
 from kvdesk.lab import bench_engine
+from kvdesk.settings import ContextSettings, Sampling, Settings
 
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when every bar was reached, 1 when one was not, 2 for bad input."""
     parser = argparse.ArgumentParser(prog="kvdesk bench", description=__doc__)
-    parser.add_argument("what", choices=["engine"], help="engine: decode speed, equal requests, reuse, memory")
+    parser.add_argument(
+        "what",
+        choices=["engine", "ui"],
+        help="engine: decode speed, equal requests, reuse, memory; ui: drawing, stalls, and what the inspector takes "
+        "(the real window, on whatever display there is)",
+    )
     parser.add_argument("--rounds", type=int, default=7, metavar="N", help="counted rounds (default 7)")
     parser.add_argument("--json", action="store_true", help="the result as one JSON object on standard output")
     options.add_model(parser)
     options.add_context(parser)
     args = parser.parse_args(argv)
+    measure = _ui if args.what == "ui" else bench_engine.run
     try:
-        result = bench_engine.run(
+        result = measure(
             options.model_path(args),
             options.context_settings(args),
             max(1, args.rounds),
@@ -38,3 +48,22 @@ def main(argv: Sequence[str]) -> int:
             sign = "at least" if figure["at_least"] else "at most"
             print(f"{'ok  ' if figure['passed'] else 'FAIL'} {name}: {figure['value']} ({sign} {figure['bar']})")
     return 0 if result["passed"] else 1
+
+
+def _ui(model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None]) -> dict[str, object]:
+    """`kvdesk.app.bench_ui` in a home of its own: a measurement leaves nothing in the person's chats."""
+    from kvdesk import paths
+    from kvdesk.app.application import owned_process
+    from kvdesk.app.display import has_display
+
+    if not has_display():
+        raise UserError("There is no display: run it under Xvfb, or with QT_QPA_PLATFORM=offscreen.")
+    from kvdesk.app import bench_ui
+    from kvdesk.store.settings_file import save_settings
+
+    with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as home:
+        os.environ["KVDESK_HOME"] = home
+        sampling = Sampling(temperature=0.0, max_tokens=bench_ui.MAX_TOKENS)
+        save_settings(Settings(context=context, sampling=sampling), paths.settings_file())
+        with owned_process():
+            return bench_ui.run(model, context, rounds, say)

@@ -42,7 +42,8 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(out: Path, size: tuple[int, int], theme: str, pause_s: float) -> int:
     from kvdesk import paths
-    from kvdesk.app.application import build, has_display, owned_process
+    from kvdesk.app.application import build, owned_process
+    from kvdesk.app.display import has_display
     from kvdesk.app.tour import Tour
     from kvdesk.errors import UserError
     from kvdesk.settings import Sampling, Settings, Theme

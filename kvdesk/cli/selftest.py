@@ -25,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
 def _run(folder: Path, *, as_json: bool) -> int:
     from kvdesk import __version__
     from kvdesk.app import selftest
-    from kvdesk.app.application import has_display
+    from kvdesk.app.display import has_display
     from kvdesk.engine.binding import engine_version
 
     if not has_display():

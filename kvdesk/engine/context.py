@@ -7,7 +7,7 @@ operations on the cache are in `memory` and `saved`. Knows nothing of conversati
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from kvdesk.cache.creation import compare_creation
 from kvdesk.engine.binding import MIRRORED_BINDING, MIRRORED_COMMIT, StopFlag, engine_log, engine_version, lib
 from kvdesk.engine.capabilities import Capability, capabilities, capability
 from kvdesk.engine.flush import plan_flush
+from kvdesk.engine.memory import DecodeKind
 from kvdesk.engine.model import Model
 from kvdesk.engine.params import create, planned
 from kvdesk.engine.proof import Proof, prove
@@ -35,8 +36,7 @@ MAPS = 3
 _ROW_0 = frozenset({0})
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(NamedTuple):
     """One llama_decode: its return code (0, 1 or 2) and wall time; what it did to the cells comes by `on_decoded`."""
 
     rc: int
@@ -74,6 +74,7 @@ class Context(SavedMemory):
         self.n_batch = int(lib.llama_n_batch(ctx))
         self.n_ubatch = int(lib.llama_n_ubatch(ctx))
         self.n_seq_max = int(lib.llama_n_seq_max(ctx))
+        self.n_threads, self.n_threads_batch = settings.n_threads, settings.n_threads_batch
         self._last_row = -1
         self.proof: Proof | None = None
         self._first_verdict(proved and bool(inspect))
@@ -110,8 +111,8 @@ class Context(SavedMemory):
 
     # --- decode -------------------------------------------------------------------------------------------------------
 
-    def decode(self, batch: Batch) -> Decoded:
-        """Run the batch. Changes the cache.
+    def decode(self, batch: Batch, kind: DecodeKind = "decode") -> Decoded:
+        """Run the batch. Changes the cache. `kind`: what it is for, to be told with its measurement.
 
         rc 0: every token is in the cache. rc 1: no slot, nothing was placed. rc 2: stopped; finished ubatches stay.
         A pending K-shift is applied first, unstoppably: stopped in the middle it would turn K twice. Where there is no
@@ -130,7 +131,7 @@ class Context(SavedMemory):
         if unstoppable:
             self.stop.remove(self._ctx)
         try:
-            rc, ms = self._run(batch)
+            rc, ms = self._run(batch, kind)
         finally:
             if unstoppable:
                 self.stop.install(self._ctx)
@@ -139,10 +140,37 @@ class Context(SavedMemory):
             why = problem.sentence if problem else f"llama.cpp could not process a batch (code {rc})."
             raise DecodeError(rc, why, self._log.problems())
         if rc == 0:
-            one = batch.n_tokens == 1 and batch.output[0]
-            self._rows = _ROW_0 if one else frozenset(i for i, wanted in enumerate(batch.output) if wanted)
-            self._last_row = max(self._rows, default=-1)
+            if len(batch.tokens) == 1 and batch.output[0]:
+                self._rows, self._last_row = _ROW_0, 0
+            else:
+                self._rows = frozenset(i for i, wanted in enumerate(batch.output) if wanted)
+                self._last_row = max(self._rows, default=-1)
         return Decoded(rc, ms)
+
+    def begin(self, seq_id: int, pos: int, most: int) -> int:
+        """Prepare for `advance`: one token after another of `seq_id`, whose next position is `pos`.
+
+        Returns for how many tokens, `most` or fewer, there is room and everything is plain; 0: use `decode`.
+        """
+        self._guards.seq(seq_id)
+        n = min(most, self.n_ctx_seq - pos, self.free_cells(seq_id))
+        if self.traits.model.n_positions:
+            n = min(n, self.traits.model.n_positions - pos)
+        return n if n > 0 and self._begin_run(seq_id, pos) else 0
+
+    def advance(self, token: int, sampler: Sampler) -> int:
+        """Decode `token` at the next position of the sequence that has begun; the token sampled then, -1 if stopped.
+
+        The shortest way from token to token; `begin` tells how often it may be called. Changes the cache. Raises
+        DecodeError as `decode` does.
+        """
+        rc = self._run_on(token)
+        if rc == 0:
+            self._rows, self._last_row = _ROW_0, 0
+            return sampler.sample(self._ctx, 0)
+        if rc == 2:
+            return -1
+        raise DecodeError(rc, f"llama.cpp could not process a token (code {rc}).", self._log.problems())
 
     def sample(self, sampler: Sampler, row: int | None = None) -> int:
         """Sample from the logits of batch entry `row` of the last decode; the last one that has logits by default.
@@ -162,8 +190,11 @@ class Context(SavedMemory):
         return np.ctypeslib.as_array(pointer, shape=(self.model.vocab.n_tokens,)).copy()
 
     def set_threads(self, n_threads: int, n_threads_batch: int) -> None:
-        """Threads for decode and prefill from the next decode on."""
-        lib.llama_set_n_threads(self._ctx, n_threads, n_threads_batch)
+        """Threads for decodes of one token, and of more, from the next decode on. Those before are followed first."""
+        if (n_threads, n_threads_batch) != (self.n_threads, self.n_threads_batch):
+            self.settle()
+            self.n_threads, self.n_threads_batch = n_threads, n_threads_batch
+            lib.llama_set_n_threads(self._ctx, n_threads, n_threads_batch)
 
     def close(self) -> None:
         """Free the context. The model lives on."""

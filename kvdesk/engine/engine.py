@@ -1,27 +1,27 @@
-"""The engine: commands in, events out, one small step at a time. Owns the session and the turns that wait.
+"""The engine: commands in, events out, one small step at a time. Owns the session, the turns that wait and the jobs.
 
-Runs on one thread, the only one that touches llama.cpp; only `request_stop` and `request_close` may be called from
-others. Knows no Qt and no database. The way of a text: `handle(Generate)` -> queue -> `_start` (template, tokens,
-common prefix) -> `step` after `step` (prefill in chunks, then a token each) -> `_finish`.
+Runs on one thread, the only one that touches llama.cpp; only `request_stop`, `request_cancel` and `request_close` may
+be called from others. Knows no Qt and no database. The way of a text: `handle(Generate)` -> queue -> `Runner.start`
+(template, tokens, common prefix) -> `Runner.step` after step (prefill in chunks, then a token each) -> `finish`.
 """
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterator
 
-from kvdesk.cache.batch import Batch
-from kvdesk.chat import MessageId, MessageState, TurnStats
+from kvdesk.chat import MessageId, MessageState
 from kvdesk.engine.binding import engine_log
-from kvdesk.engine.context import Decoded
-from kvdesk.engine.memory import Followed
-from kvdesk.engine.sampler import Sampler
-from kvdesk.engine.session import Emit, Session, open_session
+from kvdesk.engine.chronicle import Emit
+from kvdesk.engine.hands import Hands
+from kvdesk.engine.idle import Idle
+from kvdesk.engine.jobs import hold, refill, verify
+from kvdesk.engine.previews import preview_compaction, preview_context
+from kvdesk.engine.runner import CLOSED, Runner
+from kvdesk.engine.session import Own, Session, open_session
 from kvdesk.engine.turn import Turn
-from kvdesk.errors import KvdeskError, PromptError, UserError
+from kvdesk.errors import KvdeskError, UserError
 from kvdesk.messages import (
     AuditCache,
     CloseConversation,
@@ -34,21 +34,25 @@ from kvdesk.messages import (
     LogLine,
     ModelLoaded,
     ModelLoading,
-    PrefillProgress,
     RebuildContext,
     SaveReport,
-    SpeedSample,
-    TextDelta,
-    TokenTexts,
-    TurnEnded,
-    TurnStarted,
+    UsePolicy,
     Watch,
 )
-from kvdesk.settings import ContextSettings
+from kvdesk.operations import (
+    Operate,
+    PreviewCompaction,
+    PreviewContext,
+    RecordingTaken,
+    TakeRecording,
+    VerifyConversation,
+    Working,
+)
 
 VIEW_INTERVAL_S = 1 / 15
-_CLOSED = "kvdesk was closed."
-_NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
+_ANEW = "The context was made anew."
+
+Question = PreviewCompaction | PreviewContext | VerifyConversation | TakeRecording
 
 
 class Engine:
@@ -57,75 +61,74 @@ class Engine:
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self.session: Session | None = None
+        self._hands: Hands | None = None
+        self._own = Own()
+        self._runner = Runner(emit, self._require, self._on_complete)
+        self._idle: Idle | None = None
         self._waiting: deque[tuple[Generate, float]] = deque()
-        self._turn: Turn | None = None
+        self._blocked = False  # the first that waits found no room; it is tried again when a turn has ended
+        self._job: tuple[Command, Iterator[Working]] | None = None
+        self._jobs: deque[tuple[Command, Iterator[Working]]] = deque()
+        self._cancelled = False
         self._watched = False
-        self._changed = False
+        self._shown_operation = -1
         self._shown_at = 0.0
-        self._known_tokens: set[int] = set()
-        self._stop_lock = threading.Lock()
-        self._stopping: set[MessageId] = set()
-        self._decoding: MessageId | None = None
-        self._closing = False
         engine_log().listener = lambda level, text: emit(LogLine(level, text))
 
     def request_stop(self, answer: MessageId) -> None:
         """Stop the answer, whether it waits, prefills or generates. May be called from other threads."""
-        with self._stop_lock:
-            self._stopping.add(answer)
-            if self._decoding == answer and self.session is not None:
-                self.session.context.stop.raise_()
+        self._runner.request_stop(answer)
+
+    def request_cancel(self) -> None:
+        """End what `Working` tells of. May be called from other threads."""
+        self._cancelled = True
 
     def request_close(self) -> None:
         """Stop the load or the decode that runs now. May be called from other threads; `close` must follow."""
-        with self._stop_lock:
-            self._closing = True
-            if self._decoding is not None and self.session is not None:
-                self.session.context.stop.raise_()
+        self._runner.request_close()
 
     @property
     def busy(self) -> bool:
         """Whether `step` has something to do."""
-        return self._turn is not None or bool(self._waiting)
+        return bool(self._waiting or self._runner or self._job or self._jobs)
 
     def handle(self, command: Command, at_s: float | None = None) -> None:
         """Carry out a command given at `at_s` (time.perf_counter). What fails becomes `CommandFailed`."""
         try:
-            match command:
-                case LoadModel():
-                    self._load(command)
-                case RebuildContext():
-                    self._rebuild(command.context)
-                case Generate():
-                    self._waiting.append((command, time.perf_counter() if at_s is None else at_s))
-                case Forget() | CloseConversation():
-                    self._forget(command)
-                case AuditCache():
-                    self._require().audit()
-                    self._show(now=True)
-                case SaveReport():
-                    self._require().save_report(command.path)
-                case Watch():
-                    self._watched = command.snapshots
-                    self._show(now=True)
+            self._handle(command, time.perf_counter() if at_s is None else at_s)
         except KvdeskError as error:
             self._emit(CommandFailed(command, str(error), error.detail))
 
     def step(self) -> None:
-        """Do one small piece of work: start a turn, prefill a chunk, or decode a token."""
-        if self._turn is not None:
-            turn = self._turn
-            try:
-                self._advance(turn)
-            except KvdeskError as error:
-                self._finish(turn, "failed", str(error))
-        elif self._waiting:
-            self._start(*self._waiting.popleft())
-        self._show()
+        """Do one small piece of work: start a turn, go on with a job, or decode the next batch of all turns."""
+        running, ended = len(self._runner), False
+        if self._waiting and not self._job and not self._blocked:
+            self._start_next()
+        elif running:
+            reading = self._runner.n_prefilling
+            self._runner.step()
+            ended = len(self._runner) < running
+            self._blocked = self._blocked and not ended and reading == self._runner.n_prefilling
+        elif self._job or self._jobs:
+            self._work()
+        else:
+            self._blocked = False
+        self._show(now=ended)
+
+    @property
+    def idle_work_due(self) -> bool:
+        """Whether `idle` may find something to do."""
+        return not self.busy and self._idle is not None and self._idle.due
+
+    def idle(self) -> None:
+        """Nobody has asked for anything for a while: do what pays back later. Takes up to some 100 ms."""
+        if self.idle_work_due and self._idle is not None and self._idle.work():
+            self._show(now=True)
 
     def close(self) -> None:
         """End the running turn, free context, then model."""
-        self._end_all(_CLOSED, "interrupted")
+        self._end_job()
+        self._end_all(CLOSED)
         if self.session is not None:
             self.session.close()
             self.session = None
@@ -133,14 +136,53 @@ class Engine:
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
+    def _handle(self, command: Command, at_s: float) -> None:
+        match command:
+            case LoadModel():
+                self._load(command)
+            case RebuildContext():
+                self._rebuild(command)
+            case Generate():
+                self._waiting.append((command, at_s))
+            case Forget() | CloseConversation():
+                self._forget(command)
+            case AuditCache():
+                self._require().audit()
+            case SaveReport():
+                self._require().save_report(command.path)
+            case UsePolicy():
+                self._own = Own(command.policy, command.folder)
+                if self.session is not None:
+                    self.session.use(self._own)
+            case Watch():
+                self._watched = command.snapshots
+            case Operate():
+                self._operate(command)
+            case _:
+                self._answer(command)
+                return
+        self._show(now=True)
+
+    def _answer(self, command: Question) -> None:
+        """Commands that change nothing; a view of the cache would tell nothing new."""
+        match command:
+            case PreviewCompaction():
+                self._emit(preview_compaction(self._require(), command))
+            case PreviewContext():
+                self._emit(preview_context(self._require(), command.settings))
+            case VerifyConversation():
+                self._jobs.append((command, verify(self._require(), command.conversation, self._emit)))
+            case TakeRecording():
+                self._require().context.settle()
+                self._emit(RecordingTaken(self._require().chronicle.journal.recording()))
+
     def _load(self, command: LoadModel) -> None:
         """The old model stays until the new one is ready: a file that cannot be used costs nothing."""
 
         def on_progress(progress: float) -> bool:
             self._emit(ModelLoading(command.path, progress))
-            if self._turn is not None and self._turn.command.answer in self._stopping:
-                self._finish(self._turn, "stopped")  # it waits for the load, but not to be stopped
-            return not self._closing
+            self._runner.end_stopped()  # turns wait for the load, but not to be stopped
+            return not self._runner.closing
 
         old = self.session
         before = old.context if old else None
@@ -152,23 +194,28 @@ class Engine:
                 old,
                 on_progress,
                 on_replace=lambda: self._end_all("Another model was opened."),
+                own=self._own,
             )
         except KvdeskError:
             if old is not None and (old.context is not before or not old.context.is_open):
                 self._after_new_context()
             raise
-        self._known_tokens.clear()
+        self._runner.forget_texts()
         self._emit(ModelLoaded(self.session.model.info(), self.session.template_problem))
         self._ready(rebuilt=False)
 
-    def _rebuild(self, context: ContextSettings) -> None:
+    def _rebuild(self, command: RebuildContext) -> None:
         session = self._require()
-        session.check(context)
-        self._end_all("The context was made anew.")
+        session.check(command.context)
+        self._end_job()
+        self._end_all(_ANEW)
+        held = [] if command.keep == "nothing" else hold(session, with_state=command.keep == "state")
         try:
-            session.rebuild(context)
+            session.rebuild(command.context)
         finally:
             self._after_new_context()
+        if held and self.session is session:
+            self._jobs.append((command, refill(session, held)))
 
     def _after_new_context(self) -> None:
         """Say which context there is now: the new one, the old one made again, or none at all."""
@@ -179,170 +226,90 @@ class Engine:
             self.session = None
 
     def _ready(self, *, rebuilt: bool) -> None:
-        self._require().context.on_decoded = self._on_decoded
-        self._emit(ContextReady(self._require().info, rebuilt))
-        self._changed = True
-        self._show(now=True)
+        session = self._require()
+        self._hands = Hands(session, self._emit)
+        self._idle = Idle(session)
+        self._runner.use(session.context)
+        self._emit(ContextReady(session.info, rebuilt, session.possible))
 
     def _forget(self, command: Forget | CloseConversation) -> None:
-        turn = self._turn
-        if turn is not None and turn.command.conversation == command.conversation:
-            self._finish(turn, "stopped", "Its cells were removed.")
-        if self.session is None or (sequence := self.session.pool.get(command.conversation)) is None:
-            return  # it holds nothing
+        self._runner.end_of(command.conversation, "Its cells were removed.")
+        if self.session is None:
+            return
         if isinstance(command, CloseConversation):
-            self.session.give_back(sequence, "the conversation was closed")
+            self.session.keeper.close(command.conversation, "the conversation was closed")
         else:
-            self.session.keep(sequence, 0, "forgotten by hand")
-        self._changed = True
-        self._show(now=True)
+            self.session.keeper.forget(command.conversation, "forgotten by hand")
+
+    def _operate(self, command: Operate) -> None:
+        session = self._require()
+        assert self._hands is not None
+        if self._job:
+            raise UserError("Wait until the work that is being shown has ended, or cancel it.")
+        ends = self._hands.ends(command.operation)
+        for sequence in session.pool:
+            if ends(sequence):
+                self._runner.end_of(sequence.conversation, "Its cells were changed by hand.")
+        self._hands.do(command.operation, measured=command.measured)
 
     def _require(self) -> Session:
         if self.session is None:
             raise UserError("No model is loaded: open a GGUF file first.")
         return self.session
 
-    # --- turns --------------------------------------------------------------------------------------------------------
+    # --- turns and jobs -----------------------------------------------------------------------------------------------
 
-    def _start(self, command: Generate, submitted_at: float) -> None:
-        """Render, compare with what the sequence holds, remove only the divergent tail."""
-        if self._stop_asked(command.answer):
-            self._abandon(command, "stopped", "Stopped before it began.")
+    def _start_next(self) -> None:
+        if self.session is None:
+            self._runner.abandon(self._waiting.popleft()[0], "failed", "No model is loaded: open a GGUF file first.")
             return
-        try:
-            session = self._require()
-            prompt = session.prompt_tokens(command.messages)
-            sequence = session.lease(command.conversation)
-            held = list(sequence.tokens)
-            reused = session.keep_common_prefix(sequence, prompt)
-            if not session.make_room(sequence, len(prompt) - reused):
-                raise PromptError("The cache is full of conversations that are being answered: wait for one to end.")
-        except KvdeskError as error:
-            self._abandon(command, "failed", str(error))
-            return
-        sampler = Sampler(command.sampling, session.model.vocab.n_tokens)
-        if command.sampling.repeat_penalty != 1.0:
-            sampler.accept(prompt[-command.sampling.repeat_last_n :])
-        sequence.busy = True
-        why = session.explain(sequence, held, prompt, command.messages)
-        self._turn = Turn(
-            command, sequence, prompt, reused, sampler, submitted_at, why, session.model.vocab.fingerprint
-        )
-        self._tell_texts(prompt)
-        self._emit(TurnStarted(command.conversation, command.answer, sequence.seq_id, len(prompt), reused))
+        if self._runner.start(*self._waiting[0]):
+            self._waiting.popleft()
+        else:
+            self._blocked = True
 
-    def _advance(self, turn: Turn) -> None:
-        """Decode the turn's next batch; once the prompt is in, sample."""
-        session = self._require()
-        context, vocab = session.context, session.model.vocab
-        conversation, answer = turn.command.conversation, turn.command.answer
-        batch, prefilling = turn.next_batch(context.n_batch), turn.prefilling
-        full = turn.position + batch.n_tokens > context.n_ctx_seq
-        if full or not session.make_room(turn.sequence, batch.n_tokens):
-            self._finish(turn, "stopped", f"The context of {context.n_ctx_seq:,} tokens is full.")
-            return
-        decoded = self._decode(turn, batch)
-        if decoded is None or decoded.rc != 0:
-            note = "" if decoded is None else f"llama.cpp found no room for {batch.n_tokens} more tokens."
-            if self._closing:
-                self._finish(turn, "interrupted", _CLOSED)
-            else:
-                self._finish(turn, "stopped", note)
-            return
-        now = time.perf_counter()
-        if prefilling:
-            turn.prefill_s += decoded.ms / 1e3
-            done, total = turn.position - turn.reused, len(turn.prompt) - turn.reused
-            self._emit(PrefillProgress(conversation, answer, done, total, done / turn.prefill_s))
-            if turn.prefilling:
-                return
-        token = context.sample(turn.sampler)
-        end = vocab.is_eog(token)
-        turn.sampled(token, now, end=end)
-        if end:
-            self._finish(turn, "complete")
-            return
-        if token not in self._known_tokens:
-            self._tell_texts((token,))
-        self._emit(TextDelta(conversation, answer, turn.utf8.decode(vocab.piece(token)), (token,)))
-        if len(turn.generated) >= turn.command.sampling.max_tokens:
-            self._finish(turn, "complete", f"Ended at the limit of {len(turn.generated):,} tokens.")
-
-    def _decode(self, turn: Turn, batch: Batch) -> Decoded | None:
-        """Decode with the stop flag armed. None when stopped; the sequence then holds what the engine still holds."""
-        session = self._require()
-        context, answer = session.context, turn.command.answer
-        with self._stop_lock:
-            if answer in self._stopping or self._closing:
-                return None
-            context.stop.lower()
-            self._decoding = answer
-        rc = -1
-        try:
-            decoded = context.decode(batch)
-            rc = decoded.rc
-        finally:
-            with self._stop_lock:
-                self._decoding = None
-                context.stop.lower()
-            if rc == 0:
-                turn.sequence.tokens += batch.tokens
-            else:
-                session.agree(turn.sequence, list(batch.tokens))
-            self._changed = True
-        return None if rc == 2 else decoded
-
-    def _finish(self, turn: Turn, state: MessageState, note: str = "") -> None:
-        """The turn is over; what it put into the cache stays there for the next one."""
-        self._turn = None
-        turn.sequence.busy = False
-        turn.sampler.close()
-        self._stop_asked(turn.command.answer)
-        conversation, answer = turn.command.conversation, turn.command.answer
-        if rest := turn.utf8.flush():
-            self._emit(TextDelta(conversation, answer, rest, ()))
-        self._emit(TurnEnded(conversation, answer, state, turn.stats(*self._require().context.totals()), note))
-        self._changed = True
-        self._show(now=True)
-
-    def _abandon(self, command: Generate, state: MessageState, note: str) -> None:
-        """A turn that never began."""
-        self._stop_asked(command.answer)
-        self._emit(TurnEnded(command.conversation, command.answer, state, _NOTHING, note))
-
-    def _end_all(self, note: str, state: MessageState = "stopped") -> None:
-        if self._turn is not None:
-            self._finish(self._turn, state, note)
+    def _end_all(self, note: str) -> None:
+        state: MessageState = "interrupted" if self._runner.closing else "stopped"
+        self._runner.end_all(note, state)
         while self._waiting:
-            self._abandon(self._waiting.popleft()[0], state, note)
+            self._runner.abandon(self._waiting.popleft()[0], state, note)
 
-    def _stop_asked(self, answer: MessageId) -> bool:
-        """Whether a stop was asked for; asking takes the request away."""
-        with self._stop_lock:
-            asked = answer in self._stopping
-            self._stopping.discard(answer)
-            return asked
+    def _work(self) -> None:
+        """One chunk of the job, or the end of it."""
+        if self._job is None:
+            self._job, self._cancelled = self._jobs.popleft(), False
+        command, work = self._job
+        try:
+            progress = None if self._cancelled or self._runner.closing else next(work, None)
+        except KvdeskError as error:
+            self._emit(CommandFailed(command, str(error), error.detail))
+            progress = None
+        if progress is None:
+            self._end_job()
+        else:
+            self._emit(progress)
+
+    def _end_job(self) -> None:
+        if self._job is not None:
+            self._job[1].close()  # type: ignore[attr-defined]  # a generator
+            self._job = None
+            self._emit(Working("", 0, 0))
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 
-    def _tell_texts(self, tokens: Iterable[int]) -> None:
-        """Send the texts of token ids that were never sent before: the inspector names the token of every cell."""
-        new = set(tokens) - self._known_tokens
-        if new:
-            self._known_tokens |= new
-            label = self._require().model.vocab.label
-            self._emit(TokenTexts({token: label(token) for token in new}))
-
-    def _on_decoded(self, followed: Followed) -> None:
-        """A decode has been followed by the mirror: one token is the step of an answer, several are a prompt."""
-        kind: Literal["prefill", "decode"] = "prefill" if followed.n_tokens > 1 else "decode"
-        self._emit(SpeedSample(followed.at_s, kind, followed.n_tokens, followed.ms, followed.record.n_kv))
+    def _on_complete(self, turn: Turn) -> None:
+        if self._idle is not None:
+            self._idle.ended(turn)
 
     def _show(self, *, now: bool = False) -> None:
         """Send a view of the cache when somebody looks and something changed, at most 15 times a second."""
-        if not self._watched or self.session is None or not (self._changed or now):
+        if not self._watched or self.session is None:
             return
         at = time.monotonic()
-        if now or at - self._shown_at >= VIEW_INTERVAL_S:
-            self._shown_at, self._changed = at, False
-            self._emit(self.session.view())
+        changed = self.session.context.changed_since(self._shown_operation)
+        if not now and (at - self._shown_at < VIEW_INTERVAL_S or not changed):
+            return
+        assert self._hands is not None
+        view = self.session.view(self._hands.blobs.numbers)
+        self._shown_at, self._shown_operation = at, view.snapshot.operation
+        self._emit(view)

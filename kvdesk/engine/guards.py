@@ -6,7 +6,7 @@ user's terms. Must never call the engine. All `file:line` references are llama.c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import BlobError, StateBlob, parse_seq_state, parse_state
@@ -25,6 +25,7 @@ class Guards:
         self._traits = traits
         self._now = mirror
         self._n_seq_max = traits.geometry.n_seq_max
+        self._n_positions = min(POS_MAX, traits.model.n_positions or POS_MAX)
         self.knows_states = capability(traits, "swap").allowed
 
     @property
@@ -44,6 +45,8 @@ class Guards:
     def batch(self, batch: Batch) -> None:
         """llama_decode: sizes (llama-context.cpp:1785, :1787), tokens, positions, sequences."""
         n = batch.n_tokens
+        if n == 1 and self._plain(*batch):
+            return
         g = self._traits.geometry
         if n == 0:
             raise RefusedCall("The batch is empty.")
@@ -53,20 +56,34 @@ class Guards:
             raise RefusedCall(f"The batch has {n} tokens, but n_batch is {g.n_batch}.")
         if not self._traits.model.causal and n > g.n_ubatch:
             raise RefusedCall(f"This model looks ahead: its batches cannot be larger than n_ubatch, {g.n_ubatch}.")
-        n_vocab, n_positions = self._traits.n_vocab, self._traits.model.n_positions
         for token, pos, seq_ids in zip(batch.tokens, batch.pos, batch.seq_ids, strict=True):
-            if not 0 <= token < n_vocab:
-                raise RefusedCall(f"Token {token} is not in the vocabulary of {n_vocab} tokens.")
-            if pos < 0:
-                raise RefusedCall(f"Position {pos} is negative.")
-            if pos >= POS_MAX:
-                raise RefusedCall(f"Position {pos} is beyond what llama.cpp can count.")
-            if n_positions and pos >= n_positions:
-                raise RefusedCall(f"Position {pos} does not exist: this model has learned {n_positions} positions.")
+            self._entry(token, pos)
             if not seq_ids:
                 raise RefusedCall("A token of the batch belongs to no sequence.")
             for seq_id in seq_ids:
                 self.seq(seq_id)
+
+    def _entry(self, token: int, pos: int) -> None:
+        n_vocab, n_positions = self._traits.n_vocab, self._traits.model.n_positions
+        if not 0 <= token < n_vocab:
+            raise RefusedCall(f"Token {token} is not in the vocabulary of {n_vocab} tokens.")
+        if pos < 0:
+            raise RefusedCall(f"Position {pos} is negative.")
+        if pos >= POS_MAX:
+            raise RefusedCall(f"Position {pos} is beyond what llama.cpp can count.")
+        if n_positions and pos >= n_positions:
+            raise RefusedCall(f"Position {pos} does not exist: this model has learned {n_positions} positions.")
+
+    def _plain(
+        self, tokens: Sequence[int], pos: Sequence[int], seq_ids: Sequence[tuple[int, ...]], output: Sequence[bool]
+    ) -> bool:
+        """Whether the one token is the next of an answer: nothing can be wrong with it. The rules are in `batch`."""
+        return (
+            len(pos) == len(seq_ids) == len(output) == 1 == len(seq_ids[0])
+            and 0 <= tokens[0] < self._traits.n_vocab
+            and 0 <= pos[0] < self._n_positions
+            and 0 <= seq_ids[0][0] < self._n_seq_max
+        )
 
     def seq_cp(self, src: int, dst: int, p0: int, p1: int) -> None:
         """Between streams only everything (llama-kv-cache.cpp:506); never a part of a recurrent state."""

@@ -42,6 +42,7 @@ class Marked:
     typed_controls: tuple[Span, ...]  # must not be parsed as control tokens; in order, none overlap
     whole_messages: tuple[tuple[Span, int], ...]  # where a message stands unchanged, and its index; in order
     exact: bool  # the text is the plain rendering
+    places: tuple[tuple[Span, int], ...] = ()  # where a message's text stands once, outer white space apart; its index
 
 
 class ControlTexts:
@@ -203,7 +204,7 @@ class Marker:
         whole = tuple(self._whole(text, edges))
         insides = [Span(*pair) for ends in edges.values() for pair in zip(ends[::2], ends[1::2], strict=False)]
         typed = self._typed(text, cuts, insides, [span for span, _ in whole])
-        return Marked(text, tuple(typed), whole, exact=text == plain)
+        return Marked(text, tuple(typed), whole, text == plain, tuple(self._places(text, edges)))
 
     def _typed(self, text: str, cuts: set[int], insides: list[Span], whole: list[Span]) -> Iterator[Span]:
         """Control texts that the template did not write, outside the `whole` messages, in order; neighbours are one."""
@@ -232,6 +233,16 @@ class Marker:
             if len(ends) == 2 and ends[0] >= last and text[ends[0] : ends[1]] == self._texts[message]:
                 yield Span(*ends), message
                 last = ends[1]
+
+    def _places(self, text: str, edges: dict[int, list[int]]) -> Iterator[tuple[Span, int]]:
+        """Messages that stand in the text once, in order; none overlap."""
+        last = 0
+        for ends, message in sorted((ends, message) for message, ends in edges.items()):
+            if len(ends) == 2 and ends[0] >= last:
+                low, high = self._edges(message)
+                if text[ends[0] : ends[1]] == self._texts[message][low:high]:
+                    yield Span(*ends), message
+                    last = ends[1]
 
 
 def _fill(flags: bytearray, span: Span, value: int) -> None:

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.dump import parse_log, render_lines
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import DecodeRecord, SlotState
 from kvdesk.cache.report import AuditReport
+from kvdesk.cache.run import PlacedRun
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
-from kvdesk.cache.verify import Difference, compare_lines, compare_spans
+from kvdesk.cache.verify import Difference, compare_lines, compare_run, compare_spans
 from kvdesk.engine.binding import StopFlag, engine_log, lib
 from kvdesk.engine.flush import pending, plan_flush
 from kvdesk.engine.guards import Guards
@@ -25,38 +25,73 @@ from kvdesk.engine.traits import Traits
 from kvdesk.engine.trust import Trust
 from kvdesk.errors import RefusedCall
 
-MOST_UNSETTLED = 16
-"""Decodes of one token that may wait for the mirror to follow."""
+SETTLE_S = 0.06
+"""For so long may decodes wait for the mirror to follow."""
+
+DecodeKind = Literal["prefill", "decode", "check", "flush"]
+"""What a decode is for: a prompt, an answer, a look at logits, the application of what is pending."""
 
 
-@dataclass(frozen=True, slots=True)
-class Followed:
-    """A decode that the mirror has followed: its record, tokens, wall time in ms, time.monotonic() at its end."""
+class Followed(NamedTuple):
+    """A decode that the mirror has followed: its record, batch, what it was for, wall time in ms, and
+    time.monotonic() at its end.
+    """
 
     record: DecodeRecord
-    n_tokens: int
+    batch: Batch
+    kind: DecodeKind
     ms: float
     at_s: float
 
 
-@dataclass(slots=True)
-class _Waiting:
+class FollowedRun(NamedTuple):
+    """Decodes of one token each that the mirror has followed together: what they placed, sequence and tokens of the run
+    with the first position, and for each the wall time in ms and time.monotonic() at its end.
+    """
+
+    placed: PlacedRun
+    seq_id: int
+    pos: int
+    tokens: list[int]
+    ms: list[float]
+    at_s: list[float]
+
+
+class _Run:
+    """Tokens decoded one after another for one sequence that the mirror has not followed yet. `ends` are
+    time.perf_counter() at the end of each, `ms` their wall times, `marks` the number of lines printed until then.
+    """
+
+    __slots__ = ("ends", "marks", "ms", "pos", "seq_id", "tokens")
+
+    def __init__(self, seq_id: int, pos: int) -> None:
+        self.seq_id = seq_id
+        self.pos = pos
+        self.tokens: list[int] = []
+        self.ms: list[float] = []
+        self.ends: list[float] = []
+        self.marks: list[int] = []
+
+
+class _Waiting(NamedTuple):
     """A decode that the mirror has not followed yet. `last`: seq_pos_max right after it, by sequence, for the last of a
     group; for the others the next decode prints it (llama-kv-cache.cpp:960).
     """
 
     batch: Batch
+    kind: DecodeKind
     rc: int
     ms: float
     at_s: float
     lines: list[bytes]
-    last: dict[int, int] = field(default_factory=dict)
+    last: dict[int, int] | None
 
 
 class Memory:
     """Everything below `Context`. `inspect`: what the engine prints, 0 nothing, 1 lines, 3 every cell.
 
-    `on_decoded` is told of every decode that has been followed; `last_record` is the latest.
+    `on_decoded` is told of every decode that has been followed, `on_operation` of every other operation: its number,
+    the call in words, wall time in ms. `last_record` is of the latest decode that was not part of a run.
     """
 
     def __init__(self, ctx: Any, traits: Traits, trust: Trust, inspect: int, stop: StopFlag) -> None:
@@ -67,11 +102,15 @@ class Memory:
         self._trust = trust
         self.stop = stop
         self.traits = traits
-        self.on_decoded: Callable[[Followed], None] | None = None
+        self.on_decoded: Callable[[Followed | FollowedRun], None] | None = None
+        self.on_operation: Callable[[int, str, float], None] | None = None
         self.last_record = DecodeRecord(0, 0, 0)
+        self.last_n_kv = 0
         self._mirror = Mirror(traits.geometry)
         self._mirror.capture = inspect > 1
         self._unsettled: list[_Waiting] = []
+        self._run_now: _Run | None = None
+        self._settle_at = self._called_at = 0.0
         self._guards = Guards(traits, lambda: self.mirror)
         self._batch = lib.llama_batch_init(int(lib.llama_n_batch(ctx)), 0, int(lib.llama_n_seq_max(ctx)))
         raw = self._batch
@@ -105,6 +144,10 @@ class Memory:
         """The last mismatch, to be saved; None while there was none."""
         return self._trust.report
 
+    def changed_since(self, operation: int) -> bool:
+        """Whether there was an operation after this one. Read-only."""
+        return bool(self._unsettled or self._run_now) or self._mirror.operation != operation
+
     def snapshot(self) -> CacheSnapshot:
         """The cells as the mirror has them, with how far they are proven. Read-only."""
         return self.mirror.snapshot(self.verification)
@@ -121,7 +164,9 @@ class Memory:
             return self._mirror.geometry.n_ctx_seq
         cache = self._mirror.caches[0]  # the window cache replaces what nobody sees any more
         stream, cells = cache.stream_of(seq_id), cache.cells_of(seq_id)
-        waiting = sum(cache.stream_of(w.batch.seq_ids[0][0]) == stream for w in self._unsettled)
+        waiting = sum(cache.stream_of(ids[0]) == stream for w in self._unsettled for ids in w.batch.seq_ids)
+        if self._run_now is not None and cache.stream_of(self._run_now.seq_id) == stream:
+            waiting += len(self._run_now.tokens)
         return cells.size - cells.used - waiting
 
     def has_room(self, seq_id: int, n_tokens: int) -> bool:
@@ -152,6 +197,7 @@ class Memory:
         """
         if seq_id != -1:
             self._guards.seq(seq_id)
+        self._calling()
         done = bool(lib.llama_memory_seq_rm(self._memory, seq_id, p0, p1))
         mirrored = self.mirror.seq_rm(seq_id, p0, p1)
         found = Difference("answer of seq_rm", str(mirrored), str(done)) if done != mirrored else None
@@ -167,6 +213,7 @@ class Memory:
         self._guards.seq_cp(src, dst, p0, p1)
         if self.mirror.geometry.n_stream > 1:
             p0, p1 = -1, -1  # the same, and never mistaken for a part (llama-kv-cache.cpp:493)
+        self._calling()
         lib.llama_memory_seq_cp(self._memory, src, dst, p0, p1)
         self.mirror.seq_cp(src, dst, p0, p1)
         self._after(f"seq_cp({src}, {dst}, {p0}, {p1})")
@@ -174,6 +221,7 @@ class Memory:
     def seq_keep(self, seq_id: int) -> None:
         """Remove all other sequences from the stream of this one. Changes the cache. Raises RefusedCall."""
         self._guards.seq(seq_id)
+        self._calling()
         lib.llama_memory_seq_keep(self._memory, seq_id)
         self.mirror.seq_keep(seq_id)
         self._after(f"seq_keep({seq_id})")
@@ -185,12 +233,14 @@ class Memory:
         the next decode. Raises RefusedCall where the rotation would abort, crash or be wrong.
         """
         self._guards.seq_add(seq_id, p0, p1, shift)
+        self._calling()
         lib.llama_memory_seq_add(self._memory, seq_id, p0, p1, shift)
         self.mirror.seq_add(seq_id, p0, p1, shift)
         self._after(f"seq_add({seq_id}, {p0}, {p1}, {shift})")
 
     def clear(self, *, data: bool = True) -> None:
         """Remove every cell of every sequence; `data` also zeroes K and V. Changes the cache."""
+        self._calling()
         lib.llama_memory_clear(self._memory, data)
         self.mirror.clear(data)
         self._after(f"clear({data})")
@@ -208,7 +258,7 @@ class Memory:
             raise RefusedCall("Moved positions wait for the next decode, and there is no free sequence to do one in.")
         self.stop.remove(self._ctx)
         try:
-            self._run(plan.batch)
+            self._run(plan.batch, "flush")
         finally:
             self.stop.install(self._ctx)
         if plan.rc == 0:
@@ -223,44 +273,123 @@ class Memory:
         and following costs five times what it costs for the second of a group. Whoever looks at `mirror`,
         `verification` or `snapshot` sees everything settled.
         """
+        if self._run_now is not None:
+            self._close_run(self._run_now)
         waiting, self._unsettled = self._unsettled, []
         for decode in waiting:
             self._follow(decode)
 
-    def _run(self, batch: Batch) -> tuple[int, float]:
+    def _begin_run(self, seq_id: int, pos: int) -> bool:
+        """Prepare for `_run_on`: one token after another of the sequence, whose next position is `pos`.
+
+        False where decodes must be made one by one: every cell is printed, or nothing is.
+        """
+        if self._inspect != 1 or self._trust.mismatch:
+            return False
+        run = self._run_now
+        goes_on = run is not None and run.seq_id == seq_id and run.pos + len(run.tokens) == pos
+        if goes_on and time.perf_counter() < self._settle_at:
+            return True
+        self.settle()
+        if goes_on and self._mirror.seq_pos_max(seq_id) != self.seq_pos_max(seq_id):
+            found = Difference(f"last position of sequence {seq_id}", str(pos - 1), str(self.seq_pos_max(seq_id)))
+            self._trust.conclude(self._mirror.operation, found)
+        if pending(self._mirror) or self._trust.mismatch:
+            return False
+        self._settle_at = time.perf_counter() + SETTLE_S
+        self._fill(Batch((0,), (pos,), ((seq_id,),), (True,)))
+        self._run_now = _Run(seq_id, pos)
+        self._log.capture_start()
+        return True
+
+    def _run_on(self, token: int) -> int:
+        """llama_decode of the run's next token: its return code. Changes the cache."""
+        run = self._run_now
+        assert run is not None
+        column, positions = self._columns[0], self._columns[1]
+        column[0], positions[0] = token, run.pos + len(run.tokens)
+        start = time.perf_counter()
+        rc = int(lib.llama_decode(self._ctx, self._batch))
+        end = time.perf_counter()
+        ms = (end - start) * 1e3
+        if rc == 0:
+            run.tokens.append(token)
+            run.ms.append(ms)
+            run.ends.append(end)
+            run.marks.append(self._log.n_captured)
+            self._spare -= 1
+            return 0
+        self._rows = frozenset()
+        lines = self._close_run(run)[run.marks[-1] if run.marks else 0 :]
+        batch = Batch((token,), (run.pos + len(run.tokens),), ((run.seq_id,),), (True,))
+        last = {run.seq_id: self.seq_pos_max(run.seq_id)}
+        self._unsettled.append(_Waiting(batch, "decode", rc, ms, time.monotonic(), lines, last))
+        self.settle()
+        return rc
+
+    def _close_run(self, run: _Run) -> list[bytes]:
+        """End the run and follow it: as a whole, or token by token where that is not possible. Returns its lines."""
+        self._run_now = None
+        lines = self._log.capture_stop()
+        n = len(run.tokens)
+        if not n:
+            return lines
+        placed = self._mirror.decode_run(run.seq_id, run.pos, run.tokens)
+        monotonic = time.monotonic() - time.perf_counter()
+        at_s = [end + monotonic for end in run.ends]
+        batch = Batch(run.tokens, range(run.pos, run.pos + n), [(run.seq_id,)] * n, [True] * n)
+        if placed is None:
+            for i, (mark, before) in enumerate(zip(run.marks, [0, *run.marks], strict=False)):
+                one = Batch(run.tokens[i : i + 1], (run.pos + i,), ((run.seq_id,),), (True,))
+                self._follow(_Waiting(one, "decode", 0, run.ms[i], at_s[i], lines[before:mark], None))
+            return lines
+        number = self._mirror.operation
+        self._trust.note(number, "rc 0, one by one", batch)
+        self._trust.conclude(number, compare_run(placed.lines, lines[: run.marks[-1]]))
+        self.last_n_kv = placed.n_kv[-1]
+        if self.on_decoded is not None:
+            self.on_decoded(FollowedRun(placed, run.seq_id, run.pos, run.tokens, run.ms, at_s))
+        return lines
+
+    def _run(self, batch: Batch, kind: DecodeKind = "decode") -> tuple[int, float]:
         """llama_decode of a batch that was checked: (return code, ms). Changes the cache."""
+        if self._run_now is not None:
+            self.settle()
         self._fill(batch)
         self._spare -= batch.n_tokens
         self._rows = frozenset()
         self._log.capture_start()
         start = time.perf_counter()
         rc = int(lib.llama_decode(self._ctx, self._batch))
-        ms = (time.perf_counter() - start) * 1e3
+        now = time.perf_counter()
         lines = self._log.capture_stop()
-        decode = _Waiting(batch, rc, ms, time.monotonic(), lines)
-        self._unsettled.append(decode)
-        if rc != 0 or batch.n_tokens > 1 or self._inspect > 1 or len(self._unsettled) >= MOST_UNSETTLED:
-            decode.last = {s: self.seq_pos_max(s) for ids in batch.seq_ids for s in ids}
+        settles = rc != 0 or now >= self._settle_at or kind != "decode" or self._inspect > 1
+        last = {s: self.seq_pos_max(s) for ids in batch.seq_ids for s in ids} if settles else None
+        ms = (now - start) * 1e3
+        self._unsettled.append(_Waiting(batch, kind, rc, ms, time.monotonic(), lines, last))
+        if settles:
             self.settle()
+            self._settle_at = now + SETTLE_S
         return rc, ms
 
     def _follow(self, decode: _Waiting) -> None:
         """Move the mirror as the engine moved, and compare."""
         batch, rc = decode.batch, decode.rc
         record = self.last_record = self._mirror.decode(batch, rc, self.seq_pos_max)
+        self.last_n_kv = record.n_kv
         self._trust.note(record.operation, f"rc {rc}", batch)
         if self._inspect:
             self._trust.conclude(record.operation, self._compare_decode(decode, record))
         else:
             self._trust.unproven()
         if self.on_decoded is not None:
-            self.on_decoded(Followed(record, batch.n_tokens, decode.ms, decode.at_s))
+            self.on_decoded(Followed(record, batch, decode.kind, decode.ms, decode.at_s))
 
     def _compare_decode(self, decode: _Waiting, record: DecodeRecord) -> Difference | None:
         found = self._compare_lines(record.slots, decode.lines)
         if found is None and record.mismatch:
             found = Difference(record.mismatch, f"rc {record.expected_rc}", f"rc {record.rc}")
-        for s, theirs in decode.last.items() if found is None else ():
+        for s, theirs in decode.last.items() if found is None and decode.last else ():
             ours = self._mirror.seq_pos_max(s)
             if ours != theirs:
                 return Difference(f"last position of sequence {s}", str(ours), str(theirs))
@@ -269,8 +398,16 @@ class Memory:
     def _after(self, words: str, found: Difference | None = None) -> None:
         """An operation was made and mirrored: remember it and compare the positions of all sequences."""
         self._spare = 0
+        ms = (time.perf_counter() - self._called_at) * 1e3
         self._trust.note(self.mirror.operation, words)
         self._trust.conclude(self.mirror.operation, found or self._compare_spans())
+        if self.on_operation is not None:
+            self.on_operation(self._mirror.operation, words, ms)
+
+    def _calling(self) -> None:
+        """llama.cpp is called now, for an operation that `_after` will tell of; earlier decodes are followed first."""
+        self.settle()
+        self._called_at = time.perf_counter()
 
     def _compare_lines(self, expected: Sequence[SlotState], lines: Sequence[bytes]) -> Difference | None:
         if not self._inspect:

@@ -84,6 +84,14 @@ class Model:
             has_template=bool(self.chat_template),
         )
 
+    @property
+    def rope_freq_base(self) -> float:
+        return float(self._meta(f"{self.facts.architecture}.rope.freq_base") or 0.0)
+
+    @property
+    def rope_freq_scale(self) -> float:
+        return float(lib.llama_model_rope_freq_scale_train(self._handle))
+
     def close(self) -> None:
         if self._handle:
             lib.llama_model_free(self._handle)

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from kvdesk.chat import Message
-from kvdesk.engine.templates import AnswerTokens, ChatTemplate, UserText
+from kvdesk.chat import Message, MessageId
+from kvdesk.engine.templates import AnswerTokens, ChatTemplate, Rendering, UserText
+from kvdesk.engine.utf8 import Utf8Decoder
 from kvdesk.engine.vocab import Vocab
 from kvdesk.errors import PromptError
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a message's own text lies in a prompt: tokens `[first, end)`.
+
+    `char_ends[i]`: characters of the message's text, outer white space included, complete after token `first + i`.
+    """
+
+    message: MessageId
+    first: int
+    end: int
+    char_ends: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The token ids of a prompt, and where the messages lie in it, in order."""
+
+    tokens: list[int]
+    places: tuple[Place, ...]
 
 
 class PromptBuilder:
@@ -24,6 +47,10 @@ class PromptBuilder:
         )
 
     def tokens(self, messages: Sequence[Message]) -> list[int]:
+        """Token ids of the whole conversation and the beginning of the next answer: `prompt` without the places."""
+        return self._tokens(messages)[1]
+
+    def prompt(self, messages: Sequence[Message]) -> Prompt:
         """Token ids of the whole conversation and the beginning of the next answer.
 
         Text of the template is parsed for special tokens, text of a person never is. An answer that was generated here
@@ -32,20 +59,52 @@ class PromptBuilder:
 
         Raises TemplateError, and PromptError where the model has no text tokenizer.
         """
+        rendering, tokens, ends = self._tokens(messages)
+        texts = {m.id: m.text for m in messages}
+        places = []
+        for span, message in rendering.places:
+            first, end = bisect_right(ends, span.start), bisect_left(ends, span.end) + 1
+            lead = len(texts[message]) - len(texts[message].lstrip())  # a folded system prompt moves it a little
+            chars = tuple(min(max(0, at - span.start), span.end - span.start) + lead for at in ends[first:end])
+            places.append(Place(message, first, min(end, len(tokens)), chars))
+        return Prompt(tokens, tuple(places))
+
+    def _tokens(self, messages: Sequence[Message]) -> tuple[Rendering, list[int], list[int]]:
+        """The rendering, its tokens, and the number of its characters that are complete after each."""
         if not self._vocab.has_text:
             raise PromptError("This model has no text tokenizer, so it cannot chat; its cache can still be examined.")
         messages = [m if self._ours(m) else replace(m, tokens=()) for m in messages]
         answers = {m.id: m.tokens for m in messages if m.tokens}
+        rendering = self._template.rendering(messages, add_generation_prompt=True)
         tokens: list[int] = []
-        for segment in self._template.render(messages, add_generation_prompt=True):
+        ends: list[int] = []
+        at = 0
+        for segment in rendering.segments:
             if isinstance(segment, AnswerTokens):
-                tokens += answers[segment.message_id]
+                new: Sequence[int] = answers[segment.message_id]
             else:
                 special = not isinstance(segment, UserText)
-                tokens += self._vocab.tokenize(segment.text, add_special=False, parse_special=special)
+                new = self._vocab.tokenize(segment.text, add_special=False, parse_special=special)
+            tokens += new
+            ends += self._ends(new, at, at + len(segment.text))
+            at += len(segment.text)
         if self._vocab.add_bos and tokens[:1] != [self._vocab.bos]:
             tokens.insert(0, self._vocab.bos)  # llama.cpp adds it once; many templates write it themselves
-        return tokens
+            ends.insert(0, 0)
+        return rendering, tokens, ends
+
+    def _ends(self, tokens: Sequence[int], start: int, end: int) -> list[int]:
+        """Characters complete after each token of a segment that lies at `[start, end)` of the rendering.
+
+        A tokenizer that changes the text (adds a blank, say) makes them a little wrong, but never outside the segment.
+        """
+        utf8, ends, at = Utf8Decoder(), [], start
+        for token in tokens:
+            at += len(utf8.decode(self._vocab.piece(token) or self._vocab.text_of(token).encode()))
+            ends.append(min(at, end))
+        if ends:
+            ends[-1] = end
+        return ends
 
     def _ours(self, message: Message) -> bool:
         return message.stats is not None and message.stats.vocab == self._vocab.fingerprint

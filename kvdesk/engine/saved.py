@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvdesk.cache.blob import BlobError, parse_seq_state, parse_state
-from kvdesk.cache.snapshot import Verification
+from kvdesk.cache.snapshot import CacheMap, Verification
 from kvdesk.cache.verify import Difference, compare_blob, compare_seq_blob
 from kvdesk.engine import state
 from kvdesk.engine.binding import lib
@@ -25,6 +25,10 @@ class SavedMemory(Memory):
 
     # --- states -------------------------------------------------------------------------------------------------------
 
+    def state_size(self) -> int:
+        """Bytes that `state_get` would copy: all K and V of used cells. Read-only."""
+        return state.state_size(self._ctx)
+
     def state_get(self) -> bytes:
         """The whole state: positions, sequences, K and V of used cells. Applies what is pending first (`flush`).
 
@@ -34,10 +38,11 @@ class SavedMemory(Memory):
         self.flush()
         return bytes(state.get_state(self._ctx))
 
-    def state_set(self, blob: bytes, *, carry: bool = False) -> None:
+    def state_set(self, blob: bytes, *, carry: bool = False, known: Sequence[CacheMap] = ()) -> None:
         """Replace everything by a saved state: cells go to the front of their stream. Changes the cache; audits it.
 
         `carry`: the blob is what this memory holds now, if in another order, so the map keeps token ids and ages.
+        `known`: the maps when the blob was taken, to the same end.
 
         Logits of the last decode are lost. Raises RefusedCall, before anything changed, for a blob that does not fit;
         EngineError when llama.cpp does not take it all the same: the cache is empty then.
@@ -45,8 +50,9 @@ class SavedMemory(Memory):
         parsed = self._guards.state(blob)
         self._flush_copies()
         self._rows = frozenset()
+        self._calling()
         taken = state.set_state(self._ctx, blob)
-        record = self.mirror.restore(parsed, carry=carry)
+        record = self.mirror.restore(parsed, carry=carry, known=known)
         if not taken:
             self.clear()
             raise EngineError("llama.cpp did not accept the saved state; the cache is empty now.", self._log.problems())
@@ -63,8 +69,8 @@ class SavedMemory(Memory):
         self._trust.conclude(self.mirror.operation, self._compare_seq_blob(seq_id, blob))
         return blob
 
-    def state_seq_set(self, seq_id: int, blob: bytes, tokens: Sequence[int] = ()) -> bool:
-        """Put a saved sequence in the place of `seq_id`. Changes the cache; audits it.
+    def state_seq_set(self, seq_id: int, blob: bytes, tokens: Sequence[int] = (), *, audited: bool = True) -> bool:
+        """Put a saved sequence in the place of `seq_id`. Changes the cache; audits it, which costs as much again.
 
         `tokens`: token ids by position, for the map. False: there is no room, and the sequence is empty now. Logits of
         the last decode are lost. Raises RefusedCall, before anything changed, for a blob that does not fit.
@@ -72,6 +78,7 @@ class SavedMemory(Memory):
         parsed = self._guards.seq_state(seq_id, blob)
         self._flush_copies()
         self._rows = frozenset()
+        self._calling()
         self._log.capture_start()
         taken = state.set_seq_state(self._ctx, seq_id, blob)
         lines = self._log.capture_stop()
@@ -80,7 +87,8 @@ class SavedMemory(Memory):
         if found is None and taken != record.ok:
             found = Difference("answer of state_seq_set", str(record.ok), str(taken))
         self._after(f"state_seq_set({seq_id}, {len(blob)} bytes) -> {taken}", found)
-        self.audit()
+        if audited:
+            self.audit()
         return taken
 
     # --- verification -------------------------------------------------------------------------------------------------

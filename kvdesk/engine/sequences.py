@@ -2,69 +2,105 @@
 
 from __future__ import annotations
 
+import copy
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from kvdesk.chat import ConversationId
 from kvdesk.messages import Lease
+from kvdesk.operations import MessageSpan
 
 
 @dataclass(slots=True, eq=False)
 class Sequence:
     """A leased seq_id. `tokens[i]` is the token at position i: exactly what the engine holds for the sequence.
 
-    `texts` are the messages of the last turn, to see which was changed since.
+    exact   so many leading tokens have K and V as a prefill would make them; those behind were moved there
+    texts   the messages of the last turn, to see which was changed since; `spans`: where they lie
+    parked  another branch of the conversation, kept while there is room; the conversation goes on in its other sequence
     """
 
     seq_id: int
     conversation: ConversationId
     tokens: list[int] = field(default_factory=list)
+    exact: int = 1 << 30
     texts: tuple[str, ...] = ()
+    spans: tuple[MessageSpan, ...] = ()
     last_used: int = 0
+    used_at: float = 0.0
     busy: bool = False
+    parked: bool = False
 
 
 class SequencePool:
     """Leases seq_ids of `[0, n_seq_max)` to conversations, the lowest free one first.
 
-    Never touches the cache: whoever takes a lease away removes the cells first.
+    A conversation has one sequence that goes on, and any number of parked ones. Never touches the cache: whoever takes
+    a lease away removes the cells first.
     """
 
     def __init__(self, n_seq_max: int) -> None:
-        self._free = list(range(n_seq_max))
-        self._leased: dict[ConversationId, Sequence] = {}
+        self._n = n_seq_max
+        self._all: list[Sequence] = []
         self._clock = 0
 
     def get(self, conversation: ConversationId) -> Sequence | None:
-        return self._leased.get(conversation)
+        """The sequence in which the conversation goes on."""
+        return next((s for s in self._all if s.conversation == conversation and not s.parked), None)
 
-    def lease(self, conversation: ConversationId) -> Sequence | None:
-        """The conversation's sequence, a free one, or None when another must yield first."""
-        sequence = self._leased.get(conversation)
+    def by_seq(self, seq_id: int) -> Sequence | None:
+        """Who has this seq_id; None when nobody has."""
+        return next((s for s in self._all if s.seq_id == seq_id), None)
+
+    def parked(self, conversation: ConversationId) -> list[Sequence]:
+        """The other branches of the conversation."""
+        return [s for s in self._all if s.conversation == conversation and s.parked]
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        """The seq_ids nobody has, ascending."""
+        taken = {s.seq_id for s in self._all}
+        return tuple(s for s in range(self._n) if s not in taken)
+
+    def lease(self, conversation: ConversationId, *, parked: bool = False) -> Sequence | None:
+        """The conversation's sequence, a free one, or None when another must yield first. `parked`: a new one."""
+        sequence = None if parked else self.get(conversation)
         if sequence is None:
-            if not self._free:
+            free = self.free
+            if not free:
                 return None
-            sequence = self._leased[conversation] = Sequence(self._free.pop(0), conversation)
+            sequence = Sequence(free[0], conversation, parked=parked)
+            self._all.append(sequence)
         self.touch(sequence)
         return sequence
 
     def touch(self, sequence: Sequence) -> None:
         """Mark the sequence as used now."""
         self._clock += 1
-        sequence.last_used = self._clock
+        sequence.last_used, sequence.used_at = self._clock, time.monotonic()
 
     def release(self, sequence: Sequence) -> None:
         """Give the seq_id back. Its cells must be gone."""
-        del self._leased[sequence.conversation]
-        self._free.append(sequence.seq_id)
-        self._free.sort()
+        self._all.remove(sequence)
 
-    def least_recent_idle(self, *, holding_cells: bool) -> Sequence | None:
-        """The idle sequence that was used longest ago; with `holding_cells` only one that would free any."""
-        idle = [s for s in self._leased.values() if not s.busy and (s.tokens or not holding_cells)]
-        return min(idle, key=lambda s: s.last_used, default=None)
+    def change_places(self, sequence: Sequence, parked: Sequence) -> None:
+        """The conversation goes on in the cells of its parked branch, and what it had is parked: nothing is copied."""
+        mine = sequence.seq_id, sequence.tokens, sequence.exact, sequence.texts, sequence.spans
+        theirs = parked.seq_id, parked.tokens, parked.exact, parked.texts, parked.spans
+        sequence.seq_id, sequence.tokens, sequence.exact, sequence.texts, sequence.spans = theirs
+        parked.seq_id, parked.tokens, parked.exact, parked.texts, parked.spans = mine
+
+    def put_back(self, sequences: Iterable[Sequence]) -> None:
+        """Leases and tokens as they were at an earlier moment; `sequences` are copies made then."""
+        self._all = [copy.copy(s) for s in sequences]
+        for sequence in self._all:
+            sequence.tokens = list(sequence.tokens)
+            sequence.busy = False
 
     def leases(self) -> tuple[Lease, ...]:
-        return tuple(Lease(s.conversation, s.seq_id) for s in self._leased.values())
+        """Those that go on first."""
+        return tuple(Lease(s.conversation, s.seq_id, s.parked) for s in sorted(self._all, key=lambda s: s.parked))
 
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        return iter(tuple(self._leased.values()))
+    def __iter__(self) -> Iterator[Sequence]:
+        return iter(tuple(self._all))

@@ -8,23 +8,45 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from kvdesk.cache.compare import ROUNDING, ROUNDING_KL
 from kvdesk.cache.explain import Facts, explain
 from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.engine.binding import engine_version
+from kvdesk.engine.chronicle import Chronicle, Emit
 from kvdesk.engine.context import Context
+from kvdesk.engine.keeper import Keeper
+from kvdesk.engine.memory import Followed, FollowedRun
+from kvdesk.engine.meters import Meters
 from kvdesk.engine.model import Model
-from kvdesk.engine.prompt import PromptBuilder, common_prefix
+from kvdesk.engine.prompt import Prompt, PromptBuilder, common_prefix
 from kvdesk.engine.sequences import Sequence, SequencePool
+from kvdesk.engine.snapshots import Snapshots
+from kvdesk.engine.threads import Threads
 from kvdesk.errors import KvdeskError, ModelFileError, PromptError, TemplateError, UserError
 from kvdesk.library.estimate import Estimate, available_bytes, check_fits
+from kvdesk.library.fingerprint import fingerprint
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.library.preflight import run_preflight
-from kvdesk.messages import CacheView, ContextInfo, Event, OperationDone
-from kvdesk.settings import ContextSettings
+from kvdesk.messages import CacheView, ContextInfo
+from kvdesk.operations import MessageSpan, MessageSpans, Possible
+from kvdesk.policy.swap import Limits, StateKind
+from kvdesk.settings import CachePolicy, ContextSettings
 
-Emit = Callable[[Event], None]
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What kvdesk does by itself, and where saved states go; None: they stay in memory."""
+
+    policy: CachePolicy = field(default_factory=CachePolicy)
+    folder: Path | None = None
+
+    @property
+    def limits(self) -> Limits:
+        disk = self.policy.disk_mb if self.folder else 0
+        return Limits(self.policy.memory_mb * 1_000_000, disk * 1_000_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +65,7 @@ def open_session(
     old: Session | None,
     on_progress: Callable[[float], bool],
     on_replace: Callable[[], None],
+    own: Own,
 ) -> Session:
     """Load `path` and make its context, in place of `old`.
 
@@ -65,9 +88,10 @@ def open_session(
     model = Model(path, on_progress)
     on_replace()
     if old is not None:
+        old.keeper.save_all()
         old.context.close()
     try:
-        session = Session(_Loaded(header, model, estimate), settings, emit)
+        session = Session(_Loaded(header, model, estimate), settings, emit, own)
     except KvdeskError:
         model.close()
         if old is not None:
@@ -81,11 +105,15 @@ def open_session(
 class Session:
     """A loaded model and its one context, made with `settings`. Raises ContextError."""
 
-    def __init__(self, loaded: _Loaded, settings: ContextSettings, emit: Emit) -> None:
+    def __init__(self, loaded: _Loaded, settings: ContextSettings, emit: Emit, own: Own) -> None:
         self._emit = emit
+        self.own = own
+        self.meters = Meters(emit)
+        self._gone: dict[ConversationId, str] = {}
+        self._old_snapshots: Snapshots | None = None
         self.header, self.model, self.estimate = loaded.header, loaded.model, loaded.estimate
+        self.fingerprint = fingerprint(loaded.header.path)
         self.template_problem = ""
-        self._gone: dict[ConversationId, str] = {}  # why the cells of a conversation are no longer there
         self.prompts = self._prompt_builder()
         self._use(Context(self.model, settings))
 
@@ -93,18 +121,50 @@ class Session:
     def info(self) -> ContextInfo:
         return self.context.info(self.estimate.k, self.estimate.v)
 
+    @property
+    def pool(self) -> SequencePool:
+        """Who has which sequence."""
+        return self.keeper.pool
+
+    @property
+    def noise(self) -> tuple[float, float]:
+        """What of a difference of logits is rounding with this model: relative to the largest logit, and KL in nats.
+
+        Quantized weights round the numbers they are multiplied with to 8 bits, so the last bit of a sum either vanishes
+        or becomes a step: the embedded Q4_1 model with and without flash attention, both right, differs by 1.7 of 33
+        and 0.03 nats. (`compare.ROUNDING` tells of float weights.)
+        """
+        quantized = any(tensor.kind.block > 1 for tensor in self.header.tensors)
+        return (0.06, 0.05) if quantized else (ROUNDING, ROUNDING_KL)
+
+    @property
+    def possible(self) -> tuple[Possible, ...]:
+        """What can be done to this cache, and why not."""
+        return tuple(Possible(c.operation, c.answer, c.why) for c in self.context.capabilities)
+
     def check(self, settings: ContextSettings) -> Estimate:
         """What a context with these settings would take. Raises ContextError when it does not fit into memory."""
         return check_fits(self.header, settings, available_bytes() + self.estimate.context, loaded=True)
 
+    def use(self, own: Own) -> None:
+        """Another policy, or another place for saved states."""
+        if own.folder != self.own.folder:
+            self.keeper.snapshots.close()
+            self.keeper.snapshots = self._old_snapshots = Snapshots(own.folder, self._kind(), own.limits)
+        self.own = own
+        self.keeper.snapshots.set_limits(own.limits)
+        self.threads.follow = own.policy.follow_load
+
     def rebuild(self, settings: ContextSettings) -> None:
-        """Free the context and make a new one. Every sequence is empty afterwards.
+        """Free the context and make a new one. Every sequence is empty afterwards, and no state is kept.
 
         Raises ContextError; the session then goes on with a context of the old settings.
         """
         before, wanted = self.context.settings, self.check(settings)
         start = time.perf_counter()
-        self._gone |= {s.conversation: "the context was rebuilt" for s in self.pool if s.tokens}
+        self._gone = {s.conversation: "the context was rebuilt" for s in self.keeper.pool if s.tokens}
+        for conversation in self._gone:
+            self.keeper.snapshots.drop_of(conversation)
         self.context.close()
         try:
             self._use(Context(self.model, settings))
@@ -112,78 +172,23 @@ class Session:
         except KvdeskError:
             self._use(Context(self.model, before))
             raise
-        self._report("rebuild", "llama_free(ctx); llama_init_from_model(model, params)", start)
+        self.chronicle.report("rebuild", "llama_free(ctx); llama_init_from_model(model, params)", start, emptied=True)
 
     def reopen(self) -> None:
         """Make the context anew with its old settings, after it was closed for a session that came to nothing."""
         self._use(Context(self.model, self.context.settings))
 
-    def prompt_tokens(self, messages: tuple[Message, ...]) -> list[int]:
-        """Token ids of the conversation up to where the answer begins. Raises PromptError, TemplateError."""
+    def prompt(self, messages: tuple[Message, ...]) -> Prompt:
+        """The conversation's tokens up to where the answer begins. Raises PromptError, TemplateError."""
         if self.prompts is None:
             raise PromptError("This model has no text tokenizer, so it cannot chat; its cache can still be examined.")
-        tokens = self.prompts.tokens(messages)
-        if len(tokens) >= self.context.n_ctx_seq:
+        prompt = self.prompts.prompt(messages)
+        if len(prompt.tokens) >= self.context.n_ctx_seq:
             raise PromptError(
-                f"The conversation needs {len(tokens):,} tokens, but the context holds {self.context.n_ctx_seq:,}. "
-                "Shorten it, or rebuild the context with a larger n_ctx."
+                f"The conversation needs {len(prompt.tokens):,} tokens, but the context holds"
+                f" {self.context.n_ctx_seq:,}. Shorten it, or rebuild the context with a larger n_ctx."
             )
-        return tokens
-
-    # --- sequences ----------------------------------------------------------------------------------------------------
-
-    def lease(self, conversation: ConversationId) -> Sequence:
-        """The conversation's sequence. When the pool is empty, the least recently used idle conversation yields its
-        own: its cells are removed, its text stays. Raises PromptError when every sequence is busy.
-        """
-        sequence = self.pool.lease(conversation)
-        if sequence is None:
-            victim = self.pool.least_recent_idle(holding_cells=False)
-            if victim is None:
-                raise PromptError(f"All {self.context.n_seq_max} sequences are answering. Wait for one to end.")
-            self.give_back(victim, "least recently used, its sequence is needed")
-            sequence = self.pool.lease(conversation)
-        assert sequence is not None
-        return sequence
-
-    def give_back(self, sequence: Sequence, reason: str) -> None:
-        """Remove the sequence's cells and return its seq_id to the pool. Changes the cache."""
-        self.keep(sequence, 0, reason)
-        self.pool.release(sequence)
-
-    def keep(self, sequence: Sequence, n: int, reason: str) -> bool:
-        """Keep the first `n` tokens of the sequence, remove the rest: `seq_rm(seq, n, -1)`. Changes the cache.
-
-        False where this memory cannot remove a part; then nothing changed.
-        """
-        if n >= len(sequence.tokens):
-            return True
-        start = time.perf_counter()
-        p0 = n if n > 0 else -1
-        if not self.context.seq_rm(sequence.seq_id, p0, -1):
-            return False
-        del sequence.tokens[n:]
-        if n == 0:
-            self._gone[sequence.conversation] = reason
-        self._report(
-            "seq_rm", f"llama_memory_seq_rm(seq {sequence.seq_id}, {p0}, -1)", start, sequence.conversation, reason
-        )
-        return True
-
-    def keep_common_prefix(self, sequence: Sequence, prompt: list[int]) -> int:
-        """Remove what the sequence holds beyond the prefix it shares with `prompt`; returns how many tokens stay.
-
-        At least one token is left to decode, since logits are needed. A memory that cannot give back a part (recurrent
-        states), or that no longer holds the window before the cut (sliding windows; llama-server's rule,
-        `pos_min_thold` in server-context.cpp), starts again from nothing. Changes the cache.
-        """
-        n = min(common_prefix(sequence.tokens, prompt), len(prompt) - 1)
-        n_swa = self.model.facts.n_swa
-        if n_swa and n and self.context.seq_pos_min(sequence.seq_id) > max(0, n - n_swa):
-            self.keep(sequence, 0, "the sliding window before the first new token is no longer in the cache")
-        elif not self.keep(sequence, n, f"the prompt diverges at position {n}"):
-            self.keep(sequence, 0, "this model cannot give back a part of its state")
-        return len(sequence.tokens)
+        return prompt
 
     def explain(self, sequence: Sequence, held: list[int], prompt: list[int], messages: tuple[Message, ...]) -> str:
         """Why the turn that begins reuses so much, in words. `held`: what the sequence held before. Read-only."""
@@ -193,7 +198,7 @@ class Session:
         common = common_prefix(held, prompt)
         began_again = reused == 0 and min(common, len(prompt) - 1) > 0
         facts = Facts(
-            evicted=self._gone.pop(sequence.conversation, ""),
+            evicted=self.keeper.gone.pop(sequence.conversation, ""),
             edited=f"message {changed + 1}" if changed >= 0 else "",
             thinking=changed < 0 and common < len(held) and any("</think>" in text for text in texts),
             window_lost=began_again and self.model.facts.n_swa > 0,
@@ -202,32 +207,44 @@ class Session:
         sequence.texts = texts
         return explain(held, prompt, self.model.vocab.label, facts, reused).sentence
 
-    def make_room(self, sequence: Sequence, n_tokens: int) -> bool:
-        """Free `n_tokens` cells for the sequence: idle conversations leave, least recently used first.
+    def tell_spans(self, sequence: Sequence, prompt: Prompt, answer: MessageId, texts: list[str]) -> None:
+        """Say where the messages of a turn lie in its sequence. `texts`: the answer's text after each of its tokens."""
+        spans, start = [], 0
+        for place in prompt.places:
+            spans.append(MessageSpan(place.message, start, place.end, place.first, place.char_ends))
+            start = place.end
+        if texts:
+            n, first, length, ends = len(texts), len(prompt.tokens), 0, []
+            for text in texts:
+                length += len(text)
+                ends.append(length)
+            spans.append(MessageSpan(answer, start, first + n, first, tuple(ends)))
+        sequence.spans = tuple(spans)
+        self._emit(MessageSpans(sequence.conversation, sequence.seq_id, sequence.spans))
 
-        False when there is not enough even so. May change the cache.
-        """
-        while not self.context.has_room(sequence.seq_id, n_tokens):
-            victim = self.pool.least_recent_idle(holding_cells=True)
-            if victim is None or victim is sequence:
-                return False
-            self.keep(victim, 0, "least recently used, its cells are needed")
-        return True
+    def retell_spans(self, sequence: Sequence, spans: tuple[MessageSpan, ...]) -> None:
+        """The messages of a conversation that came back lie where they were."""
+        sequence.spans = spans
+        self._emit(MessageSpans(sequence.conversation, sequence.seq_id, spans))
 
-    def agree(self, sequence: Sequence, tried: list[int]) -> None:
-        """After a decode of `tried` that did not end well: finished ubatches stay cached, so believe the engine."""
-        held = self.context.seq_pos_max(sequence.seq_id) + 1
-        sequence.tokens = (sequence.tokens + tried)[:held]
-
-    def view(self) -> CacheView:
+    def view(self, undoable: tuple[int, ...] = ()) -> CacheView:
         """The cache and its leases, frozen. Read-only."""
-        return CacheView(self.context.snapshot(), self.pool.leases(), self.context.report is not None)
+        context, pool = self.context, self.keeper.pool
+        return CacheView(
+            context.snapshot(),
+            pool.leases(),
+            has_report=context.report is not None,
+            pending=context.mirror.pending_shift,
+            swapped=tuple((c, n) for c, n in self.keeper.snapshots.conversations() if not _held(pool.get(c))),
+            undoable=undoable,
+        )
 
     def audit(self) -> None:
         """Compare every used cell with the engine's own state, and report it as an operation. Read-only."""
         start = time.perf_counter()
         verification = self.context.audit(whole=True)
-        self._report("audit", "llama_state_get_data(ctx, dst, size)", start, reason=f"the map is {verification.state}")
+        reason = f"the map is {verification.state}"
+        self.chronicle.report("audit", "llama_state_get_data(ctx, dst, size)", start, reason=reason)
 
     def save_report(self, path: Path) -> None:
         """Write the report of the last mismatch as JSON. Raises UserError: there is none, it cannot be written."""
@@ -239,7 +256,9 @@ class Session:
             raise UserError(f"The report could not be written to {path}: {error.strerror}.") from error
 
     def close(self) -> None:
-        """Free the context, then the model."""
+        """Save the conversations' states, free the context, then the model."""
+        if self.context.is_open:
+            self.keeper.save_all()
         self.context.close()
         self.model.close()
 
@@ -260,10 +279,49 @@ class Session:
 
     def _use(self, context: Context) -> None:
         self.context = context
-        self.pool = SequencePool(context.n_seq_max)
+        self.chronicle = Chronicle(context, self._emit)
+        self.meters.use(context.settings)
+        self._old_snapshots = self._snapshots()
+        self.keeper = Keeper(context, self.chronicle, self._old_snapshots, self.meters.costs)
+        self.keeper.gone |= self._gone
+        self.chronicle.owner = self._owner
+        context.on_decoded = self._on_decoded
+        self.threads = Threads(context, context.settings, self._emit, follow=self.own.policy.follow_load)
 
-    def _report(
-        self, name: str, call: str, start: float, conversation: ConversationId | None = None, reason: str = ""
-    ) -> None:
-        ms = (time.perf_counter() - start) * 1e3
-        self._emit(OperationDone(self.context.mirror.operation, time.monotonic(), name, call, ms, conversation, reason))
+    def _snapshots(self) -> Snapshots:
+        """Those of before where states of then fit into this context."""
+        kind = self._kind()
+        old = self._old_snapshots
+        if old is not None and old.kind == kind:
+            return old
+        if old is not None:
+            old.close()
+        return Snapshots(self.own.folder, kind, self.own.limits)
+
+    def _kind(self) -> StateKind:
+        """All that decides whether a saved state means the same here."""
+        s = self.context.settings
+        version = engine_version()
+        rope = (self.model.rope_freq_base, self.model.rope_freq_scale)
+        return StateKind(self.fingerprint, f"{version} {version.commit}", s.type_k, s.type_v, s.flash_attn, rope)
+
+    def _on_decoded(self, followed: Followed | FollowedRun) -> None:
+        """A decode, or a run of them, has been followed by the mirror."""
+        if isinstance(followed, FollowedRun):
+            self.chronicle.run(followed)
+            self.meters.run(followed)
+            for n_kv, ms, at_s in zip(followed.placed.n_kv, followed.ms, followed.at_s, strict=True):
+                self.threads.decoded(1, n_kv, ms, at_s)
+        else:
+            self.chronicle.decoded(followed)
+            self.meters.decoded(followed)
+            if followed.kind != "flush" and followed.record.rc == 0:
+                self.threads.decoded(len(followed.batch.tokens), followed.record.n_kv, followed.ms, followed.at_s)
+
+    def _owner(self, seq_id: int) -> ConversationId | None:
+        sequence = self.keeper.pool.by_seq(seq_id)
+        return sequence.conversation if sequence else None
+
+
+def _held(sequence: Sequence | None) -> bool:
+    return sequence is not None and bool(sequence.tokens)

@@ -17,7 +17,7 @@ from jinja2.exceptions import SecurityError
 
 from kvdesk.chat import Message, MessageId
 from kvdesk.engine.jinja_sandbox import Raised, Sandbox
-from kvdesk.engine.marks import ControlTexts, Marked, Marker
+from kvdesk.engine.marks import ControlTexts, Marked, Marker, Span
 from kvdesk.engine.time_limit import run_limited
 from kvdesk.errors import TemplateError
 
@@ -63,6 +63,7 @@ class Rendering:
     segments: tuple[Segment, ...]
     text: str
     system_folded: bool  # the template takes no system prompt: it stands at the top of the first user message
+    places: tuple[tuple[Span, MessageId], ...]  # where messages stand in the text, in order, outer white space apart
     exact: bool  # False: the template looks for control tokens in a person's text, and was not shown them
 
 
@@ -114,7 +115,8 @@ class ChatTemplate:
             thinking=frozenset(i for i, m in enumerate(messages) if m.role == "assistant"),
         )
         marked = marker.mark(plain)
-        return Rendering(tuple(_segments(marked, messages)), marked.text, folded, marked.exact)
+        places = tuple((span, messages[i].id) for span, i in marked.places)
+        return Rendering(tuple(_segments(marked, messages)), marked.text, folded, places, marked.exact)
 
     def _plain(
         self, messages: Sequence[Message], add_generation_prompt: bool, now: datetime

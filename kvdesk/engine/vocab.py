@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
+from collections.abc import Iterable
 from typing import Any
 
 from kvdesk.engine.binding import lib
@@ -21,6 +22,7 @@ class Vocab:
         self.n_tokens = int(lib.llama_vocab_n_tokens(self._vocab))
         self.has_text = lib.llama_vocab_type(self._vocab) not in (lib.LLAMA_VOCAB_TYPE_NONE, lib.LLAMA_VOCAB_TYPE_TEST)
         self._pieces: dict[int, bytes] = {}
+        self._eog: dict[int, bool] = {}
         self._buffer = ctypes.create_string_buffer(256)
 
     @functools.cached_property
@@ -59,6 +61,10 @@ class Vocab:
             known = self._pieces[token] = self._to_piece(token, special=False)
         return known
 
+    def text(self, tokens: Iterable[int]) -> str:
+        """What tokens read as together; broken characters marked."""
+        return b"".join(map(self.piece, tokens)).decode("utf-8", "replace")
+
     def label(self, token: int) -> str:
         """Text of a token for the inspector: control tokens written out, broken characters marked."""
         if not self.has_text:
@@ -67,7 +73,10 @@ class Vocab:
 
     def is_eog(self, token: int) -> bool:
         """Whether generation ends with this token."""
-        return bool(lib.llama_vocab_is_eog(self._vocab, token))
+        known = self._eog.get(token)
+        if known is None:
+            known = self._eog[token] = bool(lib.llama_vocab_is_eog(self._vocab, token))
+        return known
 
     @functools.cached_property
     def control_texts(self) -> frozenset[str]:

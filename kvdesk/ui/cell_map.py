@@ -1,17 +1,19 @@
 """The cell map: every cell of every stream as a square. A frame is made when something changed, then only drawn.
 
-Wheel zooms, dragging pans, double click and 0 show everything again; arrow keys move a cell cursor, so that what the
-mouse reads the keyboard reads too.
+Mouse      wheel zooms; middle button, or Space held, drags the map; a click selects a cell, a drag or Shift a range
+Keyboard   arrows, Home, End, Page Up and Down move the cursor, with Shift they select, with Ctrl arrows move the map;
+           Space selects, Delete lets go; + and - zoom, 0 shows everything again
+How often a frame is made anew is the rule of `map_clock.FrameClock`.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from PySide6.QtCore import QPointF, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QFocusEvent,
@@ -26,40 +28,61 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from kvdesk.messages import CacheView
-from kvdesk.ui.map_frame import MapFrame, Viewport, make_frame, strips_of
+from kvdesk.operations import MessageSpans
+from kvdesk.ui.map_clock import FrameClock
+from kvdesk.ui.map_colours import ColourBy, Scene
+from kvdesk.ui.map_frame import MapFrame, make_frame, strips_of
+from kvdesk.ui.map_key import MapKey, key_of
 from kvdesk.ui.map_layout import Strip, total_height
-from kvdesk.ui.map_painter import MapPainter
-from kvdesk.ui.map_tints import tint_table
-from kvdesk.ui.readout import describe_cell
+from kvdesk.ui.map_pages import PageKeeper
+from kvdesk.ui.map_painter import Edges, MapPainter
+from kvdesk.ui.map_pixels import edges_of
+from kvdesk.ui.map_selection import CellRun, MapSelection, stepped
+from kvdesk.ui.map_viewport import Viewport
+from kvdesk.ui.map_words import cell_words, selection_words
 from kvdesk.ui.theme import Look
 
-REFRESH_MS: Final = 50
 _FADE_STEP_MS: Final = 120
 _FRESH_S: Final = 0.35
 _FADING_S: Final = 0.8
-_MAX_ZOOM: Final = 64.0
+_WHEEL_STEP: Final = 60  # eighths of a degree
+_NOTHING: Final = ("", "")
 
 
 class CellMapView(QWidget):
     """Draws a `CacheView`."""
 
-    described = Signal(str, str)  # two lines about the cell under the mouse or the cursor; empty when there is none
+    described = Signal(str, str)
+    """Two lines about the cell under the mouse or the cursor, else about the selection; empty when there is neither."""
+    cells_selected = Signal(int, int, int, int)
+    """Cache, stream, first cell, last cell + 1 of what a person selected; (-1, -1, 0, 0) when it was let go."""
+    key_changed = Signal(object)
+    """A `MapKey`: what colours and marks mean now."""
+    pages_told = Signal(str)
+    """What paging would hold and waste, in words; empty when the map is not coloured by page."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look = look
         self._painter = MapPainter(look)
+        self._clock = FrameClock()
+        self._pages = PageKeeper()
+        self._selection = MapSelection()
+        self._edges: Edges = {}
         self._view: CacheView | None = None
         self._frame: MapFrame | None = None
-        self._colours: Mapping[int, int] = {}
-        self._titles: Mapping[int, str] = {}
+        self._key: MapKey | None = None
+        self._scene = Scene()
         self._texts: Mapping[int, str] = {}
         self._operations: deque[tuple[float, int]] = deque([(0.0, 0)], maxlen=256)
         self._viewport = Viewport(self.width(), self.height())
-        self._at: tuple[int, int] | None = None  # strip and cell that is described
+        self._at_mouse = False
         self._drag: QPointF | None = None
-        self._stale = False
+        self._selecting = self._space = self._overlay = False
+        self._wheel = 0
+        self._said = _NOTHING
         self._room = 240
+        self._refreshed_at = 0.0
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -67,10 +90,11 @@ class CellMapView(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(160)
         self.setFixedHeight(self._room)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._on_timer)
-        look.changed.connect(self._on_look_changed)
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.timeout.connect(self.refresh)
+        look.changed.connect(self._invalidate)
+
+    # --- what is shown ------------------------------------------------------------------------------------------------
 
     @property
     def strips(self) -> tuple[Strip, ...]:
@@ -80,60 +104,166 @@ class CellMapView(QWidget):
     def zoom(self) -> float:
         return self._viewport.zoom
 
+    @property
+    def colour_by(self) -> ColourBy:
+        return self._scene.mode
+
+    @property
+    def clock(self) -> FrameClock:
+        """Times of the map's own frames."""
+        return self._clock
+
+    @property
+    def selection(self) -> tuple[CellRun, ...]:
+        return self._selection.runs
+
+    def cell_rect(self, strip: int, cell: int) -> QRect:
+        """Where a cell is drawn, in pixels of this widget; outside of it when it is out of sight."""
+        box = self.strips[strip]
+        corner = self._viewport.to_widget(*box.corner(cell))
+        size = box.cell * self._viewport.zoom
+        return QRectF(corner.x(), corner.y(), size, size).toRect()
+
     def show_view(self, view: CacheView, colours: Mapping[int, int], titles: Mapping[int, str]) -> None:
         """Draw `view`; `colours` and `titles` are those of the conversations, by seq_id."""
         if self._view is None or view.snapshot.operation != self._view.snapshot.operation:
             self._operations.append((time.monotonic(), view.snapshot.operation))
-        self._view, self._colours, self._titles = view, dict(colours), dict(titles)
-        self._invalidate()
+        same = view is self._view and self._scene.colours == colours and self._scene.titles == titles
+        self._view = view
+        if not same:
+            self._change_scene(colours=dict(colours), titles=dict(titles))
 
     def show_token_texts(self, texts: Mapping[int, str]) -> None:
         """The texts of token ids, by reference: the owner goes on adding to it."""
         self._texts = texts
 
+    def show_spans(self, spans: Mapping[int, MessageSpans]) -> None:
+        """Where the messages of each sequence lie, by seq_id."""
+        self._change_scene(spans=dict(spans))
+
+    def show_selection(self, runs: Sequence[CellRun]) -> None:
+        """Select cells from outside, such as those of a text; nothing is sent. None of them lets go."""
+        self._selection.set_runs(runs)
+        self._on_selection_changed()
+        if self._frame is not None and runs and self._viewport.zoom > 1:
+            number = self._frame.find(runs[0].cache, runs[0].stream)
+            if number is not None and len(runs[0].cells):
+                self._bring_into_view(number, int(runs[0].cells[0]))
+
+    def set_colour_by(self, mode: ColourBy) -> None:
+        self._change_scene(mode=mode)
+        self._come_back(0)
+
+    def set_page_size(self, page_size: int) -> None:
+        """Slots of a page of the paged overlay."""
+        self._pages.set_page_size(page_size)
+        self._come_back(0)
+
+    def set_overlay(self, shown: bool) -> None:
+        """The developer overlay: what the map's own frames take."""
+        self._overlay = shown
+        self.update()
+
+    @Slot()
+    def toggle_overlay(self) -> None:
+        self.set_overlay(not self._overlay)
+
     def set_room(self, height: int) -> None:
-        """The most height the map may take; it takes what its cells need of it."""
+        """The height the map should keep to; it takes what its cells need of it."""
         if height != self._room:
             self._room = height
-            self._invalidate()
+            self._come_back(0)
 
     def zoom_at(self, point: QPointF, factor: float) -> None:
         """Zoom, the point staying where it is."""
-        self._viewport = self._viewport.zoomed(point, factor, _MAX_ZOOM)
+        if self.strips:
+            self._viewport = self._viewport.zoomed(point, factor, self.strips[0].cell)
+            self.update()
+
+    def move_by(self, by: QPointF) -> None:
+        """Move what is seen by so many pixels."""
+        self._viewport = self._viewport.moved(by)
         self.update()
 
+    @Slot()
+    def zoom_in(self) -> None:
+        self.zoom_at(QPointF(self.rect().center()), 1.25)
+
+    @Slot()
+    def zoom_out(self) -> None:
+        self.zoom_at(QPointF(self.rect().center()), 0.8)
+
+    @Slot()
     def reset_zoom(self) -> None:
         self._viewport = Viewport(self.width(), self.height(), self.devicePixelRatioF())
         self.update()
 
-    @Slot()
-    def _on_timer(self) -> None:
-        if self._stale and self.isVisible():
-            self._stale = False
-            self._make_frame()
-            self._describe()
-            self.update()
+    # --- frames -------------------------------------------------------------------------------------------------------
 
-    @Slot()
-    def _on_look_changed(self) -> None:
+    def _change_scene(self, **fields: object) -> None:
+        old = self._scene
+        now = {name: getattr(old, name) for name in ("mode", "colours", "titles", "spans")} | fields
+        self._scene = Scene(**now)
         self._invalidate()
 
+    @Slot()
     def _invalidate(self) -> None:
-        self._stale = True
-        if not self._timer.isActive() and self.isVisible():
-            self._timer.start(REFRESH_MS)
+        """A new frame is due, as soon as the clock's rule allows."""
+        if self.isVisible():
+            since = (time.monotonic() - self._refreshed_at) * 1e3
+            self._come_back(round(max(0.0, self._clock.interval_ms - since)))
 
-    def _make_frame(self) -> None:
-        if self._view is None:
+    def _come_back(self, ms: int) -> None:
+        """Make a frame in `ms`: 0 for what a person did, which does not wait."""
+        if not self._timer.isActive() or self._timer.remainingTime() > ms:
+            self._timer.start(ms)
+
+    @Slot()
+    def refresh(self) -> None:
+        """Make a new frame now, whatever the clock says."""
+        if self._view is None or not self.isVisible():
             return
+        begun = time.perf_counter()
+        self._refreshed_at = time.monotonic()
+        self._make_frame(self._view)
+        self._describe()
+        self._clock.refreshed((time.perf_counter() - begun) * 1e3)
+        self.update()
+
+    def _make_frame(self, view: CacheView) -> None:
         limits = self._limits()
-        strips = strips_of(self._view, self.width(), self._room, self.devicePixelRatioF())
-        tints = tint_table(self._look.colours)
-        self._frame = make_frame(self._view, strips, tints, self._colours, self._titles, limits)
+        before = self.strips
+        strips = strips_of(view, self.width(), self._room, self.devicePixelRatioF())
+        scene = self._scene
+        if scene.mode is ColourBy.PAGE:
+            pages = self._pages.overlays(view.snapshot)
+            scene = Scene(scene.mode, scene.colours, scene.titles, scene.spans, pages)
+        self._frame = frame = make_frame(view, strips, scene, limits)
         self.setFixedHeight(max(total_height(strips), 64) if strips else self._room)
-        if self._frame.youngest > limits[0]:  # come back to let the just-written cells fade
-            self._stale = True
-            self._timer.start(_FADE_STEP_MS)
+        if strips != before:
+            self._on_layout_changed()
+        key = key_of(frame, view.snapshot)
+        if key != self._key:
+            if self._key is None or key.pages != self._key.pages:
+                self.pages_told.emit(key.pages)
+            self._key = key
+            self.key_changed.emit(key)
+        if frame.youngest > limits[0]:  # let the just-written cells fade
+            self._come_back(max(_FADE_STEP_MS, self._clock.interval_ms))
+        if scene.pages and self._pages.is_behind(view.snapshot):
+            self._come_back(round(self._pages.wait_s * 1e3) + 1)
+
+    def _on_layout_changed(self) -> None:
+        """The same zoom with cells of another size, the same selection in other rows."""
+        if self.strips and self._viewport.zoom > 1:
+            self._viewport = self._viewport.zoomed(QPointF(), 1.0, self.strips[0].cell)
+        if self._selection.at is not None and self._selection.at[0] >= len(self.strips):
+            self._selection.at = None
+        self._edges = self._make_edges()
+
+    def _make_edges(self) -> Edges:
+        masks = ((i, strip, self._selection.mask(strip)) for i, strip in enumerate(self.strips))
+        return {i: edges_of(mask, strip.columns) for i, strip, mask in masks if mask is not None}
 
     def _limits(self) -> tuple[int, int]:
         """Operations after which a cell is fading, and fresh."""
@@ -146,46 +276,16 @@ class CellMapView(QWidget):
                 fresh = operation
         return fading, fresh
 
-    def _describe(self) -> None:
-        lines = ("", "")
-        if self._frame is not None and self._at is not None and self._at[0] < len(self._frame.strips):
-            part = self._frame.strips[self._at[0]]
-            if self._at[1] < part.strip.n_cells:
-                lines = describe_cell(part.stream, self._at[1], part.strip.label, self._frame.titles, self._texts)
-        self.described.emit(*lines)
-
-    def _set_at(self, at: tuple[int, int] | None) -> None:
-        if at != self._at:
-            self._at = at
-            self._describe()
-            self.update()
-
-    def _cell_under(self, position: QPointF) -> tuple[int, int] | None:
-        point = self._viewport.to_map(position)
-        for i, strip in enumerate(self.strips):
-            cell = strip.cell_at(point.x(), point.y())
-            if cell is not None:
-                return i, cell
-        return None
-
-    def _step(self, columns: int, rows: int) -> None:
-        """Move the cursor; at the end of a strip it goes on in the next."""
-        strips = self.strips
-        number, cell = self._at or (0, 0)
-        if number >= len(strips):
-            return
-        cell += columns + rows * strips[number].columns
-        if cell >= strips[number].n_cells and number + 1 < len(strips):
-            number, cell = number + 1, 0
-        elif cell < 0 and number > 0:
-            number, cell = number - 1, strips[number - 1].n_cells - 1
-        self._set_at((number, min(max(cell, 0), strips[number].n_cells - 1)))
-
     def paintEvent(self, _event: QPaintEvent) -> None:
+        begun = time.perf_counter()
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(self._look.colours.panel))
         if self._frame is not None and self._frame.strips:
-            self._painter.paint(painter, self._frame, self._viewport, self._texts, self._at)
+            at = self._selection.at if self._at_mouse or self.hasFocus() else None
+            self._painter.paint(painter, self._frame, self._viewport, self._texts, self._edges, at)
+            if self._overlay:
+                self._draw_overlay(painter)
+            self._clock.painted((time.perf_counter() - begun) * 1e3)
             return
         painter.setPen(QColor(self._look.colours.secondary))
         painter.setFont(self._look.small)
@@ -195,64 +295,203 @@ class CellMapView(QWidget):
             text = "This model keeps no attention cache: there are no cells."
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap.value, text)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._viewport = self._viewport.resized(self.width(), self.height(), self.devicePixelRatioF())
-        self._invalidate()
+    def _draw_overlay(self, painter: QPainter) -> None:
+        painter.setFont(self._look.mono_small)
+        words = self._clock.words(self._painter.n_drawn)
+        metrics = painter.fontMetrics()
+        width = max(metrics.horizontalAdvance(line) for line in words.split("\n")) + 12
+        box = QRectF(self.width() - width, 0, width, 2 * metrics.lineSpacing() + 4)
+        painter.fillRect(box, QColor(self._look.colours.text))
+        painter.setPen(QColor(self._look.colours.panel))
+        painter.drawText(box.adjusted(6, 2, -6, -2), Qt.AlignmentFlag.AlignLeft, words)
 
-    def showEvent(self, event: QShowEvent) -> None:
-        super().showEvent(event)
-        self._invalidate()
+    # --- cursor and selection -----------------------------------------------------------------------------------------
+
+    def _describe(self) -> None:
+        lines = _NOTHING
+        at = self._selection.at
+        if self._frame is not None:
+            if at is not None and at[0] < len(self._frame.strips) and at[1] < self._frame.strips[at[0]].strip.n_cells:
+                lines = cell_words(self._frame, at[0], at[1], self._texts)
+            elif self._selection.runs and self._view is not None:
+                lines = selection_words(self._view.snapshot, self._selection.runs, self._scene.titles)
+        if lines != self._said:
+            self._said = lines
+            self.setAccessibleDescription("; ".join(line for line in lines if line))
+            self.described.emit(*lines)
+
+    def _set_at(self, at: tuple[int, int] | None, *, by_mouse: bool = False) -> None:
+        self._at_mouse = by_mouse
+        if at != self._selection.at:
+            self._selection.at = at
+            self._describe()
+            self.update()
+
+    def _on_selection_changed(self) -> None:
+        self._edges = self._make_edges()
+        self._describe()
+        self.update()
+
+    def _select(self, at: tuple[int, int], *, extend: bool) -> None:
+        strip = self.strips[at[0]]
+        if extend:
+            self._selection.extend(at[0], strip, at[1])
+        else:
+            self._selection.begin(at[0], strip, at[1])
+        self._tell_selection()
+
+    @Slot()
+    def clear_selection(self) -> None:
+        """Let go of all cells, and say so."""
+        if self._selection.runs:
+            self._selection.clear()
+            self._tell_selection()
+
+    def _tell_selection(self) -> None:
+        self._on_selection_changed()
+        if found := self._selection.by_hand:
+            self.cells_selected.emit(*found[0], *found[1:])
+        else:
+            self.cells_selected.emit(-1, -1, 0, 0)
+
+    def _cell_under(self, position: QPointF) -> tuple[int, int] | None:
+        point = self._viewport.to_map(position)
+        for i, strip in enumerate(self.strips):
+            cell = strip.cell_at(point.x(), point.y())
+            if cell is not None:
+                return i, cell
+        return None
+
+    def _bring_into_view(self, number: int, cell: int) -> None:
+        strip = self.strips[number]
+        self._viewport = self._viewport.showing(QRectF(*strip.corner(cell), strip.cell, strip.cell))
+        self.update()
+
+    def _go(self, at: tuple[int, int], *, select: bool) -> None:
+        """Move the cursor by keyboard; the map follows."""
+        if select and self._selection.by_hand is None and self._selection.at is not None:
+            self._select(self._selection.at, extend=False)
+        self._set_at(at)
+        self._bring_into_view(*at)
+        if select:
+            self._select(at, extend=True)
+
+    # --- hands --------------------------------------------------------------------------------------------------------
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        if self._drag is not None and event.buttons() & Qt.MouseButton.LeftButton:
-            self._viewport = self._viewport.moved(event.position() - self._drag)
+        at = self._cell_under(event.position())
+        if self._drag is not None:
+            self.move_by(event.position() - self._drag)
             self._drag = event.position()
-            self.update()
-        else:
-            self._set_at(self._cell_under(event.position()))
+        elif self._selecting and at is not None:
+            self._set_at(at, by_mouse=True)
+            self._select(at, extend=True)
+        elif not self._selecting:
+            self._set_at(at, by_mouse=True)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        self._drag = event.position()
+        if event.button() == Qt.MouseButton.MiddleButton or self._space:
+            self._drag = event.position()
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+        elif event.button() == Qt.MouseButton.LeftButton:
+            at = self._cell_under(event.position())
+            if at is None:
+                self.clear_selection()
+                return
+            self._selecting = True
+            self._set_at(at, by_mouse=True)
+            self._select(at, extend=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
 
     def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
-        self._drag = None
-
-    def mouseDoubleClickEvent(self, _event: QMouseEvent) -> None:
-        self.reset_zoom()
+        self._drag, self._selecting = None, False
+        self.unsetCursor()
 
     def leaveEvent(self, _event: object) -> None:
         self._set_at(None)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        self.zoom_at(event.position(), 1.0015 ** event.angleDelta().y())
+        self._wheel += event.angleDelta().y()
+        if abs(self._wheel) >= _WHEEL_STEP:
+            self.zoom_at(event.position(), 1.0019**self._wheel)
+            self._wheel = 0
         event.accept()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
-        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
-            self._step(0, 0)
+        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason) and self.strips:
+            self._go(self._selection.at or (0, 0), select=False)
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)
+        self._space = False
         self._set_at(None)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        key = event.key()
-        steps = {
-            Qt.Key.Key_Left: (-1, 0),
-            Qt.Key.Key_Right: (1, 0),
-            Qt.Key.Key_Up: (0, -1),
-            Qt.Key.Key_Down: (0, 1),
-        }
-        centre = QPointF(self.rect().center())
-        if key in steps:
-            self._step(*steps[Qt.Key(key)])
-        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
-            self.zoom_at(centre, 1.25)
-        elif key == Qt.Key.Key_Minus:
-            self.zoom_at(centre, 0.8)
-        elif key == Qt.Key.Key_0:
-            self.reset_zoom()
-        else:
+        if not self.strips or not self._heed(event):
             super().keyPressEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Space and not event.isAutoRepeat() and self._space:
+            self._space = False
+            if self._drag is None and self._selection.at is not None:
+                self._select(self._selection.at, extend=False)
+            self._drag = None
+            self.unsetCursor()
+
+    def _heed(self, event: QKeyEvent) -> bool:
+        """Do what a key asks for; False when it asks for nothing here."""
+        key, modifiers = Qt.Key(event.key()), event.modifiers()
+        if key in _ARROWS and modifiers & Qt.KeyboardModifier.ControlModifier:
+            columns, rows = _ARROWS[key]
+            self.move_by(QPointF(-columns * self.width(), -rows * self.height()) / 8)
+        elif key in (Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) or key in _ARROWS:
+            self._go(self._target(key), select=bool(modifiers & Qt.KeyboardModifier.ShiftModifier))
+        elif key == Qt.Key.Key_Space:
+            if not event.isAutoRepeat():
+                self._space = True
+        elif key in _ACTIONS:
+            getattr(self, _ACTIONS[key])()
+        else:
+            return False
+        return True
+
+    def _target(self, key: Qt.Key) -> tuple[int, int]:
+        """Where a key moves the cursor."""
+        at = self._selection.at or (0, 0)
+        strip = self.strips[at[0]]
+        if key == Qt.Key.Key_Home:
+            return at[0], 0
+        if key == Qt.Key.Key_End:
+            return at[0], strip.n_cells - 1
+        if key in _ARROWS:
+            return stepped(self.strips, at, *_ARROWS[key])
+        seen = self._viewport.visible(strip)
+        rows = max(1, (seen.rows - seen.row) * 3 // 4)
+        return stepped(self.strips, at, 0, rows if key == Qt.Key.Key_PageDown else -rows)
+
+    # --- size ---------------------------------------------------------------------------------------------------------
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._viewport = self._viewport.resized(self.width(), self.height(), self.devicePixelRatioF())
+        if event.size().width() != event.oldSize().width():
+            self._come_back(0)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._come_back(0)
+
+
+_ARROWS: Final = {
+    Qt.Key.Key_Left: (-1, 0),
+    Qt.Key.Key_Right: (1, 0),
+    Qt.Key.Key_Up: (0, -1),
+    Qt.Key.Key_Down: (0, 1),
+}
+_ACTIONS: Final = {
+    Qt.Key.Key_Plus: "zoom_in",
+    Qt.Key.Key_Equal: "zoom_in",
+    Qt.Key.Key_Minus: "zoom_out",
+    Qt.Key.Key_0: "reset_zoom",
+    Qt.Key.Key_Delete: "clear_selection",
+}

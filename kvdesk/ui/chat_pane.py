@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
-from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.messages import ModelInfo
 from kvdesk.ui.chat_view import ChatView
 from kvdesk.ui.composer import Composer, centred
@@ -21,6 +21,8 @@ class ChatPane(QWidget):
     """Shows one conversation. Drafts are kept per conversation while the window lives."""
 
     sent = Signal(str)
+    edited = Signal(str, str)  # message, its new text
+    embedded_clicked = Signal()
     stop_clicked = Signal()
     regenerate_clicked = Signal()
     open_model_clicked = Signal()
@@ -33,8 +35,11 @@ class ChatPane(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._conversation: ConversationId | None = None
         self._drafts: dict[ConversationId | None, str] = {}
+        self._editing: MessageId | None = None
+        self._set_aside = ""  # what was typed before an edit began
         self._header = _Header(look)
         self._header.open_model_clicked.connect(self.open_model_clicked)
+        self._header.embedded_clicked.connect(self.embedded_clicked)
         self._header.sidebar_clicked.connect(self.sidebar_clicked)
         self._header.inspector_clicked.connect(self.inspector_clicked)
         self._progress = ThinProgress(look, "Work under way")
@@ -47,7 +52,7 @@ class ChatPane(QWidget):
         self._stack.addWidget(self._view)
         self._banner = Banner(look)
         self._composer = Composer(look)
-        self._composer.sent.connect(self.sent)
+        self._composer.sent.connect(self._on_sent)
         self._composer.paged.connect(self._view.scroll_page)
         self._composer.stop_clicked.connect(self.stop_clicked)
         below = QWidget()
@@ -81,10 +86,40 @@ class ChatPane(QWidget):
         """Title and draft of the conversation that is shown from now on."""
         name = conversation.id if conversation else None
         if name != self._conversation:
+            self.end_edit()
             self._drafts[self._conversation] = self._composer.text
             self._conversation = name
             self._composer.set_text(self._drafts.get(name, ""))
         self._header.set_title(conversation.title if conversation else "", is_new=conversation is not None)
+
+    @property
+    def is_editing(self) -> bool:
+        return self._editing is not None
+
+    def start_edit(self, message: Message) -> None:
+        """The text of an earlier message comes into the composer; what was typed there comes back afterwards."""
+        if self._editing is None:
+            self._set_aside = self._composer.text
+        self._editing = message.id
+        self._composer.set_text(message.text)
+        self._composer.set_editing(True)
+        self._composer.focus_edit()
+
+    def end_edit(self) -> None:
+        """The message stays as it was."""
+        if self._editing is not None:
+            self._editing = None
+            self._composer.set_editing(False)
+            self._composer.set_text(self._set_aside)
+
+    @Slot(str)
+    def _on_sent(self, text: str) -> None:
+        message = self._editing
+        if message is None:
+            self.sent.emit(text)
+        else:
+            self.end_edit()
+            self.edited.emit(message, text)
 
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._view.show_messages(messages)
@@ -121,6 +156,10 @@ class ChatPane(QWidget):
         else:
             self._progress.set_share(None)
 
+    def show_embedded(self, available: bool) -> None:
+        """Whether the embedded model can be opened from the model's menu."""
+        self._header.set_embedded(available)
+
     def show_meter(self, used: int, limit: int) -> None:
         self._header.set_meter(used, limit)
 
@@ -135,6 +174,7 @@ class ChatPane(QWidget):
 
 class _Header(QWidget):
     open_model_clicked = Signal()
+    embedded_clicked = Signal()
     sidebar_clicked = Signal()
     inspector_clicked = Signal()
 
@@ -151,7 +191,11 @@ class _Header(QWidget):
         self._model.setProperty("quiet", True)
         self._model.setProperty("scale", "small")
         self._model.setToolTip("Open another model (Ctrl+O)")
-        self._model.clicked.connect(self.open_model_clicked)
+        self._menu = QMenu(self)
+        self._menu.addAction("Open a model file…", self.open_model_clicked.emit)
+        self._embedded = self._menu.addAction("Open the embedded model", self.embedded_clicked.emit)
+        self._embedded.setEnabled(False)
+        self._model.clicked.connect(self._on_model_clicked)
         self._meter = QLabel()
         self._meter.setProperty("tone", "secondary")
         self._meter.setProperty("scale", "small")
@@ -168,6 +212,15 @@ class _Header(QWidget):
     @property
     def meter_text(self) -> str:
         return self._meter.toolTip()
+
+    def set_embedded(self, available: bool) -> None:
+        """Whether there is an embedded model to open."""
+        self._embedded.setEnabled(available)
+        self._embedded.setToolTip("" if available else "It is not installed")
+
+    @Slot()
+    def _on_model_clicked(self) -> None:
+        self._menu.popup(self._model.mapToGlobal(QPoint(0, self._model.height())))
 
     def set_title(self, title: str, is_new: bool) -> None:
         self._title.setText(title or (NEW_CHAT if is_new else ""))

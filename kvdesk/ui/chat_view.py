@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from kvdesk.chat import Message, MessageId
@@ -25,6 +25,10 @@ class ChatView(QScrollArea):
     """A column of text at most 72 characters wide."""
 
     regenerate_clicked = Signal()
+    edit_clicked = Signal(str)
+    branch_clicked = Signal(str)
+    menu_requested = Signal(str, QPoint)
+    text_selected = Signal(str, int, int)
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -35,6 +39,7 @@ class ChatView(QScrollArea):
         self._dead = False
         self._messages: list[Message] = []
         self._widgets: dict[MessageId, MessageWidget] = {}
+        self._branches: Mapping[MessageId, tuple[MessageId, ...]] = {}
         self._dirty: set[MessageId] = set()
         self._following = True
         self._from_end = 0  # distance to the end that is kept while earlier messages come
@@ -88,6 +93,7 @@ class ChatView(QScrollArea):
 
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._messages = list(messages)
+        self._branches = {}
         self._following = True
         self._rebuild()
 
@@ -100,6 +106,25 @@ class ChatView(QScrollArea):
         for widget in self._widgets.values():
             widget.set_last(False)
         self._add(message)
+
+    def show_branches(self, branches: Mapping[MessageId, tuple[MessageId, ...]]) -> None:
+        """Messages that have others at their place, and all of those."""
+        self._branches = branches
+        for name, widget in self._widgets.items():
+            widget.show_branches(branches.get(name, ()))
+
+    def highlight(self, message: MessageId, first: int, last: int) -> None:
+        """Mark characters `[first, last)` of a message, and scroll to it; nothing where it is not shown."""
+        if (widget := self._widgets.get(message)) is not None:
+            widget.highlight(first, last)
+            self.ensureWidgetVisible(widget, 0, 24)
+
+    def clear_highlights(self) -> None:
+        for widget in self._widgets.values():
+            widget.highlight(0, 0)
+
+    def widget_of(self, message: MessageId) -> MessageWidget | None:
+        return self._widgets.get(message)
 
     def update_message(self, message: Message) -> None:
         for known in (self._messages, self._waiting):
@@ -192,6 +217,11 @@ class ChatView(QScrollArea):
     def _add(self, message: Message, first: bool = False) -> None:
         widget = MessageWidget(self._look, self._parser, message, self._names.get(message.id, ""))
         widget.regenerate_clicked.connect(self.regenerate_clicked)
+        widget.edit_clicked.connect(self.edit_clicked)
+        widget.branch_clicked.connect(self.branch_clicked)
+        widget.menu_requested.connect(self.menu_requested)
+        widget.text_selected.connect(self.text_selected)
+        widget.show_branches(self._branches.get(message.id, ()))
         widget.set_last(message.id == self._messages[-1].id and not self._dead)
         self._widgets[message.id] = widget
         self._rows.insertWidget(1 if first else self._rows.count() - 1, widget)

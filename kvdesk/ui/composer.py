@@ -29,6 +29,7 @@ class Composer(QFrame):
         self.setProperty("card", "composer")
         self._running = False
         self._blocked = ""
+        self._editing = False
         self._edit = _Edit(self)
         self._edit.setAccessibleName("Message")
         self._edit.setPlaceholderText("Type a message")
@@ -82,6 +83,11 @@ class Composer(QFrame):
         self._blocked = reason
         self._show_state()
 
+    def set_editing(self, editing: bool) -> None:
+        """What is typed takes the place of an earlier message."""
+        self._editing = editing
+        self._show_state()
+
     def focus_edit(self) -> None:
         self._edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
@@ -118,7 +124,9 @@ class Composer(QFrame):
         if self._running:
             self._hint.setText("Esc stops the answer")
         else:
-            self._hint.setText(self._blocked or "Enter sends  ·  Shift+Enter starts a new line")
+            keys = "Enter sends  ·  Shift+Enter starts a new line"
+            editing = "Editing: Enter sends it as a branch  ·  Esc leaves it as it is"
+            self._hint.setText(self._blocked or (editing if self._editing else keys))
 
 
 class _Edit(QPlainTextEdit):

@@ -5,10 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
+    QAbstractSpinBox,
     QComboBox,
     QFrame,
     QHBoxLayout,
     QLabel,
+    QLineEdit,
     QPushButton,
     QSizePolicy,
     QToolButton,
@@ -261,3 +263,16 @@ def set_tone(widget: QWidget, tone: str) -> None:
         widget.setProperty("tone", tone)
         widget.style().unpolish(widget)
         widget.style().polish(widget)
+
+
+def fit_to_screen(window: QWidget) -> None:
+    """A window that would be higher or wider than its screen is made to fit."""
+    room = window.screen().availableGeometry().size()
+    window.resize(window.size().boundedTo(room))
+
+
+def roomy(box: QAbstractSpinBox) -> QAbstractSpinBox:
+    """Room left and right of the number, which style sheets do not reach."""
+    if (line := box.findChild(QLineEdit)) is not None:
+        line.setTextMargins(6, 0, 6, 0)
+    return box

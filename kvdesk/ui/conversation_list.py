@@ -37,6 +37,7 @@ class ConversationList(QWidget):
     renamed = Signal(str, str)
     deleted = Signal(str)
     forget_clicked = Signal(str)
+    menu_shown = Signal(str, object)  # conversation, and the QMenu: others add to it
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -142,7 +143,10 @@ class ConversationList(QWidget):
         if self._current() is None:
             return
         menu = QMenu(self)
+        menu.setToolTipsVisible(True)
         menu.addActions(self._list.actions())
+        menu.addSeparator()
+        self.menu_shown.emit(self._current(), menu)
         menu.exec(self._list.viewport().mapToGlobal(at))
 
     @Slot()
@@ -183,7 +187,7 @@ class ConversationList(QWidget):
         view.selectionModel().currentChanged.connect(self._on_current_changed)
         for text, keys, slot, tip in (
             ("Rename", QKeySequence(Qt.Key.Key_F2), self._on_rename, ""),
-            (FORGET, QKeySequence(), self._on_forget, "llama_memory_seq_rm(seq, -1, -1)"),
+            (FORGET, QKeySequence(), self._on_forget, "llama_memory_seq_rm(mem, seq, -1, -1)"),
             ("Delete…", QKeySequence(QKeySequence.StandardKey.Delete), self._on_delete, ""),
         ):
             action = QAction(text, view)

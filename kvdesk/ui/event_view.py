@@ -11,7 +11,6 @@ from kvdesk.chat import Conversation, ConversationId, Message
 from kvdesk.messages import (
     CacheView,
     CommandFailed,
-    ContextInfo,
     ContextReady,
     EngineDied,
     Event,
@@ -30,6 +29,9 @@ from kvdesk.messages import (
     TurnEnded,
     TurnStarted,
 )
+from kvdesk.operations import BatchRefused, LoadSample, Operate
+from kvdesk.ui.cache_desk import CacheDesk
+from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.chat_pane import ChatPane
 from kvdesk.ui.conversation_list import ConversationList
 from kvdesk.ui.inspector import TEXT_INTERVAL_MS, Inspector
@@ -40,51 +42,54 @@ from kvdesk.ui.throttle import Throttle
 
 
 class EventView(QObject):
-    """Owns no widget; knows which conversation is selected and which are being answered."""
+    """Owns no widget; writes the cache state that all panels read."""
 
     def __init__(
-        self, parent: QObject, names: ConversationList, chat: ChatPane, inspector: Inspector, status: StatusBar
+        self,
+        parent: QObject,
+        state: CacheState,
+        names: ConversationList,
+        chat: ChatPane,
+        inspector: Inspector,
+        status: StatusBar,
+        desk: CacheDesk,
     ) -> None:
         super().__init__(parent)
+        self._state, self._desk = state, desk
         self._list, self._chat, self._inspector, self._status = names, chat, inspector, status
-        self._selected: ConversationId | None = None
-        self._conversations: dict[ConversationId, Conversation] = {}
-        self._running: frozenset[ConversationId] = frozenset()
-        self._dead = False
         self._model: ModelInfo | None = None
-        self._context: ContextInfo | None = None
         self._cells: dict[ConversationId, int] = {}
         # Positions in use, for the context meter: as the last cache view has them, without one as the turns tell.
         self._held: dict[ConversationId, int] = {}
         self._speed = Rate()
-        self._view: CacheView | None = None
         self._writing = Throttle(self, TEXT_INTERVAL_MS, self._write_numbers)
 
     @property
     def selected(self) -> ConversationId | None:
-        return self._selected
+        return self._state.selected
 
     @property
     def is_dead(self) -> bool:
         """The engine is gone; no intent that needs it would be answered."""
-        return self._dead
+        return self._state.dead
 
     def is_running(self, conversation: ConversationId) -> bool:
-        return conversation in self._running
+        return conversation in self._state.running
 
     def show_conversations(self, conversations: Sequence[Conversation], selected: ConversationId | None) -> None:
-        self._conversations = {conversation.id: conversation for conversation in conversations}
-        changed = selected != self._selected
-        self._selected = selected if selected in self._conversations else None
-        self._list.show_conversations(conversations, self._selected)
-        self._inspector.show_conversations(conversations)
-        self._chat.show_conversation(self._conversations.get(self._selected) if self._selected else None)
+        self._state.conversations = {conversation.id: conversation for conversation in conversations}
+        changed = selected != self._state.selected
+        self._state.selected = selected if selected in self._state.conversations else None
+        self._list.show_conversations(conversations, self._state.selected)
+        self._inspector.show_names()
+        shown = self._state.selected
+        self._chat.show_conversation(self._state.conversations.get(shown) if shown else None)
         if changed:
             self._chat.show_messages(())
         self._show_state()
 
     def show_messages(self, conversation: ConversationId, messages: Sequence[Message]) -> None:
-        if conversation != self._selected:
+        if conversation != self._state.selected:
             return
         self._chat.show_messages(messages)
         self._set_running(conversation, any(message.state == "streaming" for message in messages))
@@ -93,17 +98,17 @@ class EventView(QObject):
         if message.state == "streaming":
             self._chat.view.note_answer(message.id)
             self._set_running(message.conversation, True)
-        if message.conversation == self._selected:
+        if message.conversation == self._state.selected:
             self._chat.append_message(message)
 
     def update_message(self, message: Message) -> None:
-        if message.conversation == self._selected:
+        if message.conversation == self._state.selected:
             self._chat.view.update_message(message)
 
     def stop_watching(self) -> None:
         """No cache views will come: what is known of the cache from now on comes from the turns."""
         self._write_numbers()
-        self._view = None
+        self._state.view = None
 
     def start_rebuild(self) -> None:
         """The wait for ContextReady or CommandFailed begins."""
@@ -115,7 +120,7 @@ class EventView(QObject):
         """Show one event. Events of conversations that are not shown change only lists and graphs."""
         match event:
             case TextDelta():
-                if event.conversation == self._selected:
+                if event.conversation == self._state.selected:
                     self._chat.view.append_text(event)
             case CacheView():
                 self._show_cache(event)
@@ -126,8 +131,8 @@ class EventView(QObject):
             case OperationDone():
                 self._inspector.add_operation(event)
                 self._heed_removal(event)
-            case LogLine():
-                self._inspector.add_log(event)
+            case LoadSample() | BatchRefused() | LogLine():
+                self._inspector.note(event)
             case TurnStarted() | PrefillProgress() | TurnEnded():
                 self._apply_turn(event)
             case ModelLoading() | ModelLoaded() | ContextReady():
@@ -135,9 +140,9 @@ class EventView(QObject):
             case CommandFailed():
                 self._show_failure(event)
             case EngineDied():
-                self._dead = True
-                self._running = frozenset()
-                self._list.show_running(self._running)
+                self._state.dead = True
+                self._state.running = frozenset()
+                self._list.show_running(self._state.running)
                 self._model = None
                 self._chat.show_dead()
                 self._inspector.set_rebuilding(False)
@@ -145,26 +150,29 @@ class EventView(QObject):
                 self._list.set_dead()
                 self._chat.banner.show_error(event.sentence, event.detail)
                 self._show_state()
+        self._desk.apply(event)
 
     def _apply_turn(self, event: TurnStarted | PrefillProgress | TurnEnded) -> None:
-        shown = event.conversation == self._selected
+        shown = event.conversation == self._state.selected
         if isinstance(event, TurnStarted):
+            self._inspector.measured.start_turn()
             self._set_running(event.conversation, True)
             if shown:
                 self._chat.view.start_turn(event)
         elif isinstance(event, PrefillProgress):
             if event.done >= event.total:
-                self._inspector.end_prefill()
+                self._inspector.measured.end_prefill()
             if shown:
                 self._chat.view.show_prefill(event)
         else:
-            self._inspector.end_prefill()
+            self._inspector.measured.add_turn(event.stats)
             self._set_running(event.conversation, False)
-            if self._view is None and self._context is not None:  # nobody looks: the turn's own numbers are the newest
+            context = self._state.context
+            if self._state.view is None and context is not None:  # nobody looks: the turn's own numbers are the newest
                 if event.stats.prompt_tokens:
                     held = event.stats.prompt_tokens + event.stats.generated_tokens
                     self._held[event.conversation] = self._cells[event.conversation] = held
-                self._status.show_used(event.stats.cells_used, self._context.n_ctx)
+                self._status.show_used(event.stats.cells_used, context.n_ctx)
                 self._list.show_cells(self._cells)
             if shown:
                 self._chat.view.end_turn(event)
@@ -178,10 +186,10 @@ class EventView(QObject):
             self._chat.show_model(event.model)
             self._chat.show_working(False)
         else:
-            self._context = event.context
+            self._state.context = event.context
             self._held.clear()
             self._cells.clear()
-            self._view = None
+            self._state.view = None
             self._list.show_cells({})
             self._inspector.set_rebuilding(False)
             self._chat.show_working(False)
@@ -195,38 +203,41 @@ class EventView(QObject):
             if span := spans.get(lease.seq_id):
                 self._cells[lease.conversation] = span.n_cells
                 self._held[lease.conversation] = span.pos_max + 1
-        self._view = view
-        self._inspector.show_view(view)
+        self._state.show_view(view)
+        self._inspector.show_view()
         self._writing.request()
 
     def _heed_removal(self, operation: OperationDone) -> None:
-        """While nobody looks at the cache, a sequence removed from its first position on is told by its call only."""
-        name = operation.conversation
-        if self._view is None and name in self._held and operation.call.endswith(", 0, -1)"):
-            self._held.pop(name)
+        """While nobody looks at the cache, only the operation tells that a sequence, or all, hold nothing more."""
+        if self._state.view is not None or not operation.emptied:
+            return
+        for name in [operation.conversation] if operation.conversation else list(self._held):
+            self._held.pop(name, None)
             self._cells.pop(name, None)
-            self._list.show_cells(self._cells)
-            self._show_state()
+        self._list.show_cells(self._cells)
+        self._show_state()
 
     def _show_speed(self, sample: SpeedSample) -> None:
-        self._inspector.add_speed(sample)
-        if sample.kind == "decode":
+        self._inspector.measured.add_speed(sample)
+        if sample.kind == "decode" and sample.rc == 0:
             self._speed.add(sample.at_s, sample.n_tokens, sample.ms)
         self._writing.request()
 
     def _write_numbers(self) -> None:
         self._status.show_speed(self._speed.series.last)
-        if self._view is not None:
-            numbers = totals(self._view.snapshot)
+        if self._state.view is not None:
+            numbers = totals(self._state.view.snapshot)
             self._list.show_cells({name: n for name, n in self._cells.items() if n})
             self._status.show_used(numbers.used, numbers.capacity)
-            self._status.show_verification(self._view.snapshot.verification, self._view.has_report)
+            self._status.show_verification(self._state.view.snapshot.verification, self._state.view.has_report)
         self._show_state()
 
     def _show_failure(self, event: CommandFailed) -> None:
         self._chat.banner.show_error(event.sentence, event.detail)
         if isinstance(event.command, Generate):
             self._set_running(event.command.conversation, False)
+        elif isinstance(event.command, Operate):
+            self._inspector.measured.add_refused_call()
         elif isinstance(event.command, LoadModel):
             self._chat.show_model(self._model)
             self._chat.show_working(False)
@@ -236,19 +247,20 @@ class EventView(QObject):
         self._show_state()
 
     def _set_running(self, conversation: ConversationId, running: bool) -> None:
-        self._running = self._running | {conversation} if running else self._running - {conversation}
-        self._list.show_running(self._running)
+        others = self._state.running - {conversation}
+        self._state.running = others | {conversation} if running else others
+        self._list.show_running(self._state.running)
         self._show_state()
 
     def _show_state(self) -> None:
-        selected = self._selected
-        busy = selected is not None and selected in self._running
+        state, selected = self._state, self._state.selected
+        busy = selected is not None and selected in state.running
         self._chat.set_running(busy)
         holds = selected is not None and self._cells.get(selected, 0) > 0
-        can_rebuild = self._context is not None and not self._running
-        self._inspector.set_can(forget=holds and not busy and not self._dead, rebuild=can_rebuild and not self._dead)
-        if self._context is not None and selected is not None:
-            self._chat.show_meter(self._held.get(selected, 0), self._context.n_ctx_seq)
+        can_rebuild = state.context is not None and not state.running
+        self._inspector.set_can(forget=holds and not busy and not state.dead, rebuild=can_rebuild and not state.dead)
+        if state.context is not None and selected is not None:
+            self._chat.show_meter(self._held.get(selected, 0), state.context.n_ctx_seq)
         else:
             self._chat.show_meter(0, 0)
 

@@ -1,59 +1,126 @@
-"""What the tints and marks of the cell map mean."""
+"""What the tints and marks of the cell map mean, drawn with the map's own pixels."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPen
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QFontMetrics, QImage, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from kvdesk.ui.palette import conversation_colour, mix
+from kvdesk.ui.map_key import Entry, MapKey
+from kvdesk.ui.map_pixels import Part, picture
+from kvdesk.ui.map_tints import tint_table
+from kvdesk.ui.raster import Layer
 from kvdesk.ui.theme import Look
 
-_ROW_PX: Final = 18
+ROWS: Final = 3
+ROW_PX: Final = 18
+_SWATCH_PX: Final = 11
+_RAMP_PX: Final = 72
+_GAP_PX: Final = 14
 
 
 class Legend(QWidget):
-    """Swatches in one line, or two where the pane is narrow."""
+    """Swatches and words in at most three lines."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look = look
+        self._key: MapKey | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Legend of the cell map")
         look.changed.connect(self.update)
 
     def sizeHint(self) -> QSize:
-        return QSize(200, 2 * _ROW_PX)
+        return QSize(200, ROWS * ROW_PX)
+
+    @Slot(object)
+    def show_key(self, key: MapKey) -> None:
+        self._key = key
+        words = [" ".join((entry.words, *entry.ends)).strip() for entry in key.entries]
+        self.setAccessibleDescription(f"Coloured by {key.mode.value.lower()}: " + ", ".join(words))
+        self.setToolTip(key.mode.meaning)
+        self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
-        colours = self._look.colours
+        if self._key is None:
+            return
         painter = QPainter(self)
         painter.setFont(self._look.small)
         metrics = QFontMetrics(self._look.small)
-        x, top = 0.0, 0.0
-        first, second = (conversation_colour(i, colours.dark) for i in (0, 1))
-        fresh = mix(first, "#ffffff" if colours.dark else "#000000", 0.65)
-        for name in ("free", "walked over", "new", "shared", "head", "n_kv"):
-            width = metrics.horizontalAdvance(name)
-            if x + 16 + width > self.width():
-                x, top = 0.0, top + _ROW_PX
-            middle = top + _ROW_PX / 2
-            box = QRectF(x, middle - 5, 10, 10)
-            if name == "head":
-                painter.setPen(QPen(QColor(colours.text), 1.5))
-                painter.drawRect(box.adjusted(1, 1, -1, -1))
-            elif name == "n_kv":
-                pen = QPen(QColor(colours.text), 1)
-                pen.setStyle(Qt.PenStyle.DashLine)
-                painter.setPen(pen)
-                painter.drawLine(QPointF(box.left(), middle), QPointF(box.right(), middle))
-            else:
-                tints = {"free": colours.cell_free, "walked over": colours.cell_span, "new": fresh}
-                painter.fillRect(box, QColor(tints.get(name, first)))
-                if name == "shared":
-                    painter.fillRect(box.adjusted(0, 5.5, 0, 0), QColor(second))
-            painter.setPen(QColor(colours.secondary))
-            painter.drawText(QRectF(x + 16, top, width + 4, _ROW_PX), Qt.AlignmentFlag.AlignVCenter, name)
-            x += 16 + width + 16
+        for entry, x, row in self._places(self._key, self.width(), metrics):
+            self._draw(painter, entry, self._key, x, float(row * ROW_PX), metrics)
+
+    def lines(self, width: int) -> int:
+        """How many lines the key takes in a pane of this width."""
+        if self._key is None:
+            return 0
+        return max(row for _, _, row in self._places(self._key, width, QFontMetrics(self._look.small))) + 1
+
+    def _places(self, key: MapKey, width: int, metrics: QFontMetrics) -> list[tuple[Entry, float, int]]:
+        """Each entry with where it begins and in which line."""
+        places: list[tuple[Entry, float, int]] = []
+        x, row = 0.0, 0
+        for entry in key.entries:
+            needed = self._width(entry, metrics)
+            if x and x + needed > width:
+                x, row = 0.0, row + 1
+            places.append((entry, x, row))
+            x += needed + _GAP_PX
+        return places
+
+    def _width(self, entry: Entry, metrics: QFontMetrics) -> float:
+        if entry.kind != "ramp":
+            return _SWATCH_PX + 6 + metrics.horizontalAdvance(entry.words)
+        words = (entry.words, *entry.ends)
+        return _RAMP_PX + 18 + sum(metrics.horizontalAdvance(word) for word in words)
+
+    def _draw(self, painter: QPainter, entry: Entry, key: MapKey, x: float, top: float, metrics: QFontMetrics) -> None:
+        box = QRectF(x, top + (ROW_PX - _SWATCH_PX) // 2, _SWATCH_PX, _SWATCH_PX)
+        colours = self._look.colours
+        if entry.kind == "ramp":
+            for word in (entry.words, entry.ends[0]):
+                tone = colours.text if word is entry.words else colours.secondary
+                x = self._write(painter, word, tone, x, top, metrics) + 6
+            box = QRectF(x, box.y(), _RAMP_PX, box.height())
+            painter.drawImage(box, self._tints(entry, key))
+            self._write(painter, entry.ends[1], colours.secondary, box.right() + 6, top, metrics)
+            return
+        if entry.kind == "head":
+            painter.setPen(QPen(QColor(colours.text), 1.5))
+            painter.drawRect(box.adjusted(1.5, 1.5, -1.5, -1.5))
+        elif entry.kind == "n_kv":
+            pen = QPen(QColor(colours.text), 1)
+            pen.setDashPattern([3, 2])
+            painter.setPen(pen)
+            painter.drawLine(QPointF(box.left(), box.center().y()), QPointF(box.right(), box.center().y()))
+        else:
+            painter.drawImage(box, self._cell(entry, key))
+        self._write(painter, entry.words, colours.secondary, box.right() + 6, top, metrics)
+
+    def _write(self, painter: QPainter, words: str, tone: str, x: float, top: float, metrics: QFontMetrics) -> float:
+        """Write at x; returns where the words end."""
+        width = metrics.horizontalAdvance(words)
+        painter.setPen(QColor(tone))
+        painter.drawText(QRectF(x, top, width + 4, ROW_PX), Qt.AlignmentFlag.AlignVCenter, words)
+        return x + width
+
+    def _cell(self, entry: Entry, key: MapKey) -> QImage:
+        """One cell of the map, as the map draws it."""
+        code = np.array(entry.codes[:1], np.uint8)
+        second = np.array(entry.codes[1:2], np.uint8) if entry.kind == "split" else None
+        layer = Layer(code, second, np.array([entry.marks], np.uint8))
+        pixels = round(_SWATCH_PX * self.devicePixelRatioF()) + 1
+        codes = picture(layer, 1, Part(0, 1, 0, 1), pixels)[:-1, :-1]  # without the grid
+        return _image(tint_table(key.mode, self._look.colours)[codes])
+
+    def _tints(self, entry: Entry, key: MapKey) -> QImage:
+        return _image(tint_table(key.mode, self._look.colours)[np.array([entry.codes], np.uint8)])
+
+
+def _image(argb: np.ndarray[tuple[int, ...], np.dtype[np.uint32]]) -> QImage:
+    height, width = argb.shape
+    argb = np.ascontiguousarray(argb)
+    return QImage(argb.data, width, height, 4 * width, QImage.Format.Format_RGB32).copy()

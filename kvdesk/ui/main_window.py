@@ -3,7 +3,9 @@
 Signals (intents; an empty conversation_id means "none is selected": make one)
     message_sent(conversation_id, text)     a person sent a message
     stop_requested(conversation_id)         Stop or Esc while an answer is being written
-    regenerate_requested(conversation_id)   make the last answer of the conversation again
+    regenerate_requested(conversation_id)   make the last answer of the conversation again, as a branch
+    message_edited(conversation_id, message_id, text)  send it in other words, as a branch beside the first
+    branch_requested(conversation_id, message_id)      show the branch that goes through this message
     new_chat_requested()                    Ctrl+N
     conversation_selected(conversation_id)  answer with `show_conversations` and `show_messages`
     conversation_renamed(conversation_id, title), conversation_deleted(conversation_id)
@@ -11,10 +13,19 @@ Signals (intents; an empty conversation_id means "none is selected": make one)
     forget_requested(conversation_id)       remove its cells, keep its text
     audit_requested()                       compare every cell with the engine; the next CacheView says how it ended
     report_requested(path)                  write the report of the last mismatch there
-    rebuild_requested()                     make a new context; answered by ContextReady(rebuilt=True) or CommandFailed
+    rebuild_requested(ContextSettings, keep) make a new context with these settings, to be remembered once it could be
+                                            made; answered by ContextReady(rebuilt=True) or CommandFailed. keep: what
+                                            becomes of the conversations ("nothing", "tokens", "state": RebuildContext)
+    command_requested(command)              a command of `kvdesk.operations`, sent to the worker as it is: Operate,
+                                            PreviewCompaction, PreviewContext, VerifyConversation, TakeRecording
+    cancel_requested()                      end what `Working` reports
+    fork_requested(conversation_id, message_id, p0, p1)  a new conversation with the messages up to this one ("" for
+                                            all) that shares the cells of positions [p0, p1) (-1: from start, to end)
+    journal_save_requested(path, Recording) write it there as JSON lines
     model_open_requested(path)              file dialog, or a .gguf dropped on the window
+    embedded_model_requested()              the way back to the model that comes with kvdesk
     settings_changed(Settings)              the complete new settings, already shown by the window: theme, sampling,
-                                            system prompt, context (another context means a rebuild), folded panes
+                                            system prompt, folded panes. Another context comes by `rebuild_requested`
     inspector_watched(watched)              whether the cache is being looked at: snapshots are made only then. Sent
                                             when it changes, and once after the window is first shown
     closing()                               the window is being closed; nothing is sent after it
@@ -23,6 +34,10 @@ Methods (facts; main thread only)
     set_settings(settings)                  show them; sends nothing but `inspector_watched`
     show_conversations(conversations, selected_id)   the list, top first; selected_id None for none
     show_messages(conversation_id, messages)         all its messages; ignored unless it is selected
+    show_branches(conversation_id, branches)         messages with others at their place, and all of those by id in the
+                                            order they were made; after `show_messages`, which forgets them
+    show_embedded(available)                whether there is an embedded model to open
+    show_result(sentence, tone)             over the status line, until dismissed; tone "good", "warning", "danger", ""
     show_found(text, conversation_ids)      the conversations in whose stored texts `text` was found
     append_message(message), update_message(message) ignored for conversations that are not shown. For a turn append the
                                             typed message, then the answer with state "streaming" and no text
@@ -36,15 +51,18 @@ Methods (facts; main thread only)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QSplitter, QVBoxLayout, QWidget
 
-from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.messages import Event
-from kvdesk.settings import Settings
+from kvdesk.settings import ContextSettings, Settings
+from kvdesk.ui.activity_strip import ActivityStrip
+from kvdesk.ui.cache_desk import CacheDesk
+from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.caption import Caption
 from kvdesk.ui.chat_pane import ChatPane
 from kvdesk.ui.controls import Rule
@@ -52,6 +70,8 @@ from kvdesk.ui.conversation_list import ConversationList
 from kvdesk.ui.event_view import EventView
 from kvdesk.ui.icons import application_icon
 from kvdesk.ui.inspector import Inspector
+from kvdesk.ui.menus import Menus
+from kvdesk.ui.selection_links import SelectionLinks
 from kvdesk.ui.settings_panel import SettingsPanel
 from kvdesk.ui.shortcuts import add_shortcuts
 from kvdesk.ui.status_bar import StatusBar
@@ -64,13 +84,20 @@ class MainWindow(QMainWindow):
     message_sent = Signal(str, str)
     stop_requested = Signal(str)
     regenerate_requested = Signal(str)
+    message_edited = Signal(str, str, str)
+    branch_requested = Signal(str, str)
+    embedded_model_requested = Signal()
     new_chat_requested = Signal()
     conversation_selected = Signal(str)
     conversation_renamed = Signal(str, str)
     conversation_deleted = Signal(str)
     search_requested = Signal(str)
     forget_requested = Signal(str)
-    rebuild_requested = Signal()
+    rebuild_requested = Signal(object, str)
+    command_requested = Signal(object)
+    cancel_requested = Signal()
+    fork_requested = Signal(str, str, int, int)
+    journal_save_requested = Signal(str, object)
     audit_requested = Signal()
     report_requested = Signal(str)
     model_open_requested = Signal(str)
@@ -88,10 +115,15 @@ class MainWindow(QMainWindow):
         self._watched: bool | None = None
         self._list = ConversationList(self._look)
         self._chat = ChatPane(self._look)
-        self._inspector = Inspector(self._look)
+        self._state = CacheState()
+        self._inspector = Inspector(self._look, self._state)
+        self._strip = ActivityStrip(self._look)
         self._status = StatusBar()
         self._settings_panel: SettingsPanel | None = None
-        self._events = EventView(self, self._list, self._chat, self._inspector, self._status)
+        self._desk = CacheDesk(self, self._look, self._state, self._inspector, self._strip)
+        self._menus = Menus(self, self._chat, self._desk, self._state)
+        self._menus.regenerate_clicked.connect(self.regenerate)
+        self._events = EventView(self, self._state, self._list, self._chat, self._inspector, self._status, self._desk)
         self._splitter = QSplitter(Qt.Orientation.Horizontal)
         self._splitter.setHandleWidth(1)
         self._splitter.setChildrenCollapsible(False)
@@ -109,11 +141,13 @@ class MainWindow(QMainWindow):
         column.setSpacing(0)
         column.addWidget(self._splitter, 1)
         column.addWidget(Rule())
+        column.addWidget(self._strip)
         column.addWidget(self._status)
         self.setCentralWidget(centre)
         self.resize(1280, 800)
         self._splitter.setSizes([216, 624, 440])
         self._caption = Caption(self._chat, self._chat.composer)
+        self._links = SelectionLinks(self, self._state, self._chat.view, self._inspector)
         self._connect()
         add_shortcuts(self)
         self._chat.composer.focus_edit()
@@ -142,6 +176,14 @@ class MainWindow(QMainWindow):
     def status(self) -> StatusBar:
         return self._status
 
+    @property
+    def activity(self) -> ActivityStrip:
+        return self._strip
+
+    @property
+    def desk(self) -> CacheDesk:
+        return self._desk
+
     def set_settings(self, settings: Settings) -> None:
         self._settings = settings
         self._look.set_theme(settings.theme)
@@ -157,6 +199,18 @@ class MainWindow(QMainWindow):
     def show_messages(self, conversation_id: ConversationId, messages: Sequence[Message]) -> None:
         self._events.show_messages(conversation_id, messages)
 
+    def show_branches(
+        self, conversation_id: ConversationId, branches: Mapping[MessageId, tuple[MessageId, ...]]
+    ) -> None:
+        if conversation_id == self.selected:
+            self._chat.view.show_branches(branches)
+
+    def show_embedded(self, available: bool) -> None:
+        self._chat.show_embedded(available)
+
+    def show_result(self, sentence: str, tone: str = "") -> None:
+        self._strip.show_result(sentence, tone)
+
     def show_found(self, text: str, conversations: Sequence[ConversationId]) -> None:
         self._list.show_found(text, conversations)
 
@@ -168,6 +222,8 @@ class MainWindow(QMainWindow):
 
     def apply_event(self, event: Event) -> None:
         self._events.apply(event)
+        if self._settings_panel is not None:
+            self._settings_panel.apply_event(event)
 
     def show_error(self, sentence: str, detail: str = "") -> None:
         self._chat.banner.show_error(sentence, detail)
@@ -193,13 +249,22 @@ class MainWindow(QMainWindow):
     @Slot()
     def open_settings(self) -> None:
         if self._settings_panel is None:
-            self._settings_panel = SettingsPanel(self._look, self)
+            self._settings_panel = SettingsPanel(self._look, self, self._state)
             self._settings_panel.applied.connect(self._on_settings_applied)
+            self._settings_panel.rebuild_clicked.connect(self._on_rebuild_clicked)
+            self._settings_panel.preview_asked.connect(self.command_requested)
         if not self._settings_panel.isVisible():
             self._settings_panel.show_settings(self._settings)
         self._settings_panel.show()
         self._settings_panel.raise_()
         self._settings_panel.activateWindow()
+
+    @Slot()
+    def open_context_settings(self) -> None:
+        """The settings, at the context: what a rebuild would make."""
+        self.open_settings()
+        if self._settings_panel is not None:
+            self._settings_panel.show_context()
 
     @Slot()
     def open_model(self) -> None:
@@ -211,7 +276,10 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def stop(self) -> None:
-        """Stop the answer that is being written in the shown conversation."""
+        """Stop the answer that is being written in the shown conversation; while a message is edited, leave it."""
+        if self._chat.is_editing:
+            self._chat.end_edit()
+            return
         if self.selected is not None and self._events.is_running(self.selected):
             self.stop_requested.emit(self.selected)
 
@@ -229,7 +297,7 @@ class MainWindow(QMainWindow):
     @Slot()
     def rebuild(self) -> None:
         self._events.start_rebuild()
-        self.rebuild_requested.emit()
+        self.rebuild_requested.emit(self._settings.context, "nothing")
 
     @Slot()
     def save_report(self) -> None:
@@ -242,16 +310,29 @@ class MainWindow(QMainWindow):
         self._chat.banner.hide()
         self.message_sent.emit(self.selected or "", text)
 
+    @Slot(str, str)
+    def _on_edited(self, message: str, text: str) -> None:
+        self._chat.banner.hide()
+        self.message_edited.emit(self.selected or "", message, text)
+
+    @Slot(str)
+    def _on_branch_clicked(self, message: str) -> None:
+        if self.selected is not None and not self._events.is_running(self.selected):
+            self.branch_requested.emit(self.selected, message)
+
     @Slot(object)
     def _on_settings_applied(self, settings: Settings) -> None:
-        folded = {"sidebar_visible": self._settings.sidebar_visible}
-        folded["inspector_visible"] = self._settings.inspector_visible
-        settings = settings.model_copy(update=folded)
-        if settings.context != self._settings.context and not self._events.is_dead:
-            self._events.start_rebuild()
-        self._settings = settings
+        """All but the context, which `rebuild_requested` is for."""
+        kept = ("sidebar_visible", "inspector_visible", "context")
+        self._settings = settings.model_copy(update={name: getattr(self._settings, name) for name in kept})
         self._look.set_theme(settings.theme)
-        self.settings_changed.emit(settings)
+        self.settings_changed.emit(self._settings)
+
+    @Slot(object, str)
+    def _on_rebuild_clicked(self, context: ContextSettings, keep: str) -> None:
+        if not self._events.is_dead:
+            self._events.start_rebuild()
+        self.rebuild_requested.emit(context, keep)
 
     def _connect(self) -> None:
         self._list.new_clicked.connect(self.new_chat_requested)
@@ -262,6 +343,12 @@ class MainWindow(QMainWindow):
         self._list.deleted.connect(self.conversation_deleted)
         self._list.forget_clicked.connect(self.forget_requested)
         self._chat.sent.connect(self._on_sent)
+        self._chat.edited.connect(self._on_edited)
+        self._chat.embedded_clicked.connect(self.embedded_model_requested)
+        self._chat.view.edit_clicked.connect(self._menus.start_edit)
+        self._chat.view.branch_clicked.connect(self._on_branch_clicked)
+        self._chat.view.menu_requested.connect(self._menus.show_message_menu)
+        self._list.menu_shown.connect(self._menus.fill_conversation_menu)
         self._chat.stop_clicked.connect(self.stop)
         self._chat.regenerate_clicked.connect(self.regenerate)
         self._chat.open_model_clicked.connect(self.open_model)
@@ -272,7 +359,12 @@ class MainWindow(QMainWindow):
         self._inspector.close_clicked.connect(self.toggle_inspector)
         self._inspector.forget_clicked.connect(self.forget)
         self._inspector.rebuild_clicked.connect(self.rebuild)
-        self._inspector.cache_tab_shown.connect(self._tell_watched)
+        self._inspector.tab_shown.connect(self._tell_watched)
+        self._inspector.timeline.export_requested.connect(self.journal_save_requested)
+        self._strip.cancel_clicked.connect(self.cancel_requested)
+        self._desk.command.connect(self.command_requested)
+        self._desk.fork_requested.connect(self.fork_requested)
+        self._desk.rebuild_clicked.connect(self.open_context_settings)
 
     def _change(self, **fields: bool) -> None:
         self._settings = self._settings.model_copy(update=fields)

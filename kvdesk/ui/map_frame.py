@@ -1,74 +1,54 @@
-"""What a drawing of the cell map needs, made once when something changed: strips, images, runs of shared cells."""
+"""What a drawing of the cell map needs, made once when something changed: strips and the codes of their cells."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
-from PySide6.QtCore import QPointF
-from PySide6.QtGui import QImage
 
-from kvdesk.cache.snapshot import StreamMap
+from kvdesk.cache.metrics import n_kv
+from kvdesk.cache.snapshot import CacheMap, StreamMap
 from kvdesk.messages import CacheView
 from kvdesk.ui import raster
+from kvdesk.ui.map_colours import ColourBy, Scales, Scene, groups_of, page_marks, scales_of
 from kvdesk.ui.map_layout import StreamSize, Strip, lay_out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StripFrame:
-    """One stream, ready to be drawn."""
+    """One stream, ready to be drawn. `n_kv`: cells attention walks over in its cache, the maximum over streams."""
 
     strip: Strip
     stream: StreamMap
-    image: QImage  # one pixel per cell; reads the memory of `pixels`
-    pixels: NDArray[np.uint8] = field(repr=False)
-    shared: list[tuple[int, int, int]] = field(repr=False)  # first cell, number of cells, second sequence
+    layer: raster.Layer = field(repr=False)
+    n_kv: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapFrame:
-    """All streams of all caches at one operation."""
+    """All streams of all caches at one operation.
+
+    youngest   the last operation that wrote a cell
+    present    all marks that any cell has, as bits
+    """
 
     strips: tuple[StripFrame, ...]
-    n_kv: int
-    colours: Mapping[int, int]  # palette index of the conversation that leases a sequence
-    titles: Mapping[int, str]
-    youngest: int  # the last operation that wrote a cell
+    scene: Scene
+    scales: Scales
+    operation: int
+    youngest: int
+    present: int
 
+    @property
+    def n_cells(self) -> int:
+        return sum(part.strip.n_cells for part in self.strips)
 
-@dataclass(frozen=True, slots=True)
-class Viewport:
-    """The part of the map that is looked at: widget = map * zoom + offset."""
-
-    width: float
-    height: float
-    ratio: float = 1.0
-    zoom: float = 1.0
-    offset: QPointF = field(default_factory=QPointF)
-
-    def to_map(self, point: QPointF) -> QPointF:
-        return (point - self.offset) / self.zoom
-
-    def zoomed(self, point: QPointF, factor: float, limit: float) -> Viewport:
-        """Larger or smaller, the point staying where it is."""
-        zoom = min(max(self.zoom * factor, 1.0), limit)
-        return _inside(self, zoom, point - (point - self.offset) * (zoom / self.zoom))
-
-    def moved(self, by: QPointF) -> Viewport:
-        return _inside(self, self.zoom, self.offset + by)
-
-    def resized(self, width: float, height: float, ratio: float) -> Viewport:
-        return _inside(Viewport(width, height, ratio), self.zoom, self.offset)
-
-    def visible(self, strip: Strip) -> tuple[range, range]:
-        """Columns and rows of a strip that can be seen."""
-        left, top = -self.offset.x() / self.zoom - strip.x, -self.offset.y() / self.zoom - strip.y
-        right, bottom = left + self.width / self.zoom, top + self.height / self.zoom
-        columns = range(max(0, int(left / strip.cell)), min(strip.columns, int(right / strip.cell) + 1))
-        rows = range(max(0, int(top / strip.cell)), min(strip.rows, int(bottom / strip.cell) + 1))
-        return columns, rows
+    def find(self, cache: int, stream: int) -> int | None:
+        """Number of the strip that shows a stream."""
+        for i, part in enumerate(self.strips):
+            if (part.strip.map_index, part.strip.stream_index) == (cache, stream):
+                return i
+        return None
 
 
 def strips_of(view: CacheView, width: float, height: float, ratio: float) -> tuple[Strip, ...]:
@@ -77,39 +57,55 @@ def strips_of(view: CacheView, width: float, height: float, ratio: float) -> tup
     sizes = []
     for m, cache in enumerate(maps):
         for s, stream in enumerate(cache.streams):
-            name = cache.name if len(maps) > 1 else ""
-            where = f"stream {s}" if len(cache.streams) > 1 else ""
-            sizes.append(StreamSize(m, s, ", ".join(part for part in (name, where) if part), stream.size))
+            name = strip_name(maps, m, s)
+            short = name if len(cache.streams) == 1 else f"{cache.name if len(maps) > 1 else 'stream'} {s}"
+            sizes.append(StreamSize(m, s, name, stream.size, short))
     return lay_out(sizes, width, height, ratio)
 
 
-def make_frame(
-    view: CacheView,
-    strips: tuple[Strip, ...],
-    tints: list[int],
-    colours: Mapping[int, int],
-    titles: Mapping[int, str],
-    limits: tuple[int, int],
-) -> MapFrame:
-    """Index images of all strips. `limits` are the operations after which a cell is fading, and fresh."""
+def strip_name(maps: tuple[CacheMap, ...], cache: int, stream: int) -> str:
+    """ "base, stream 2"; nothing of it where there is no other."""
+    name = maps[cache].name if len(maps) > 1 else ""
+    where = f"stream {stream}" if len(maps[cache].streams) > 1 else ""
+    return ", ".join(part for part in (name, where) if part)
+
+
+def make_frame(view: CacheView, strips: tuple[Strip, ...], scene: Scene, limits: tuple[int, int]) -> MapFrame:
+    """Codes of all strips. `limits` are the operations after which a cell is fading, and just written."""
     snapshot = view.snapshot
+    scales = scales_of(snapshot)
+    spans = [max((n_kv(stream) for stream in cache.streams), default=0) for cache in snapshot.maps]
     done = []
-    youngest = 0
+    youngest = present = 0
     for strip in strips:
-        stream = snapshot.maps[strip.map_index].streams[strip.stream_index]
-        runs = raster.runs_of(stream)
-        slots = raster.slot_table(colours, stream.seq_bits.shape[1] * 64)
-        index = raster.index_image(stream, runs, slots, min(snapshot.n_kv, stream.size), *limits)
-        pixels = raster.as_picture(index, strip.columns)
-        image = QImage(pixels.data, strip.columns, strip.rows, pixels.shape[1], QImage.Format.Format_Indexed8)
-        image.setColorTable(tints)
-        done.append(StripFrame(strip, stream, image, pixels, raster.second_owner_runs(runs)))
+        cache = snapshot.maps[strip.map_index]
+        stream = cache.streams[strip.stream_index]
+        layer = _layer(stream, cache, strip, scene, scales, snapshot.operation, spans[strip.map_index], limits)
+        done.append(StripFrame(strip, stream, layer, min(spans[strip.map_index], stream.size)))
         youngest = max(youngest, int(stream.born[: stream.high_water].max(initial=0)))
-    return MapFrame(tuple(done), snapshot.n_kv, colours, titles, youngest)
+        present |= int(np.bitwise_or.reduce(layer.marks))
+    return MapFrame(tuple(done), scene, scales, snapshot.operation, youngest, present)
 
 
-def _inside(viewport: Viewport, zoom: float, offset: QPointF) -> Viewport:
-    """At this zoom, moved so that no space appears beside the map."""
-    x, y = viewport.width * (1 - zoom), viewport.height * (1 - zoom)
-    inside = QPointF(min(0.0, max(offset.x(), x)), min(0.0, max(offset.y(), y)))
-    return Viewport(viewport.width, viewport.height, viewport.ratio, zoom, inside)
+def _layer(
+    stream: StreamMap,
+    cache: CacheMap,
+    strip: Strip,
+    scene: Scene,
+    scales: Scales,
+    operation: int,
+    span: int,
+    limits: tuple[int, int],
+) -> raster.Layer:
+    runs = raster.runs_of(stream)
+    marks = raster.marks_of(stream, runs, cache, *limits)
+    page = None
+    if scene.mode is ColourBy.PAGE and strip.map_index < len(scene.pages):
+        overlay = scene.pages[strip.map_index]
+        if strip.stream_index < len(overlay.page_of):
+            page = overlay.page_of[strip.stream_index]
+            page_marks(overlay, page, stream.high_water, marks)
+    elif scene.mode is ColourBy.SEQUENCES:
+        marks &= np.uint8(~raster.SHARED & 255)  # the colour says it
+    group, second = groups_of(stream, runs, scene, scales, operation, page)
+    return raster.layer(stream, runs, min(span, stream.size), group, second, marks)

@@ -23,6 +23,7 @@ class MessageBody(QWidget):
     """
 
     copy_clicked = Signal()
+    selected = Signal(int, int)  # characters of the source
 
     def __init__(self, look: Look, parser: MarkdownIt, *, plain: bool = False, quiet: bool = False) -> None:
         super().__init__()
@@ -31,6 +32,7 @@ class MessageBody(QWidget):
         self._source = ""
         self._pages = 1  # how much is shown, in full pieces
         self._shown: list[tuple[str, ProseView | CodeBlock | ThinkFold]] = []
+        self._starts: list[int] = []  # offsets of the shown pieces in the source
         self._column = QVBoxLayout()
         self._column.setSpacing(8)
         self._more = ElidedButton()
@@ -60,6 +62,20 @@ class MessageBody(QWidget):
     def more_button(self) -> QPushButton:
         return self._more
 
+    @property
+    def selected_text(self) -> str:
+        """What is selected in the prose, empty where nothing is."""
+        for _, widget in self._shown:
+            if isinstance(widget, ProseView) and (text := widget.textCursor().selectedText()):
+                return text.replace("\u2029", "\n")
+        return ""
+
+    def highlight(self, first: int, last: int) -> None:
+        """Mark characters `[first, last)` of the source in the prose; none where the range is empty."""
+        for (_, widget), start in zip(self._shown, self._starts, strict=True):
+            if isinstance(widget, ProseView):
+                widget.highlight(max(first - start, 0), max(last - start, 0))
+
     def show_source(self, source: str, growing: bool = False) -> None:
         """The text so far. One that grows is shown to its end, but by no more than one full piece at a time."""
         self._source = source
@@ -69,8 +85,13 @@ class MessageBody(QWidget):
             self._pages += 1
         before = (0.0, *accumulate(costs))
         n_shown = sum(cost < self._pages for cost in before[: len(pieces)])
+        self._starts = []
+        at = 0
         for i, piece in enumerate(pieces[:n_shown]):
             self._show_piece(i, piece)
+            found = source.find(piece.text, at)
+            self._starts.append(max(found, at))
+            at = found + len(piece.text) if found >= 0 else at  # code may have lost its indentation
         self._truncate(n_shown)
         hidden = sum(len(piece.text) for piece in pieces[n_shown:])
         self._more.setText(f"Show more  ·  {hidden:,} characters")
@@ -102,7 +123,15 @@ class MessageBody(QWidget):
             return CodeBlock(self._look)
         if segment.kind == "think":
             return ThinkFold(self._look, self._parser)
-        return ProseView(self._look, self._parser, quiet=self._quiet)
+        prose = ProseView(self._look, self._parser, quiet=self._quiet)
+        prose.selectionChanged.connect(lambda: self._on_selection_changed(prose))
+        return prose
+
+    def _on_selection_changed(self, prose: ProseView) -> None:
+        for (_, widget), start in zip(self._shown, self._starts, strict=False):
+            if widget is prose:
+                first, last = prose.selected_range()
+                self.selected.emit(start + first, start + last)
 
     def _truncate(self, length: int) -> None:
         while len(self._shown) > length:

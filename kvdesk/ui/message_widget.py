@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Final
 
 from markdown_it import MarkdownIt
-from PySide6.QtCore import QTimer, Signal, Slot
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
-from kvdesk.chat import Message, MessageState, TurnStats
+from kvdesk.chat import Message, MessageId, MessageState, TurnStats
+from kvdesk.ui.branch_switch import BranchSwitch
 from kvdesk.ui.controls import ElidedLabel, IconButton, ThinProgress, label, set_tone
 from kvdesk.ui.message_body import MessageBody
 from kvdesk.ui.readout import stats_line, stats_tip
@@ -24,6 +25,10 @@ class MessageWidget(QWidget):
     """Shows a message as it is and as it grows."""
 
     regenerate_clicked = Signal()
+    edit_clicked = Signal(str)  # message
+    branch_clicked = Signal(str)  # another message at this place
+    text_selected = Signal(str, int, int)  # message, first character, last + 1; equal where nothing is selected
+    menu_requested = Signal(str, QPoint)  # message; where, on the screen
 
     def __init__(self, look: Look, parser: MarkdownIt, message: Message, answerer: str) -> None:
         super().__init__()
@@ -38,8 +43,13 @@ class MessageWidget(QWidget):
         column.setSpacing(4)
         self._body = MessageBody(look, parser, plain=message.role != "assistant")
         self._body.copy_clicked.connect(self._on_copy_clicked)
+        self._body.selected.connect(lambda first, last: self.text_selected.emit(self._message.id, first, last))
+        self._switch = BranchSwitch(look)
+        self._switch.chosen.connect(self.branch_clicked)
+        self._more = IconButton(look, "more", "More about this message")
+        self._more.clicked.connect(self._on_more_clicked)
         if message.role == "assistant":
-            column.addWidget(self._who)
+            column.addLayout(self._make_head(look))
             column.addWidget(self._body)
         else:
             card = QFrame()
@@ -47,7 +57,7 @@ class MessageWidget(QWidget):
             inner = QVBoxLayout(card)
             inner.setContentsMargins(12, 8, 12, 8)
             inner.setSpacing(4)
-            inner.addWidget(self._who)
+            inner.addLayout(self._make_head(look))
             inner.addWidget(self._body)
             column.addWidget(card)
         self._waiting = _Waiting(look)
@@ -58,6 +68,7 @@ class MessageWidget(QWidget):
         self._foot.again_clicked.connect(self.regenerate_clicked)
         for widget in (self._waiting, self._note, self._foot):
             column.addWidget(widget)
+        column.addWidget(self._switch, 0, Qt.AlignmentFlag.AlignLeft)
         self.show_message(message)
 
     @property
@@ -73,6 +84,22 @@ class MessageWidget(QWidget):
     def note(self) -> str:
         """Why the answer is not simply complete."""
         return self._note.text()
+
+    @property
+    def switch(self) -> BranchSwitch:
+        return self._switch
+
+    @property
+    def selected_text(self) -> str:
+        return self._body.selected_text
+
+    def highlight(self, first: int, last: int) -> None:
+        """Mark characters `[first, last)` of the text; none where the range is empty."""
+        self._body.highlight(first, last)
+
+    def show_branches(self, everyone: tuple[MessageId, ...]) -> None:
+        """All messages at this place; the switch is there where they are several."""
+        self._switch.show_branches(everyone, self._message.id)
 
     def show_message(self, message: Message) -> None:
         """Replace what is shown by `message`."""
@@ -115,6 +142,26 @@ class MessageWidget(QWidget):
     def _on_copy_clicked(self) -> None:
         QGuiApplication.clipboard().setText(self._message.text)
         self._foot.show_copied()
+
+    @Slot()
+    def _on_more_clicked(self) -> None:
+        self.menu_requested.emit(self._message.id, self._more.mapToGlobal(QPoint(0, self._more.height())))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_requested.emit(self._message.id, event.globalPos())
+
+    def _make_head(self, look: Look) -> QHBoxLayout:
+        """Over the text: who, and what can be done with it."""
+        edit = IconButton(look, "edit", "Edit this message", "Edit and send as a branch; this one stays")
+        edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
+        edit.setVisible(self._message.role == "user")
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self._who, 1)
+        row.addWidget(edit)
+        row.addWidget(self._more)
+        return row
 
     def _show_state(self) -> None:
         message = self._message

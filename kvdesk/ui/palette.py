@@ -30,14 +30,27 @@ LIGHT_CONVERSATIONS: Final = (
 )
 N_COLOURS: Final = len(DARK_CONVERSATIONS)
 
-DARK_PREFILL, DARK_DECODE, DARK_USED, DARK_HIGH_WATER = "#e69f00", "#56b4e9", "#00b488", "#b9bec8"
-LIGHT_PREFILL, LIGHT_DECODE, LIGHT_USED, LIGHT_HIGH_WATER = "#b06f00", "#1f77b0", "#00795a", "#6b717c"
+# Scales of one quantity, low to high: after viridis, lightness rising (falling in the light theme) all the way.
+DARK_RAMP: Final = ("#46559b", "#2b8c97", "#4cb67e", "#a5d65a", "#fde74c")
+LIGHT_RAMP: Final = ("#b3cf6a", "#4fae86", "#2b8592", "#3b568f", "#40175c")
+
+# Curves of graphs, (dark, light): no conversation's, so that light ones can be darker than a cell would be.
+ORANGE, BLUE, GREEN = ("#e69f00", "#b06f00"), ("#56b4e9", "#1f77b0"), ("#00b488", "#00795a")
+SILVER, PURPLE = ("#b9bec8", "#6b717c"), ("#d98cbc", "#a04a7e")
 
 
 def conversation_colour(index: int, dark: bool) -> str:
     """Colour `index` (any number: they repeat) as #rrggbb."""
     colours = DARK_CONVERSATIONS if dark else LIGHT_CONVERSATIONS
     return colours[index % N_COLOURS]
+
+
+def ramp_colour(share: float, dark: bool) -> str:
+    """Colour at `share` (0.0 to 1.0) of a continuous scale as #rrggbb."""
+    stops = DARK_RAMP if dark else LIGHT_RAMP
+    at = min(max(share, 0.0), 1.0) * (len(stops) - 1)
+    i = min(int(at), len(stops) - 2)
+    return mix(stops[i], stops[i + 1], at - i)
 
 
 def mix(first: str, second: str, share: float) -> str:

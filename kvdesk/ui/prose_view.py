@@ -7,8 +7,9 @@ from math import ceil
 from markdown_it import MarkdownIt
 from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QColor, QDesktopServices, QPalette, QResizeEvent, QTextCursor, QTextOption, QWheelEvent
-from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser
+from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QTextEdit
 
+from kvdesk.ui.offsets import source_offsets, to_shown, to_source
 from kvdesk.ui.prose import SAFE_SCHEMES, ProseWriter, markdown_parser, top_level_starts
 from kvdesk.ui.theme import Look
 
@@ -25,6 +26,7 @@ class ProseView(QTextBrowser):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setTabChangesFocus(True)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # the message has one
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -62,6 +64,27 @@ class ProseView(QTextBrowser):
             self._settled_end = self.document().characterCount() - 1
         ProseWriter(self.document(), self._look).write(tokens[last:])
         self._fit()
+
+    def selected_range(self) -> tuple[int, int]:
+        """The selected characters, counted in the source; (0, 0) where nothing is selected."""
+        cursor = self.textCursor()
+        if not cursor.hasSelection():
+            return 0, 0
+        offsets = source_offsets(self._source, self.toPlainText())
+        return to_source(offsets, cursor.selectionStart(), cursor.selectionEnd())
+
+    def highlight(self, first: int, last: int) -> None:
+        """Mark characters `[first, last)` of the source; none where the range is empty."""
+        marks = []
+        if first < last:
+            start, end = to_shown(source_offsets(self._source, self.toPlainText()), first, last)
+            mark = QTextEdit.ExtraSelection()
+            mark.cursor = QTextCursor(self.document())
+            mark.cursor.setPosition(start)
+            mark.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
+            mark.format.setBackground(QColor(self._look.colours.selection))
+            marks.append(mark)
+        self.setExtraSelections(marks)
 
     @Slot(QUrl)
     def _on_anchor_clicked(self, url: QUrl) -> None:

@@ -1,56 +1,80 @@
-"""Snapshot -> index image: which tint each cell has. numpy only; no Qt, no colours.
+"""Snapshot -> code of each cell: which tint it has and which marks. numpy only; no Qt, no colours.
 
-An index is `slot * N_STATES + state`, `slot` 0 for free cells and 1 + the owner's colour otherwise, so that one table
-of at most 256 colours draws every map. A cell of several sequences has the slot of the lowest.
+A code is `FIRST_GROUP + group * N_SHADES + shade`: the group comes from what the map is coloured by (`map_colours`),
+the shade from the marks, so that one table of 256 colours draws every map. Codes below `FIRST_GROUP` are no used cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.snapshot import StreamMap
+from kvdesk.cache.snapshot import CacheMap, StreamMap
 
-N_STATES: Final = 4
-PLAIN, FADING, FRESH, SHARED = range(N_STATES)
-FREE, FREE_IN_SPAN, PAD = 0, 1, 2  # the states of slot 0
-UNKNOWN_SLOT: Final = 1  # a sequence that no conversation leases
-FIRST_COLOUR_SLOT: Final = 2
+FREE, FREE_IN_SPAN, PAD, INK, EDGE = range(5)
+FIRST_GROUP: Final = 8
+N_SHADES: Final = 4
+PLAIN, FADING_SHADE, FRESH_SHADE, DIM = range(N_SHADES)
+MAX_GROUPS: Final = (256 - FIRST_GROUP) // N_SHADES
 NO_SEQUENCE: Final = 255
 
+FADING, FRESH, HIDDEN, SHIFTED, SHARED, PARTIAL = (1 << bit for bit in range(6))
+"""Marks of a cell, as bits: written a while ago, just written, no longer seen by the sliding window (it is overwritten
+next), K-shift pending, held by several sequences, on a page that is not full."""
 
-def slot_table(colour_of_seq: Mapping[int, int], n_seq: int) -> NDArray[np.uint8]:
-    """Slot of each seq_id: `FIRST_COLOUR_SLOT + colour` of the conversation that leases it, else `UNKNOWN_SLOT`."""
-    table = np.full(max(n_seq, 1), UNKNOWN_SLOT, np.uint8)
-    for seq, colour in colour_of_seq.items():
-        if 0 <= seq < n_seq:
-            table[seq] = FIRST_COLOUR_SLOT + colour
-    return table
+_SHADES: Final = np.array(
+    [
+        FRESH_SHADE if marks & FRESH else FADING_SHADE if marks & FADING else DIM if marks & HIDDEN else PLAIN
+        for marks in range(64)
+    ],
+    dtype=np.uint8,
+)
 
 
 class Runs(NamedTuple):
-    """Maximal runs of cells that the same sequences hold, up to the high-water mark. One entry per run."""
+    """Maximal runs of cells that the same sequences hold, up to the high-water mark. One entry per run.
+
+    owner      lowest sequence, `NO_SEQUENCE` where there is none; n_holders: how many there are
+    """
 
     starts: NDArray[np.int64]
     lengths: NDArray[np.int64]
     bits: NDArray[np.uint64]  # (n_runs, words)
+    owner: NDArray[np.uint8]
+    n_holders: NDArray[np.int64]
+
+    def hold(self, seq: int) -> NDArray[np.bool_]:
+        """Which runs the sequence holds."""
+        word, bit = divmod(seq, 64)
+        if word >= self.bits.shape[1]:
+            return np.zeros(self.starts.size, np.bool_)
+        held: NDArray[np.bool_] = (self.bits[:, word] >> np.uint64(bit)) & np.uint64(1) != 0
+        return held
+
+
+class Layer(NamedTuple):
+    """One stream: an entry per cell. `second`: code of the lower half where it differs somewhere, else None."""
+
+    code: NDArray[np.uint8]
+    second: NDArray[np.uint8] | None
+    marks: NDArray[np.uint8]
 
 
 def runs_of(stream: StreamMap) -> Runs:
-    """The runs of a stream. Everything else is computed per run: there are few of them in a large cache."""
+    """The runs of a stream. Most else is computed per run: there are few of them in a large cache."""
     bits = stream.seq_bits[: stream.high_water]
     if bits.shape[0] == 0:
         none = np.zeros(0, np.int64)
-        return Runs(none, none, bits)
+        return Runs(none, none, bits, none.astype(np.uint8), none)
     changes = bits[1:, 0] != bits[:-1, 0]
     for word in range(1, bits.shape[1]):
         changes |= bits[1:, word] != bits[:-1, word]
     starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
     lengths = np.diff(starts, append=bits.shape[0])
-    return Runs(starts, lengths, bits[starts])
+    held = bits[starts]
+    return Runs(starts, lengths, held, lowest_sequence(held), np.bitwise_count(held).sum(axis=1, dtype=np.int64))
 
 
 def lowest_sequence(bits: NDArray[np.uint64]) -> NDArray[np.uint8]:
@@ -63,73 +87,95 @@ def lowest_sequence(bits: NDArray[np.uint64]) -> NDArray[np.uint8]:
     return lowest
 
 
-def index_image(
-    stream: StreamMap, runs: Runs, slots: NDArray[np.uint8], n_kv: int, fading_after: int, fresh_after: int
-) -> NDArray[np.uint8]:
-    """One index per cell. Cells born after operation `fresh_after` are fresh, after `fading_after` fading.
+def second_sequence(runs: Runs) -> NDArray[np.uint8]:
+    """Second lowest sequence of each run, the lowest where there is no second."""
+    shared = np.flatnonzero(runs.n_holders > 1)
+    second = runs.owner.copy()
+    rest = runs.bits[shared].copy()
+    first = runs.owner[shared]
+    rest[np.arange(shared.size), first // 64] &= ~(np.uint64(1) << (first % 64).astype(np.uint64))
+    second[shared] = lowest_sequence(rest)
+    return second
 
-    Cells below `n_kv` that are free are told apart from those beyond: attention walks over the first.
+
+def hidden_below(stream: StreamMap, runs: Runs, cache: CacheMap) -> NDArray[np.int64] | None:
+    """Per run the position below which a cell is overwritten next, None in a cache without a sliding window.
+
+    The engine's rule (`is_masked_swa`, llama-hparams.h:475) at the next position of the cell's only sequence.
     """
-    out = np.full(stream.size, FREE, np.uint8)
-    out[:n_kv] = FREE_IN_SPAN
+    if cache.name != "window" or cache.n_swa < 1 or cache.swa_type == "none" or runs.starts.size == 0:
+        return None
+    last = np.maximum.reduceat(stream.pos[: stream.high_water], runs.starts).astype(np.int64)
+    below = np.full(runs.starts.size, -1, np.int64)
+    for seq in np.unique(runs.owner[runs.n_holders == 1]).tolist():
+        following = int(last[runs.hold(seq)].max()) + 1
+        if cache.swa_type == "standard":
+            limit = following - cache.n_swa + 1
+        elif cache.swa_type == "chunked":
+            limit = following // cache.n_swa * cache.n_swa
+        else:
+            limit = following - cache.n_swa // 2
+        below[(runs.owner == seq) & (runs.n_holders == 1)] = limit
+    return below
+
+
+def marks_of(stream: StreamMap, runs: Runs, cache: CacheMap, fading_after: int, fresh_after: int) -> NDArray[np.uint8]:
+    """Marks of the cells up to the high-water mark. Cells born after operation `fresh_after` are just written."""
     high = stream.high_water
+    marks = np.repeat(np.where(runs.n_holders > 1, np.uint8(SHARED), np.uint8(0)), runs.lengths)
     if high == 0:
-        return out
-    owner = lowest_sequence(runs.bits)
-    lookup = np.full(256, UNKNOWN_SLOT * N_STATES, np.uint8)
-    lookup[: slots.size] = slots * N_STATES
-    value = lookup[owner]
-    value[np.bitwise_count(runs.bits).sum(axis=1) > 1] += SHARED
-    value[owner == NO_SEQUENCE] = FREE_IN_SPAN
-    out[:high] = np.repeat(value, runs.lengths)
+        return marks
     born = stream.born[:high]
     if int(born.max()) > fading_after:
-        new = np.flatnonzero(born > fading_after)
-        state = np.where(born[new] > fresh_after, FRESH, FADING).astype(np.uint8)
-        old = out[new]
-        used = old >= N_STATES
-        out[new[used]] = old[used] // N_STATES * N_STATES + state[used]
-    return out
+        marks |= np.where(born > fading_after, np.uint8(FADING), np.uint8(0))
+        marks |= np.where(born > fresh_after, np.uint8(FRESH), np.uint8(0))
+    below = hidden_below(stream, runs, cache)
+    if below is not None:
+        hidden = stream.pos[:high] < np.repeat(below, runs.lengths)
+        marks |= np.where(hidden, np.uint8(HIDDEN), np.uint8(0))
+    if stream.shifted is not None:
+        marks |= np.where(stream.shifted[:high], np.uint8(SHIFTED), np.uint8(0))
+    return marks
 
 
-def second_owner_runs(runs: Runs) -> list[tuple[int, int, int]]:
-    """Shared cells as (first cell, number of cells, second lowest sequence)."""
-    shared = np.flatnonzero(np.bitwise_count(runs.bits).sum(axis=1) > 1)
-    if shared.size == 0:
-        return []
-    rest = runs.bits[shared].copy()
-    first = lowest_sequence(rest)
-    rest[np.arange(shared.size), first // 64] &= ~(np.uint64(1) << (first % 64).astype(np.uint64))
-    second = lowest_sequence(rest)
-    return list(
-        zip(runs.starts[shared].tolist(), runs.lengths[shared].tolist(), second.tolist(), strict=True),
-    )
+def layer(
+    stream: StreamMap,
+    runs: Runs,
+    n_kv: int,
+    group: NDArray[np.uint8],
+    second: NDArray[np.uint8] | None,
+    marks: NDArray[np.uint8],
+) -> Layer:
+    """Codes from groups and marks, which have one entry per cell up to the high-water mark.
+
+    Free cells below `n_kv` are told apart from those beyond: attention walks over the first.
+    """
+    code = np.full(stream.size, FREE, np.uint8)
+    code[:n_kv] = FREE_IN_SPAN
+    every = np.zeros(stream.size, np.uint8)
+    high = stream.high_water
+    if high == 0:
+        return Layer(code, None, every)
+    shade = _SHADES[marks]
+    shade += np.uint8(FIRST_GROUP)
+    free = np.repeat(runs.owner == NO_SEQUENCE, runs.lengths) if (runs.owner == NO_SEQUENCE).any() else None
+    lower = None
+    if second is not None:
+        lower = code.copy()
+        _fill(lower[:high], second, shade, free)
+    _fill(code[:high], group, shade, free)
+    every[:high] = marks
+    if free is not None:
+        every[:high][free] = 0
+    return Layer(code, lower, every)
 
 
-def row_boxes(first: int, length: int, columns: int) -> list[tuple[int, int, int, int]]:
-    """A run of cells as at most three boxes (column, row, width, height), in cells."""
-    row, column = divmod(first, columns)
-    boxes: list[tuple[int, int, int, int]] = []
-    if column or length < columns:
-        head = min(length, columns - column)
-        boxes.append((column, row, head, 1))
-        length -= head
-        row += 1
-    if full := length // columns:
-        boxes.append((0, row, columns, full))
-    if rest := length % columns:
-        boxes.append((0, row + full, rest, 1))
-    return boxes
-
-
-def as_picture(index: NDArray[np.uint8], columns: int) -> NDArray[np.uint8]:
-    """The cells in rows of `columns`, the rest of the last row padded. Rows are 4-byte aligned for QImage."""
-    rows = -(-index.size // columns)
-    stride = -(-columns // 4) * 4
-    picture = np.full((rows, stride), PAD, np.uint8)
-    full = index.size // columns
-    picture[:full, :columns] = index[: full * columns].reshape(full, columns)
-    if full < rows:
-        rest = index[full * columns :]
-        picture[full, : rest.size] = rest
-    return picture
+def _fill(
+    out: NDArray[np.uint8], group: NDArray[np.uint8], shade: NDArray[np.uint8], free: NDArray[np.bool_] | None
+) -> None:
+    codes = group * np.uint8(N_SHADES)
+    codes += shade
+    if free is None:
+        out[:] = codes
+    else:
+        np.copyto(out, codes, where=~free)

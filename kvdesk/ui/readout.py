@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,15 +70,21 @@ def positions_of(snapshot: CacheSnapshot, seq_id: int) -> NDArray[np.int32]:
 
 
 def describe_cell(
-    stream: StreamMap, cell: int, where: str, titles: Mapping[int, str], texts: Mapping[int, str]
+    stream: StreamMap,
+    cell: int,
+    where: str,
+    titles: Mapping[int, str],
+    texts: Mapping[int, str],
+    more: Sequence[str] = (),
 ) -> tuple[str, str]:
-    """Two short lines about a cell: what it is, and what is in it."""
+    """Two short lines about a cell: what it is, and what is in it. `more` is said after that."""
     first = f"cell {cell:,}" + (f"  ·  {where}" if where else "")
     holders = sequences_of(stream, cell)
     if not holders:
         return first, "free"
     first += f"  ·  position {int(stream.pos[cell]):,}"
     names = ", ".join(f"{titles.get(seq, 'no conversation')} (seq {seq})" for seq in holders)
+    names = "  ·  ".join((names, *more))
     token = int(stream.token[cell])
     if token < 0:
         return f"{first}  ·  token unknown", names

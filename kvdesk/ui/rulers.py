@@ -3,140 +3,241 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFontMetrics, QHelpEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QFocusEvent, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPolygonF
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
+from kvdesk.operations import BatchRefused
+from kvdesk.ui.refused_note import RefusedNote
+from kvdesk.ui.ruler_row import RulerRow, runs
+from kvdesk.ui.series import round_up
 from kvdesk.ui.theme import Look
 
 ROW_PX: Final = 20
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RulerRow:
-    """One sequence. `positions` are all positions it holds, in any order."""
-
-    title: str
-    colour: int | None  # None: no conversation leases it
-    seq_id: int
-    pos_min: int
-    pos_max: int
-    n_cells: int
-    n_shared: int
-    positions: NDArray[np.int32] = field(repr=False)
+_GAP: Final = 12
+_EMPTY: Final = "Each conversation in the cache gets a ruler of its positions."
+_RIGHT: Final = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
 class Rulers(QWidget):
-    """As many rows as there are sequences in the cache."""
+    """A heading with the scale, as many rulers as there are sequences in the cache, all in the same scale."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look = look
         self._rows: tuple[RulerRow, ...] = ()
-        self._limit = 1
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self._rulers: list[Ruler] = []
+        self._notes: dict[int, RefusedNote] = {}
+        self._arranged: list[QWidget] = []
+        self._heading = _Heading(look)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(0)
+        self._column.addWidget(self._heading)
         self.setAccessibleName("Positions of each conversation")
-        look.changed.connect(self.update)
 
     @property
     def rows(self) -> tuple[RulerRow, ...]:
         return self._rows
 
+    @property
+    def notes(self) -> tuple[RefusedNote, ...]:
+        """The refused batches that are explained now."""
+        return tuple(self._notes.values())
+
     def show_rows(self, rows: Sequence[RulerRow], limit: int) -> None:
-        """`limit` positions are the whole width of a ruler."""
-        changed = len(rows) != len(self._rows)
-        self._rows, self._limit = tuple(rows), max(limit, 1)
-        self.setAccessibleDescription("; ".join(f"{row.title}: {_range(row)}" for row in rows))
-        if changed:
-            self.updateGeometry()
-        self.update()
+        """`limit`: positions a sequence can have; the scale ends at an even number, there at the latest."""
+        self._rows = tuple(rows)
+        self.setAccessibleDescription("; ".join(f"{row.title}: {row.range_text}" for row in rows))
+        for seq_id in [s for s, note in self._notes.items() if not self._holds(note)]:
+            self._dismiss(seq_id)
+        most = max((row.pos_max + 1 for row in rows), default=0)
+        scale = max(min(int(round_up(max(most, 100))), limit), most, 1)
+        self._heading.show_scale(scale if rows else 0)
+        while len(self._rulers) < len(rows):
+            self._rulers.append(Ruler(self._look))
+        for ruler in self._rulers[len(rows) :]:
+            ruler.hide()
+        for ruler, row in zip(self._rulers, rows, strict=False):
+            ruler.show_row(row, scale)
+            ruler.show()
+        self._arrange()
+
+    def show_refused(self, event: BatchRefused) -> None:
+        """Explain a refused batch under the ruler of its sequence, until it is dismissed or the sequence changes."""
+        self._dismiss(event.seq_id)
+        note = RefusedNote(self._look, event)
+        note.dismissed.connect(self._dismiss)
+        self._notes[event.seq_id] = note
+        self._holds(note)
+        self._arrange()
+
+    def _holds(self, note: RefusedNote) -> bool:
+        seq_id, x = note.event_shown.seq_id, note.event_shown.x
+        row = next((row for row in self._rows if row.seq_id == seq_id), None)
+        if row is None:  # a sequence without cells has no ruler
+            return note.still_holds(-1, -1, 0)
+        ink = _ink(self._look, row)
+        note.scale.show_positions(x, note.event_shown.y, row.positions, ink)
+        return note.still_holds(row.pos_min, row.pos_max, row.n_cells)
+
+    def _arrange(self) -> None:
+        """Every note under its ruler; notes of sequences without one at the end."""
+        wanted: list[QWidget] = [self._heading]
+        rest = dict(self._notes)
+        for ruler, row in zip(self._rulers, self._rows, strict=False):
+            wanted.append(ruler)
+            if row.seq_id in rest:
+                wanted.append(rest.pop(row.seq_id))
+        wanted += [*rest.values(), *self._rulers[len(self._rows) :]]
+        if wanted != self._arranged:
+            self._arranged = wanted
+            for place, widget in enumerate(wanted):
+                self._column.insertWidget(place, widget)
+
+    @Slot(int)
+    def _dismiss(self, seq_id: int) -> None:
+        note = self._notes.pop(seq_id, None)
+        if note is not None:
+            self._column.removeWidget(note)
+            note.hide()
+            note.deleteLater()
+
+
+class _Heading(QWidget):
+    """The scale over the rulers and what stands beside them; without rulers, what will be here."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self._scale = 0
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        look.changed.connect(self.update)
+
+    def show_scale(self, scale: int) -> None:
+        """0: there are no rulers."""
+        if scale != self._scale:
+            self._scale = scale
+            self.setAccessibleName(f"Scale: positions 0 to {scale:,}" if scale else _EMPTY)
+            self.update()
 
     def sizeHint(self) -> QSize:
-        return QSize(200, max(1, len(self._rows)) * ROW_PX)
+        return QSize(200, ROW_PX)
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
 
-    def _bar(self) -> tuple[float, float]:
-        """Left end and width of the rulers."""
-        right = QFontMetrics(self._look.mono_small).horizontalAdvance("8,888–8,888")
-        left = min(132.0, self.width() * 0.3)
-        return left, max(self.width() - left - right - 12, 8)
-
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        colours = self._look.colours
-        if not self._rows:
-            painter.setFont(self._look.small)
-            painter.setPen(QColor(colours.secondary))
-            text = "Each conversation in the cache gets a ruler of its positions."
-            text = QFontMetrics(self._look.small).elidedText(text, Qt.TextElideMode.ElideRight, self.width())
-            painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter, text)
+        painter.setFont(self._look.small)
+        painter.setPen(QColor(self._look.colours.secondary))
+        metrics = QFontMetrics(self._look.small)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        if not self._scale:
+            painter.drawText(self.rect(), middle, metrics.elidedText(_EMPTY, Qt.TextElideMode.ElideRight, self.width()))
             return
-        left, width = self._bar()
-        for i, row in enumerate(self._rows):
-            self._draw_row(painter, row, i * ROW_PX, left, width)
+        left, width, range_right, next_right = _places(self._look, self.width())
+        title = metrics.elidedText("positions", Qt.TextElideMode.ElideRight, int(left) - 16)
+        painter.drawText(QRectF(16, 0, left, ROW_PX), middle, title)
+        painter.drawText(QRectF(0, 0, range_right, ROW_PX), _RIGHT, "held")
+        painter.drawText(QRectF(0, 0, next_right, ROW_PX), _RIGHT, "next")
+        painter.setFont(self._look.mono_small)
+        painter.drawText(QRectF(left, 0, width, ROW_PX), middle, "0")
+        painter.drawText(QRectF(left, 0, width, ROW_PX), _RIGHT, f"{self._scale:,}")
 
-    def _draw_row(self, painter: QPainter, row: RulerRow, top: int, left: float, width: float) -> None:
-        colours = self._look.colours
-        ink = QColor(colours.secondary) if row.colour is None else self._look.conversation_colour(row.colour)
+
+class Ruler(QWidget):
+    """One sequence: title, bar, positions held, next legal position. With the keyboard, its tip is shown on focus."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__()
+        self._look = look
+        self._row: RulerRow | None = None
+        self._scale = 1
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        look.changed.connect(self.update)
+
+    def show_row(self, row: RulerRow, scale: int) -> None:
+        self._row, self._scale = row, scale
+        self.setAccessibleName(f"Positions of {row.title}: {row.range_text}")
+        self.setAccessibleDescription(row.tip)
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, ROW_PX)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        row = self._row
+        if row is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colours, middle = self._look.colours, Qt.AlignmentFlag.AlignVCenter
+        left, width, range_right, next_right = _places(self._look, self.width())
+        if self.hasFocus():
+            painter.fillRect(self.rect(), QColor(colours.hover))
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(ink)
-        painter.drawEllipse(QRectF(0, top + ROW_PX / 2 - 4, 8, 8))
+        painter.setBrush(_ink(self._look, row))
+        painter.drawEllipse(QRectF(0, ROW_PX / 2 - 4, 8, 8))
         painter.setFont(self._look.small)
         painter.setPen(QColor(colours.text))
         title = QFontMetrics(self._look.small).elidedText(row.title, Qt.TextElideMode.ElideRight, int(left) - 24)
-        painter.drawText(QRectF(16, top, left - 20, ROW_PX), Qt.AlignmentFlag.AlignVCenter, title)
-        middle = top + ROW_PX / 2
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
-        painter.fillRect(QRectF(left, middle - 3, width, 6), QColor(colours.cell_span))
-        for start, stop in runs(row.positions):
-            x = left + width * start / self._limit
-            painter.fillRect(QRectF(x, middle - 3, max(width * (stop - start) / self._limit, 1.0), 6), ink)
-        next_x = left + width * (row.pos_max + 1) / self._limit
-        painter.fillRect(QRectF(next_x, middle - 6, 2, 12), QColor(colours.text))
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        painter.drawText(QRectF(16, 0, left, ROW_PX), middle, title)
+        self._draw_bar(painter, row, left, width)
         painter.setFont(self._look.mono_small)
         painter.setPen(QColor(colours.secondary))
-        box = QRectF(left + width, top, self.width() - left - width, ROW_PX)
-        painter.drawText(box, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, _range(row))
+        painter.drawText(QRectF(0, 0, range_right, ROW_PX), _RIGHT, row.range_text)
+        painter.setPen(QColor(colours.text))
+        painter.drawText(QRectF(0, 0, next_right, ROW_PX), _RIGHT, row.next_text)
+
+    def _draw_bar(self, painter: QPainter, row: RulerRow, left: float, width: float) -> None:
+        """Held positions in the conversation's colour; holes as a thin line; a mark at the next legal position."""
+        colours, ink = self._look.colours, _ink(self._look, row)
+        middle, step = ROW_PX / 2, width / self._scale
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.fillRect(QRectF(left, middle - 1, width, 2), QColor(colours.cell_span))
+        for start, stop in runs(row.positions):
+            painter.fillRect(QRectF(left + start * step, middle - 4, max((stop - start) * step, 1.0), 8), ink)
+        for start, stop in row.holes:  # wide enough to be seen, however short
+            box = QRectF(left + start * step, middle - 4, max((stop - start) * step, 2.0), 8)
+            painter.fillRect(box, QColor(colours.panel))
+            painter.fillRect(box.adjusted(0, 3.5, 0, -3.5), QColor(colours.text))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        x = left + (row.pos_max + 1) * step
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.text))
+        painter.drawRect(QRectF(x, middle - 6, 1.5, 12))
+        painter.drawPolygon(
+            QPolygonF([QPointF(x - 3, middle - 8), QPointF(x + 4.5, middle - 8), QPointF(x + 0.75, middle - 4)])
+        )
 
     def event(self, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            i = event.pos().y() // ROW_PX
-            if 0 <= i < len(self._rows):
-                QToolTip.showText(event.globalPos(), _tip(self._rows[i]), self)
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._row is not None:
+            QToolTip.showText(event.globalPos(), self._row.tip, self)
             return True
         return super().event(event)
 
-
-def runs(positions: NDArray[np.int32]) -> list[tuple[int, int]]:
-    """Maximal runs of positions as half-open intervals, rising."""
-    if positions.size == 0:
-        return []
-    distinct = np.unique(positions)
-    breaks = np.flatnonzero(np.diff(distinct) != 1)
-    starts = np.concatenate((distinct[:1], distinct[breaks + 1]))
-    stops = np.concatenate((distinct[breaks], distinct[-1:])) + 1
-    return [(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        by_key = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        if by_key and self._row is not None:
+            QToolTip.showText(self.mapToGlobal(QPoint(0, ROW_PX)), self._row.tip, self)
 
 
-def _range(row: RulerRow) -> str:
-    return f"{row.pos_min:,}–{row.pos_max:,}" if row.n_cells else "empty"
+def _places(look: Look, width: int) -> tuple[float, float, float, float]:
+    """Left end and width of the bars, right ends of the columns beside them, in px."""
+    mono = QFontMetrics(look.mono_small)
+    next_width, range_width = mono.horizontalAdvance("88,888"), mono.horizontalAdvance("8,888–88,888")
+    left = min(132.0, width * 0.26)
+    bar = max(width - left - range_width - next_width - 2 * _GAP, 8)
+    return left, bar, left + bar + _GAP + range_width, float(width)
 
 
-def _tip(row: RulerRow) -> str:
-    found = runs(row.positions)
-    holes = sum(b[0] - a[1] for a, b in pairwise(found))
-    return (
-        f"{row.title}\nsequence {row.seq_id}, {row.n_cells:,} cells, {row.n_shared:,} of them shared\n"
-        f"positions [{max(row.pos_min, 0):,}, {row.pos_max + 1:,}), {holes:,} missing between\n"
-        f"next legal position {row.pos_max + 1:,}"
-    )
+def _ink(look: Look, row: RulerRow) -> QColor:
+    return QColor(look.colours.secondary) if row.colour is None else look.conversation_colour(row.colour)

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import math
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
+LIMIT: Final = 20_000
+"""Points of a series at most (320 kB): more are thinned, the older the more."""
+
 
 class Series:
-    """Points (t, value) with rising t; the oldest half is dropped when `limit` points are there."""
+    """Points (t, value) with rising t. A NaN is a gap: nothing was measured there, so no line is drawn there.
 
-    def __init__(self, limit: int = 20_000) -> None:
+    When `limit` points are there every second one of the older half is dropped: a whole session stays in sight, every
+    point is one that was measured, and what is new is complete.
+    """
+
+    def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
-        self._data = np.zeros((2, 256))
+        self._data = np.zeros((2, min(256, limit)))
         self._n = 0
+        self._last: float | None = None
+        self._lifted = False
+        self.held_s = -math.inf  # until then the last value is known to hold; -inf: it is a value of its moment only
 
     def __len__(self) -> int:
         return self._n
@@ -29,14 +42,42 @@ class Series:
 
     @property
     def last(self) -> float | None:
-        return float(self._data[1, self._n - 1]) if self._n else None
+        """The last value that was measured."""
+        return self._last
 
     def append(self, at_s: float, value: float) -> None:
         """Add a point; a time before the last one is moved to it, since axes cannot run backwards."""
+        if self._lifted:
+            self._lifted = False
+            self._put(at_s, math.nan)
+        self._put(at_s, value)
+        self._last = value
+
+    def hold(self, at_s: float, value: float) -> None:
+        """The value is known to be so at `at_s`, and to have been as it was until then: a step."""
+        if value != self._last:
+            if self._last is not None:
+                self.append(at_s, self._last)
+            self.append(at_s, value)
+        self.held_s = max(at_s, self.held_s)
+
+    def lift(self) -> None:
+        """The next point belongs to something else: no line leads to it."""
+        self._lifted = self._n > 0
+
+    def at(self, at_s: float) -> float | None:
+        """The last value at or before a time, None before the first."""
+        i = int(np.searchsorted(self.times, at_s, side="right")) - 1
+        while i >= 0 and math.isnan(self._data[1, i]):
+            i -= 1
+        return float(self._data[1, i]) if i >= 0 else None
+
+    def _put(self, at_s: float, value: float) -> None:
         if self._n >= self._limit:
-            keep = self._limit // 2
-            self._data[:, :keep] = self._data[:, self._n - keep : self._n].copy()
-            self._n = keep
+            half = self._limit // 2
+            kept = np.concatenate((self._data[:, :half:2], self._data[:, half : self._n]), axis=1)
+            self._n = kept.shape[1]
+            self._data[:, : self._n] = kept
         if self._n == self._data.shape[1]:
             self._data = np.concatenate((self._data, np.zeros_like(self._data)), axis=1)
         if self._n and at_s < self._data[0, self._n - 1]:
@@ -44,23 +85,25 @@ class Series:
         self._data[:, self._n] = at_s, value
         self._n += 1
 
-    def at(self, at_s: float) -> float | None:
-        """The last value at or before a time, None before the first."""
-        i = int(np.searchsorted(self.times, at_s, side="right")) - 1
-        return float(self._data[1, i]) if i >= 0 else None
 
-    def clear(self) -> None:
-        self._n = 0
+def visible(series: Series, begin: float, end: float, n_bins: int) -> tuple[FloatArray, FloatArray]:
+    """What to draw between two times: with many points only the lowest and highest in each of `n_bins`, gaps kept.
 
-
-def with_gaps(times: FloatArray, values: FloatArray, gap_s: float) -> tuple[FloatArray, FloatArray]:
-    """A NaN between points further apart than `gap_s`: nothing was measured there, so no line is drawn there."""
-    if times.size < 2:
+    One point more on either side, so that lines lead out of the picture.
+    """
+    times, values = series.times, series.values
+    if series.last is not None and series.held_s > times[-1]:
+        times, values = np.append(times, series.held_s), np.append(values, series.last)
+    first = max(int(np.searchsorted(times, begin, side="left")) - 1, 0)
+    last = int(np.searchsorted(times, end, side="right")) + 1
+    times, values = times[first:last], values[first:last]
+    if times.size <= 4 * n_bins:
         return times, values
-    breaks = np.flatnonzero(np.diff(times) > gap_s) + 1
-    if breaks.size == 0:
-        return times, values
-    return np.insert(times, breaks, times[breaks]), np.insert(values, breaks, np.nan)
+    starts = np.unique(np.linspace(0, times.size, n_bins, endpoint=False).astype(np.int64))
+    with np.errstate(invalid="ignore"):  # a bin may be a gap as a whole
+        low, high = np.fmin.reduceat(values, starts), np.fmax.reduceat(values, starts)
+    gap = np.where(np.logical_or.reduceat(np.isnan(values), starts), np.nan, low)
+    return np.repeat(times[starts], 3), np.stack((gap, low, high), axis=1).ravel()
 
 
 def round_up(value: float) -> float:
@@ -94,6 +137,7 @@ class Rate:
     def finish(self) -> None:
         """What was counted so far is one reading, however short: the next call belongs to something else."""
         self._flush(self._last)
+        self.series.lift()
 
     def _flush(self, at_s: float) -> None:
         if self._ms > 0:

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Any, Final, cast
 
 from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
-    QAbstractSpinBox,
     QCheckBox,
     QComboBox,
     QDialog,
@@ -23,8 +23,12 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from kvdesk.messages import ContextReady, Event
+from kvdesk.operations import ContextPreview
 from kvdesk.settings import ContextSettings, Sampling, Settings, Theme
-from kvdesk.ui.controls import Choice, label
+from kvdesk.ui.cache_state import CacheState
+from kvdesk.ui.context_ledger import ContextLedger
+from kvdesk.ui.controls import Choice, fit_to_screen, label, roomy
 from kvdesk.ui.theme import Look
 
 _MAX_INT: Final = 2**31 - 1
@@ -34,10 +38,14 @@ _THEMES: Final = {Theme.SYSTEM: "As the system", Theme.LIGHT: "Light", Theme.DAR
 class SettingsPanel(QDialog):
     """Not modal. The theme changes at once, everything else with Apply."""
 
-    applied = Signal(object)
+    applied = Signal(object)  # Settings, of which the context has not been made yet
+    rebuild_clicked = Signal(object, str)  # ContextSettings, and what becomes of the conversations
+    preview_asked = Signal(object)  # PreviewContext
 
-    def __init__(self, look: Look, parent: QWidget | None = None) -> None:
+    def __init__(self, look: Look, parent: QWidget | None = None, state: CacheState | None = None) -> None:
         super().__init__(parent)
+        self._state = state or CacheState()
+        self._for_rebuild = False  # opened to rebuild, even with the same settings
         self.setWindowTitle("Settings")
         self._look = look
         self._settings = Settings()
@@ -56,8 +64,6 @@ class SettingsPanel(QDialog):
         self._prompt.setFixedHeight(look.text.pixelSize() * 6)
         self._prompt.setTabChangesFocus(True)
         self._fill()
-        self._note = label("", tone="secondary", scale="small")
-        self._note.setWordWrap(True)
         self._apply = QPushButton("Apply")
         self._apply.setProperty("primary", True)
         self._apply.setDefault(True)
@@ -65,13 +71,18 @@ class SettingsPanel(QDialog):
         defaults, close = QPushButton("Restore defaults"), QPushButton("Close")
         defaults.clicked.connect(self._on_defaults_clicked)
         close.clicked.connect(self.close)
-        content = QWidget()
+        self._ledger = ContextLedger(look)
+        self._ledger.asked.connect(self.preview_asked)
+        beside = QHBoxLayout()
+        beside.setContentsMargins(24, 8, 24, 0)
+        beside.addWidget(self._ledger)
+        content = self._content = QWidget()
         content.setObjectName("column")
         inner = QVBoxLayout(content)
         inner.setContentsMargins(24, 16, 24, 16)
         inner.addLayout(self._grid)
         inner.addStretch(1)
-        scroll = QScrollArea()
+        scroll = self._scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)
@@ -79,20 +90,29 @@ class SettingsPanel(QDialog):
         buttons.setContentsMargins(24, 12, 24, 16)
         buttons.setSpacing(8)
         buttons.addWidget(defaults)
-        buttons.addWidget(self._note, 1)
+        buttons.addStretch(1)
         buttons.addWidget(close)
         buttons.addWidget(self._apply)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(scroll, 1)
+        column.addLayout(beside)
         column.addLayout(buttons)
         self.resize(600, 680)
         self.show_settings(self._settings)
 
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        fit_to_screen(self)
+
     @property
     def apply_button(self) -> QPushButton:
         return self._apply
+
+    @property
+    def ledger(self) -> ContextLedger:
+        return self._ledger
 
     def field(self, table: str, name: str) -> QWidget:
         """The control of one setting, such as ("sampling", "top_k")."""
@@ -101,6 +121,7 @@ class SettingsPanel(QDialog):
     def show_settings(self, settings: Settings) -> None:
         """Show `settings`; what was edited and not applied is lost."""
         self._settings = settings
+        self._for_rebuild = False
         self._theme.blockSignals(True)
         self._theme.setCurrentIndex(self._theme.findData(settings.theme))
         self._theme.blockSignals(False)
@@ -109,11 +130,31 @@ class SettingsPanel(QDialog):
             _set_value(widget, getattr(getattr(settings, table), name))
         self._on_edited()
 
+    def show_context(self) -> None:
+        """The part about the context, to rebuild it even where nothing is changed."""
+        self._for_rebuild = True
+        self._on_edited()
+        first = self._fields["context", next(iter(ContextSettings.model_fields))]
+        first.setFocus()
+        self._scroll.verticalScrollBar().setValue(first.mapTo(self._content, first.rect().topLeft()).y() - 48)
+
+    def apply_event(self, event: Event) -> None:
+        """Answers about the context that is edited."""
+        if isinstance(event, ContextPreview):
+            self._ledger.show_preview(event)
+            self._on_edited()
+        elif isinstance(event, ContextReady):
+            self._on_edited()
+
     @Slot()
     def _on_apply_clicked(self) -> None:
-        self._settings = self._edited()
+        edited, before = self._edited(), self._settings.context
+        rebuild = self._for_rebuild or edited.context != before
+        self._settings, self._for_rebuild = edited, False
         self._on_edited()
-        self.applied.emit(self._settings)
+        self.applied.emit(edited)
+        if rebuild:
+            self.rebuild_clicked.emit(edited.context, self._ledger.keep)
 
     @Slot()
     def _on_defaults_clicked(self) -> None:
@@ -130,10 +171,14 @@ class SettingsPanel(QDialog):
     @Slot()
     def _on_edited(self) -> None:
         edited = self._edited()
-        self._apply.setEnabled(edited != self._settings)
-        rebuild = edited.context != self._settings.context
-        text = "Applying rebuilds the context: each chat is read again at its next turn."
-        self._note.setText(text if rebuild else "")
+        rebuild = self._for_rebuild or edited.context != self._settings.context
+        self._ledger.setVisible(rebuild)
+        if rebuild:
+            self._ledger.show_context(self._state.context)
+            self._ledger.ask(edited.context)
+        refused = rebuild and bool(self._ledger.refused)
+        self._apply.setEnabled((edited != self._settings or self._for_rebuild) and not refused)
+        self._apply.setText("Apply and rebuild" if rebuild else "Apply")
 
     def _edited(self) -> Settings:
         values: dict[str, dict[str, Any]] = {"context": {}, "sampling": {}}
@@ -190,7 +235,7 @@ class SettingsPanel(QDialog):
             real.setDecimals(2)
             real.setSingleStep(0.05)
             real.valueChanged.connect(self._on_edited)
-            return _roomy(real)
+            return roomy(real)
         if high > _MAX_INT:
             line = QLineEdit()  # wider than a spin box can count
             line.textChanged.connect(self._on_edited)
@@ -200,7 +245,7 @@ class SettingsPanel(QDialog):
         whole.setRange(int(low), int(high))
         whole.setGroupSeparatorShown(True)
         whole.valueChanged.connect(self._on_edited)
-        return _roomy(whole)
+        return roomy(whole)
 
     def _heading(self, text: str, first: bool = False) -> None:
         heading = label(text, scale="large")
@@ -222,13 +267,6 @@ class SettingsPanel(QDialog):
         self._grid.addWidget(widget, row, 2, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight)
         if not isinstance(widget, QCheckBox):
             widget.setFixedWidth(148)
-
-
-def _roomy(box: QAbstractSpinBox) -> QAbstractSpinBox:
-    """Room left and right of the number, which style sheets do not reach."""
-    if (line := box.findChild(QLineEdit)) is not None:
-        line.setTextMargins(6, 0, 6, 0)
-    return box
 
 
 def _value(widget: QWidget) -> Any:

@@ -47,6 +47,7 @@ QPushButton[quiet="true"] {{ background: transparent; border-color: transparent;
 QPushButton[quiet="true"]:hover {{ background: {c.hover}; color: {c.text}; }}
 QPushButton[quiet="true"]:focus {{ border-color: {c.accent}; }}
 QPushButton[scale="small"] {{ font-size: {small}px; padding: 4px 8px; min-height: 16px; }}
+QPushButton[fold="true"] {{ padding: 4px 8px 4px 0; }}
 
 QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 6px; padding: 4px; }}
 QToolButton:hover {{ background: {c.hover}; }}
@@ -71,6 +72,8 @@ QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.raised}; border
 QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus {{ border-color: {c.accent}; }}
 QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{ width: 0; }}
 QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 4px; min-height: 0; }}
+QSpinBox[scale="small"] {{ font-size: {small}px; padding: 2px 4px; min-height: 18px; }}
+QComboBox[scale="small"] {{ font-size: {small}px; padding: 2px 8px; min-height: 18px; }}
 QComboBox::drop-down {{ border: none; width: 24px; }}
 QComboBox::down-arrow {{ image: none; }}
 QComboBox QAbstractItemView {{ background: {c.raised}; border: 1px solid {c.line}; outline: none; }}
@@ -85,10 +88,15 @@ QFrame[card="user"] {{ background: {mix(c.panel, c.hover, 0.5)}; border-radius: 
 QFrame[card="code"] {{ background: {c.panel}; border: 1px solid {c.line}; border-radius: 8px; }}
 QLabel#caption {{ background: {c.text}; color: {c.window}; border-radius: 8px; padding: 10px 16px; }}
 QFrame[card="banner"] {{ background: {mix(c.panel, c.danger, 0.1)}; border-radius: 8px; }}
+QFrame[card="effect"] {{ background: {c.raised}; border-radius: 8px; }}
+QFrame[card="past"] {{ background: {c.warning}; border-radius: 6px; }}
+QFrame[card="past"] QLabel {{ color: {c.window}; font-weight: 600; }}
 QFrame[card="ask"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 8px; }}
 QFrame[rule="true"] {{ background: {c.line}; border: none; }}
 
-QListView {{ background: transparent; border: none; outline: none; }}
+QListView, QTableView {{ background: transparent; border: none; outline: none; }}
+QTableView {{ selection-background-color: transparent; }}
+QTableView::item, QTableView::item:selected {{ background: transparent; border: none; }}
 QScrollArea {{ background: transparent; border: none; }}
 QScrollArea > QWidget > QWidget#column {{ background: transparent; }}
 QScrollBar:vertical {{ background: transparent; width: 12px; margin: 0; }}
@@ -102,7 +110,12 @@ QSplitter::handle {{ background: {c.line}; }}
 QSplitter::handle:hover {{ background: {c.accent}; }}
 QProgressBar {{ background: transparent; border: none; }}
 QProgressBar::chunk {{ background: {c.accent}; }}
-QCheckBox {{ spacing: 8px; }}
+QCheckBox, QRadioButton {{ spacing: 8px; }}
+QRadioButton::indicator {{ width: 12px; height: 12px; border-radius: 7px; border: 1px solid {handle};
+    background: {c.raised}; }}
+QRadioButton::indicator:checked {{ border: 4px solid {c.accent}; border-radius: 7px; width: 6px; height: 6px;
+    background: {c.accent_text}; }}
+QRadioButton::indicator:focus {{ border-color: {c.text}; }}
 QToolTip {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.line}; padding: 4px 8px;
     font-size: {small}px; }}
 QMenu {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 8px; padding: 4px; }}

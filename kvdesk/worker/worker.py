@@ -20,6 +20,8 @@ from kvdesk.engine.engine import Engine
 from kvdesk.messages import Command, EngineDied, Event
 
 GIL_SWITCH_S = 0.001
+IDLE_S = 1.0
+"""Without a command for so long, the engine does what pays back later."""
 
 
 class Worker(QThread):
@@ -42,6 +44,10 @@ class Worker(QThread):
     def stop(self, answer: MessageId) -> None:
         """Stop an answer, even while llama.cpp computes. Returns at once."""
         self._engine.request_stop(answer)
+
+    def cancel(self) -> None:
+        """End the long work that `Working` tells of. Returns at once."""
+        self._engine.request_cancel()
 
     def take_events(self) -> list[Event]:
         """All events since the last call, oldest first."""
@@ -72,10 +78,14 @@ class Worker(QThread):
         """Handle what is in the inbox; wait for it when there is nothing else to do. False at the end."""
         wait = not self._engine.busy
         while True:
+            patience = IDLE_S if wait and self._engine.idle_work_due else None
             try:
-                item = self._inbox.get(block=wait)
+                item = self._inbox.get(block=wait, timeout=patience)
             except queue.Empty:
-                return True
+                if patience is None:
+                    return True
+                self._engine.idle()
+                continue
             if item is None:
                 return False
             self._engine.handle(*item)

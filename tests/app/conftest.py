@@ -30,6 +30,7 @@ class ScriptedWorker(QObject):
         super().__init__()
         self.commands: list[Command] = []
         self.stopped: list[MessageId] = []
+        self.cancelled = 0
         self.running = False
         self._events: list[Event] = []
 
@@ -41,6 +42,9 @@ class ScriptedWorker(QObject):
 
     def stop(self, answer: MessageId) -> None:
         self.stopped.append(answer)
+
+    def cancel(self) -> None:
+        self.cancelled += 1
 
     def take_events(self) -> list[Event]:
         taken, self._events = self._events, []

@@ -46,7 +46,7 @@ def answer(rig: Rig, qtbot: QtBot, asked: Generate, text: str, state: str = "com
         TextDelta(asked.conversation, asked.answer, text[3:], (3,)),
         TurnEnded(asked.conversation, asked.answer, state, STATS),  # type: ignore[arg-type]
     )
-    qtbot.waitUntil(lambda: rig.controller._answer_of(asked.conversation) is None)
+    qtbot.waitUntil(lambda: rig.controller.chats.answer_of(asked.conversation) is None)
 
 
 def stored(rig: Rig, conversation: ConversationId) -> tuple[Message, ...]:
@@ -98,7 +98,7 @@ def test_stop_reaches_the_running_answer(rig: Rig, qtbot: QtBot) -> None:
 def test_a_failed_turn_keeps_the_text_and_is_not_sent_again(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "A prompt that is too long")
     rig.worker.give(TurnEnded(asked.conversation, asked.answer, "failed", STATS, "Too long."))
-    qtbot.waitUntil(lambda: rig.controller._answer_of(asked.conversation) is None)
+    qtbot.waitUntil(lambda: rig.controller.chats.answer_of(asked.conversation) is None)
     question, reply = stored(rig, asked.conversation)
     assert question.text == "A prompt that is too long"
     assert (reply.state, reply.note) == ("failed", "Too long.")
@@ -130,7 +130,7 @@ def test_a_restart_shows_what_was_there(make_rig: Callable[..., Rig], qtbot: QtB
     answer(rig, qtbot, asked, "I will.")
     rig.controller.shut_down()
     again = make_rig()
-    qtbot.waitUntil(lambda: len(again.controller._messages.get(asked.conversation, [])) == 2)
+    qtbot.waitUntil(lambda: len(again.controller.chats.branch(asked.conversation)) == 2)
     carried = say(again, "Who am I?")
     assert [m.text for m in carried.messages] == ["Remember me", "I will.", "Who am I?"]
 
@@ -159,7 +159,7 @@ def test_two_conversations_have_two_colours_and_their_own_messages(rig: Rig, qtb
     assert a.colour != b.colour
     rig.window.new_chat_requested.emit()
     rig.window.new_chat_requested.emit()  # an empty one is there already
-    assert len(rig.controller._conversations) == 3
+    assert len(rig.controller.chats) == 3
 
 
 def test_delete_closes_its_sequence_and_its_rows(rig: Rig, qtbot: QtBot) -> None:
@@ -197,10 +197,12 @@ def test_search_looks_into_conversations_that_were_never_opened(make_rig: Callab
     assert names._filter.rowCount() == 2
 
 
-def test_forget_rebuild_and_model_become_commands(rig: Rig, tmp_path: Path) -> None:
+def test_forget_rebuild_and_model_become_commands(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
+    rig.worker.give(ContextReady(CONTEXT, rebuilt=False))
+    qtbot.waitUntil(lambda: rig.controller._has_context)
     asked = say(rig, "Hi")
     rig.window.forget_requested.emit(asked.conversation)
-    rig.window.rebuild_requested.emit()
+    rig.window.rebuild_requested.emit(rig.controller.settings.context, "nothing")
     rig.window.model_open_requested.emit(str(tmp_path / "a.gguf"))
     assert rig.worker.commands[-3:] == [
         Forget(asked.conversation),
@@ -226,12 +228,12 @@ def test_a_context_is_kept_only_when_it_could_be_made(rig: Rig, qtbot: QtBot) ->
     rig.worker.give(ContextReady(CONTEXT, rebuilt=False))
     qtbot.waitUntil(lambda: rig.controller._has_context)
     small, huge = ContextSettings(n_ctx=2048), ContextSettings(n_ctx=1_000_000)
-    rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"context": huge}))
-    assert rig.worker.commands[-1] == RebuildContext(huge)
+    rig.window.rebuild_requested.emit(huge, "tokens")
+    assert rig.worker.commands[-1] == RebuildContext(huge, "tokens")
     rig.worker.give(CommandFailed(rig.worker.commands[-1], "It does not fit."))
     qtbot.waitUntil(lambda: rig.controller._wanted is None)
     assert rig.controller.settings.context != huge
-    rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"context": small}))
+    rig.window.rebuild_requested.emit(small, "nothing")
     rig.worker.give(ContextReady(CONTEXT, rebuilt=True))
     qtbot.waitUntil(lambda: rig.controller.settings.context == small)
     assert load_settings(paths.settings_file())[0].context == small
@@ -241,7 +243,7 @@ def test_settings_load_the_model_again_when_there_is_no_context(make_rig: Callab
     model = tmp_path / "model.gguf"
     rig = make_rig(model=model)
     small = ContextSettings(n_ctx=512)
-    rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"context": small}))
+    rig.window.rebuild_requested.emit(small, "nothing")
     assert rig.worker.commands[-1] == LoadModel(model, small)
 
 
@@ -262,7 +264,7 @@ def test_a_second_answer_without_a_word_gives_way_to_the_first(rig: Rig, qtbot: 
     rig.window.regenerate_requested.emit(asked.conversation)
     second = rig.worker.asked[-1]
     rig.worker.give(TurnEnded(second.conversation, second.answer, "stopped", STATS))
-    qtbot.waitUntil(lambda: rig.controller._answer_of(asked.conversation) is None)
+    qtbot.waitUntil(lambda: rig.controller.chats.answer_of(asked.conversation) is None)
     assert [m.text for m in stored(rig, asked.conversation)] == ["Joke?", "First joke"]
 
 
@@ -274,7 +276,7 @@ def test_the_system_prompt_of_the_settings_is_sent(make_rig: Callable[..., Rig])
 def test_a_dead_engine_leaves_the_text(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Go")
     rig.worker.give(TextDelta(asked.conversation, asked.answer, "half", (1,)), EngineDied("It broke.", "trace"))
-    qtbot.waitUntil(lambda: rig.controller._answer_of(asked.conversation) is None)
+    qtbot.waitUntil(lambda: rig.controller.chats.answer_of(asked.conversation) is None)
     reply = stored(rig, asked.conversation)[-1]
     assert (reply.text, reply.state, reply.note) == ("half", "interrupted", "It broke.")
 

@@ -18,6 +18,7 @@ from kvdesk.cache.cells import Index, StreamCells
 from kvdesk.cache.geometry import ContextParams, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.recurrent import RecurrentStates
+from kvdesk.cache.snapshot import CacheMap
 from tests.cache.engine import engine
 from tests.cache.walk import Walk
 
@@ -247,8 +248,8 @@ def hybrid_positions_are_those_of_attention(patch: Patch) -> None:
 def restore_puts_cells_in_order_of_position(patch: Patch) -> None:
     right = AttentionCache.restore
 
-    def restore(self: AttentionCache, streams: Any, born: int, *, carry: bool = False) -> bool:
-        ok = right(self, streams, born, carry=carry)
+    def restore(self: AttentionCache, streams: Any, born: int, known: CacheMap | None = None) -> bool:
+        ok = right(self, streams, born, known)
         for stream in self.streams:
             top = stream.high_water
             order = np.argsort(stream.pos[:top], kind="stable")
@@ -262,8 +263,8 @@ def restore_puts_cells_in_order_of_position(patch: Patch) -> None:
 def restore_leaves_the_head_behind_the_cells(patch: Patch) -> None:
     right = AttentionCache.restore
 
-    def restore(self: AttentionCache, streams: Any, born: int, *, carry: bool = False) -> bool:
-        ok = right(self, streams, born, carry=carry)
+    def restore(self: AttentionCache, streams: Any, born: int, known: CacheMap | None = None) -> bool:
+        ok = right(self, streams, born, known)
         for stream in self.streams:
             stream.head = stream.used
         return ok

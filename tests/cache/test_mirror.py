@@ -134,6 +134,14 @@ def test_state_is_not_cut() -> None:
     assert mirror.caches[0].streams[0].used == 0
 
 
+def test_a_decode_says_how_many_moved_cells_it_rotated() -> None:
+    mirror = make()
+    mirror.decode(turn(6, 0, 0), 0)
+    mirror.seq_add(0, 2, -1, 4)
+    assert mirror.decode(turn(1, 10, 0), 0).n_shifted == 4
+    assert mirror.decode(turn(1, 11, 0), 0).n_shifted == 0
+
+
 def test_snapshot() -> None:
     mirror = make("hybrid")
     mirror.decode(turn(6, 0, 0), 0)

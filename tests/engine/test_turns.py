@@ -29,6 +29,7 @@ from kvdesk.messages import (
     TurnStarted,
     Watch,
 )
+from kvdesk.operations import ClearCache, Operate, Undo
 from kvdesk.settings import Sampling
 
 E = TypeVar("E", bound=Event)
@@ -58,10 +59,12 @@ def held(headless: Headless, talk: Talk) -> list[int]:
 def fresh_answer(headless: Headless, messages: list[Message]) -> tuple[int, ...]:
     """The answer to `messages` in a conversation that has nothing in the cache."""
     conversation, answer = new_conversation_id(), new_message_id()
+    cleared = of(headless.do(Operate(ClearCache(), measured=False)), OperationDone)[-1]
     events = headless.do(Generate(conversation, answer, tuple(messages), GREEDY))
     started = of(events, TurnStarted)[0]
     assert started.reused_tokens == 0
     headless.do(CloseConversation(conversation))
+    headless.do(Operate(Undo(cleared.operation), measured=False))
     return tuple(t for e in of(events, TextDelta) for t in e.tokens)
 
 
@@ -101,7 +104,8 @@ def test_repeating_a_turn_decodes_one_token(headless: Headless) -> None:
     assert ended.stats.prefilled_tokens == 1
     assert ended.stats.why.startswith("The answer is given anew")
     assert tuple(t for e in of(events, TextDelta) for t in e.tokens) == answer.tokens
-    removal = of(events, OperationDone)[0]
+    parked, removal = of(events, OperationDone)[:2]
+    assert parked.call == f"llama_memory_seq_cp(seq {ended.stats.seq_id}, seq 1, -1, -1)", "the first answer stays"
     assert removal.call == f"llama_memory_seq_rm(seq {ended.stats.seq_id}, {first.stats.prompt_tokens - 1}, -1)"
 
 
@@ -187,10 +191,10 @@ def test_stop_in_decode_then_go_on(headless: Headless) -> None:
     ended = talk.answer("Count from one to twenty.", GREEDY)
     headless._on_event = None
     assert ended.state == "stopped"
-    assert ended.stats.generated_tokens == 5
+    assert ended.stats.generated_tokens == sum(len(e.tokens) for e in answers) >= 5
     held(headless, talk)
     stats = talk.answer("Go on.", GREEDY).stats
-    assert stats.reused_tokens == ended.stats.prompt_tokens + 4
+    assert stats.reused_tokens == ended.stats.prompt_tokens + ended.stats.generated_tokens - 1
     assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
 
 
@@ -216,7 +220,8 @@ def test_the_least_recently_used_conversation_yields(headless: Headless) -> None
     removal = of(headless.events, OperationDone)[0]
     assert removal.conversation == talks[1].id
     assert "least recently used" in removal.reason
-    assert talks[1].answer("Still there?", short).stats.reused_tokens == 0
+    stats = talks[1].answer("Still there?", short).stats
+    assert stats.reused_tokens == stats.prompt_tokens - stats.prefilled_tokens >= 36, "its state was saved"
     for talk in (talks[0], talks[4], talks[1]):
         held(headless, talk)
 
@@ -225,10 +230,10 @@ def test_room_is_made_before_the_cache_is_full(headless: Headless) -> None:
     """Three conversations of about 400 tokens do not fit into 1,024 cells: the oldest leaves."""
     prompt = LONG[: len(LONG) // 3 * 2] * 2
     talks = [Talk(headless) for _ in range(3)]
-    for talk in talks:
-        talk.answer(prompt, Sampling(temperature=0.0, max_tokens=2))
+    for number, talk in enumerate(talks):
+        talk.answer(f"{number} {prompt}", Sampling(temperature=0.0, max_tokens=2))
     session = headless.engine.session
-    assert session.pool.get(talks[0].id).tokens == []
+    assert session.pool.get(talks[0].id) is None
     held(headless, talks[1])
     held(headless, talks[2])
 

@@ -1,43 +1,237 @@
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
+import numpy as np
 import pytest
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QImage, QWheelEvent
+from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
-from kvdesk.messages import PrefillProgress, SpeedSample
-from kvdesk.ui.graphs import Graphs
+from kvdesk.messages import OperationDone, PrefillProgress, SpeedSample
+from kvdesk.operations import LoadSample
+from kvdesk.settings import Theme
+from kvdesk.ui.graph_stack import GraphStack
+from kvdesk.ui.graphs import Graphs, GraphsPage
 from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.measurements import Measurements
+from kvdesk.ui.palette import BLUE
+from kvdesk.ui.plot import Curve, Plot, RowSpec
+from kvdesk.ui.span_graph import medians
 from kvdesk.ui.theme import Look
-from tests.ui.samples import ONE, TWO
+from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view
+
+
+def session() -> Measurements:
+    """Two answers of 100 s in all, an operation at second 40."""
+    measured = Measurements(clock=lambda: 100.0)
+    measured.start_turn()
+    measured.add_speed(SpeedSample(100.0, "prefill", 40, 80.0, 256))
+    for i in range(1, 1000):
+        measured.add_speed(SpeedSample(100.0 + i / 10, "decode", 1, 10.0 + i / 100, 256 if i < 500 else 512))
+        if i == 400:
+            measured.add_operation(OperationDone(1, 140.0, "remove", "llama_memory_seq_rm(mem, 0, 4, -1)", 0.1))
+        if i % 10 == 0:
+            measured.add_load(LoadSample(100.0 + i / 10, 1.8, 0.4, 2))
+    measured.add_turn(STATS, 200.0)
+    measured.add_view(cache_view(), CONTEXT, 200.0)
+    return measured
+
+
+def turn_wheel(plot: Plot, modifiers: Qt.KeyboardModifier) -> bool:
+    """One notch up over the middle; whether the plot took it."""
+    point, buttons = QPointF(plot.rect().center()), Qt.MouseButton.NoButton
+    phase = Qt.ScrollPhase.NoScrollPhase
+    event = QWheelEvent(point, plot.mapToGlobal(point), QPoint(), QPoint(0, 120), buttons, modifiers, phase, False)
+    event.ignore()
+    plot.wheelEvent(event)
+    return event.isAccepted()
+
+
+@pytest.fixture
+def page(look: Look, qtbot: QtBot) -> GraphsPage:
+    page = GraphsPage(look, session())
+    qtbot.addWidget(page)
+    page.resize(420, 700)
+    page.show()
+    page.stack.draw()
+    return page
 
 
 def test_every_prompt_is_a_reading_of_its_own(window: MainWindow) -> None:
-    graphs = window.inspector.graphs
     for i, (conversation, n_tokens) in enumerate(((ONE, 10), (TWO, 30), (ONE, 20))):
         window.apply_event(SpeedSample(100.0 + i / 10, "prefill", n_tokens, 50.0, 256))
         window.apply_event(PrefillProgress(conversation, MessageId("a"), n_tokens, n_tokens, 1.0))
-    assert graphs._prefill.series.values.tolist() == [pytest.approx(v) for v in (200.0, 600.0, 400.0)]
+    found = window.inspector.measured.prefill.series.values
+    assert found[~np.isnan(found)].tolist() == [pytest.approx(v) for v in (200.0, 600.0, 400.0)]
 
 
-def test_a_token_ends_the_reading_of_a_prompt(look: Look, qtbot: QtBot) -> None:
-    graphs = Graphs(look)
-    qtbot.addWidget(graphs)
-    graphs.add_speed(SpeedSample(1.0, "prefill", 10, 50.0, 256))
-    graphs.add_speed(SpeedSample(1.2, "prefill", 30, 50.0, 256))
-    graphs.add_speed(SpeedSample(1.3, "decode", 1, 50.0, 256))
-    assert len(graphs._prefill.series) == 2
+def test_a_token_ends_the_reading_of_a_prompt() -> None:
+    measured = Measurements()
+    measured.add_speed(SpeedSample(1.0, "prefill", 10, 50.0, 256))
+    measured.add_speed(SpeedSample(1.2, "prefill", 30, 50.0, 256))
+    measured.add_speed(SpeedSample(1.3, "decode", 1, 50.0, 256))
+    assert len(measured.prefill.series) == 2
 
 
 def test_cells_are_not_drawn_into_the_future(look: Look, qtbot: QtBot) -> None:
-    graphs = Graphs(look, clock=lambda: 0.0)
+    measured = Measurements()
+    graphs = Graphs(look, measured)
     qtbot.addWidget(graphs)
-    graphs.add_cells(100.0, 10, 20)
-    graphs.add_cells(103.0, 10, 20)
-    graphs._draw()
-    for curve in graphs._rows[2]:
-        times, values = curve.item.getData()
+    for at_s in (100.0, 103.0):
+        measured.add_view(cache_view(), CONTEXT, at_s)
+    graphs.stack.draw()
+    for item, last in zip(graphs.stack.graphs[2].items, (220, 240), strict=True):
+        times, values = item.getData()
         assert times.max() == pytest.approx(3.0), "the last count, not the end of the axis"
-        assert values[-1] in (10, 20)
+        assert values[-1] == last
+
+
+def test_nothing_is_drawn_while_hidden(look: Look, qtbot: QtBot) -> None:
+    measured = session()
+    graphs = Graphs(look, measured)
+    qtbot.addWidget(graphs)
+    graphs.stack._on_timer()
+    assert graphs.stack.graphs[1].items[0].getData()[0] is None
+    graphs.show()
+    graphs.stack._on_timer()
+    assert graphs.stack.graphs[1].items[0].getData()[0].size > 80
+
+
+def test_numbers_are_written_more_often_than_long_curves_are_drawn(look: Look, qtbot: QtBot) -> None:
+    measured, now = session(), [0.0]
+    row = RowSpec("tok/s", (Curve("decode", measured.decode.series, BLUE),))
+    stack = GraphStack(look, measured, (row,), movable=False, clock=lambda: now[0])
+    qtbot.addWidget(stack)
+    stack.resize(444, 100)  # 400 px for 100 s
+    stack.show()
+    stack.draw()
+    shown = stack.graphs[0].items[0].getData()[0].size
+    measured.add_speed(SpeedSample(199.95, "decode", 50, 1000.0, 256))
+    now[0] = 0.1
+    stack._on_timer()
+    assert stack.graphs[0].captions.texts == ("50.0",)
+    assert stack.graphs[0].items[0].getData()[0].size == shown
+    now[0] = 0.5
+    stack._on_timer()
+    assert stack.graphs[0].items[0].getData()[0].size > shown
+
+
+def test_the_page_shows_everything_that_is_asked_of_it(page: GraphsPage) -> None:
+    shown = [(graph.spec.unit, [curve.name for curve in graph.spec.curves]) for graph in page.stack.graphs]
+    assert [unit for unit, _ in shown] == ["tok/s", "tok/s", "ms", "cells", "MB", "%", "cores"]
+    assert all(graph.captions.texts[0] != "–" for graph in page.stack.graphs), "every last value is written out"
+    assert page.stack.graphs[3].captions.texts == ("220", "240")
+    assert page.stack.graphs[6].captions.texts == ("1.80", "0.40", "2.00")
+    for graph in page.stack.graphs:
+        assert graph._marks.xvals.tolist() == pytest.approx([40.0]), "every operation is a mark on every axis"
+
+
+def test_all_graphs_are_read_out_at_one_time(page: GraphsPage, qtbot: QtBot) -> None:
+    page.stack.read_at(39.9)
+    assert page.stack.graphs[2].captions.texts[0] == "100.0"
+    assert "remove: llama_memory_seq_rm(mem, 0, 4, -1)" in page.note
+    assert page.note.startswith("at 39.9 s")
+    qtbot.keyClick(page.stack, Qt.Key.Key_Right)
+    assert page.note.startswith("at 40.9 s")
+    qtbot.keyClick(page.stack, Qt.Key.Key_Escape)
+    assert page.note.startswith("40.0 s  remove"), "the last operation again"
+
+
+def test_the_axis_is_moved_with_keys_and_buttons(page: GraphsPage, qtbot: QtBot) -> None:
+    axis, windows = page.stack.axis, page.window_buttons
+    assert (axis.following, windows.checkedId()) == (True, 1)
+    qtbot.keyClick(page.stack, Qt.Key.Key_Plus)
+    assert axis.range == pytest.approx((25.0, 75.0))
+    assert not page.follow_button.isChecked()
+    assert windows.checkedId() == -1
+    for graph in page.stack.graphs:
+        assert graph.plot.viewRange()[0] == pytest.approx([25.0, 75.0]), "one axis for all"
+    qtbot.keyClick(page.stack, Qt.Key.Key_Left, Qt.KeyboardModifier.ControlModifier)
+    assert axis.range == pytest.approx((20.0, 70.0))
+    page.follow_button.click()
+    assert axis.range == pytest.approx((0.0, 100.0))
+    windows.button(0).click()
+    assert axis.range == pytest.approx((70.0, 100.0))
+    page.follow_button.click()
+    assert not axis.following
+    assert page.follow_button.accessibleName()
+
+
+def test_dragging_moves_the_axis_and_the_plain_wheel_is_left_to_the_page(page: GraphsPage) -> None:
+    plot = page.stack.graphs[0].plot
+    plot.panned.emit(-0.1)
+    assert page.stack.axis.range == pytest.approx((-10.0, 90.0))
+    plot.zoomed.emit(0.5, 40.0)
+    assert page.stack.axis.range == pytest.approx((15.0, 65.0))
+    plot.hovered.emit(20.0)
+    assert page.note.startswith("at 20.0 s")
+    before = page.stack.axis.range
+    none, ctrl, shift = (getattr(Qt.KeyboardModifier, f"{name}Modifier") for name in ("No", "Control", "Shift"))
+    assert not turn_wheel(plot, none)
+    assert page.stack.axis.range == before
+    assert turn_wheel(plot, ctrl)
+    assert page.stack.axis.range[1] - page.stack.axis.range[0] < before[1] - before[0]
+    middle = page.stack.axis.range
+    assert turn_wheel(plot, shift)
+    assert page.stack.axis.range[0] < middle[0]
+
+
+def test_time_per_token_against_n_kv(page: GraphsPage) -> None:
+    page.spans.draw()
+    spans, ms = page.spans.medians
+    assert spans.tolist() == [256.0, 512.0]
+    assert ms.tolist() == pytest.approx([12.5, 17.495], rel=0.01)
+    assert medians(np.array([512.0, 256.0, 512.0]), np.array([3.0, 1.0, 5.0]))[1].tolist() == [1.0, 4.0]
+
+
+def test_export_as_a_table(page: GraphsPage, tmp_path: Path) -> None:
+    file = tmp_path / "out.csv"
+    page.export(file)
+    with file.open(encoding="utf-8", newline="") as stream:
+        lines = list(csv.reader(stream))
+    assert lines[0] == ["second", "series", "value", "unit"]
+    names = {line[1] for line in lines[1:]}
+    assert {name for name, _, _ in session().all_series()} <= names
+    assert ["40.000000", "operation remove: llama_memory_seq_rm(mem, 0, 4, -1)", "0.1", "ms"] in lines
+    tokens = [line for line in lines if line[1] == "time per token"]
+    assert len(tokens) == 999
+    assert tokens[0] == ["0.100000", "time per token", "10.01", "ms"]
+
+
+def test_export_as_a_picture_and_a_drawing(page: GraphsPage, tmp_path: Path) -> None:
+    page.export(tmp_path / "out.png")
+    image = QImage(str(tmp_path / "out.png"))
+    assert (image.width(), image.height()) == (2 * page.picture.width(), 2 * page.picture.height())
+    assert page.picture.height() > page.height(), "also what is scrolled out of sight"
+    page.export(tmp_path / "out.svg")
+    drawing = (tmp_path / "out.svg").read_text(encoding="utf-8")
+    assert drawing.count("<polyline") + drawing.count("<path") > 20
+    assert "<text" in drawing
+    assert "<image" not in drawing, "lines, not pixels"
+
+
+def test_a_failed_export_is_said(page: GraphsPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = iter([str(tmp_path / "no" / "such.csv"), str(tmp_path / "fine"), ""])
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (next(chosen), ""))
+    page._ask("csv")
+    assert page.note == "such.csv could not be written: No such file or directory"
+    page._ask("csv")
+    assert page.note.startswith("Written: ")
+    assert (tmp_path / "fine.csv").exists()
+    page._ask("png")
+    with pytest.raises(OSError, match="must end in"):
+        page.export(tmp_path / "x.gif")
+
+
+def test_the_theme_may_change(page: GraphsPage, look: Look) -> None:
+    dark = page.grab().toImage().pixelColor(200, 100)
+    look.set_theme(Theme.LIGHT)
+    page.stack.draw()
+    assert page.grab().toImage().pixelColor(200, 100).lightness() > dark.lightness() + 100
 
 
 def test_the_speed_in_the_status_line_is_that_of_answers(window: MainWindow) -> None:

@@ -157,7 +157,7 @@ def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
     button.click()
     assert forget == [(ONE,)]
     window.inspector.rebuild_button.click()
-    assert rebuild == [()]
+    assert rebuild == [(ContextSettings(), "nothing")]
     assert window.inspector.rebuild_button.text() == "Rebuilding…"
     assert not window.inspector.rebuild_button.isEnabled()
     window.apply_event(ContextReady(CONTEXT, rebuilt=True))
@@ -204,7 +204,7 @@ def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None
     assert "KV 2.6 of 12.0 MB" in window.status.text
     qtbot.waitUntil(lambda: window.inspector.numbers.text_of("used") == "220", timeout=2000)
     assert window.inspector.numbers.text_of("high water") == "240"
-    assert window.inspector.numbers.text_of("holes") == "8.3%"
+    assert window.inspector.numbers.text_of("holes") == "8.3"
     assert [(row.title, row.pos_min, row.pos_max) for row in window.inspector.rulers.rows] == [
         ("A village far away", 0, 179),
         ("Caches", 0, 71),
@@ -219,7 +219,7 @@ def test_speeds_operations_and_logs_are_drawn(window: MainWindow) -> None:
     window.apply_event(OperationDone(1, 100.0, "decode", "llama_decode(...)", 8.0))
     window.apply_event(OperationDone(2, 101.0, "remove", "llama_memory_seq_rm(mem, 0, -1, -1)", 0.1, ONE))
     window.apply_event(LogLine("warning", "something odd"))
-    assert [mark.name for mark in window.inspector.graphs.marks] == ["remove"]
+    assert [mark.operation.name for mark in window.inspector.measured.marks] == ["remove"]
     assert "10 tok/s" in window.status.text
     assert "something odd" in window.inspector.log.text
 
@@ -297,6 +297,8 @@ def test_the_meter_heeds_a_removal_while_nobody_looks(window: MainWindow) -> Non
     window.set_settings(Settings(theme=Theme.DARK, inspector_visible=False))
     window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     assert "holds 180 of" in meter(window)
-    call = "llama_memory_seq_rm(seq 0, 0, -1)"
-    window.apply_event(OperationDone(3, 1.0, "seq_rm", call, 0.1, ONE, "forgotten"))
+    call = "llama_memory_seq_rm(mem, 0, 4, -1)"
+    window.apply_event(OperationDone(3, 1.0, "seq_rm", call, 0.1, ONE))
+    assert "holds 180 of" in meter(window)
+    window.apply_event(OperationDone(4, 1.0, "seq_rm", call, 0.1, ONE, "forgotten", emptied=True))
     assert "holds 0 of" in meter(window)

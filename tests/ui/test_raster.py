@@ -1,47 +1,86 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.cache.snapshot import StreamMap
+from kvdesk.cache.geometry import ContextParams, ModelFacts, SwaType, plan
+from kvdesk.cache.mirror import Mirror
+from kvdesk.cache.snapshot import CacheMap, StreamMap, Verification
 from kvdesk.ui import raster
+from kvdesk.ui.map_colours import Scales, Scene, groups_of
+from kvdesk.ui.raster import FADING, FIRST_GROUP, FRESH, HIDDEN, N_SHADES, SHARED, SHIFTED
+from tests.ui.placing import place
 from tests.ui.samples import stream
 
-SLOTS = raster.slot_table({0: 0, 1: 1}, 64)
-BLUE = raster.FIRST_COLOUR_SLOT * raster.N_STATES
-ORANGE = BLUE + raster.N_STATES
+BLUE, ORANGE, NOBODY = (FIRST_GROUP + group * N_SHADES for group in (1, 2, 0))
+SCENE = Scene(colours={0: 0, 1: 1})
 
 
-def image(cells: StreamMap, n_kv: int, fading_after: int = 99, fresh_after: int = 99) -> list[int]:
-    found = raster.index_image(cells, raster.runs_of(cells), SLOTS, n_kv, fading_after, fresh_after)
-    assert found.dtype == np.uint8
-    return [int(value) for value in found]
+def layer(cells: StreamMap, n_kv: int, fading_after: int = 99, fresh_after: int = 99) -> raster.Layer:
+    runs = raster.runs_of(cells)
+    marks = raster.marks_of(cells, runs, CacheMap("kv", (cells,), 0), fading_after, fresh_after)
+    group, second = groups_of(cells, runs, SCENE, Scales(), 1, None)
+    return raster.layer(cells, runs, n_kv, group, second, marks)
+
+
+def window_marks(window: CacheMap, stream_index: int = 0) -> list[int]:
+    cells = window.streams[stream_index]
+    return [int(mark) for mark in raster.marks_of(cells, raster.runs_of(cells), window, 99, 99)]
 
 
 def test_free_cells_within_the_attention_span_differ_from_those_beyond() -> None:
-    assert image(stream(6, []), n_kv=4) == [raster.FREE_IN_SPAN] * 4 + [raster.FREE] * 2
+    assert layer(stream(6, []), n_kv=4).code.tolist() == [raster.FREE_IN_SPAN] * 4 + [raster.FREE] * 2
 
 
 def test_cells_have_the_colour_of_their_conversation() -> None:
     cells = stream(6, [(0, 2, (0,), 0, 1), (3, 4, (1,), 0, 1), (4, 5, (5,), 0, 1)])
-    unknown = raster.UNKNOWN_SLOT * raster.N_STATES
-    assert image(cells, n_kv=6) == [BLUE, BLUE, raster.FREE_IN_SPAN, ORANGE, unknown, raster.FREE_IN_SPAN]
+    free = raster.FREE_IN_SPAN
+    assert layer(cells, n_kv=6).code.tolist() == [BLUE, BLUE, free, ORANGE, NOBODY, free]
 
 
-def test_a_shared_cell_is_marked_and_belongs_to_its_lowest_sequence() -> None:
-    assert image(stream(2, [(0, 2, (1, 0), 0, 1)]), n_kv=2) == [BLUE + raster.SHARED] * 2
+def test_a_shared_cell_is_marked_and_has_the_colours_of_its_two_lowest_sequences() -> None:
+    found = layer(stream(3, [(0, 2, (1, 0), 0, 1), (2, 3, (1,), 2, 1)]), n_kv=3)
+    assert found.code.tolist() == [BLUE, BLUE, ORANGE]
+    assert found.second is not None
+    assert found.second.tolist() == [ORANGE] * 3
+    assert found.marks.tolist() == [SHARED, SHARED, 0]
 
 
 def test_just_written_cells_are_fresh_then_fading_then_plain() -> None:
     cells = stream(3, [(0, 1, (0,), 0, 1), (1, 2, (0,), 1, 5), (2, 3, (0,), 2, 9)])
-    assert image(cells, 3, fading_after=4, fresh_after=8) == [BLUE, BLUE + raster.FADING, BLUE + raster.FRESH]
+    found = layer(cells, 3, fading_after=4, fresh_after=8)
+    assert found.code.tolist() == [BLUE, BLUE + raster.FADING_SHADE, BLUE + raster.FRESH_SHADE]
+    assert found.marks.tolist() == [0, FADING, FADING | FRESH]
 
 
-def test_second_owners_are_runs() -> None:
-    cells = stream(8, [(0, 3, (0, 1), 0, 1), (3, 5, (0, 2), 3, 1), (5, 6, (0,), 5, 1)])
-    assert raster.second_owner_runs(raster.runs_of(cells)) == [(0, 3, 1), (3, 2, 2)]
+def test_cells_with_a_pending_shift_are_marked_and_free_ones_never() -> None:
+    shifted = np.array([False, True, True, False])
+    cells = replace(stream(4, [(0, 2, (0,), 0, 1), (3, 4, (0,), 3, 1)]), shifted=shifted)
+    assert layer(cells, 4).marks.tolist() == [0, SHIFTED, 0, 0]
+
+
+def test_the_engines_own_rule_says_which_window_cells_are_overwritten_next() -> None:
+    facts = ModelFacts("gemma2", "iswa", n_swa=8, swa_type="standard")
+    mirror = Mirror(plan(facts, ContextParams(n_ctx=256, n_seq_max=2, kv_unified=True)))
+    place(mirror, 0, 0, 20)
+    place(mirror, 1, 0, 4)
+    base, window = mirror.snapshot(Verification("mirrored", 0)).maps
+    assert window_marks(base) == [0] * 24
+    assert window_marks(window) == [HIDDEN] * 13 + [0] * 11, "at position 20 the first seen is 13; 4 of sequence 1 stay"
+    mirror.seq_cp(0, 1, 0, 3)
+    window = mirror.snapshot(Verification("mirrored", 0)).maps[1]
+    assert window_marks(window)[:4] == [SHARED] * 3 + [HIDDEN], "a shared cell is never overwritten"
+
+
+@pytest.mark.parametrize(("kind", "hidden"), [("standard", 3), ("chunked", 8), ("symmetric", 6), ("none", 0)])
+def test_every_kind_of_window(kind: SwaType, hidden: int) -> None:
+    cells = stream(10, [(0, 10, (0,), 0, 1)])
+    marks = window_marks(CacheMap("window", (cells,), 8, kind))
+    assert marks == [HIDDEN] * hidden + [0] * (10 - hidden)
 
 
 def test_a_second_word_of_sequences_is_read_too() -> None:
@@ -51,36 +90,21 @@ def test_a_second_word_of_sequences_is_read_too() -> None:
     assert raster.lowest_sequence(bits).tolist() == [67, 0, raster.NO_SEQUENCE]
 
 
-def test_the_last_row_of_a_picture_is_padded_and_rows_are_aligned() -> None:
-    picture = raster.as_picture(np.arange(10, 17, dtype=np.uint8), 5)
-    assert picture.shape == (2, 8)
-    assert picture[1].tolist() == [15, 16, *[raster.PAD] * 6]
-
-
-@given(st.integers(0, 60), st.integers(1, 60), st.integers(1, 13))
-def test_boxes_cover_exactly_the_run(first: int, length: int, columns: int) -> None:
-    covered = [
-        (row + y) * columns + column + x
-        for column, row, width, height in raster.row_boxes(first, length, columns)
-        for y in range(height)
-        for x in range(width)
-    ]
-    assert sorted(covered) == list(range(first, first + length))
-
-
 @given(st.lists(st.integers(0, 7), min_size=1, max_size=40))
-def test_the_image_agrees_with_a_cell_by_cell_one(masks: list[int]) -> None:
-    runs = [(i, i + 1, tuple(s for s in range(3) if mask >> s & 1), i, 1) for i, mask in enumerate(masks)]
-    found = image(stream(len(masks), runs), n_kv=len(masks))
-    for value, mask in zip(found, masks, strict=True):
-        owner = next((s for s in range(3) if mask >> s & 1), None)
-        if owner is None:
-            assert value == raster.FREE_IN_SPAN
+def test_codes_agree_with_a_cell_by_cell_reading(masks: list[int]) -> None:
+    held = [(i, i + 1, tuple(s for s in range(3) if mask >> s & 1), i, 1) for i, mask in enumerate(masks)]
+    found = layer(stream(len(masks), [run for run in held if run[2]]), n_kv=len(masks))
+    code_of = (BLUE, ORANGE, NOBODY)
+    second = found.code if found.second is None else found.second
+    for i, (_, _, seqs, _, _) in enumerate(held):
+        if not seqs:
+            assert (found.code[i], found.marks[i]) == (raster.FREE_IN_SPAN, 0)
         else:
-            assert value // raster.N_STATES == int(SLOTS[owner])
-            assert (value % raster.N_STATES == raster.SHARED) == (mask.bit_count() > 1)
+            assert found.code[i] == code_of[seqs[0]]
+            assert second[i] == code_of[seqs[min(1, len(seqs) - 1)]]
+            assert found.marks[i] == (SHARED if len(seqs) > 1 else 0)
 
 
 @pytest.mark.parametrize("size", [1, 256, 131_072])
 def test_every_size_is_drawn(size: int) -> None:
-    assert len(image(stream(size, [(0, size, (0,), 0, 1)]), size)) == size
+    assert layer(stream(size, [(0, size, (0,), 0, 1)]), size).code.shape == (size,)

@@ -13,7 +13,7 @@ from kvdesk.ui.readout import (
     verification_line,
     visible,
 )
-from kvdesk.ui.rulers import runs
+from kvdesk.ui.ruler_row import runs
 from tests.ui.samples import STATS, cache_view, stream
 
 

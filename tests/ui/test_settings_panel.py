@@ -71,7 +71,7 @@ def test_another_context_is_announced_as_a_rebuild(window: MainWindow, qtbot: Qt
     n_ctx = panel.field("context", "n_ctx")
     assert isinstance(n_ctx, QSpinBox)
     n_ctx.setValue(512)
-    with qtbot.waitSignal(window.settings_changed) as sent:
+    with qtbot.waitSignal(window.rebuild_requested) as sent:
         panel.apply_button.click()
-    assert sent.args[0].context.n_ctx == 512
+    assert sent.args[0].n_ctx == 512
     assert window.inspector.rebuild_button.text() == "Rebuilding…"

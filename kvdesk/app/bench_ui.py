@@ -1,0 +1,211 @@
+"""`kvdesk bench ui`: the real window with the real worker and model. What drawing costs, whether the interface stalls,
+and what the open inspector takes from decoding: a ratio of answers that took turns, so that a drifting machine changes
+both.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QEventLoop, QObject, Qt, QTimer, Slot
+
+from kvdesk.app.application import Parts, build
+from kvdesk.app.bench_map import N_CELLS, frame_times, p99
+from kvdesk.chat import TurnStats
+from kvdesk.errors import UserError
+from kvdesk.lab.bench_engine import Bar
+from kvdesk.messages import CommandFailed, ContextReady, EngineDied, Event, TurnEnded
+from kvdesk.settings import ContextSettings
+
+FRAME_MS = 16.7
+STALL_MS = 50.0
+SPEED = 0.95
+QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night."
+MAX_TOKENS = 160
+_BEAT_MS = 5
+_LIMIT_S = 180.0
+_DRAWN_AT = (1920, 1080)
+
+
+class Heartbeat(QObject):
+    """A timer of 5 ms; what a beat comes later than that is a stall of the event loop."""
+
+    def __init__(self, parent: QObject) -> None:
+        super().__init__(parent)
+        self.stalls_ms: list[float] = []
+        self._last = 0.0
+        self._timer = QTimer(self, interval=_BEAT_MS, timerType=Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._on_beat)
+
+    def start(self) -> None:
+        self._last = time.perf_counter()
+        self._timer.start()
+
+    def stop(self) -> None:
+        self._timer.stop()
+
+    @Slot()
+    def _on_beat(self) -> None:
+        now = time.perf_counter()
+        self.stalls_ms.append(max(0.0, (now - self._last) * 1e3 - _BEAT_MS))
+        self._last = now
+
+
+class _Desk(QObject):
+    """The application, driven: every step waits in the real event loop."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__()
+        self.window, self.controller = parts.window, parts.controller
+        self._ready: ContextReady | None = None
+        self._ended: TurnEnded | None = None
+        self._failed: UserError | None = None
+        parts.controller.event_applied.connect(self._on_event)
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        """Run the event loop. Raises UserError where something failed or nothing happens for minutes."""
+        loop = QEventLoop()
+        clock = QTimer(interval=20)
+        deadline = time.monotonic() + _LIMIT_S
+
+        def look() -> None:
+            if until() or self._failed is not None or time.monotonic() > deadline:
+                loop.quit()
+
+        clock.timeout.connect(look)
+        clock.start()
+        loop.exec()
+        clock.stop()
+        if self._failed is not None:
+            raise self._failed
+        if not until():
+            raise UserError("The application did not answer in time.")
+
+    def settle(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        self.wait(lambda: time.monotonic() >= end)
+
+    def wait_for_context(self) -> None:
+        self.wait(lambda: self._ready is not None)
+
+    def use_context(self, context: ContextSettings) -> None:
+        """Make the context anew with these settings, unless it has them."""
+        if context == self.controller.settings.context:
+            return
+        self._ready = None
+        self.window.settings_changed.emit(self.controller.settings.model_copy(update={"context": context}))
+        self.wait_for_context()
+
+    def answer(self) -> TurnStats:
+        """One answer in a new conversation, which is deleted afterwards."""
+        self.window.new_chat_requested.emit()
+        conversation = self.controller.selected
+        assert conversation is not None
+        self._ended = None
+        self.controller.send_message(conversation, QUESTION)
+        self.wait(lambda: self._ended is not None)
+        assert self._ended is not None
+        self.settle(0.2)
+        self.window.conversation_deleted.emit(conversation)
+        self.settle(0.2)
+        return self._ended.stats
+
+    def set_inspector(self, shown: bool) -> None:
+        if self.window.inspector.isHidden() == shown:
+            self.window.toggle_inspector()
+        self.settle(0.2)
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ContextReady():
+                self._ready = event
+            case TurnEnded():
+                self._ended = event
+            case CommandFailed() | EngineDied():
+                self._failed = UserError(event.sentence, event.detail)
+
+
+def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None]) -> dict[str, object]:
+    """Run everything on the settings file that is in force; returns figures, the values behind them, and whether each
+    bar was reached. Raises UserError.
+    """
+    parts = build(str(model))
+    desk = _Desk(parts)
+    try:
+        parts.window.resize(*_DRAWN_AT)
+        parts.window.show()
+        desk.wait_for_context()
+        desk.set_inspector(True)
+        desk.settle(0.5)
+        frames = frame_times(parts.window.inspector.cell_map, say)
+        parts.window.resize(1280, 800)
+        parts.window.inspector.map_bar.mode.setCurrentIndex(0)
+        runs = {"default": context, str(N_CELLS): context.model_copy(update={"n_ctx": N_CELLS})}
+        found = {}
+        for name, settings in runs.items():
+            desk.use_context(settings)
+            found[name] = _decoding(desk, name, rounds, say)
+    finally:
+        parts.window.close()
+        parts.controller.shut_down()
+    bars = {"frame_p99_ms": Bar(max(v for mode in frames.values() for v in mode.values()), FRAME_MS, at_least=False)}
+    for name, values in found.items():
+        bars[f"longest_stall_ms_n_ctx_{name}"] = Bar(max(values["stalls_ms"]), STALL_MS, at_least=False)
+        pairs = zip(values["open_tok_s"], values["closed_tok_s"], strict=True)
+        ratio = statistics.median(with_open / without for with_open, without in pairs)
+        bars[f"decode_open_over_closed_n_ctx_{name}"] = Bar(ratio, SPEED, at_least=True)
+    return {
+        "passed": all(bar.passed for bar in bars.values()),
+        "figures": {
+            name: {"value": round(bar.value, 4), "bar": bar.bar, "at_least": bar.at_least, "passed": bar.passed}
+            for name, bar in bars.items()
+        },
+        "frames_ms": {mode: {k: round(v, 2) for k, v in times.items()} for mode, times in frames.items()},
+        "decoding": {name: _rounded(values) for name, values in found.items()},
+    }
+
+
+def _decoding(desk: _Desk, name: str, rounds: int, say: Callable[[str], None]) -> dict[str, list[float]]:
+    """Answers with the inspector open and closed in turns; stalls of the event loop while it is open."""
+    found: dict[str, list[float]] = {
+        f"{state}_{what}": [] for what in ("tok_s", "ui_thread_cores") for state in ("open", "closed")
+    }
+    found |= {"stalls_ms": [], "refreshes_per_s": []}
+    for number in range(rounds + 1):  # the first round warms up
+        for shown in (True, False) if number % 2 else (False, True):
+            desk.set_inspector(shown)
+            heart = Heartbeat(desk)
+            if shown:
+                heart.start()
+            cpu, wall = time.thread_time(), time.perf_counter()
+            speed = desk.answer().decode_tok_s
+            share = (time.thread_time() - cpu) / (time.perf_counter() - wall)
+            heart.stop()
+            if number == 0:
+                continue
+            state = "open" if shown else "closed"
+            found[f"{state}_tok_s"].append(speed)
+            found[f"{state}_ui_thread_cores"].append(share)
+            if shown:
+                found["stalls_ms"] += heart.stalls_ms
+                found["refreshes_per_s"].append(desk.window.inspector.cell_map.clock.refreshes_per_s)
+        if number:
+            say(
+                f"n_ctx {name}, round {number}: open {found['open_tok_s'][-1]:.1f}, closed "
+                f"{found['closed_tok_s'][-1]:.1f} tok/s; longest stall so far {max(found['stalls_ms']):.1f} ms"
+            )
+    desk.set_inspector(True)
+    return found
+
+
+def _rounded(values: dict[str, list[float]]) -> dict[str, object]:
+    stalls = values["stalls_ms"]
+    kept: dict[str, object] = {name: [round(v, 3) for v in vs] for name, vs in values.items() if name != "stalls_ms"}
+    return kept | {
+        "stall_p99_ms": round(p99(stalls), 1),
+        "longest_stalls_ms": [round(s, 1) for s in sorted(stalls)[-5:]],
+    }

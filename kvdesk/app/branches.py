@@ -1,0 +1,61 @@
+"""The messages of a conversation as a tree: an answer made again and a question edited are branches. Pure values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kvdesk.chat import Message, MessageId
+
+
+class Tree:
+    """All messages of one conversation, in the order they were made."""
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._messages = {message.id: message for message in messages}
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def get(self, message: MessageId | None) -> Message | None:
+        return self._messages.get(message) if message is not None else None
+
+    def put(self, message: Message) -> None:
+        """Add a message, or replace what was known of it."""
+        self._messages[message.id] = message
+
+    def discard(self, message: MessageId) -> None:
+        """Forget a message that nothing follows."""
+        self._messages.pop(message, None)
+
+    def branch(self, leaf: MessageId | None) -> list[Message]:
+        """The messages that end with `leaf`, oldest first; those of the newest message where there is no such leaf."""
+        at = leaf if leaf in self._messages else next(reversed(self._messages), None)
+        found: list[Message] = []
+        seen: set[MessageId] = set()
+        while at is not None and at not in seen and (message := self._messages.get(at)) is not None:
+            seen.add(at)
+            found.append(message)
+            at = message.parent
+        return found[::-1]
+
+    def siblings(self, message: MessageId) -> tuple[MessageId, ...]:
+        """The messages that stand at the same place, this one included, in the order they were made.
+
+        Answers that were stopped before they said anything are no branch.
+        """
+        own = self._messages[message]
+        return tuple(
+            other.id
+            for other in self._messages.values()
+            if (other.parent, other.role) == (own.parent, own.role)
+            and (other.id == message or other.text or other.state != "stopped")
+        )
+
+    def tip(self, message: MessageId) -> MessageId:
+        """The end of the newest branch that goes through a message."""
+        newest = {other.parent: other.id for other in self._messages.values() if other.text or other.state != "stopped"}
+        seen = {message}
+        while (following := newest.get(message)) is not None and following not in seen:
+            seen.add(following)
+            message = following
+        return message

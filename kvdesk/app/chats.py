@@ -1,0 +1,333 @@
+"""The conversations and their messages as they are now: memory, database and window say the same.
+
+Asks the worker for answers and puts together what it sends. Must never know models, contexts and the cache.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from kvdesk.app.branches import Tree
+from kvdesk.chat import (
+    Conversation,
+    ConversationId,
+    Message,
+    MessageId,
+    Role,
+    history,
+    new_conversation_id,
+    new_message_id,
+)
+from kvdesk.errors import KvdeskError
+from kvdesk.messages import Command, Generate, TextDelta, TurnEnded
+from kvdesk.settings import Settings
+from kvdesk.store.store import Store
+from kvdesk.store.writer import StoreWriter
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.palette import N_COLOURS
+
+TITLE_LENGTH = 48
+
+
+@dataclass(slots=True)
+class Running:
+    """An answer that is being generated."""
+
+    message: Message
+    replaces: MessageId | None = None  # the answer that was shown before, when this is another one to its question
+    parts: list[str] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+
+    def now(self) -> Message:
+        return replace(self.message, text="".join(self.parts), tokens=tuple(self.tokens))
+
+
+class Chats(QObject):
+    """Owns conversations, message trees and running answers."""
+
+    _messages_read = Signal(str, object)
+
+    def __init__(
+        self, window: MainWindow, store: StoreWriter, send: Callable[[Command], None], settings: Callable[[], Settings]
+    ) -> None:
+        super().__init__(window)
+        self._window, self._store, self._send, self._settings = window, store, send, settings
+        self._conversations: dict[ConversationId, Conversation] = {}
+        self._trees: dict[ConversationId, Tree] = {}
+        self._running: dict[MessageId, Running] = {}
+        self._unsent: dict[ConversationId, str] = {}  # sent before the conversation was read
+        self._selected: ConversationId | None = None
+        self._messages_read.connect(self._on_messages_read)
+
+    # --- what there is ------------------------------------------------------------------------------------------------
+
+    @property
+    def selected(self) -> ConversationId | None:
+        """The conversation that is shown."""
+        return self._selected
+
+    def __len__(self) -> int:
+        return len(self._conversations)
+
+    def get(self, conversation: str) -> Conversation | None:
+        return self._conversations.get(ConversationId(conversation))
+
+    def branch(self, conversation: ConversationId) -> list[Message]:
+        """The messages that are shown, with the text that has come so far of those that are running."""
+        tree, known = self._trees.get(conversation), self._conversations.get(conversation)
+        shown = tree.branch(known.leaf) if tree is not None and known is not None else []
+        return [self._running[m.id].now() if m.id in self._running else m for m in shown]
+
+    def answer_of(self, conversation: ConversationId) -> MessageId | None:
+        """The answer that is running in the conversation."""
+        return next((r.message.id for r in self._running.values() if r.message.conversation == conversation), None)
+
+    def start(self) -> None:
+        """Show the stored conversations, the one used last selected."""
+        self._conversations = {c.id: c for c in self._store.ask(Store.conversations).result()}
+        if self._conversations:
+            self.select(next(iter(self._conversations)))
+        else:
+            self.new()
+
+    # --- conversations ------------------------------------------------------------------------------------------------
+
+    def new(self) -> None:
+        """Select an empty conversation; it is stored with its first message."""
+        for conversation in self._conversations.values():
+            if conversation.leaf is None:
+                self.select(conversation.id)
+                return
+        new = self._made("", self._settings().system_prompt)
+        self._conversations = {new.id: new, **self._conversations}
+        self._trees[new.id] = Tree()
+        self.select(new.id)
+
+    def select(self, conversation: ConversationId) -> None:
+        self._selected = conversation
+        self.show_list()
+        if conversation in self._trees:
+            self._show(conversation)
+            return
+        reading = self._store.ask(lambda store: store.all_messages(conversation))
+        reading.add_done_callback(lambda done: self._messages_read.emit(conversation, done))
+
+    def rename(self, conversation: ConversationId, title: str) -> None:
+        known = self._conversations.get(conversation)
+        if known is not None and title.strip():
+            self._keep(replace(known, title=title.strip()))
+            self.show_list()
+
+    def delete(self, conversation: ConversationId) -> None:
+        """Forget it, its messages and its running answer."""
+        if (answer := self.answer_of(conversation)) is not None:
+            del self._running[answer]
+        self._store.delete_conversation(conversation)
+        self._conversations.pop(conversation, None)
+        self._trees.pop(conversation, None)
+        if self._selected == conversation:
+            self._selected = None
+            self.select(next(iter(self._conversations))) if self._conversations else self.new()
+        self.show_list()
+
+    def fork(self, conversation: ConversationId, last: MessageId | None) -> ConversationId | None:
+        """A new conversation with copies of the messages up to `last` (None: all). None where there are none."""
+        known = self._conversations.get(conversation)
+        messages = [m for m in self.branch(conversation) if m.state != "streaming"]
+        if last is not None:
+            end = next((i for i, message in enumerate(messages) if message.id == last), len(messages) - 1)
+            messages = messages[: end + 1]
+        if known is None or not messages:
+            return None
+        new = self._made(f"{known.title}, forked", known.system_prompt)
+        parent: MessageId | None = None
+        copies = []
+        for message in messages:
+            copies.append(replace(message, id=new_message_id(), conversation=new.id, parent=parent))
+            parent = copies[-1].id
+        self._trees[new.id] = Tree(copies)
+        self._keep(replace(new, leaf=parent))
+        for copy in copies:
+            self._store.put_message(copy)
+        self.select(new.id)
+        return new.id
+
+    def show_list(self) -> None:
+        self._window.show_conversations(tuple(self._conversations.values()), self._selected)
+
+    # --- messages -----------------------------------------------------------------------------------------------------
+
+    def send(self, conversation: ConversationId, text: str) -> MessageId | None:
+        """Add the person's message and ask for an answer. Returns the answer's id; None while one is running."""
+        if not text.strip() or self.answer_of(conversation) is not None:
+            return None
+        if conversation not in self._trees:
+            self._unsent[conversation] = text
+            return None
+        now = self._conversations[conversation]
+        if not len(self._trees[conversation]) and not now.title:
+            self._conversations[conversation] = replace(now, title=_title(text))
+        shown = self.branch(conversation)
+        self._add(conversation, "user", text, shown[-1].id if shown else None)
+        return self._ask(conversation)
+
+    def edit(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
+        """The person's message in other words, as a branch beside the first; asks for an answer to it."""
+        tree = self._trees.get(conversation)
+        old = tree.get(message) if tree is not None else None
+        if old is None or old.role != "user" or not text.strip() or self.answer_of(conversation) is not None:
+            return None
+        self._turn_to(conversation, old.parent)
+        self._add(conversation, "user", text, old.parent)
+        return self._ask(conversation)
+
+    def regenerate(self, conversation: ConversationId) -> None:
+        """A new answer beside the last one: both stay, as branches of the same question."""
+        branch = self.branch(conversation)
+        if self.answer_of(conversation) is None and branch and branch[-1].role == "assistant":
+            self._turn_to(conversation, branch[-1].parent)
+            self._ask(conversation, replaces=branch[-1].id)
+
+    def show_branch(self, conversation: ConversationId, message: MessageId) -> None:
+        """Show the newest branch that goes through a message."""
+        tree = self._trees.get(conversation)
+        if tree is None or tree.get(message) is None or self.answer_of(conversation) is not None:
+            return
+        self._keep(replace(self._conversations[conversation], leaf=tree.tip(message)))
+        self._show(conversation)
+        self.show_list()
+
+    def add_text(self, event: TextDelta) -> None:
+        """The next piece of a running answer; `store_running` writes it."""
+        if (running := self._running.get(event.answer)) is not None:
+            running.parts.append(event.text)
+            running.tokens += event.tokens
+
+    def store_running(self, answers: set[MessageId]) -> None:
+        """Hand the text so far to the writer, which keeps only the newest."""
+        for answer in answers & self._running.keys():
+            self._store.put_message(self._running[answer].now())
+
+    def end_turn(self, event: TurnEnded) -> None:
+        running = self._running.pop(event.answer, None)
+        if running is None:
+            return  # its conversation was deleted meanwhile
+        if running.replaces is not None and not running.parts:
+            self._take_back(running.message, running.replaces)
+        else:
+            self._store_message(replace(running.now(), state=event.state, stats=event.stats, note=event.note))
+        self._keep(replace(self._conversations[event.conversation], updated_ms=_now_ms()))
+        self.show_list()
+
+    def interrupt(self, note: str) -> None:
+        """No more text will come: what runs ends here."""
+        for running in list(self._running.values()):
+            self._store_message(replace(running.now(), state="interrupted", note=note))
+        self._running.clear()
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    @Slot(str, object)
+    def _on_messages_read(self, conversation: str, done: object) -> None:
+        where = ConversationId(conversation)
+        try:
+            messages = done.result()  # type: ignore[attr-defined]
+        except KvdeskError as error:
+            unsent = self._unsent.pop(where, "")
+            self._window.show_error(f"{error} Nothing can be added to this chat.", error.detail or unsent)
+            return
+        if where not in self._conversations:
+            return  # deleted while it was read
+        self._trees.setdefault(where, Tree(messages))
+        if self._selected == where:
+            self._show(where)
+        if text := self._unsent.pop(where, ""):
+            self.send(where, text)
+
+    def _show(self, conversation: ConversationId) -> None:
+        if conversation == self._selected:
+            self._window.show_messages(conversation, tuple(self.branch(conversation)))
+            self._show_branches(conversation)
+
+    def _show_branches(self, conversation: ConversationId) -> None:
+        """Which of the shown messages have others at their place."""
+        tree = self._trees[conversation]
+        branches = {message.id: tree.siblings(message.id) for message in self.branch(conversation)}
+        self._window.show_branches(conversation, {name: all_ for name, all_ in branches.items() if len(all_) > 1})
+
+    def _turn_to(self, conversation: ConversationId, leaf: MessageId | None) -> None:
+        """What is added next follows `leaf` (None: nothing)."""
+        self._conversations[conversation] = replace(self._conversations[conversation], leaf=leaf)
+        messages = self._trees[conversation].branch(leaf) if leaf is not None else []
+        if conversation == self._selected:
+            self._window.show_messages(conversation, tuple(messages))
+
+    def _ask(self, conversation: ConversationId, replaces: MessageId | None = None) -> MessageId:
+        """Ask for an answer to the conversation as it is."""
+        asked = self.branch(conversation)
+        answer = self._add(conversation, "assistant", "", asked[-1].id, streaming=True)
+        self._running[answer.id] = Running(answer, replaces)
+        prompt = self._conversations[conversation].system_prompt
+        system = (Message(new_message_id(), conversation, None, "system", prompt),) if prompt.strip() else ()
+        self._send(Generate(conversation, answer.id, system + history(asked), self._settings().sampling))
+        return answer.id
+
+    def _add(
+        self,
+        conversation: ConversationId,
+        role: Role,
+        text: str,
+        parent: MessageId | None,
+        *,
+        streaming: bool = False,
+    ) -> Message:
+        state = "streaming" if streaming else "complete"
+        message = Message(new_message_id(), conversation, parent, role, text, state, created_ms=_now_ms())  # type: ignore[arg-type]
+        self._trees.setdefault(conversation, Tree()).put(message)
+        self._keep(replace(self._conversations[conversation], leaf=message.id, updated_ms=_now_ms()))
+        self._store.put_message(message)
+        self._window.append_message(message)
+        self._show_branches(conversation)
+        self.show_list()
+        return message
+
+    def _take_back(self, empty: Message, shown: MessageId) -> None:
+        """A second answer that never said anything gives way to the first."""
+        self._store.put_message(replace(empty, state="stopped"))
+        self._trees[empty.conversation].discard(empty.id)
+        self._keep(replace(self._conversations[empty.conversation], leaf=shown))
+        self._show(empty.conversation)
+
+    def _store_message(self, message: Message) -> None:
+        """Put the final state of a message where it belongs: memory, database, window."""
+        self._trees[message.conversation].put(message)
+        self._store.put_message(message)
+        self._window.update_message(message)
+
+    def _keep(self, conversation: Conversation) -> None:
+        """Remember a changed conversation; most recently used first."""
+        rest = {k: v for k, v in self._conversations.items() if k != conversation.id}
+        self._conversations = {conversation.id: conversation, **rest}
+        if conversation.leaf is not None:
+            self._store.put_conversation(conversation)
+
+    def _made(self, title: str, system_prompt: str) -> Conversation:
+        """A new conversation in the colour that is used least."""
+        colours = [c.colour for c in self._conversations.values()]
+        colour = min(range(N_COLOURS), key=lambda index: (colours.count(index), index))
+        now = _now_ms()
+        return Conversation(new_conversation_id(), title, colour, None, system_prompt, created_ms=now, updated_ms=now)
+
+
+def _title(text: str) -> str:
+    """A title from the first message: its first line, shortened at a word."""
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_LENGTH else line[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,91 @@
+"""A journal without a model: the time line alone in a window. Needs no engine, no database, no settings."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import Slot
+from PySide6.QtGui import QKeySequence, QShortcut
+from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
+
+from kvdesk.app.journal_saver import JournalSaver
+from kvdesk.cache.journal_file import JournalHeader, load_journal
+from kvdesk.cache.recording import Recording
+from kvdesk.ui.activity_strip import ActivityStrip
+from kvdesk.ui.cache_state import CacheState
+from kvdesk.ui.controls import ElidedLabel
+from kvdesk.ui.icons import application_icon
+from kvdesk.ui.theme import Look
+from kvdesk.ui.timeline_page import TimelinePage
+
+
+class ReplayWindow(QWidget):
+    """Shows one journal from its beginning on."""
+
+    def __init__(self, app: QApplication, name: str, header: JournalHeader, recording: Recording) -> None:
+        super().__init__()
+        self.setProperty("pane", "panel")
+        self.setWindowTitle(f"{name} - kvdesk replay")
+        self.setWindowIcon(application_icon())
+        self._header = header
+        look = Look(app, self)
+        self.timeline = TimelinePage(look, CacheState(), {}, live=False)
+        self.timeline.export_requested.connect(self._on_export_requested)
+        self.strip = ActivityStrip(look)
+        self._saver = JournalSaver(self)
+        self._saver.said.connect(self.strip.show_result)
+        self.about = ElidedLabel(about(name, header, recording))
+        self.about.setProperty("tone", "secondary")
+        self.about.setProperty("scale", "small")
+        inner = QVBoxLayout()
+        inner.setContentsMargins(12, 8, 0, 12)
+        inner.setSpacing(8)
+        inner.addWidget(self.about)
+        inner.addWidget(self.timeline, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(inner, 1)
+        column.addWidget(self.strip)
+        for keys in ("Ctrl+Q", "Ctrl+W"):
+            QShortcut(QKeySequence(keys), self).activated.connect(self.close)
+        QShortcut(QKeySequence("Space"), self).activated.connect(self.timeline.scrubber.toggle_play)
+        self.resize(720, 800)
+        self.timeline.set_room(900)
+        self.timeline.show_recording(recording)
+        self.timeline.show_operation(recording.last)
+
+    def wait(self) -> None:
+        """Until a file that is being written is there."""
+        self._saver.wait()
+
+    @Slot(str, object)
+    def _on_export_requested(self, path: str, recording: Recording) -> None:
+        self._saver.save(Path(path), recording, self._header)
+
+
+def about(name: str, header: JournalHeader, recording: Recording) -> str:
+    """What the journal is of, in one line."""
+    made = ", ".join(f"{part} {number}" for part, number in header.versions.items())
+    parts = (name, header.model, f"{len(recording):,} operations", made)
+    return "  ·  ".join(part for part in parts if part)
+
+
+def open_journal(file: Path) -> ReplayWindow:
+    """A window with the journal. Raises UserError, before there is any window, where the file is no journal."""
+    header, recording = load_journal(file)
+    app = QApplication.instance() or QApplication(sys.argv[:1])
+    assert isinstance(app, QApplication)
+    app.setApplicationName("kvdesk")
+    app.setApplicationDisplayName("kvdesk")
+    return ReplayWindow(app, file.name, header, recording)
+
+
+def run(file: Path) -> int:
+    """Show the journal until its window is closed. Returns the exit code."""
+    window = open_journal(file)
+    window.show()
+    code = QApplication.exec()
+    window.wait()
+    return int(code)

@@ -1,0 +1,27 @@
+"""`kvdesk replay`: a journal that was exported, operation by operation, without any model."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0, or 2 with one sentence on standard error where the file is no journal or there is no display."""
+    parser = argparse.ArgumentParser(prog="kvdesk replay", description=__doc__)
+    parser.add_argument("file", type=Path, metavar="FILE", help="a journal, exported from the Timeline")
+    args = parser.parse_args(argv)
+    from kvdesk.app.display import has_display
+    from kvdesk.app.replay import run
+    from kvdesk.errors import UserError
+
+    if not has_display():
+        print("There is no display to show the journal on.", file=sys.stderr)
+        return 2
+    try:
+        return run(args.file)
+    except UserError as error:
+        print(error, file=sys.stderr)
+        return 2

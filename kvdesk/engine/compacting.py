@@ -1,0 +1,42 @@
+"""Compaction: whole state out, cells permuted, whole state in. The old state is kept until the new one is accepted.
+
+llama.cpp has no defragmentation any more (removed in #15473); see `kvdesk.cache.compaction`. Runs on the engine's
+thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
+from kvdesk.engine.context import Context
+from kvdesk.errors import KvdeskError
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """Bytes of state that were read and written, and the ms that took."""
+
+    n_bytes: int
+    ms: float
+
+
+def compact(context: Context, layout: Layout, hot: Sequence[int] = ()) -> Compacted:
+    """Move used cells to the front. Changes the cache; audits it. Logits of the last decode are lost.
+
+    Raises RefusedCall where states cannot be saved; EngineError when llama.cpp does not take the new order: then the
+    cache is as it was.
+    """
+    start = time.perf_counter()
+    blob = context.state_get()
+    snapshot = context.snapshot()
+    plan = plan_compaction(snapshot, layout, hot)
+    moved = permute_blob(blob, plan, context.mirror.geometry)
+    try:
+        context.state_set(bytes(moved), carry=True)
+    except KvdeskError:
+        context.state_set(blob, known=snapshot.maps)
+        raise
+    return Compacted(2 * len(blob), (time.perf_counter() - start) * 1e3)

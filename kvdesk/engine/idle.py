@@ -1,0 +1,96 @@
+"""What the engine does when nobody asks for anything: compact the cache where that pays, read the end of an answer.
+
+Owns when something is due. The judgement is `kvdesk.policy.compaction_gain`. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+import time
+
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.compaction import Layout, plan_compaction
+from kvdesk.chat import Message, MessageId
+from kvdesk.engine.compacting import compact
+from kvdesk.engine.prompt import common_prefix
+from kvdesk.engine.session import Session
+from kvdesk.engine.turn import Turn
+from kvdesk.errors import KvdeskError
+from kvdesk.policy.compaction_gain import CompactionVerdict, Fragmented, Moment, judge_compaction
+
+EXPECTED = 512
+"""Tokens that are likely to be decoded before the cache changes by itself: about two long answers."""
+
+
+class Idle:
+    """One session's idle work. `ended` and `changed` say that there may be some."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._judged_at = -1  # operation at which compaction was judged last
+        self._ahead: Turn | None = None
+        self.verdict: CompactionVerdict | None = None
+
+    def ended(self, turn: Turn) -> None:
+        """A turn has come to its end by itself: its conversation will probably go on."""
+        self._ahead = turn
+
+    @property
+    def due(self) -> bool:
+        """Whether `work` may find something to do."""
+        return self._ahead is not None or self._judged_at != self._session.context.mirror.operation
+
+    def work(self) -> bool:
+        """Do one thing that is due. Whether the cache has changed."""
+        turn, self._ahead = self._ahead, None
+        changed = turn is not None and self._session.own.policy.prefill_ahead and self._read_ahead(turn)
+        changed = self._compact() or changed
+        self._judged_at = self._session.context.mirror.operation
+        return changed
+
+    def _compact(self) -> bool:
+        session = self._session
+        context = session.context
+        if not session.keeper.can("compaction"):
+            return False
+        plan = plan_compaction(context.snapshot(), Layout.KEEP_ORDER)
+        n_visible = max((len(s.tokens) for s in session.pool), default=0)
+        cache = Fragmented(plan.n_kv_before, plan.n_kv_after, n_visible, context.state_size())
+        moment = Moment(False, True, EXPECTED, session.own.policy.auto_compact)
+        verdict = self.verdict = judge_compaction(session.meters.cost, cache, moment)
+        if not verdict.compact:
+            return False
+        start = time.perf_counter()
+        try:
+            with session.chronicle.doing("compact", None, verdict.reason):
+                done = compact(context, Layout.KEEP_ORDER)
+        except KvdeskError:
+            return False
+        session.meters.cost.learn_blob(done.n_bytes // 2, done.ms)
+        call = f"state get, permute ({Layout.KEEP_ORDER}), state set"
+        session.chronicle.report("compact", call, start, None, verdict.reason)
+        return True
+
+    def _read_ahead(self, turn: Turn) -> bool:
+        """Decode what follows the answer in every prompt: the template's end of a message, and how the next begins."""
+        session, sequence = self._session, turn.sequence
+        if session.prompts is None or sequence.busy or session.pool.get(sequence.conversation) is not sequence:
+            return False
+        who, stats = turn.command.conversation, turn.stats(0, 0, 0)
+        text, answer = turn.vocab.text(turn.generated), turn.command.answer
+        said = Message(answer, who, None, "assistant", text, tokens=tuple(turn.generated), stats=stats)
+        told = [*turn.command.messages, said]
+        nexts = [Message(MessageId(word), who, None, "user", word) for word in ("a", "Zebra")]
+        try:
+            first, second = (session.prompts.tokens([*told, m]) for m in nexts)
+        except KvdeskError:
+            return False
+        n, held = common_prefix(first, second), len(sequence.tokens)
+        more = first[held:n]
+        fits = held + len(more) <= session.context.n_ctx_seq and session.context.has_room(sequence.seq_id, len(more))
+        if first[:held] != sequence.tokens or not more or not fits or len(more) > session.context.n_batch:
+            return False
+        batch = Batch(more, range(held, n), [(sequence.seq_id,)] * len(more), [False] * len(more))
+        with session.chronicle.doing("", who, "read ahead while nobody asks"):
+            if session.context.decode(batch, "prefill").rc == 0:
+                sequence.tokens += more
+        return True

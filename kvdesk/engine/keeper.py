@@ -1,0 +1,414 @@
+"""Who is in the cache: sequences leased, prefixes shared, branches parked, and who leaves when room is needed.
+
+The policies decide from values (`kvdesk.policy`); this carries out what they decide, and every change of the cache is
+told as an operation with its reason. Owns the sequences and the saved states of one context. Knows nothing of turns,
+prompts and templates. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from kvdesk.chat import ConversationId
+from kvdesk.engine.capabilities import OperationName, capability
+from kvdesk.engine.chronicle import Chronicle
+from kvdesk.engine.context import Context
+from kvdesk.engine.prompt import common_prefix
+from kvdesk.engine.sequences import Sequence, SequencePool
+from kvdesk.engine.snapshots import Saved, Snapshots
+from kvdesk.errors import KvdeskError, PromptError, UserError
+from kvdesk.policy.prefix_tree import PrefixTree
+from kvdesk.policy.swap import Resident, place, who_leaves
+
+WORTH = 16
+"""A prefix of so many tokens is worth an operation; a branch of so many is worth a sequence."""
+
+
+class Keeper:
+    """The sequences of one context. `costs` estimates (prefill ms, restore ms) of so many tokens and bytes."""
+
+    def __init__(
+        self,
+        context: Context,
+        chronicle: Chronicle,
+        snapshots: Snapshots,
+        costs: Callable[[int, int], tuple[float, float]],
+    ) -> None:
+        self._context = context
+        self._chronicle = chronicle
+        self.snapshots = snapshots
+        self._costs = costs
+        self.pool = SequencePool(context.n_seq_max)
+        self.gone: dict[ConversationId, str] = {}  # why the cells of a conversation are no longer there
+        self._tree = PrefixTree()
+        self._in_tree: dict[int, int] = {}
+        geometry = context.mirror.geometry
+        self._one_buffer = geometry.n_stream == 1
+        self._n_swa = geometry.facts.n_swa if geometry.has_window else 0
+        self._bytes_per_token = 0.0
+
+    def can(self, operation: OperationName) -> bool:
+        return capability(self._context.traits, operation).allowed
+
+    # --- leases -------------------------------------------------------------------------------------------------------
+
+    def can_lease(self, conversation: ConversationId) -> bool:
+        """Whether `lease` would give a sequence. Read-only."""
+        return bool(self.pool.get(conversation) or self.pool.free or any(not s.busy for s in self.pool))
+
+    def lease(self, conversation: ConversationId, *, parked: bool = False) -> Sequence:
+        """The conversation's sequence. When all are taken, the one that is missed least yields its own: its state is
+        saved, its cells are removed, its text stays. Raises PromptError when every sequence is busy.
+        """
+        sequence = self.pool.lease(conversation, parked=parked)
+        if sequence is None:
+            idle = [s for s in self.pool if not s.busy]
+            if not idle:
+                raise PromptError(f"All {self._context.n_seq_max} sequences are answering. Wait for one to end.")
+            self.leave(
+                min(idle, key=lambda s: (not s.parked, s.last_used)), "least recently used, its seq_id is needed"
+            )
+            sequence = self.pool.lease(conversation, parked=parked)
+        assert sequence is not None
+        return sequence
+
+    def forget(self, conversation: ConversationId, reason: str) -> None:
+        """Remove all cells of the conversation, in every branch, and what is saved of it. Changes the cache."""
+        for branch in self.pool.parked(conversation):
+            self.keep(branch, 0, reason)
+            self._release(branch)
+        if (sequence := self.pool.get(conversation)) is not None:
+            self.keep(sequence, 0, reason)
+        self.snapshots.drop_of(conversation)
+
+    def close(self, conversation: ConversationId, reason: str) -> None:
+        """`forget`, and give its seq_id back. Changes the cache."""
+        self.forget(conversation, reason)
+        if (sequence := self.pool.get(conversation)) is not None:
+            self._release(sequence)
+        self.gone.pop(conversation, None)
+
+    def leave(self, sequence: Sequence, reason: str) -> None:
+        """The sequence goes: its state to memory or disk where that pays, then its cells. Changes the cache."""
+        if len(sequence.tokens) >= WORTH and not sequence.parked and self.can("swap"):
+            self._save(sequence)
+        self.keep(sequence, 0, reason)
+        self._release(sequence)
+
+    def _release(self, sequence: Sequence) -> None:
+        self._forget_in_tree(sequence.seq_id)
+        self.pool.release(sequence)
+
+    # --- cells of one sequence ----------------------------------------------------------------------------------------
+
+    def keep(self, sequence: Sequence, n: int, reason: str) -> bool:
+        """Keep the first `n` tokens of the sequence, remove the rest: `seq_rm(seq, n, -1)`. Changes the cache.
+
+        Also what lies there that `sequence.tokens` does not know of, after operations by hand. False where this memory
+        cannot remove a part; then nothing changed.
+        """
+        if n >= len(sequence.tokens) and self._context.seq_pos_max(sequence.seq_id) < n:
+            return True
+        start = time.perf_counter()
+        p0 = n if n > 0 else -1
+        with self._chronicle.doing("", sequence.conversation, reason):
+            removed = self._context.seq_rm(sequence.seq_id, p0, -1)
+        if not removed:
+            return False
+        del sequence.tokens[n:]
+        self._put_in_tree(sequence)
+        if n == 0 and not sequence.parked:
+            self.gone[sequence.conversation] = reason
+        call = f"llama_memory_seq_rm(seq {sequence.seq_id}, {p0}, -1)"
+        emptied = n == 0 and not sequence.parked
+        self._chronicle.report("seq_rm", call, start, sequence.conversation, reason, emptied=emptied)
+        return True
+
+    def take_prefix(self, sequence: Sequence, prompt: list[int]) -> int:
+        """Get as much of the prompt's beginning into the sequence as is to be had without computing, and remove the
+        rest; returns how many tokens that are. At least one is left to decode, since logits are needed.
+
+        From the sequence itself, from another one that lends its cells (`seq_cp`), from a parked branch of the same
+        conversation, or from a saved state. What the sequence held beyond is parked as a branch where cells can be
+        shared. A memory that cannot give back a part (recurrent states), or that no longer holds the window before the
+        cut (sliding windows; llama-server's rule, `pos_min_thold` in server-context.cpp), starts again from nothing.
+        """
+        most = len(prompt) - 1
+        own = self._own(sequence, prompt[:most])
+        branch, there = self._best_branch(sequence, prompt[:most])
+        if branch is not None and there > own:
+            self.pool.change_places(sequence, branch)
+            self._put_in_tree(sequence)
+            self._put_in_tree(branch)
+            own = there
+        lender, lent = self._lender(sequence, prompt[:most])
+        saved, stored = self.snapshots.longest_prefix(prompt[:most])
+        best = max(own, lent)
+        if (
+            saved is not None
+            and stored >= best + WORTH
+            and self._usable(saved, stored)
+            and self._pays(saved, stored - best)
+        ):
+            self._park(sequence, own)
+            if self._restore(sequence, saved):
+                self._cut(sequence, stored)
+                return len(sequence.tokens)
+        if lender is not None and lent >= own + WORTH:
+            self._park(sequence, own)
+            self._borrow(sequence, lender, lent)
+        else:
+            self._park(sequence, own)
+            self._cut(sequence, own)
+        return len(sequence.tokens)
+
+    def make_room(self, sequence: Sequence, n_tokens: int) -> bool:
+        """Free `n_tokens` cells for the sequence: idle conversations leave, those that are missed least first.
+
+        False when there is not enough even so. May change the cache.
+        """
+        while not self._context.has_room(sequence.seq_id, n_tokens):
+            missing = n_tokens - self._context.free_cells(sequence.seq_id)
+            leaving = who_leaves([self._resident(s) for s in self.pool if self._may_leave(s, sequence)], missing)
+            if not leaving:
+                return False
+            resident, reason = leaving[0]
+            victim = self.pool.by_seq(resident.seq_id)
+            assert victim is not None
+            self.leave(victim, f"its cells are needed: {reason}")
+        return True
+
+    def agree(self, sequence: Sequence, tried: list[int]) -> None:
+        """After a decode of `tried` that did not end well: finished ubatches stay cached, so believe the engine."""
+        held = self._context.seq_pos_max(sequence.seq_id) + 1
+        sequence.tokens = (sequence.tokens + tried)[:held]
+
+    def believe_map(self, shifted: int = 1 << 30) -> None:
+        """After operations by hand: what a sequence holds is what the map says it holds, up to the first hole.
+
+        `shifted`: positions from there on were moved, so nobody else may take them over.
+        """
+        for sequence in self.pool:
+            held = self._context.mirror.tokens_of(sequence.seq_id)
+            if held is None:  # recurrent states do not tell; they are whole or empty
+                held = sequence.tokens[: self._context.seq_pos_max(sequence.seq_id) + 1]
+            if len(held) < len(sequence.tokens):
+                self.gone.setdefault(sequence.conversation, "its cells were changed by hand")
+            sequence.tokens = held
+            sequence.exact = min(sequence.exact, shifted)
+            self._put_in_tree(sequence)
+
+    # --- out and in ---------------------------------------------------------------------------------------------------
+
+    def swap_out(self, sequence: Sequence) -> int:
+        """Save the sequence outside the cache, remove its cells, give its seq_id back. Returns the bytes saved.
+
+        Raises RefusedCall where this memory cannot be saved, UserError where the limit on bytes does not allow it.
+        """
+        n_bytes = self._save(sequence, worth=True)
+        if not n_bytes:
+            raise UserError("Its state is larger than what may be kept outside the cache: raise the limit in settings.")
+        self.keep(sequence, 0, "swapped out")
+        self._release(sequence)
+        self.gone.pop(sequence.conversation, None)
+        return n_bytes
+
+    def swap_in(self, conversation: ConversationId) -> int:
+        """Put a saved sequence back, with no token computed. Returns its bytes.
+
+        Raises UserError: nothing is saved, or there is no room; then it stays saved.
+        """
+        saved, there = self.snapshots.of(conversation), self.pool.get(conversation)
+        if saved is None or (there is not None and there.tokens):
+            raise UserError("This conversation is not swapped out.")
+        sequence = self.lease(conversation)
+        if not self._restore(sequence, saved):
+            raise UserError("The cache has no room for the saved conversation.")
+        return saved.n_bytes
+
+    def save_all(self) -> None:
+        """Before the engine closes: the state of every conversation to disk, so that it answers at once next time."""
+        if self.can("swap"):
+            for sequence in sorted(self.pool, key=lambda s: s.last_used):
+                if not sequence.parked and len(sequence.tokens) >= WORTH:
+                    self._save(sequence)
+        self.snapshots.close()
+
+    def _save(self, sequence: Sequence, *, worth: bool = False) -> int:
+        """The bytes that were saved, or are already; 0: not worth it, or no place. `worth`: the person wants it."""
+        tokens = sequence.tokens[: sequence.exact]
+        resident = self._resident(sequence)
+        placement = place(resident, self.snapshots.values(), self.snapshots.limits)
+        if worth and placement.to == "nowhere" and not resident.has_snapshot:
+            wanted = replace(resident, prefill_ms=float("inf"))
+            placement = place(wanted, self.snapshots.values(), self.snapshots.limits)
+        if resident.has_snapshot:
+            return resident.state_bytes
+        if placement.to == "nowhere" or len(tokens) < len(sequence.tokens):
+            return 0
+        try:
+            blob = self._context.state_seq_get(sequence.seq_id)
+        except KvdeskError:
+            if worth:
+                raise
+            return 0
+        self._bytes_per_token = len(blob) / max(1, len(tokens))
+        who, ms = sequence.conversation, resident.prefill_ms
+        self.snapshots.put(placement, who, tokens, blob, ms, sequence.texts, sequence.spans)
+        return len(blob)
+
+    def _restore(self, sequence: Sequence, saved: Saved) -> bool:
+        """Put a saved state in the place of what the sequence holds. False: it cannot be read, or has no room."""
+        blob = self.snapshots.take(saved)
+        if blob is None:
+            return False
+        start = time.perf_counter()
+        self.keep(sequence, 0, "its saved state takes its place")
+        if not self.make_room(sequence, len(saved.tokens)):
+            return False
+        with self._chronicle.doing("swap in", sequence.conversation, "computing it again would take longer"):
+            try:
+                taken = self._context.state_seq_set(sequence.seq_id, blob, saved.tokens, audited=False)
+            except KvdeskError:
+                taken = False
+        if not taken:
+            self.snapshots.drop([saved.key])
+            return False
+        sequence.tokens, sequence.exact = list(saved.tokens), 1 << 30
+        if saved.conversation == sequence.conversation:
+            sequence.texts, sequence.spans = saved.texts, saved.spans
+        self.gone.pop(sequence.conversation, None)
+        self._put_in_tree(sequence)
+        call = f"llama_state_seq_set_data({len(blob):,} bytes, seq {sequence.seq_id})"
+        self._chronicle.report("swap in", call, start, sequence.conversation, "its state was saved")
+        return True
+
+    # --- prefixes -----------------------------------------------------------------------------------------------------
+
+    def _own(self, sequence: Sequence, prompt: list[int]) -> int:
+        """Tokens of its own that stay: 0 where the window before the cut is lost, or no part can be given back."""
+        n = common_prefix(sequence.tokens, prompt)
+        if n < len(sequence.tokens) or self._context.seq_pos_max(sequence.seq_id) >= n:
+            if not self.can("partial seq_rm"):
+                return 0
+            if not self._window_holds(sequence.seq_id, n):
+                return 0
+        return n
+
+    def _window_holds(self, seq_id: int, n: int) -> bool:
+        """Whether the sliding window before position `n` is still there."""
+        return not self._n_swa or not n or self._context.seq_pos_min(seq_id) <= max(0, n - self._n_swa)
+
+    def _best_branch(self, sequence: Sequence, prompt: list[int]) -> tuple[Sequence | None, int]:
+        branches = [(b, self._own(b, prompt)) for b in self.pool.parked(sequence.conversation) if not b.busy]
+        return max(branches, key=lambda pair: pair[1], default=(None, 0))
+
+    def _lender(self, sequence: Sequence, prompt: list[int]) -> tuple[Sequence | None, int]:
+        """Who else holds the longest prefix of the prompt, and how much of it can be taken over."""
+        self._sync()
+        whole = not self._one_buffer or not self.can("partial seq_cp")
+        match = self._tree.longest_prefix(prompt, without=sequence.seq_id, whole=whole)
+        lender = self.pool.by_seq(match.seq_id)
+        if lender is None or not self.can("seq_cp") or not self._window_holds(match.seq_id, match.n_tokens):
+            return None, 0
+        return lender, match.n_tokens
+
+    def _borrow(self, sequence: Sequence, lender: Sequence, n: int) -> None:
+        """Share the lender's first `n` cells; with streams they are copied."""
+        self.keep(sequence, 0, "a longer beginning is in another sequence")
+        start = time.perf_counter()
+        reason = f"{n:,} tokens at the beginning are the same"
+        p0, p1 = (0, n) if self._one_buffer and self.can("partial seq_cp") else (-1, -1)
+        with self._chronicle.doing("", sequence.conversation, reason):
+            self._context.seq_cp(lender.seq_id, sequence.seq_id, p0, p1)
+        sequence.tokens, sequence.exact = lender.tokens[:n], 1 << 30
+        self.pool.touch(lender)
+        self._put_in_tree(sequence)
+        self.gone.pop(sequence.conversation, None)
+        call = f"llama_memory_seq_cp(seq {lender.seq_id}, seq {sequence.seq_id}, {p0}, {p1})"
+        self._chronicle.report("seq_cp", call, start, sequence.conversation, reason)
+
+    def _cut(self, sequence: Sequence, n: int) -> None:
+        """Only the first `n` tokens stay; nothing where the memory cannot give back a part."""
+        if not self.keep(sequence, n, f"the prompt diverges at position {n}" if n else "nothing of it is of use"):
+            self.keep(sequence, 0, "this model cannot give back a part of its state")
+
+    def _park(self, sequence: Sequence, n: int) -> None:
+        """Keep what the sequence holds beyond its first `n` tokens as a branch, where cells are shared and a seq_id is
+        free. Costs nothing: both have the same cells until one of them goes on.
+        """
+        tail = len(sequence.tokens) - n
+        if tail < WORTH or not self._one_buffer or not self.can("partial seq_cp") or len(self.pool.free) < 2:
+            return  # one is left for a new conversation
+        start = time.perf_counter()
+        branch = self.pool.lease(sequence.conversation, parked=True)
+        assert branch is not None
+        reason = f"{tail:,} tokens of another branch stay while there is room"
+        with self._chronicle.doing("", sequence.conversation, reason):
+            self._context.seq_cp(sequence.seq_id, branch.seq_id, -1, -1)
+        branch.tokens, branch.exact = list(sequence.tokens), sequence.exact
+        branch.texts, branch.spans = sequence.texts, sequence.spans
+        self._put_in_tree(branch)
+        call = f"llama_memory_seq_cp(seq {sequence.seq_id}, seq {branch.seq_id}, -1, -1)"
+        self._chronicle.report("seq_cp", call, start, sequence.conversation, reason)
+
+    # --- values for the policies --------------------------------------------------------------------------------------
+
+    def _usable(self, saved: Saved, n: int) -> bool:
+        """Whether `n` tokens of a saved state can stay when it is back."""
+        return n == len(saved.tokens) or (self.can("partial seq_rm") and not self._n_swa)
+
+    def _pays(self, saved: Saved, n_tokens: int) -> bool:
+        """Whether bringing it back is quicker than computing so many tokens."""
+        prefill_ms, restore_ms = self._costs(n_tokens, saved.n_bytes)
+        return restore_ms < prefill_ms
+
+    def _may_leave(self, sequence: Sequence, asking: Sequence) -> bool:
+        return sequence is not asking and not sequence.busy and bool(sequence.tokens)
+
+    def _resident(self, sequence: Sequence) -> Resident:
+        n = len(sequence.tokens)
+        shared = self._shared(sequence)
+        per_token = self._bytes_per_token or self._context.state_size() / max(1, self._context.totals()[0])
+        prefill_ms, restore_ms = self._costs(n, int(n * per_token))
+        return Resident(
+            seq_id=sequence.seq_id,
+            n_tokens=n,
+            n_own=n - shared,
+            state_bytes=int(n * per_token),
+            idle_s=time.monotonic() - sequence.used_at,
+            prefill_ms=prefill_ms / (4.0 if sequence.parked else 1.0),  # a branch is missed less
+            restore_ms=restore_ms,
+            busy=sequence.busy,
+            has_snapshot=self.snapshots.has(sequence.tokens),
+        )
+
+    def _shared(self, sequence: Sequence) -> int:
+        """Cells that others hold too."""
+        spans = self._context.snapshot().sequences
+        return next((span.n_shared for span in spans if span.seq_id == sequence.seq_id), 0)
+
+    def _sync(self) -> None:
+        """Tell the tree what was decoded since it was last told."""
+        for sequence in self.pool:
+            known = self._in_tree.get(sequence.seq_id, 0)
+            held = min(len(sequence.tokens), sequence.exact)
+            if held > known and known:
+                self._tree.extend(sequence.seq_id, sequence.tokens[known:held])
+                self._in_tree[sequence.seq_id] = held
+            elif held != known:
+                self._put_in_tree(sequence)
+
+    def _put_in_tree(self, sequence: Sequence) -> None:
+        held = sequence.tokens[: sequence.exact]
+        if held:
+            self._tree.insert(held, sequence.seq_id)
+            self._in_tree[sequence.seq_id] = len(held)
+        else:
+            self._forget_in_tree(sequence.seq_id)
+
+    def _forget_in_tree(self, seq_id: int) -> None:
+        self._tree.remove(seq_id)
+        self._in_tree.pop(seq_id, None)

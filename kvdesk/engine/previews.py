@@ -1,0 +1,82 @@
+"""What would it do? Compaction and another context, looked at before they are made. Changes nothing.
+
+Owns the predictions from what was measured here. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kvdesk.cache.compaction import plan_compaction
+from kvdesk.engine.capabilities import capability
+from kvdesk.engine.session import Session
+from kvdesk.errors import ContextError, RefusedCall
+from kvdesk.library.estimate import available_bytes, estimate
+from kvdesk.operations import CompactionPreview, ContextPreview, PreviewCompaction
+from kvdesk.settings import ContextSettings
+
+
+def preview_compaction(session: Session, asked: PreviewCompaction) -> CompactionPreview:
+    """The map after, bytes to move and the gain to be expected. Raises RefusedCall where compaction is impossible."""
+    context = session.context
+    possible = capability(context.traits, "compaction")
+    if not possible.allowed:
+        raise RefusedCall(possible.why)
+    plan = plan_compaction(context.snapshot(), asked.layout, asked.hot)
+    plan = replace(plan, bytes_to_move=2 * context.state_size())
+    gain = session.meters.gain(plan.n_kv_before, plan.n_kv_after)
+    if plan.changes_nothing:
+        return CompactionPreview(plan, 1.0, "Every cell would stay where it is.")
+    if plan.n_kv_after >= plan.n_kv_before:
+        remark = f"Attention walks over {plan.n_kv_before:,} cells, and would afterwards too: no speed is gained."
+        return CompactionPreview(plan, 1.0, remark)
+    if gain is None:
+        remark = (
+            f"Attention would walk over {plan.n_kv_after:,} cells instead of {plan.n_kv_before:,}. What that gains has"
+            " not been measured here yet: it needs answers over different spans."
+        )
+        return CompactionPreview(plan, None, remark)
+    flash = " With flash attention masked cells are skipped, so there is little to gain." if gain < 1.05 else ""
+    return CompactionPreview(
+        plan, gain, f"Measured here, a token would take {1 / gain:.0%} of what it takes now.{flash}"
+    )
+
+
+def preview_context(session: Session, settings: ContextSettings) -> ContextPreview:
+    """Bytes and cost of a context with these settings, refused or not."""
+    refused = ""
+    try:
+        needed = session.check(settings)
+    except ContextError as error:
+        refused = str(error)
+        needed = estimate(session.header, settings)
+    n_tokens = sum(len(sequence.tokens) for sequence in session.pool)
+    why_not = _why_not_carried(session, settings)
+    ms = session.meters.prefill_ms(n_tokens, settings.n_batch) if n_tokens else 0.0
+    return ContextPreview(
+        settings=settings,
+        refused=refused,
+        k_bytes=needed.k,
+        v_bytes=needed.v,
+        recurrent_bytes=needed.r + needed.s,
+        compute_bytes=needed.compute + needed.output,
+        available_bytes=available_bytes() + session.estimate.context,
+        tok_s=session.meters.decode_tok_s(settings),
+        n_tokens=n_tokens,
+        seconds=None if ms is None else ms / 1e3,
+        carries_state=not why_not,
+        why_not_carried=why_not,
+    )
+
+
+def _why_not_carried(session: Session, settings: ContextSettings) -> str:
+    """Why saved states of this context do not fit into one with other settings; "" where they do."""
+    now = session.context.settings
+    possible = capability(session.context.traits, "swap")
+    if not possible.allowed:
+        return possible.why
+    if (now.type_k, now.type_v) != (settings.type_k, settings.type_v):
+        return "K and V are stored as bytes of their types: with other types they must be computed again."
+    if now.flash_attn != settings.flash_attn:
+        return "Without flash attention V is stored transposed: it must be computed again."
+    return ""

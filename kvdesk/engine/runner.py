@@ -1,0 +1,351 @@
+"""The turns that run: one batch a step over all of them, then a token for each that has its prompt in.
+
+Owns the running turns, what stops them and what is told of them. Runs on the engine's thread; only `request_stop` and
+`request_close` may be called from others. Knows no commands but `Generate`, and no Qt.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from collections.abc import Sequence as Several
+
+from kvdesk.cache.batch import Batch
+from kvdesk.chat import ConversationId, MessageId, MessageState, TurnStats
+from kvdesk.engine.chronicle import Emit
+from kvdesk.engine.context import Context
+from kvdesk.engine.keeper import WORTH
+from kvdesk.engine.memory import DecodeKind
+from kvdesk.engine.prompt import common_prefix
+from kvdesk.engine.sampler import Sampler
+from kvdesk.engine.sequences import Sequence
+from kvdesk.engine.session import Session
+from kvdesk.engine.turn import Turn
+from kvdesk.errors import KvdeskError, PromptError
+from kvdesk.messages import Generate, PrefillProgress, TextDelta, TokenTexts, TurnEnded, TurnStarted
+from kvdesk.policy.batching import Want, compose
+
+MOST_IN_BURST = 64
+TELL_S = 1 / 30
+"""Text is sent so often: the processor's caches hold nothing but weights right after a decode, so a message for each of
+130 tokens a second would cost more than one for every four."""
+CLOSED = "kvdesk was closed."
+_NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
+
+
+class Runner:
+    """Runs the turns of one engine. `session` gives the loaded model's session; it is never None while turns run."""
+
+    def __init__(self, emit: Emit, session: Callable[[], Session], on_complete: Callable[[Turn], None]) -> None:
+        self._emit = emit
+        self._session = session
+        self._on_complete = on_complete
+        self._turns: list[Turn] = []
+        self._answers: set[MessageId] = set()  # of `_turns`
+        self._known_tokens: set[int] = set()
+        self._lock = threading.Lock()
+        self._stopping: set[MessageId] = set()
+        self._stop_decode: Callable[[], None] = lambda: None
+        self.closing = False
+
+    # --- from any thread ----------------------------------------------------------------------------------------------
+
+    def request_stop(self, answer: MessageId) -> None:
+        """Stop the answer, whether it waits, prefills or generates."""
+        with self._lock:
+            self._stopping.add(answer)
+            if answer in self._answers:
+                self._stop_decode()
+
+    def request_close(self) -> None:
+        """Stop the decode that runs now; every turn ends at the next step."""
+        with self._lock:
+            self.closing = True
+            self._stop_decode()
+
+    # --- from the engine's thread -------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    @property
+    def n_prefilling(self) -> int:
+        """Turns whose prompt is being read."""
+        return sum(turn.prefilling for turn in self._turns)
+
+    def use(self, context: Context) -> None:
+        """A new context: what was told of tokens stays true, its stop flag is the one to raise."""
+        with self._lock:
+            self._stop_decode = context.stop.raise_
+
+    def forget_texts(self) -> None:
+        """Another model: its tokens have other texts."""
+        self._known_tokens.clear()
+
+    def start(self, command: Generate, submitted_at: float) -> bool:
+        """Render, compare with what the sequence holds, remove only the divergent tail.
+
+        False: there is no sequence or no room for it while others run; try again when one has ended.
+        """
+        if self.stop_asked(command.answer):
+            self.abandon(command, "stopped", "Stopped before it began.")
+            return True
+        session = self._session()
+        try:
+            whole = session.prompt(command.messages)
+            prompt = whole.tokens
+            if self._turns and not session.keeper.can_lease(command.conversation):
+                return False
+            if self._is_being_read(prompt, session.pool.get(command.conversation)):
+                return False
+            there = session.pool.get(command.conversation)
+            sequence = session.keeper.lease(command.conversation, parked=there is not None and there.busy)
+            held = list(sequence.tokens)
+            reused = session.keeper.take_prefix(sequence, prompt)
+            if not session.keeper.make_room(sequence, len(prompt) - reused):
+                if self._turns:
+                    return False
+                raise PromptError("The cache has no room for this conversation.")
+        except KvdeskError as error:
+            self.abandon(command, "failed", str(error))
+            return True
+        sampler = Sampler(command.sampling, session.model.vocab.n_tokens)
+        if command.sampling.repeat_penalty != 1.0:
+            sampler.accept(prompt[-command.sampling.repeat_last_n :])
+        sequence.busy = True
+        why = session.explain(sequence, held, prompt, command.messages)
+        turn = Turn(command, sequence, whole, reused, sampler, submitted_at, why, session.model.vocab)
+        with self._lock:
+            self._turns.append(turn)
+            self._answers.add(command.answer)
+        self.tell_texts(prompt)
+        session.tell_spans(sequence, whole, command.answer, [])
+        self._emit(TurnStarted(command.conversation, command.answer, sequence.seq_id, len(prompt), reused))
+        return True
+
+    def step(self) -> None:
+        """Decode the next batch of all turns; sample for those whose prompt is in."""
+        if self.closing:
+            self.end_all(CLOSED, "interrupted")
+        elif not self._stopping.isdisjoint(self._answers):
+            self.end_stopped()
+        if not self._turns:
+            return
+        if len(self._turns) == 1:
+            turn = self._turns[0]
+            if turn.generated and self._burst(turn):
+                return
+            batches = [(turn, turn.next_batch(self._session().context.n_batch))]
+        else:
+            batches = self._compose()
+        batches = [(turn, batch) for turn, batch in batches if self._has_room(turn, len(batch.tokens))]
+        if batches:
+            self._decode(batches)
+
+    def end_stopped(self) -> None:
+        """End the turns that somebody asked to stop."""
+        for turn in [turn for turn in self._turns if turn.command.answer in self._stopping]:
+            self.finish(turn, "stopped")
+
+    def end_all(self, note: str, state: MessageState = "stopped") -> None:
+        """End every turn."""
+        for turn in tuple(self._turns):
+            self.finish(turn, state, note)
+
+    def end_of(self, conversation: ConversationId, note: str) -> None:
+        """End the conversation's turn, if it has one."""
+        for turn in tuple(self._turns):
+            if turn.command.conversation == conversation:
+                self.finish(turn, "stopped", note)
+
+    def end_sequence(self, seq_id: int, note: str) -> None:
+        """End the turn that writes into the sequence, if there is one."""
+        for turn in tuple(self._turns):
+            if turn.sequence.seq_id == seq_id:
+                self.finish(turn, "stopped", note)
+
+    def finish(self, turn: Turn, state: MessageState, note: str = "") -> None:
+        """The turn is over; what it put into the cache stays there for the next one."""
+        with self._lock:
+            self._turns.remove(turn)
+            self._answers.discard(turn.command.answer)
+            self._stopping.discard(turn.command.answer)
+            if not self.closing:
+                self._session().context.stop.lower()
+        turn.sequence.busy = False
+        turn.sampler.close()
+        text, tokens = turn.take_text(end=True)
+        conversation, answer = turn.command.conversation, turn.command.answer
+        self._session().tell_spans(turn.sequence, turn.whole, answer, turn.pieces())
+        if text or tokens:
+            self._emit(TextDelta(conversation, answer, text, tokens))
+        self._emit(TurnEnded(conversation, answer, state, turn.stats(*self._session().context.totals()), note))
+        if state == "complete":
+            self._on_complete(turn)
+
+    def abandon(self, command: Generate, state: MessageState, note: str) -> None:
+        """A turn that never began."""
+        self.stop_asked(command.answer)
+        self._emit(TurnEnded(command.conversation, command.answer, state, _NOTHING, note))
+
+    def stop_asked(self, answer: MessageId) -> bool:
+        """Whether a stop was asked for; asking takes the request away."""
+        with self._lock:
+            asked = answer in self._stopping
+            self._stopping.discard(answer)
+            return asked
+
+    def tell_texts(self, tokens: Iterable[int]) -> None:
+        """Send the texts of token ids that were never sent before: the inspector names the token of every cell."""
+        new = set(tokens) - self._known_tokens
+        if new:
+            self._known_tokens |= new
+            label = self._session().model.vocab.label
+            self._emit(TokenTexts({token: label(token) for token in new}))
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _burst(self, turn: Turn) -> bool:
+        """Token after token of the only turn, until its text is to be told. False: not possible, nothing was done."""
+        if not self._has_room(turn, 1):
+            return True
+        context, tokens, generated = self._session().context, turn.sequence.tokens, turn.generated
+        self._session().threads.choose(1)
+        left = turn.command.sampling.max_tokens - len(generated)
+        n = context.begin(turn.sequence.seq_id, len(tokens), min(left, MOST_IN_BURST))
+        if not n:
+            return False
+        is_eog, sampler, clock, stopping = turn.vocab.is_eog, turn.sampler, time.perf_counter, self._stopping
+        token, until, now = generated[-1], turn.told_at + TELL_S, 0.0
+        try:
+            for _ in range(n):
+                new = context.advance(token, sampler)
+                if new < 0:
+                    break
+                tokens.append(token)
+                token = new
+                if is_eog(token):
+                    break
+                now = clock()
+                generated.append(token)
+                turn.untold.append(token)
+                if now >= until or stopping or self.closing:
+                    break
+        except KvdeskError as error:
+            self.finish(turn, "failed", str(error))
+            return True
+        turn.last_at = now or turn.last_at
+        if is_eog(token):
+            self.finish(turn, "complete")
+            return True
+        self._tell(turn)
+        self._end_at_limit(turn)
+        return True
+
+    def _is_being_read(self, prompt: list[int], own: Sequence | None) -> bool:
+        """Whether another turn is just reading much of the same prompt: whoever waits for it has it for nothing."""
+        held = common_prefix(own.tokens, prompt) if own is not None else 0
+        wanted = max(held, WORTH)
+        return any(t.prefilling and common_prefix(t.prompt, prompt) - t.position > wanted for t in self._turns)
+
+    def _compose(self) -> list[tuple[Turn, Batch]]:
+        """Everybody who generates gets a token; prompts get what time is left (`kvdesk.policy.batching`)."""
+        context = self._session().context
+        by_seq = {turn.sequence.seq_id: turn for turn in self._turns}
+        now = time.perf_counter()
+        wants = [
+            Want(s, max(0, len(t.prompt) - t.position), (now - t.last_at) * 1e3 if t.last_at else 0.0)
+            for s, t in by_seq.items()
+        ]
+        plan = compose(wants, self._session().meters.times.ms, context.last_n_kv, context.n_batch)
+        return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in plan.shares]
+
+    def _has_room(self, turn: Turn, n_tokens: int) -> bool:
+        """Whether the turn can go on; ends it where it cannot."""
+        session = self._session()
+        if turn.position + n_tokens > session.context.n_ctx_seq or not session.keeper.make_room(
+            turn.sequence, n_tokens
+        ):
+            self.finish(turn, "stopped", f"The context of {session.context.n_ctx_seq:,} tokens is full.")
+            return False
+        return True
+
+    def _decode(self, batches: Several[tuple[Turn, Batch]]) -> None:
+        """Decode, note what is in the cache now, sample."""
+        session = self._session()
+        session.threads.choose(sum(len(batch.tokens) for _, batch in batches))
+        kind: DecodeKind = "prefill" if any(turn.prefilling for turn, _ in batches) else "decode"
+        rc = -1
+        try:
+            rc, ms = session.context.decode(_joined(batches), kind)
+        except KvdeskError as error:
+            for turn, _ in batches:
+                self.finish(turn, "failed", str(error))
+            return
+        finally:
+            for turn, batch in batches:
+                if rc == 0:
+                    turn.sequence.tokens += batch.tokens
+                else:
+                    session.keeper.agree(turn.sequence, list(batch.tokens))
+        if rc == 1:
+            for turn, batch in batches:
+                self.finish(turn, "stopped", f"llama.cpp found no room for {len(batch.tokens)} more tokens.")
+        if rc != 0:
+            return  # stopped: the next step ends those that were asked to
+        now = time.perf_counter()
+        row = -1
+        for turn, batch in batches:
+            row += len(batch.tokens)
+            if batch.output[-1]:
+                prefilled = not turn.generated
+                if prefilled:
+                    self._tell_progress(turn, ms / 1e3)
+                self._sample(turn, row, now)
+            else:
+                self._tell_progress(turn, ms / 1e3)
+
+    def _tell_progress(self, turn: Turn, seconds: float) -> None:
+        turn.prefill_s += seconds
+        done, total = turn.position - turn.reused, len(turn.prompt) - turn.reused
+        command = turn.command
+        self._emit(PrefillProgress(command.conversation, command.answer, done, total, done / turn.prefill_s))
+
+    def _sample(self, turn: Turn, row: int, now: float) -> None:
+        """Sample the turn's next token from row `row` of the last decode."""
+        token = self._session().context.sample(turn.sampler, row)
+        now = time.perf_counter()
+        if not turn.first_at:
+            turn.first_at = now
+        if turn.vocab.is_eog(token):
+            self.finish(turn, "complete")
+            return
+        turn.sampled(token, now)
+        if now - turn.told_at >= TELL_S:
+            self._tell(turn)
+        self._end_at_limit(turn)
+
+    def _tell(self, turn: Turn) -> None:
+        """Send the text of the tokens sampled since the last time."""
+        turn.told_at = turn.last_at
+        self.tell_texts(turn.untold)
+        text, tokens = turn.take_text()
+        self._emit(TextDelta(turn.command.conversation, turn.command.answer, text, tokens))
+
+    def _end_at_limit(self, turn: Turn) -> None:
+        if len(turn.generated) >= turn.command.sampling.max_tokens:
+            self.finish(turn, "complete", f"Ended at the limit of {len(turn.generated):,} tokens.")
+
+
+def _joined(batches: Several[tuple[Turn, Batch]]) -> Batch:
+    """One batch of several, in order."""
+    if len(batches) == 1:
+        return batches[0][1]
+    parts = [batch for _, batch in batches]
+    return Batch(
+        [token for part in parts for token in part.tokens],
+        [pos for part in parts for pos in part.pos],
+        [ids for part in parts for ids in part.seq_ids],
+        [wanted for part in parts for wanted in part.output],
+    )

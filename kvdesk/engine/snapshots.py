@@ -1,0 +1,313 @@
+"""Saved states of conversations, in memory and on disk: a cache, never the truth. Whatever fails here costs a prefill.
+
+Owns the files and their index. A file is loaded only when the index has its digest, and written as `.part`, flushed,
+then renamed. Disk work that nobody waits for goes to one thread of its own; everything else runs on the engine's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import threading
+import time
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from kvdesk.chat import ConversationId
+from kvdesk.operations import MessageSpan
+from kvdesk.policy.swap import Limits, Placement, Snapshot, StateKind, over_limit, snapshot_key
+
+_log = logging.getLogger(__name__)
+_INDEX, _SUFFIX = "index.json", ".kvstate"
+_TRIAL = 1 << 20  # bytes that are compressed to see whether it pays
+_PAYS = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A conversation outside the cache: its tokens, the state of its sequence (None: on disk), and what belongs to it.
+
+    key, n_bytes   of the state; prefill_ms: what it spares; at_s: time.time() of its last use
+    """
+
+    key: str
+    conversation: ConversationId
+    tokens: tuple[int, ...]
+    n_bytes: int
+    prefill_ms: float
+    at_s: float
+    blob: bytes | None = None
+    texts: tuple[str, ...] = ()
+    spans: tuple[MessageSpan, ...] = ()
+    digest: str = ""
+    packed: bool = False
+
+
+class Snapshots:
+    """All saved states that fit the present model and context. `folder` None: memory only.
+
+    Raises nothing: a file that cannot be written or read is forgotten and noted in the log.
+    """
+
+    def __init__(self, folder: Path | None, kind: StateKind, limits: Limits) -> None:
+        self._folder = folder
+        self.kind = kind
+        self.limits = limits
+        self._saved: dict[str, Saved] = {}
+        self._foreign: list[dict[str, object]] = []  # of other models and settings: they keep their place in the index
+        self._writing: dict[str, bytes] = {}  # states on their way to disk, by key
+        self._lock = threading.RLock()  # of `_saved` and `_writing`
+        self._writer: ThreadPoolExecutor | None = None
+        if folder is not None:
+            self._read_index(folder)
+            self.drop(over_limit(self.values(), limits))
+
+    # --- read-only ----------------------------------------------------------------------------------------------------
+
+    def values(self) -> list[Snapshot]:
+        """What the policies judge."""
+        now = time.time()
+        return [
+            Snapshot(s.key, "disk" if s.blob is None else "memory", s.n_bytes, now - s.at_s, s.prefill_ms)
+            for s in self._all()
+        ]
+
+    def of(self, conversation: ConversationId) -> Saved | None:
+        """The newest state of the conversation."""
+        mine = [s for s in self._all() if s.conversation == conversation]
+        return max(mine, key=lambda s: s.at_s, default=None)
+
+    def has(self, tokens: Sequence[int]) -> bool:
+        """Whether the state of exactly these tokens is saved."""
+        return snapshot_key(self.kind, tokens) in self._saved
+
+    def longest_prefix(self, prompt: Sequence[int]) -> tuple[Saved | None, int]:
+        """The saved state that has the most leading tokens in common with `prompt`, and how many."""
+        best, most = None, 0
+        wanted = array("i", prompt)
+        for saved in self._all():
+            held = array("i", saved.tokens[: len(wanted)])
+            n = len(held) if held == wanted[: len(held)] else _common(held, wanted)
+            if n > most:
+                best, most = saved, n
+        return best, most
+
+    def conversations(self) -> tuple[tuple[ConversationId, int], ...]:
+        """Whose states are saved, and the bytes of each."""
+        return tuple((s.conversation, s.n_bytes) for s in self._all())
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        placement: Placement,
+        conversation: ConversationId,
+        tokens: Sequence[int],
+        blob: bytes,
+        prefill_ms: float,
+        texts: tuple[str, ...],
+        spans: tuple[MessageSpan, ...],
+    ) -> None:
+        """Save a state where `placement` says, after what it says must give way. An older one of the same conversation
+        that is a part of it goes.
+        """
+        self.drop(placement.drop)
+        for key in placement.demote:
+            self._to_disk(self._saved[key])
+        if placement.to == "nowhere":
+            return
+        tokens = tuple(tokens)
+        mine = [s for s in self._all() if s.conversation == conversation]
+        self.drop([s.key for s in mine if tokens[: len(s.tokens)] == s.tokens])
+        key = snapshot_key(self.kind, tokens)
+        saved = Saved(key, conversation, tokens, len(blob), prefill_ms, time.time(), blob, texts, spans)
+        with self._lock:
+            self._saved[key] = saved
+        if placement.to == "disk":
+            self._to_disk(saved)
+
+    def take(self, saved: Saved) -> bytes | None:
+        """The state's bytes; None when the file is gone or not what was written: then it is forgotten."""
+        if saved.blob is not None:
+            return saved.blob
+        with self._lock:
+            blob = self._writing.get(saved.key)
+        if blob is not None:
+            return blob
+        assert self._folder is not None
+        try:
+            data = (self._folder / f"{saved.key}{_SUFFIX}").read_bytes()
+            if hashlib.sha256(data).hexdigest() != saved.digest:
+                raise ValueError("its digest is not the one that was written down")
+            blob = zlib.decompress(data, bufsize=saved.n_bytes) if saved.packed else data
+            if len(blob) != saved.n_bytes:
+                raise ValueError("it has another length")
+        except (OSError, ValueError, zlib.error) as error:
+            _log.warning("The saved state %s cannot be used: %s", saved.key, error)
+            self.drop([saved.key])
+            return None
+        return blob
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """Forget these states and remove their files."""
+        for key in tuple(keys):
+            with self._lock:
+                saved = self._saved.pop(key, None)
+            if saved is not None and saved.blob is None and self._folder is not None:
+                self._later(partial(self._unlink, key))
+        self._later(self._write_index)
+
+    def drop_of(self, conversation: ConversationId) -> None:
+        """The conversation is deleted."""
+        self.drop([s.key for s in self._all() if s.conversation == conversation])
+
+    def set_limits(self, limits: Limits) -> None:
+        """What is over the new limits goes, the least valuable first."""
+        self.limits = limits
+        self.drop(over_limit(self.values(), limits))
+
+    def close(self) -> None:
+        """Write what is only in memory, as far as the limit allows, and wait for the disk."""
+        if self._folder is not None:
+            for saved in sorted(self._all(), key=lambda s: -s.at_s):
+                if saved.blob is not None and self._disk_bytes() + saved.n_bytes <= self.limits.disk_bytes:
+                    self._to_disk(saved)
+        if self._writer is not None:
+            self._writer.shutdown(wait=True)
+            self._writer = None
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _all(self) -> list[Saved]:
+        with self._lock:
+            return list(self._saved.values())
+
+    def _disk_bytes(self) -> int:
+        return sum(s.n_bytes for s in self._all() if s.blob is None)
+
+    def _to_disk(self, saved: Saved) -> None:
+        if self._folder is None or saved.blob is None:
+            return
+        with self._lock:
+            self._writing[saved.key] = saved.blob
+            self._saved[saved.key] = replace(saved, blob=None)
+        self._later(lambda: self._write(saved.key))
+
+    def _later(self, work: Callable[[], None]) -> None:
+        if self._folder is None:
+            return
+        if self._writer is None:
+            self._writer = ThreadPoolExecutor(1, "kvdesk-snapshots")
+        self._writer.submit(work)
+
+    def _write(self, key: str) -> None:
+        """In the thread: one state to its file, then the index that names it."""
+        assert self._folder is not None
+        blob = self._writing[key]
+        try:
+            packed = len(zlib.compress(blob[:_TRIAL], 1)) < _PAYS * len(blob[:_TRIAL])
+            data = zlib.compress(blob, 1) if packed else blob
+            _write_whole(self._folder / f"{key}{_SUFFIX}", data)
+            digest = hashlib.sha256(data).hexdigest()
+            with self._lock:
+                if key in self._saved:
+                    self._saved[key] = replace(self._saved[key], digest=digest, packed=packed)
+                del self._writing[key]
+            self._write_index()
+        except OSError as error:
+            _log.warning("The state %s cannot be written: %s", key, error)
+            with self._lock:
+                self._saved.pop(key, None)
+                self._writing.pop(key, None)
+
+    def _unlink(self, key: str) -> None:
+        assert self._folder is not None
+        (self._folder / f"{key}{_SUFFIX}").unlink(missing_ok=True)
+
+    def _write_index(self) -> None:
+        assert self._folder is not None
+        kind = asdict(self.kind)
+        rows: list[dict[str, object]] = list(self._foreign)
+        with self._lock:
+            known = tuple(self._saved.values())
+        for saved in known:
+            if saved.digest:
+                row = asdict(replace(saved, blob=None)) | {"kind": kind}
+                rows.append(row)
+        _write_whole(self._folder / _INDEX, json.dumps(rows).encode())
+
+    def _read_index(self, folder: Path) -> None:
+        """What the index names and is there; files it does not name are removed."""
+        rows: list[dict[str, object]] = []
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            rows = [row for row in json.loads((folder / _INDEX).read_bytes()) if isinstance(row, dict)]
+        except (OSError, ValueError, TypeError) as error:
+            _log.info("No index of saved states: %s", error)
+        named = set()
+        kind = json.loads(json.dumps(asdict(self.kind)))
+        for row in rows:
+            try:
+                saved = _saved_of(row)
+            except (KeyError, TypeError, ValueError) as error:
+                _log.warning("An entry of the index of saved states cannot be read: %s", error)
+                continue
+            if not (folder / f"{saved.key}{_SUFFIX}").is_file():
+                continue
+            named.add(f"{saved.key}{_SUFFIX}")
+            if row["kind"] == kind and saved.key == snapshot_key(self.kind, saved.tokens):
+                self._saved[saved.key] = saved
+            else:
+                self._foreign.append(row)
+        for file in folder.glob(f"*{_SUFFIX}*"):
+            if file.name not in named:
+                file.unlink(missing_ok=True)
+
+
+def _saved_of(row: dict[str, object]) -> Saved:
+    """One row of the index. Raises KeyError, TypeError, ValueError for what was never written by us."""
+    spans = tuple(MessageSpan(**(span | {"char_ends": tuple(span["char_ends"])})) for span in row["spans"])  # type: ignore[attr-defined]
+    key = row["key"]
+    if not isinstance(key, str) or len(key) != 64 or not key.isalnum():
+        raise ValueError("a strange key")
+    return Saved(
+        key=key,
+        conversation=ConversationId(str(row["conversation"])),
+        tokens=tuple(int(t) for t in row["tokens"]),  # type: ignore[attr-defined]
+        n_bytes=int(row["n_bytes"]),  # type: ignore[call-overload]
+        prefill_ms=float(row["prefill_ms"]),  # type: ignore[arg-type]
+        at_s=float(row["at_s"]),  # type: ignore[arg-type]
+        texts=tuple(str(text) for text in row["texts"]),  # type: ignore[attr-defined]
+        spans=spans,
+        digest=str(row["digest"]),
+        packed=bool(row["packed"]),
+    )
+
+
+def _common(a: array[int], b: array[int]) -> int:
+    n = min(len(a), len(b))
+    low, high = 0, n
+    while low < high:  # the longest equal beginning, by halving
+        middle = (low + high + 1) // 2
+        if a[:middle] == b[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    """All of it or nothing, also when the power goes."""
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)

@@ -1,0 +1,150 @@
+"""The Cache tab: map, operations by hand and what they did, numbers, rulers, and the two buttons everybody sees."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+
+from kvdesk.ui.cache_state import CacheState
+from kvdesk.ui.cell_map import CellMapView
+from kvdesk.ui.controls import ElidedLabel
+from kvdesk.ui.effect_view import EffectView
+from kvdesk.ui.graphs import Graphs
+from kvdesk.ui.legend import Legend
+from kvdesk.ui.map_bar import MapBar
+from kvdesk.ui.measurements import Measurements
+from kvdesk.ui.numbers_panel import NumbersPanel
+from kvdesk.ui.operations_panel import OperationsPanel
+from kvdesk.ui.readout import positions_of
+from kvdesk.ui.ruler_row import RulerRow
+from kvdesk.ui.rulers import Rulers
+from kvdesk.ui.theme import Look
+
+
+class CachePage(QWidget):
+    """Shows the cache as it is now."""
+
+    forget_clicked = Signal()
+    rebuild_clicked = Signal()
+
+    def __init__(self, look: Look, measured: Measurements) -> None:
+        super().__init__()
+        self.map = CellMapView(look)
+        self.map.described.connect(self._on_described)
+        self.numbers = NumbersPanel(look, measured)
+        self.rulers = Rulers(look)
+        self.graphs = Graphs(look, measured)
+        self.operations = OperationsPanel(look)
+        self.effect = EffectView(look)
+        self.bar = MapBar(look, self.map)
+        self._legend = Legend(look)
+        self.map.key_changed.connect(self._legend.show_key)
+        self._first, self._second = ElidedLabel(), ElidedLabel()
+        self._first.setFont(look.mono_small)
+        self._second.setProperty("scale", "small")
+        self.forget = _button(
+            "Forget this conversation's cells",
+            "Removes its cells from the cache; its text stays.\nllama_memory_seq_rm(mem, seq, -1, -1)",
+        )
+        self.rebuild = _button(
+            "Rebuild context",
+            "Frees the context and makes a new one; every conversation is read again at its next turn.\n"
+            "llama_free(ctx), llama_init_from_model(model, params)",
+        )
+        self.forget.clicked.connect(self.forget_clicked)
+        self.rebuild.clicked.connect(self.rebuild_clicked)
+        self._lay_out()
+        self.operations.toggled.connect(lambda is_open: self.reveal(self.operations) if is_open else None)
+
+    @property
+    def readout(self) -> str:
+        """What is said about the cell under the mouse."""
+        return f"{self._first.full_text}\n{self._second.full_text}".strip()
+
+    def show_map(self, state: CacheState) -> None:
+        """Draw the newest view."""
+        if state.view is not None:
+            leases = {int(lease.seq_id): lease.conversation for lease in state.view.leases}
+            self.map.show_view(state.view, *state.looks(leases))
+            self.map.show_spans({spans.seq_id: spans for spans in state.spans.values()})
+
+    def show_numbers(self, state: CacheState) -> None:
+        """Metrics, rulers and what can be operated on."""
+        self.operations.show_state(state)
+        self.effect.show_undoable(() if state.running or state.dead else state.undoable)
+        if state.view is None:
+            return
+        snapshot = state.view.snapshot
+        owners = {int(lease.seq_id): lease.conversation for lease in state.view.leases}
+        self.numbers.show_view(state.view, state.looks(owners)[1])
+        rows = []
+        for span in snapshot.sequences:
+            name = owners.get(int(span.seq_id))
+            conversation = state.conversations.get(name) if name else None
+            if not span.n_cells and conversation is None:
+                continue
+            rows.append(
+                RulerRow(
+                    title=conversation.title if conversation else f"sequence {span.seq_id}",
+                    colour=conversation.colour if conversation else None,
+                    seq_id=span.seq_id,
+                    pos_min=span.pos_min,
+                    pos_max=span.pos_max,
+                    n_cells=span.n_cells,
+                    n_shared=span.n_shared,
+                    positions=positions_of(snapshot, span.seq_id),
+                )
+            )
+        self.rulers.show_rows(rows, snapshot.n_ctx)
+
+    def reveal(self, widget: QWidget) -> None:
+        """Scroll to a part of the page that has just appeared."""
+        QTimer.singleShot(0, self, lambda: self._scroll.ensureWidgetVisible(widget, 0, 8))
+
+    @Slot(str, str)
+    def _on_described(self, first: str, second: str) -> None:
+        self._first.setText(first)
+        self._second.setText(second)
+        self._readout.setCurrentIndex(1 if first else 0)
+
+    def _lay_out(self) -> None:
+        lines = QWidget()
+        pair = QVBoxLayout(lines)
+        pair.setContentsMargins(0, 0, 0, 0)
+        pair.setSpacing(0)
+        pair.addWidget(self._first)
+        pair.addWidget(self._second)
+        self._readout = QStackedWidget()
+        self._readout.addWidget(self._legend)
+        self._readout.addWidget(lines)
+        self._readout.setFixedHeight(self._legend.sizeHint().height())
+        content = QWidget()
+        content.setObjectName("column")
+        column = QVBoxLayout(content)
+        column.setContentsMargins(0, 0, 12, 0)
+        column.setSpacing(8)
+        for widget in (self.bar, self.map, self._readout, self.operations, self.effect, self.numbers, self.rulers):
+            column.addWidget(widget)
+        column.addWidget(self.graphs, 1)
+        scroll = self._scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(content)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.setContentsMargins(0, 0, 12, 0)
+        buttons.addWidget(self.forget)
+        buttons.addWidget(self.rebuild)
+        buttons.addStretch(1)
+        both = QVBoxLayout(self)
+        both.setContentsMargins(0, 0, 0, 0)
+        both.setSpacing(8)
+        both.addWidget(scroll, 1)
+        both.addLayout(buttons)
+
+
+def _button(text: str, tip: str) -> QPushButton:
+    button = QPushButton(text)
+    button.setToolTip(tip)
+    button.setProperty("scale", "small")
+    return button

@@ -1,0 +1,61 @@
+"""A heading that folds away what is under it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+
+from kvdesk.ui.theme import Look
+
+
+class Fold(QWidget):
+    """A button with the title, and `content`, shown while the button is pressed."""
+
+    toggled = Signal(bool)
+
+    def __init__(self, look: Look, title: str, content: QWidget, *, opened: bool = False) -> None:
+        super().__init__()
+        self._look = look
+        self._content = content
+        self._button = QPushButton(title)
+        self._button.setProperty("quiet", True)
+        self._button.setProperty("scale", "small")
+        self._button.setProperty("fold", True)
+        self._button.setCheckable(True)
+        self._button.setChecked(opened)
+        self._button.setIconSize(QSize(12, 12))
+        self._button.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._button.toggled.connect(self._on_toggled)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(content)
+        content.setVisible(opened)
+        look.changed.connect(self._on_look_changed)
+        self._on_look_changed()
+
+    @property
+    def button(self) -> QPushButton:
+        return self._button
+
+    @property
+    def is_open(self) -> bool:
+        return self._button.isChecked()
+
+    def set_title(self, title: str) -> None:
+        if self._button.text() != title:
+            self._button.setText(title)
+
+    @Slot(bool)
+    def _on_toggled(self, opened: bool) -> None:
+        self._content.setVisible(opened)
+        self._on_look_changed()
+        self.toggled.emit(opened)
+
+    @Slot()
+    def _on_look_changed(self) -> None:
+        name = "chevron-down" if self.is_open else "chevron-right"
+        self._button.setIcon(self._look.icon(name, self._look.colours.secondary))
+        self._button.setAccessibleName(self._button.text())
+        self._button.setAccessibleDescription("unfolded" if self.is_open else "folded")

@@ -1,0 +1,228 @@
+"""Graphs over one shared time axis, one under the other, read out together at one time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from kvdesk.ui import palette
+from kvdesk.ui.measurements import Mark, Measurements
+from kvdesk.ui.plot import RowSpec
+from kvdesk.ui.theme import Look
+from kvdesk.ui.time_axis import TimeAxis, clock_text
+from kvdesk.ui.time_graph import TimeGraph
+
+INTERVAL_MS: Final = 250
+_SELDOM_S: Final = 2.0
+_NEAR: Final = 0.02  # of the width: an operation so near is the one that is meant
+
+
+class GraphStack(QWidget):
+    """Draws at most four times a second, and nothing while hidden; at once when a person moves the axis.
+
+    Numbers are written that often too; curves only when they can have moved by a pixel, at least every `_SELDOM_S`.
+
+    Keys, where `movable`: Left and Right move the line that is read, with Ctrl the axis; + and - zoom; End follows;
+    Escape takes the line away.
+    """
+
+    read = Signal(str)
+    """What is at the time under the line, or what was done last: one sentence."""
+    moved = Signal()
+    """The axis follows, stands or has another width."""
+
+    def __init__(
+        self,
+        look: Look,
+        measured: Measurements,
+        rows: Sequence[RowSpec],
+        *,
+        movable: bool,
+        height: int = 40,
+        ticks_everywhere: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        super().__init__()
+        self._look, self._measured = look, measured
+        self.axis = TimeAxis()
+        self._at: float | None = None  # the second that is read out
+        self._drawn, self._drawn_s = -1, 0.0  # revision, and when
+        self._clock = clock
+        self._note = ""
+        last = len(rows) - 1
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        self.graphs = [
+            TimeGraph(look, row, self.axis, height=height, ticks=ticks_everywhere or i == last, movable=movable)
+            for i, row in enumerate(rows)
+        ]
+        for graph in self.graphs:
+            graph.plot.hovered.connect(self._on_hovered)
+            graph.plot.zoomed.connect(self.zoom)
+            graph.plot.panned.connect(self.pan)
+            column.addWidget(graph, 1)
+        self._movable = movable
+        if movable:
+            self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Graphs over time")
+        self._timer = QTimer(self)
+        self._timer.setInterval(INTERVAL_MS)
+        self._timer.timeout.connect(self._on_timer)
+        self._timer.start()
+        look.changed.connect(self._on_look_changed)
+        self._on_look_changed()
+
+    @property
+    def note(self) -> str:
+        return self._note
+
+    def draw(self) -> None:
+        """Everything, now, even when hidden: for pictures."""
+        measured = self._measured
+        self._drawn, self._drawn_s = measured.revision, self._clock()
+        start = measured.start_s or 0.0
+        self.axis.latest_s = measured.latest_s - start if measured.start_s is not None else 0.0
+        marks = np.array([mark.operation.at_s - start for mark in measured.marks])
+        brushes = [pg.mkBrush(self._mark_ink(mark)) for mark in measured.marks]
+        for graph in self.graphs:
+            graph.draw(start, marks, brushes)
+        self._read_out()
+
+    @Slot(float, float)
+    def zoom(self, factor: float, at_s: float | None = None) -> None:
+        self.axis.zoom(factor, at_s)
+        self._on_moved()
+
+    @Slot(float)
+    def pan(self, share: float) -> None:
+        self.axis.pan(share)
+        self._on_moved()
+
+    def follow(self, window_s: float | None) -> None:
+        self.axis.follow(window_s)
+        self._on_moved()
+
+    def set_following(self, following: bool) -> None:
+        if following:
+            self.axis.resume()
+        else:
+            self.axis.set_range(*self.axis.range)
+        self._on_moved()
+
+    def read_at(self, second: float | None) -> None:
+        """Show all values at this second of the axis; None: the last ones."""
+        self._at = second
+        self._read_out()
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_timer(self) -> None:
+        if self._drawn == self._measured.revision or not self.isVisible():
+            return
+        begin, end = self.axis.range
+        pixel_s = (end - begin) / max(self.graphs[0].plot.inside.width(), 1.0)
+        if self._drawn < 0 or self._clock() - self._drawn_s >= min(pixel_s, _SELDOM_S):
+            self.draw()
+        else:
+            self._read_out()
+
+    @Slot()
+    def _on_look_changed(self) -> None:
+        for graph in self.graphs:
+            graph.set_colours()
+        self._drawn = -1
+        self._on_timer()
+
+    def _on_moved(self) -> None:
+        self.draw()
+        self.moved.emit()
+
+    @Slot(object)
+    def _on_hovered(self, second: float | None) -> None:
+        self.read_at(second)
+
+    def _read_out(self) -> None:
+        start = self._measured.start_s or 0.0
+        for graph in self.graphs:
+            graph.show_at(self._at, start)
+        note = self._note_text(start)
+        if note != self._note:
+            self._note = note
+            self.setAccessibleDescription(note)
+            self.read.emit(note)
+
+    def _note_text(self, start: float) -> str:
+        if self._measured.start_s is None:
+            return "Speeds and cells are drawn here while the model works."
+        marks = self._measured.marks
+        if self._at is None:
+            if not marks:
+                return "Time since the first reading"
+            return _mark_text(marks[-1], start)
+        begin, end = self.axis.range
+        at = f"at {clock_text(self._at, 0.1)}"
+        if marks:
+            mark = min(marks, key=lambda mark: abs(mark.operation.at_s - start - (self._at or 0.0)))
+            if abs(mark.operation.at_s - start - self._at) <= _NEAR * (end - begin):
+                return f"{at}  ·  {_mark_text(mark, start)}"
+        return at
+
+    def _mark_ink(self, mark: Mark) -> str:
+        colours = self._look.colours
+        return colours.secondary if mark.colour is None else palette.conversation_colour(mark.colour, colours.dark)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self._movable or not self._heed_key(Qt.Key(event.key()), event.modifiers()):
+            super().keyPressEvent(event)
+
+    def _heed_key(self, key: Qt.Key, modifiers: Qt.KeyboardModifier) -> bool:
+        """Whether the key meant something here."""
+        begin, end = self.axis.range
+        step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(key)
+        zoom = {Qt.Key.Key_Plus: 0.5, Qt.Key.Key_Equal: 0.5, Qt.Key.Key_Minus: 2.0}.get(key)
+        if step and modifiers & Qt.KeyboardModifier.ControlModifier:
+            self.pan(step * 0.1)
+        elif step:
+            at = end if self._at is None else self._at + step * (end - begin) / 100
+            self.read_at(min(max(at, begin), end))
+        elif zoom:
+            self.zoom(zoom)
+        elif key == Qt.Key.Key_End:
+            self.set_following(True)
+        elif key == Qt.Key.Key_Escape and self._at is not None:
+            self.read_at(None)
+        else:
+            return False
+        return True
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        """Reached by key, the line that is read shows where one is."""
+        super().focusInEvent(event)
+        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason):
+            self.read_at(self.axis.range[1])
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._drawn = -1  # another width has other ticks
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.read_at(None)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._drawn = -1
+
+
+def _mark_text(mark: Mark, start: float) -> str:
+    operation = mark.operation
+    return f"{clock_text(operation.at_s - start, 0.1)}  {operation.name}: {operation.call}"

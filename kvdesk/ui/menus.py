@@ -1,0 +1,67 @@
+"""The menus of a message and of a conversation: what can be done with the text, and with its cells."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, QPoint, Signal, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QMenu, QWidget
+
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.ui.cache_desk import CacheDesk
+from kvdesk.ui.cache_state import CacheState
+from kvdesk.ui.chat_pane import ChatPane
+
+
+class Menus(QObject):
+    """Makes a menu when it is asked for; the desk adds what concerns the cache."""
+
+    regenerate_clicked = Signal()
+
+    def __init__(self, parent: QWidget, chat: ChatPane, desk: CacheDesk, state: CacheState) -> None:
+        super().__init__(parent)
+        self._parent, self._chat, self._desk, self._state = parent, chat, desk, state
+
+    @Slot(str)
+    def start_edit(self, message: str) -> None:
+        """Bring a message of a person back into the composer."""
+        widget = self._chat.view.widget_of(MessageId(message))
+        if widget is not None and widget.message.role == "user" and not self._busy:
+            self._chat.start_edit(widget.message)
+
+    def message_menu(self, message: MessageId) -> QMenu | None:
+        """What can be done with a message; None where it is not shown."""
+        widget = self._chat.view.widget_of(message)
+        if widget is None:
+            return None
+        menu = QMenu(self._parent)
+        menu.setToolTipsVisible(True)
+        clipboard = QGuiApplication.clipboard()
+        selected, text = widget.selected_text, widget.message.text
+        if selected:
+            menu.addAction("Copy the selection", lambda: clipboard.setText(selected))
+        menu.addAction("Copy the message", lambda: clipboard.setText(text))
+        if widget.message.role == "user":
+            edit = menu.addAction("Edit…", lambda: self.start_edit(message))
+            edit.setToolTip("Brings it into the composer; what you send becomes a branch, this one stays")
+            edit.setEnabled(not self._busy)
+        elif widget is self._chat.view.widgets[-1]:
+            again = menu.addAction("Answer again", self.regenerate_clicked.emit)
+            again.setEnabled(not self._busy and not self._state.dead)
+        menu.addSeparator()
+        self._desk.fill_message_menu(menu, widget.message.conversation, message)
+        return menu
+
+    @Slot(str, QPoint)
+    def show_message_menu(self, message: str, at: QPoint) -> None:
+        if (menu := self.message_menu(MessageId(message))) is not None:
+            menu.aboutToHide.connect(menu.deleteLater)
+            menu.popup(at)
+
+    @Slot(str, object)
+    def fill_conversation_menu(self, conversation: str, menu: QMenu) -> None:
+        """The cells of a conversation, below what the list itself offers."""
+        self._desk.fill_menu(menu, ConversationId(conversation))
+
+    @property
+    def _busy(self) -> bool:
+        return self._state.selected in self._state.running

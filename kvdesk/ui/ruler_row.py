@@ -1,0 +1,61 @@
+"""What a ruler shows: the positions one sequence holds, their holes, and the next legal one. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RulerRow:
+    """One sequence. `positions` are all positions it holds, in any order."""
+
+    title: str
+    colour: int | None  # None: no conversation leases it
+    seq_id: int
+    pos_min: int
+    pos_max: int
+    n_cells: int
+    n_shared: int
+    positions: NDArray[np.int32] = field(repr=False)
+
+    @property
+    def range_text(self) -> str:
+        return f"{self.pos_min:,}–{self.pos_max:,}" if self.pos_max >= 0 else "empty"
+
+    @property
+    def next_text(self) -> str:
+        """The next legal position: pos_max + 1."""
+        return f"{self.pos_max + 1:,}"
+
+    @property
+    def holes(self) -> tuple[tuple[int, int], ...]:
+        """Positions between the first and the last that are missing, as half-open intervals."""
+        return tuple((a[1], b[0]) for a, b in pairwise(runs(self.positions)))
+
+    @property
+    def tip(self) -> str:
+        """Everything about it, in words."""
+        holes = self.holes
+        missing = sum(stop - start for start, stop in holes)
+        where = ", ".join(f"[{start:,}, {stop:,})" for start, stop in holes[:4]) + (", …" if len(holes) > 4 else "")
+        return (
+            f"{self.title}\nsequence {self.seq_id}, {self.n_cells:,} cells, {self.n_shared:,} of them shared\n"
+            f"positions [{max(self.pos_min, 0):,}, {self.pos_max + 1:,}), {missing:,} missing between"
+            f"{': ' + where if holes else ''}\n"
+            f"next legal position {self.pos_max + 1:,}"
+        )
+
+
+def runs(positions: NDArray[np.int32]) -> list[tuple[int, int]]:
+    """Maximal runs of positions as half-open intervals, rising."""
+    if positions.size == 0:
+        return []
+    distinct = np.unique(positions)
+    breaks = np.flatnonzero(np.diff(distinct) != 1)
+    starts = np.concatenate((distinct[:1], distinct[breaks + 1]))
+    stops = np.concatenate((distinct[breaks], distinct[-1:])) + 1
+    return [(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]

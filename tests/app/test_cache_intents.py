@@ -1,0 +1,79 @@
+"""Operations by hand reach the worker; forks become conversations; journals become files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pytestqt.qtbot import QtBot
+
+from kvdesk.cache.journal_file import load_journal
+from kvdesk.chat import MessageId
+from kvdesk.messages import CacheView, Lease
+from kvdesk.operations import CopySequence, Operate, RemoveRange, TakeRecording, VerifyConversation
+from tests.app.conftest import Rig
+from tests.app.test_controller import answer, say, stored
+from tests.cache.journals import FACTS, Player
+from tests.ui.samples import cache_view
+
+
+def test_commands_are_sent_as_they_are(rig: Rig) -> None:
+    commands = [Operate(RemoveRange(0, 4, -1)), VerifyConversation(rig.controller.selected), TakeRecording()]  # type: ignore[arg-type]
+    for command in commands:
+        rig.window.command_requested.emit(command)
+    assert rig.worker.commands[-3:] == commands
+    rig.window.cancel_requested.emit()
+    assert rig.worker.cancelled == 1
+
+
+def test_a_fork_has_the_messages_up_to_one_and_shares_its_cells(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "One")
+    answer(rig, qtbot, asked, "First")
+    answer(rig, qtbot, say(rig, "Two"), "Second")
+    view = CacheView(cache_view().snapshot, (Lease(asked.conversation, 3),))
+    rig.worker.give(view)
+    qtbot.waitUntil(lambda: rig.controller._cache._sequences == {asked.conversation: 3})
+    first_answer = rig.window.chat.view.widgets[1].message.id
+    rig.window.fork_requested.emit(asked.conversation, first_answer, -1, 20)
+    fork = rig.controller.selected
+    assert fork is not None
+    assert fork != asked.conversation
+    assert rig.worker.commands[-1] == Operate(CopySequence(3, fork, -1, 20))
+    copies = stored(rig, fork)
+    assert [(m.text, m.tokens) for m in copies] == [("One", ()), ("First", (1, 2, 3))]
+    assert len(stored(rig, asked.conversation)) == 4, "the old one is as it was"
+    assert [m.text for m in say(rig, "Else").messages] == ["One", "First", "Else"]
+
+
+def test_a_fork_of_what_is_not_in_the_cache_is_text_only(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "One")
+    answer(rig, qtbot, asked, "First")
+    before = len(rig.worker.commands)
+    rig.window.fork_requested.emit(asked.conversation, "", -1, -1)
+    assert len(rig.worker.commands) == before
+    assert [m.text for m in stored(rig, rig.controller.selected)] == ["One", "First"]  # type: ignore[arg-type]
+
+
+def test_a_journal_is_saved_and_said(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
+    player = Player(FACTS[0], unified=True, swa_full=True, n_seq_max=2, seed=1)
+    player.play(20)
+    file = tmp_path / "journal.jsonl"
+    rig.window.show()
+    rig.window.journal_save_requested.emit(str(file), player.journal.recording())
+    qtbot.waitUntil(lambda: "20 operations were saved" in rig.window.activity.text)
+    _, recording = load_journal(file)
+    assert recording.last == player.journal.last
+    rig.window.journal_save_requested.emit(str(tmp_path / "no" / "such" / "x"), player.journal.recording())
+    qtbot.waitUntil(lambda: "could not be saved" in rig.window.activity.text)
+
+
+def test_the_embedded_model_is_one_click_away(rig: Rig) -> None:
+    rig.marker.embedded = Path("/embedded.gguf")
+    rig.window.embedded_model_requested.emit()
+    assert str(getattr(rig.worker.commands[-1], "path", "")) == "/embedded.gguf"
+
+
+def test_an_unknown_message_is_not_edited(rig: Rig) -> None:
+    asked = say(rig, "One")
+    before = len(rig.worker.commands)
+    rig.window.message_edited.emit(asked.conversation, MessageId("nobody"), "Two")
+    assert len(rig.worker.commands) == before

@@ -1,0 +1,78 @@
+"""A journal as a file, in a window without engine, store and settings; and files that are none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from kvdesk.app.replay import open_journal
+from kvdesk.cache.journal_file import JournalHeader, save_journal
+from kvdesk.cli import replay
+from tests.cache.journals import FACTS, Player
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    player = Player(FACTS[1], unified=True, swa_full=False, n_seq_max=2, seed=5)
+    player.play(60)
+    file = tmp_path / "talk.jsonl"
+    save_journal(file, player.journal.recording(), JournalHeader("tiny.gguf", {"kvdesk": "0.1.0"}))
+    return file
+
+
+def test_a_journal_is_shown_without_a_model(qtbot: QtBot, journal: Path) -> None:
+    window = open_journal(journal)
+    qtbot.addWidget(window)
+    window.show()
+    assert "talk.jsonl" in window.about.full_text
+    assert "tiny.gguf" in window.about.full_text
+    assert window.timeline.band_text == "State after operation 60 of 60"
+    window.timeline.show_operation(0)
+    window.timeline.scrubber.stepped.emit(1)
+    assert window.timeline.at == 1
+    assert "1  " in window.timeline.details
+    assert not window.grab().isNull()
+
+
+def test_it_can_be_exported_again(qtbot: QtBot, journal: Path, tmp_path: Path) -> None:
+    window = open_journal(journal)
+    qtbot.addWidget(window)
+    window.show()
+    recording = window.timeline._recording
+    window.timeline.export_requested.emit(str(tmp_path / "copy.jsonl"), recording)
+    window.wait()
+    assert (tmp_path / "copy.jsonl").read_bytes() == journal.read_bytes()
+    qtbot.waitUntil(lambda: "were saved" in window.strip.text)
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (None, "could not be read"),
+        (b"", "not a kvdesk journal"),
+        (b"GGUF\0\1", ""),
+        (b'{"format": "other"}\n', "not a kvdesk journal"),
+    ],
+)
+def test_a_file_that_is_none_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes | None, sentence: str
+) -> None:
+    file = tmp_path / "file.jsonl"
+    if content is not None:
+        file.write_bytes(content)
+    assert replay.main([str(file)]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert len(said.strip().splitlines()) == 1
+
+
+def test_replay_needs_no_engine(journal: Path) -> None:
+    code = (
+        f"import sys; import kvdesk.app.replay as r; from pathlib import Path; r.open_journal(Path({str(journal)!r})); "
+    )
+    code += "assert 'llama_cpp' not in sys.modules and 'kvdesk.engine' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, Verification
+from kvdesk.messages import CacheView, CommandFailed, SpeedSample
+from kvdesk.operations import ClearCache, Operate
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.measurements import Measurements
+from kvdesk.ui.metric_groups import Group, Row, metric_groups, number
+from kvdesk.ui.metric_table import MetricTable
+from kvdesk.ui.numbers_panel import NumbersPanel
+from kvdesk.ui.theme import Look
+from tests.ui.samples import CONTEXT, STATS, cache_view, stream
+
+
+def found(groups: tuple[Group, ...]) -> dict[str, list[str]]:
+    return {f"{g.title}/{r.name}": [f"{v.text} {v.unit}".strip() for v in r.values] for g in groups for r in g.rows}
+
+
+def measured() -> Measurements:
+    m = Measurements()
+    m.start_turn()
+    m.add_speed(SpeedSample(1.0, "prefill", 600, 500.0, 768, n_ubatches=2, n_tested=612))
+    m.add_speed(SpeedSample(1.01, "decode", 1, 8.0, 768, n_tested=1))
+    m.add_turn(STATS, 1.02)
+    m.add_view(cache_view(), CONTEXT, 1.02)
+    return m
+
+
+def test_all_metrics_of_a_view() -> None:
+    texts = found(metric_groups(measured(), cache_view(), {0: "Village"}))
+    expected = {
+        "Cells/capacity": ["1,024 cells"],
+        "Cells/used": ["220 cells"],
+        "Cells/high water": ["240 cells"],
+        "Cells/n_kv": ["256 cells"],
+        "Cells/hole ratio": ["8.3 %"],
+        "Cells/free runs": ["2 runs"],
+        "Cells/largest free run": ["784 cells"],
+        "Cells/external fragmentation": ["2.5 %"],
+        "Cells/shared cells": ["32 cells"],
+        "Cells/sharing factor": ["1.15 ×"],
+        "Sequences/Village": ["180", "0", "76", "0", "0"],
+        "Sequences/no conversation": ["72", "1", "184", "0", "0"],
+        "Bytes/allocated": ["6.00 MB", "6.00 MB"],
+        "Bytes/occupied": ["1.29 MB", "1.29 MB"],
+        "Bytes/live span": ["1.50 MB", "1.50 MB"],
+        "Speed/prefill, last request": ["640 tok/s"],
+        "Speed/decode, last request": ["118 tok/s"],
+        "Speed/time to first token": ["90.0 ms"],
+        "Inter-token latency/whole session": ["10.0 ms"] * 3,
+        "Reuse/prefix hits, last request": ["91.4 %"],
+        "Placing and K-shift/slot search, last batch": ["1 cells"],
+        "Placing and K-shift/batches that were split": ["1 batches"],
+        "Return codes/done (0)": ["2 times"],
+        "Return codes/refused (-1)": ["0 times"],
+    }
+    assert {name: texts.get(name) for name in expected} == expected
+
+
+def test_everything_has_a_definition_and_nothing_is_known_at_first() -> None:
+    groups = metric_groups(Measurements(), None, {})
+    assert all(row.definition for group in groups for row in group.rows)
+    assert found(groups)["Cells/used"] == ["–"]
+    assert found(groups)["Bytes/allocated"] == ["–", "–"]
+
+
+def test_window_and_base_cache_apart_and_the_fullest_of_many_streams() -> None:
+    one, two = stream(64, [(0, 20, (0,), 0, 1)]), stream(32, [(0, 8, (0,), 12, 1)])
+    span = (SequenceSpan(SeqId(0), 0, 19, 20, 0),)
+    maps = (CacheMap("base", (one,), 0), CacheMap("window", (two,), 8))
+    view = CacheView(CacheSnapshot(1, maps, (), span, 64, 64, Verification("verified", 1)), ())
+    groups = metric_groups(Measurements(), view, {0: "Village"})
+    assert [column.name for column in groups[0].columns] == ["base", "window"]
+    assert found(groups)["Cells/used"] == ["20 cells", "8 cells"]
+    assert [row.name for row in groups[1].rows] == ["Village · base", "Village · window"]
+    assert found(groups)["Sequences/Village · window"][2] == "25", "of 8 cells one is out of the window"
+    many = tuple(stream(16, [(0, n, (i,), 0, 1)]) for i, n in enumerate((1, 9, 3, 4, 7)))
+    view = CacheView(CacheSnapshot(1, (CacheMap("kv", many, 0),), (), (), 16, 80, Verification("verified", 1)), ())
+    group = metric_groups(Measurements(), view, {})[0]
+    assert [column.name for column in group.columns] == ["stream 1", "stream 4", "stream 3"]
+    assert group.title == "Cells: the 3 fullest of 5 streams"
+
+
+def test_numbers_have_three_digits() -> None:
+    assert [number(v).text for v in (0.5, 12.345, 1234.5, 7, None)] == ["0.50", "12.3", "1,234", "7", "–"]
+
+
+def test_groups_fold_and_cost_nothing_folded(look: Look, qtbot: QtBot) -> None:
+    panel = NumbersPanel(look, measured())
+    qtbot.addWidget(panel)
+    panel.show()
+    panel.show_view(cache_view(), {0: "Village"})
+    assert panel.text_of("used") == "220"
+    assert not panel.tables[0].isVisible()
+    assert panel.tables[0].group.rows == ()
+    qtbot.keyClick(panel.all_fold.button, Qt.Key.Key_Space)
+    assert panel.tables[0].isVisible()
+    assert found((panel.tables[0].group,))["Cells/used"] == ["220 cells"]
+    assert panel.tables[2].group.rows == (), "still folded"
+    panel.folds[2].button.click()
+    assert panel.tables[2].group.rows
+    assert [fold.button.accessibleName() for fold in panel.folds[:2]] == ["Cells", "Sequences"]
+
+
+def test_definitions_are_reached_with_the_keyboard(look: Look, qtbot: QtBot) -> None:
+    table = MetricTable(look)
+    qtbot.addWidget(table)
+    table.show_group(metric_groups(measured(), cache_view(), {})[0])
+    table.show()
+    assert table.accessibleDescription().startswith("capacity: 1,024 cells; used: 220 cells")
+    qtbot.keyClick(table, Qt.Key.Key_Down)
+    assert table.accessibleDescription() == "used: 220 cells\nU: non-empty cells (the engine's `used`)"
+    qtbot.keyClick(table, Qt.Key.Key_Up)
+    qtbot.keyClick(table, Qt.Key.Key_Up)
+    assert table.accessibleDescription().startswith("capacity")
+    assert table.tip(-1, 0) == ""
+
+
+def test_columns_have_definitions_too(look: Look, qtbot: QtBot) -> None:
+    table = MetricTable(look)
+    qtbot.addWidget(table)
+    table.show_group(metric_groups(measured(), cache_view(), {})[1])
+    assert table.tip(-1, 2).startswith("Wasted attention span")
+    table.show_group(Group("Empty", (), (), "Nothing yet."))
+    table.grab()
+    assert table.tip(0) == ""
+    table.show_group(Group("One", (), (Row("a", "b", (number(1.0),)),)))
+    assert table.tip(0) == "a: 1.00\nb"
+
+
+def test_operations_that_failed_are_counted(window: MainWindow) -> None:
+    window.apply_event(CommandFailed(Operate(ClearCache()), "Not now."))
+    assert window.inspector.measured.n_refused == 1

@@ -1,0 +1,333 @@
+"""Operations by hand: what the form makes of its fields, what it refuses and why, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication, QMenu
+from pytestqt.qtbot import QtBot
+
+from kvdesk.cache.compaction import Layout, plan_compaction
+from kvdesk.cache.compare import LogitsComparison, Verdict, compare_snapshots
+from kvdesk.chat import MessageId
+from kvdesk.messages import CacheView, ContextReady, OperationDone, SpeedSample
+from kvdesk.operations import (
+    BatchRefused,
+    ClearCache,
+    Compact,
+    CompactionPreview,
+    ContextPreview,
+    Effect,
+    KeepOnly,
+    MessageSpan,
+    MessageSpans,
+    Operate,
+    Possible,
+    PreviewCompaction,
+    PreviewContext,
+    RemoveRange,
+    ShiftPositions,
+    SwapIn,
+    SwapOut,
+    TryDecode,
+    Undo,
+    Verified,
+    VerifyConversation,
+    Working,
+)
+from kvdesk.settings import ContextSettings
+from kvdesk.ui.acts import Act
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.operations_panel import OperationsPanel
+from kvdesk.ui.settings_panel import SettingsPanel
+from tests.ui.samples import CONTEXT, ONE, TWO, cache_view, message
+
+Record = Callable[[object], list[tuple[object, ...]]]
+
+
+def show(window: MainWindow, view: CacheView | None = None) -> OperationsPanel:
+    window.apply_event(view or cache_view())
+    panel = window.inspector.cache.operations
+    panel.show_state(window._state)
+    panel.set_open(True)
+    return panel
+
+
+def press(window: MainWindow, act: Act) -> None:
+    window.inspector.cache.operations.button(act).click()
+
+
+def test_every_button_makes_its_operation(window: MainWindow, record: Record) -> None:
+    sent = record(window.command_requested)
+    panel = show(window)
+    panel.set_range(0, 32, 64)
+    press(window, Act.REMOVE)
+    press(window, Act.KEEP)
+    panel._shift.setValue(-5)
+    press(window, Act.SHIFT)
+    panel._pos.setValue(200)
+    press(window, Act.TRY)
+    press(window, Act.SWAP_OUT)
+    press(window, Act.VERIFY)
+    press(window, Act.CLEAR)
+    assert [command for (command,) in sent] == [
+        Operate(RemoveRange(0, 32, 64)),
+        Operate(KeepOnly(0)),
+        Operate(ShiftPositions(0, 32, 64, -5)),
+        Operate(TryDecode(0, 200)),
+        Operate(SwapOut(ONE)),
+        VerifyConversation(ONE),
+        Operate(ClearCache()),
+    ]
+
+
+def test_the_call_is_shown_before_it_is_made(window: MainWindow) -> None:
+    panel = show(window)
+    panel.set_range(1, 40, -1)
+    assert panel.call == "llama_memory_seq_rm(mem, 1, 40, -1)"
+    QApplication.sendEvent(panel.button(Act.SHIFT), QEvent(QEvent.Type.Enter))
+    assert panel.call == "llama_memory_seq_add(mem, 1, 40, -1, -1)"
+    panel._shift.setValue(7)
+    assert panel.call.endswith("40, -1, 7)")
+
+
+def test_what_the_model_cannot_do_is_disabled_with_its_reason(window: MainWindow) -> None:
+    why = "A recurrent state cannot give back a part."
+    rows = (
+        Possible("partial seq_rm", "no", why),
+        Possible("seq_rm", "yes", ""),
+        Possible("swap", "with loss", "Leaves out."),
+    )
+    window.apply_event(ContextReady(CONTEXT, rebuilt=False, possible=rows))
+    panel = show(window)
+    assert panel.button(Act.REMOVE).isEnabled(), "all of it can be removed"
+    panel.set_range(0, 32, 64)
+    assert not panel.button(Act.REMOVE).isEnabled()
+    assert why in panel.remark
+    assert why in panel.button(Act.REMOVE).toolTip()
+    QApplication.sendEvent(panel.button(Act.SWAP_OUT), QEvent(QEvent.Type.Enter))
+    assert panel.button(Act.SWAP_OUT).isEnabled()
+    assert panel.remark == "Leaves out."
+
+
+@pytest.mark.parametrize(
+    ("p0", "p1", "shift", "why"), [(64, 32, 1, "empty"), (0, 10, 0, "by 0"), (4, 10, -5, "below 0")]
+)
+def test_a_shift_that_makes_no_sense_is_refused(window: MainWindow, p0: int, p1: int, shift: int, why: str) -> None:
+    panel = show(window)
+    panel.set_range(0, p0, p1)
+    panel._shift.setValue(shift)
+    assert not panel.button(Act.SHIFT).isEnabled()
+    assert why in panel.button(Act.SHIFT).toolTip()
+
+
+def test_nothing_by_hand_while_an_answer_is_written_there(window: MainWindow) -> None:
+    window.append_message(message("a", "assistant", "", state="streaming"))
+    panel = show(window)
+    assert not panel.button(Act.REMOVE).isEnabled()
+    assert not panel.button(Act.CLEAR).isEnabled()
+    panel.set_range(1, -1, -1)
+    assert panel.button(Act.REMOVE).isEnabled(), "the other conversation is at rest"
+
+
+def test_a_swapped_conversation_can_come_back(window: MainWindow, record: Record) -> None:
+    sent = record(window.command_requested)
+    view = cache_view()
+    view = replace(view, leases=view.leases[:1], swapped=((TWO, 1_000_000),))
+    panel = show(window, view)
+    assert "Caches  ·  no sequence  ·  swapped out" in [panel._target.itemText(i) for i in range(panel._target.count())]
+    panel.set_range(-1, -1, -1)
+    assert panel.button(Act.SWAP_OUT).text() == "Swap in"
+    press(window, Act.SWAP_OUT)
+    assert sent == [(Operate(SwapIn(TWO)),)]
+    assert not panel.button(Act.REMOVE).isEnabled()
+
+
+def test_the_target_stays_while_the_cache_changes(window: MainWindow) -> None:
+    panel = show(window)
+    panel.set_range(1, 3, 9)
+    show(window, cache_view(8))
+    chosen = panel.chosen
+    assert chosen.target is not None
+    assert (chosen.target.seq_id, chosen.p0, chosen.p1) == (1, 3, 9)
+
+
+def test_a_refused_token_says_x_and_y(window: MainWindow) -> None:
+    panel = show(window)
+    window.apply_event(BatchRefused(0, 179, 300, "llama.cpp takes a token only at position 180."))
+    assert "X = 179, Y = 300" in panel.remark
+    assert "only at position 180" in window.activity.text
+
+
+def effect(verdict: Verdict = Verdict.EXACT) -> Effect:
+    before, after = cache_view(7).snapshot, cache_view(8, runs=((0, 32, (0, 1), 0, 1), (32, 64, (0,), 32, 3))).snapshot
+    logits = LogitsComparison(1, 0.02, 0.02, 1.5, 0, 3, 4, verdict)
+    return Effect(compare_snapshots(before, after, {0: logits}), bytes_moved=8_000_000, audited=True)
+
+
+def done(undoable: bool = True) -> OperationDone:
+    call = "llama_memory_seq_rm(mem, 0, 64, -1)"
+    return OperationDone(8, 1.0, "seq_rm", call, 2.0, ONE, effect=effect(Verdict.APPROXIMATE), undoable=undoable)
+
+
+def test_what_did_that_do(window: MainWindow, record: Record) -> None:
+    sent = record(window.command_requested)
+    show(window)
+    for _ in range(16):
+        window.apply_event(SpeedSample(1.0, "decode", 1, 10.0, 256))
+    window.apply_event(done())
+    card = window.inspector.cache.effect
+    assert card.isVisible()
+    assert "used 220 → 64" in card.text
+    assert "n_kv 256 → 256" in card.text
+    assert "116 freed" in card.text
+    assert "approximate" in card.text
+    assert "4.0 GB/s" in card.text
+    assert "map agrees" in card.text
+    assert "tok/s 100 → …" in card.text, "not measured yet"
+    for _ in range(16):
+        window.apply_event(SpeedSample(2.0, "decode", 1, 8.0, 256))
+    assert "tok/s 100 → 125" in card.text
+    window.apply_event(replace(cache_view(8), undoable=(8,)))
+    window.inspector._write_numbers()
+    assert card.undo_button.isVisible()
+    card.undo_button.click()
+    assert sent == [(Operate(Undo(8)),)]
+    window.apply_event(cache_view(9))
+    window.inspector._write_numbers()
+    assert not card.undo_button.isVisible(), "its blob is gone"
+
+
+def test_compaction_is_previewed_and_done(window: MainWindow, record: Record) -> None:
+    sent = record(window.command_requested)
+    show(window)
+    press(window, Act.COMPACT)
+    dialog = window.desk.dialog
+    assert dialog is not None
+    assert sent == [(PreviewCompaction(Layout.KEEP_ORDER),)]
+    assert not dialog.compact_button.isEnabled(), "not before one has seen what it does"
+    plan = plan_compaction(cache_view().snapshot, Layout.KEEP_ORDER, row_bytes={"kv": 1000})
+    window.apply_event(CompactionPreview(plan, 1.08, "Decoding should be 8 % faster."))
+    assert "H 240 → 220" in dialog.text
+    assert "+8.0 %" in dialog.text
+    dialog.compact_button.click()
+    assert sent[1:] == [(Operate(Compact(Layout.KEEP_ORDER)),)]
+    window.apply_event(replace(done(), name="compact"))
+    assert dialog.effect.isVisible()
+    dialog.choose(Layout.HOT_FIRST)
+    assert sent[2:] == [(PreviewCompaction(Layout.HOT_FIRST, (0, 1)),)]
+
+
+def test_a_compaction_that_changes_nothing_is_not_offered(window: MainWindow) -> None:
+    show(window)
+    window.desk.open_compaction()
+    dialog = window.desk.dialog
+    assert dialog is not None
+    tight = cache_view(9, runs=((0, 100, (0,), 0, 1),)).snapshot
+    plan = plan_compaction(tight, Layout.KEEP_ORDER)
+    window.apply_event(CompactionPreview(plan, 1.0, "Every cell is where it would go: nothing is gained."))
+    assert not dialog.compact_button.isEnabled()
+    assert "nothing is gained" in dialog.text
+
+
+def preview(settings: ContextSettings, **fields: object) -> ContextPreview:
+    base = ContextPreview(
+        settings, "", 3_000_000, 3_000_000, 0, 12_000_000, 900_000_000, 110.0, 220, 1.5, False, "Types differ."
+    )
+    return replace(base, **fields)  # type: ignore[arg-type]
+
+
+def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    sent, rebuilds = record(window.command_requested), record(window.rebuild_requested)
+    window.apply_event(cache_view())
+    window.open_settings()
+    panel = window.findChild(SettingsPanel)
+    assert panel.ledger.isHidden(), "nothing is asked about"
+    panel.field("context", "n_ctx").setValue(512)
+    qtbot.waitUntil(lambda: len(sent) == 1)
+    settings = sent[0][0].settings  # type: ignore[attr-defined]
+    assert sent[0][0] == PreviewContext(ContextSettings(n_ctx=512))
+    window.apply_event(preview(settings))
+    assert "K 6.0 → 3.0 MB" in panel.ledger.text
+    assert "18.0 of 900 MB" in panel.ledger.text
+    assert "about 110 tok/s" in panel.ledger.text
+    panel.ledger.set_keep("tokens")
+    assert "220 tokens are prefilled again in about 1.50 s" in panel.ledger.text
+    panel.apply_button.click()
+    assert rebuilds == [(settings, "tokens")]
+
+
+def test_a_context_that_cannot_be_made_is_not_applied(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    sent = record(window.command_requested)
+    window.open_settings()
+    panel = window.findChild(SettingsPanel)
+    panel.field("context", "n_ctx").setValue(1_000_000)
+    qtbot.waitUntil(lambda: len(sent) == 1)
+    window.apply_event(preview(sent[0][0].settings, refused="It needs 30 GB; 0.9 GB are free."))  # type: ignore[attr-defined]
+    assert not panel.apply_button.isEnabled()
+    assert "30 GB" in panel.ledger.text
+    panel.field("context", "n_ctx").setValue(1024)
+    assert panel.apply_button.isEnabled(), "another one is another question"
+
+
+def test_long_work_has_progress_and_cancel(window: MainWindow, record: Record) -> None:
+    cancelled = record(window.cancel_requested)
+    window.apply_event(Working("Verifying", 32, 320))
+    assert window.activity.text == "Verifying: 32 of 320 tokens"
+    window.activity.cancel_button.click()
+    assert cancelled == [()]
+    window.apply_event(Working("Verifying", 0, 0))
+    assert window.activity.text == ""
+
+
+def test_a_verification_ends_in_a_sentence(window: MainWindow) -> None:
+    window.apply_event(Working("Verifying", 320, 320))
+    window.apply_event(Verified(ONE, 320, LogitsComparison(1, 0, 0, 0, -1, -1, -1, Verdict.EXACT), 812.0))
+    window.apply_event(Working("Verifying", 0, 0))
+    assert "“A village far away” is exact" in window.activity.text
+    assert "320 tokens" in window.activity.text
+
+
+def actions(menu: QMenu) -> dict[str, bool]:
+    return {action.text(): action.isEnabled() for action in menu.actions() if action.text()}
+
+
+def test_the_menu_of_a_message_knows_its_cells(window: MainWindow, record: Record) -> None:
+    forks, sent = record(window.fork_requested), record(window.command_requested)
+    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hi")))
+    menu = window._menus.message_menu(MessageId("q"))
+    assert menu is not None
+    assert actions(menu)["Its cells"] is False, "nobody has said where it lies"
+    spans = (MessageSpan(MessageId("q"), 0, 12, 3, (5,)), MessageSpan(MessageId("a"), 12, 30, 15, (2,)))
+    window.apply_event(MessageSpans(ONE, 0, spans))
+    window.apply_event(cache_view())
+    menu = window._menus.message_menu(MessageId("q"))
+    assert menu is not None
+    found = {action.text(): action for action in menu.actions()}
+    found["Fork the chat after it"].trigger()
+    assert forks == [(ONE, "q", -1, 12)]
+    found["Remove its cells"].trigger()
+    found["Remove its cells and all after it"].trigger()
+    assert sent == [(Operate(RemoveRange(0, 0, 12)),), (Operate(RemoveRange(0, 0, -1)),)]
+    found["Choose its cells for an operation"].trigger()
+    panel = window.inspector.cache.operations
+    assert panel.is_open
+    assert panel.call == "llama_memory_seq_rm(mem, 0, 0, 12)"
+
+
+def test_the_menu_of_a_conversation(window: MainWindow, record: Record) -> None:
+    sent = record(window.command_requested)
+    menu = QMenu(window)
+    window.desk.fill_menu(menu, TWO)
+    assert not any(actions(menu).values()), "nothing is known of the cache yet"
+    window.apply_event(cache_view())
+    menu = QMenu(window)
+    window.desk.fill_menu(menu, TWO)
+    found = {action.text(): action for action in menu.actions()}
+    found["Keep only its cells"].trigger()
+    found["Verify its cells"].trigger()
+    assert sent == [(Operate(KeepOnly(1)),), (VerifyConversation(TWO),)]
+    assert "llama_memory_seq_keep(mem, 1)" in found["Keep only its cells"].toolTip()

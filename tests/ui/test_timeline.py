@@ -1,0 +1,241 @@
+"""The time line: rows, folding, the map of any moment, and what is asked of the engine for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk.cache.packing import Entry, Operation
+from kvdesk.cache.snapshot import CacheMap
+from kvdesk.messages import ContextReady, OperationDone, SpeedSample
+from kvdesk.operations import RecordingTaken, TakeRecording, Working
+from kvdesk.ui.cache_state import CacheState
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.past import view_of
+from kvdesk.ui.timeline_page import TimelinePage
+from kvdesk.ui.timeline_rows import Shown, TimelineRows
+from tests.cache.journals import FACTS, Player
+from tests.ui.samples import CONTEXT, cache_view, spans
+from tests.ui.test_operations import done
+
+Record = Callable[[object], list[tuple[object, ...]]]
+
+
+def entries(names: str, start: int = 1, conversation: str = "one") -> list[Entry]:
+    """d is a decode, anything else another operation."""
+    made = (
+        Operation(start + i, 1.0, "decode" if c == "d" else c, ms=2.0, conversation=conversation)
+        for i, c in enumerate(names)
+    )
+    return [Entry(operation, 3) for operation in made]
+
+
+def test_decodes_in_a_row_are_one_row() -> None:
+    rows = TimelineRows()
+    rows.add(entries("dddrdd"))
+    rows.add(entries("ddc", start=7))
+    rows.add(entries("d", start=10, conversation="two"))
+    rows.add(entries("d", start=11))
+    folded = [rows.row(Shown.FOLDED, i) for i in range(rows.count(Shown.FOLDED))]
+    assert [(row.first, row.last, row.n) for row in folded] == [
+        (1, 3, 3),
+        (4, 4, 1),
+        (5, 8, 4),
+        (9, 9, 1),
+        (10, 10, 1),
+        (11, 11, 1),
+    ]
+    assert (folded[2].ms, folded[2].n_cells) == (8.0, 12)
+    assert [rows.row(Shown.OTHERS, i).first for i in range(rows.count(Shown.OTHERS))] == [4, 9]
+    assert rows.count(Shown.ALL) == 11
+
+
+@pytest.mark.parametrize(
+    ("number", "folded", "others", "everything"), [(0, -1, -1, -1), (2, 0, -1, 1), (6, 2, 0, 5), (99, 3, 1, 8)]
+)
+def test_the_row_of_an_operation(number: int, folded: int, others: int, everything: int) -> None:
+    rows = TimelineRows()
+    rows.add(entries("dddrddddc"))
+    assert [rows.row_of(shown, number) for shown in Shown] == [folded, others, everything]
+
+
+def test_steps_follow_the_operations_there_are() -> None:
+    rows = TimelineRows()
+    assert rows.step(5, 1) == 5
+    rows.add([*entries("dd", start=3), *entries("r", start=9)])
+    assert [rows.step(n, by) for n, by in ((3, 1), (4, 1), (9, 1), (9, -1), (6, -1), (3, -1), (3, 100))] == [
+        4,
+        9,
+        9,
+        4,
+        4,
+        3,
+        9,
+    ]
+
+
+def test_a_view_of_the_past_has_the_numbers_of_then() -> None:
+    now = cache_view().snapshot
+    then = view_of(now.maps, 7).snapshot
+    assert (then.sequences, then.n_kv, then.n_ctx) == (spans(now.maps[0].streams[0]), now.n_kv, now.n_ctx)
+    assert view_of((), 0).snapshot.sequences == ()
+
+
+@pytest.fixture
+def player() -> Player:
+    player = Player(FACTS[0], unified=True, swa_full=True, n_seq_max=4, seed=3)
+    player.play(120)
+    return player
+
+
+def shown_map(page: TimelinePage) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.int32]]]:
+    view = page.map._view
+    assert view is not None
+    return view.snapshot.operation, view.snapshot.maps[0].streams[0].pos
+
+
+def test_any_moment_can_be_looked_at(window: MainWindow, qtbot: QtBot, player: Player) -> None:
+    window.inspector.show_tab("Timeline")
+    page = window.inspector.timeline
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    assert page.band_text == "", "it follows what happens"
+    assert page.at is None
+    page.show_operation(40)
+    assert page.band_text == "State after operation 40, not now"
+    qtbot.waitUntil(lambda: shown_map(page)[0] == 40)
+    assert (shown_map(page)[1] == player.states[40][0].streams[0].pos).all()
+    assert page.details.startswith("40  ")
+    qtbot.keyClick(page.scrubber.slider, Qt.Key.Key_Right)
+    assert page.at == 41
+    page.scrubber.stepped.emit(-1)
+    assert page.at == 40
+    page.follow()
+    assert page.band_text == ""
+    qtbot.waitUntil(lambda: shown_map(page)[0] == 120)
+
+
+def test_a_row_is_the_way_to_its_moment(window: MainWindow, player: Player) -> None:
+    window.inspector.show_tab("Timeline")
+    page = window.inspector.timeline
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    page.view.setCurrentIndex(page.model.index(5))
+    row = page.model.rows.row(Shown.FOLDED, 5)
+    assert page.at == row.last
+    page.filter.setCurrentIndex(page.filter.findData(Shown.OTHERS))
+    assert page.model.rowCount() == page.model.rows.count(Shown.OTHERS)
+    assert page.at == row.last, "another filter is not another moment"
+    page.show_operation(row.last + 30)
+    assert page.view.currentIndex().row() == page.model.rows.row_of(Shown.OTHERS, row.last + 30)
+
+
+def test_playing_ends_at_the_end(window: MainWindow, player: Player) -> None:
+    window.inspector.show_tab("Timeline")
+    page = window.inspector.timeline
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    page.show_operation(118)
+    page.scrubber.toggle_play()
+    for _ in range(3):
+        page.scrubber._on_timer()
+    assert page.at == 120
+    assert not page.scrubber.is_playing
+    page.scrubber.toggle_play()
+    assert page.at == 0, "from the beginning again"
+
+
+def test_a_recording_is_asked_for_when_one_looks_and_something_changed(window: MainWindow, record: Record) -> None:
+    sent = record(window.command_requested)
+    window.apply_event(OperationDone(1, 1.0, "seq_rm", "", 0.1))
+    assert sent == [], "nobody looks"
+    window.inspector.show_tab("Timeline")
+    assert sent == [(TakeRecording(),)]
+    for i in range(20):
+        window.apply_event(SpeedSample(float(i), "decode", 1, 1.0, 256))
+    assert len(sent) == 1, "at most twice a second"
+    page = window.inspector.timeline
+    page._asking._on_timer()
+    assert len(sent) == 2
+    page._asking._on_timer()
+    page._asking._on_timer()
+    assert len(sent) == 2, "nothing has changed since"
+
+
+def test_a_growing_recording_keeps_its_place(window: MainWindow, player: Player) -> None:
+    window.inspector.show_tab("Timeline")
+    page = window.inspector.timeline
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    page.show_operation(60)
+    before = page.view.currentIndex().row()
+    player.play(40)
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    assert page.at == 60
+    assert page.view.currentIndex().row() == before
+    assert page.model.rows.last == 160
+    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    assert page.at is None
+    assert page.model.rowCount() == 0
+
+
+def test_the_comparison_stays_in_the_journal(window: MainWindow, player: Player) -> None:
+    window.inspector.show_tab("Timeline")
+    window.apply_event(done())
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    page = window.inspector.timeline
+    page.show_operation(8)
+    assert "used 220 → 64" in page._effect.text
+    assert page._effect.isVisible()
+    page.show_operation(9)
+    assert not page._effect.isVisible()
+
+
+class Long:
+    """Looks like a recording of many decodes."""
+
+    def __init__(self, n: int) -> None:
+        self.start, self.first, self.last = 0, 1, n
+        self.shape = None
+        self.asked: list[int] = []
+
+    def __len__(self) -> int:
+        return self.last
+
+    def state_at(self, _number: int) -> tuple[CacheMap, ...]:
+        return ()
+
+    def operations(self, first: int, last: int) -> list[Entry]:
+        self.asked.append(last - first + 1)
+        return [Entry(Operation(i, 0.0, "decode"), 1) for i in range(first, last + 1)]
+
+
+def test_a_long_recording_is_counted_in_slices(qtbot: QtBot, window: MainWindow) -> None:
+    page = TimelinePage(window.look, CacheState(), {}, live=False)
+    qtbot.addWidget(page)
+    long = Long(200_000)
+    page.show_recording(long)  # type: ignore[arg-type]
+    assert page.model.is_counting, "it does not wait for the last one"
+    qtbot.waitUntil(lambda: not page.model.is_counting, timeout=30_000)
+    assert page.model.rows.count(Shown.ALL) == 200_000
+    assert max(long.asked) <= 4096, "only pages are unpacked"
+
+
+def test_a_chat_that_was_deleted_leaves_its_operations(window: MainWindow, player: Player) -> None:
+    window.inspector.show_tab("Timeline")
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.show_conversations((), None)
+    window.inspector.timeline.show_operation(50)
+    assert window.inspector.timeline.details.startswith("50  ")
+    assert not window.grab().isNull()
+
+
+def test_it_fits_a_small_screen_at_twice_the_size(window: MainWindow, player: Player) -> None:
+    window.resize(960, 540)
+    window.apply_event(cache_view())
+    window.apply_event(Working("Verifying", 1, 2))
+    window.inspector.show_tab("Timeline")
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    window.inspector.timeline.show_operation(50)
+    assert not window.grab().isNull()
+    assert (window.width(), window.height()) == (960, 540)
