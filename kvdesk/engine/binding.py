@@ -195,15 +195,21 @@ def llama_class() -> Any:
 
 
 _FOLDER = Path(llama_cpp.__file__).parent / "lib"
+_LOAD = "ggml_backend_load_all_from_path"
 
 
 def _load_processor_code() -> None:
-    """In a portable build (GGML_BACKEND_DL) load the library made for this processor; a native one has it linked in."""
-    library = _library("ggml")
-    if library is not None and any(_FOLDER.glob("*ggml-cpu-*")):
-        library.ggml_backend_load_all_from_path.argtypes = [ctypes.c_char_p]
-        library.ggml_backend_load_all_from_path.restype = None
-        library.ggml_backend_load_all_from_path(str(_FOLDER).encode())
+    """In a portable build (GGML_BACKEND_DL) load the library made for this processor; a native one has it linked in.
+
+    Asked of libllama, which answers with the ggml that it is linked to: a wheel has copies of that under other names.
+    Windows has one, and asks it itself.
+    """
+    if not any(_FOLDER.glob("*ggml-cpu-*")):
+        return
+    library = next(found for found in map(_library, ("llama", "ggml")) if hasattr(found, _LOAD))
+    load = getattr(library, _LOAD)
+    load.argtypes, load.restype = [ctypes.c_char_p], None
+    load(str(_FOLDER).encode())
 
 
 def _library(name: str) -> ctypes.CDLL | None:

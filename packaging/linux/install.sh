@@ -28,10 +28,18 @@ tail -n +@LINES@ "$0" | xz -dc | tar -C "$prefix" -xvf - --no-same-owner > "$lis
 desktop=$prefix/share/applications/kvdesk.desktop
 sed -i "s|^Exec=kvdesk|Exec=\"$prefix/bin/kvdesk\"|; s|^Icon=kvdesk|Icon=$prefix/share/icons/hicolor/scalable/apps/kvdesk.svg|" "$desktop"
 
-refresh='for pair in "update-desktop-database share/applications" "update-mime-database share/mime"; do
-    set -- $pair
-    if command -v "$1" > /dev/null && [ -d "$prefix/$2" ]; then "$1" "$prefix/$2" 2> /dev/null || true; fi
-done'
+# What the system's tools make of our files; it goes with the last file that it was made of.
+refresh='if ls "$prefix"/share/applications/*.desktop > /dev/null 2>&1; then
+    if command -v update-desktop-database > /dev/null; then update-desktop-database "$prefix/share/applications" || true; fi
+else
+    rm -f "$prefix/share/applications/mimeinfo.cache"
+fi
+if ls "$prefix"/share/mime/packages/*.xml > /dev/null 2>&1; then
+    if command -v update-mime-database > /dev/null; then update-mime-database "$prefix/share/mime" || true; fi
+else
+    rm -rf "$prefix/share/mime"
+fi
+rmdir "$prefix/share/applications" "$prefix/share" 2> /dev/null || true'
 {
     echo '#!/bin/sh'
     echo '# Removes kvdesk and nothing else; folders go only when they are empty.'
