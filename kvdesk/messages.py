@@ -18,15 +18,18 @@ from kvdesk.operations import (
     ContextPreview,
     Effect,
     LoadSample,
+    MemoryLedger,
     MessageSpans,
     Operate,
     Overflowed,
     Possible,
     PreviewCompaction,
     PreviewContext,
+    PreviewTurn,
     RecordingTaken,
     Shades,
     TakeRecording,
+    TurnPreview,
     Verified,
     VerifyConversation,
     Working,
@@ -171,6 +174,7 @@ Command = (
     | Operate
     | PreviewCompaction
     | PreviewContext
+    | PreviewTurn
     | VerifyConversation
     | TakeRecording
 )
@@ -348,6 +352,8 @@ Event = (
     | EngineDied
     | CompactionPreview
     | ContextPreview
+    | TurnPreview
+    | MemoryLedger
     | Working
     | Verified
     | RecordingTaken

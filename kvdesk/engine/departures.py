@@ -15,9 +15,11 @@ from kvdesk.engine.prompt import Place, Prompt, PromptBuilder
 from kvdesk.engine.turn import Left, Turn
 from kvdesk.errors import PromptError, TemplateError
 from kvdesk.messages import Generate
+from kvdesk.operations import PreviewTurn
 from kvdesk.policy.overflow import RESERVE, Abilities, OverflowPlan, Shade, Situation, Span, plan_overflow, shades
 from kvdesk.settings import Overflow
 
+Asked = Generate | PreviewTurn
 _ALL_THERE = Left()
 
 
@@ -66,25 +68,25 @@ class Departures:
         """All messages of the conversation are there again."""
         self._left.pop(conversation, None)
 
-    def fit(self, command: Generate) -> Fit:
+    def fit(self, asked: Asked) -> Fit:
         """The prompt without what has left, and without the oldest messages where it does not fit otherwise. Read-only.
 
         Raises PromptError: nothing may leave, or not enough; TemplateError.
         """
-        left = self._remembered(command)
-        before = whole = self._prompt(command, left)
+        left = self._remembered(asked)
+        before = whole = self._prompt(asked, left)
         plan, gone = None, tuple[MessageId, ...]()
         while len(whole.tokens) >= self._n_ctx:
-            plan = self._plan(command, whole, len(whole.tokens), answering=False)
+            plan = self._plan(asked, whole, len(whole.tokens), answering=False)
             if plan.stops:
-                why = "" if command.overflow is Overflow.STOP else plan.sentence.partition("is full.")[2]
+                why = "" if asked.overflow is Overflow.STOP else plan.sentence.partition("is full.")[2]
                 raise PromptError(
                     f"The conversation needs {len(whole.tokens):,} tokens, but the context holds {self._n_ctx:,}.{why}"
                     " Shorten it, or rebuild the context with a larger n_ctx."
                 )
-            left, leaving = _leave(command.messages, whole, left, plan)
+            left, leaving = _leave(asked.messages, whole, left, plan)
             gone += leaving
-            whole = self._prompt(command, left)
+            whole = self._prompt(asked, left)
         if plan is None:
             return Fit(whole, left)
         return Fit(whole, left, Step(plan, left, gone, whole, before.tokens, whole.tokens))
@@ -125,45 +127,45 @@ class Departures:
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _remembered(self, command: Generate) -> Left:
+    def _remembered(self, asked: Asked) -> Left:
         """What has left; nothing where all fits again, such as on another branch, or where nothing may leave."""
-        left = self._left.get(command.conversation, _ALL_THERE)
-        if left == _ALL_THERE or command.overflow is Overflow.STOP:
+        left = self._left.get(asked.conversation, _ALL_THERE)
+        if left == _ALL_THERE or asked.overflow is Overflow.STOP:
             return _ALL_THERE
-        whole = self._prompts.prompt(command.messages)
+        whole = self._prompts.prompt(asked.messages)
         return _ALL_THERE if len(whole.tokens) + self._n_ctx // RESERVE <= self._n_ctx else left
 
-    def _prompt(self, command: Generate, left: Left) -> Prompt:
+    def _prompt(self, asked: Asked, left: Left) -> Prompt:
         if left == _ALL_THERE:
-            return self._prompts.prompt(command.messages)
-        if command.overflow is not Overflow.SINKS:
-            return self._prompts.prompt([m for m in command.messages if m.id not in left.messages])
-        whole = self._prompts.prompt(command.messages)
+            return self._prompts.prompt(asked.messages)
+        if asked.overflow is not Overflow.SINKS:
+            return self._prompts.prompt([m for m in asked.messages if m.id not in left.messages])
+        whole = self._prompts.prompt(asked.messages)
         ends = [place.end for place in whole.places if place.message in left.messages]
         ends += [p.first + left.parted[1] for p in whole.places if left.parted and p.message == left.parted[0]]
-        return _without(whole, Situation((), 0, 0, 0, command.n_keep).n_sinks, max(ends, default=0))
+        return _without(whole, Situation((), 0, 0, 0, asked.n_keep).n_sinks, max(ends, default=0))
 
-    def _plan(self, command: Generate, whole: Prompt, n_held: int, *, answering: bool) -> OverflowPlan:
+    def _plan(self, asked: Asked, whole: Prompt, n_held: int, *, answering: bool) -> OverflowPlan:
         return plan_overflow(
-            command.overflow.value, self._situation(command, whole, n_held, answering=answering), self._can
+            asked.overflow.value, self._situation(asked, whole, n_held, answering=answering), self._can
         )
 
-    def _situation(self, command: Generate, whole: Prompt, n_held: int, *, answering: bool) -> Situation:
+    def _situation(self, asked: Asked, whole: Prompt, n_held: int, *, answering: bool) -> Situation:
         """A message's tokens end with its own text, so the marks between two belong to the later one. What a template
         puts before the first message by itself belongs to nobody, and stays.
         """
-        roles = {message.id: message.role for message in command.messages}
+        roles = {message.id: message.role for message in asked.messages}
         spans: list[Span] = []
         start = 0
         for place in whole.places:
             role = roles[place.message]
-            if not spans and role != "system" and command.overflow is not Overflow.SINKS:
+            if not spans and role != "system" and asked.overflow is not Overflow.SINKS:
                 start = place.first
             spans.append(Span(start, place.end, is_system=role == "system", follows=role == "assistant"))
             start = place.end
         if answering:
             spans.append(Span(start, n_held, follows=True))
-        return Situation(tuple(spans), n_held, 1, self._n_ctx, command.n_keep, answering)
+        return Situation(tuple(spans), n_held, 1, self._n_ctx, asked.n_keep, answering)
 
 
 def _leave(

@@ -188,7 +188,7 @@ class SettingsPanel(QDialog):
             update={
                 "context": ContextSettings(**values["context"]),
                 "sampling": Sampling(**values["sampling"]),
-                "cache": self._settings.cache.model_copy(update=values["cache"]),
+                "cache": CachePolicy(**values["cache"]),
                 "system_prompt": self._prompt.toPlainText(),
             }
         )
@@ -205,18 +205,13 @@ class SettingsPanel(QDialog):
         self._prompt.textChanged.connect(self._on_edited)
         self._heading("Sampling")
         self._table("sampling", Sampling)
-        self._heading("New conversations")
-        self._table("cache", CachePolicy, ("overflow", "n_keep"))
+        self._heading("What kvdesk does by itself")
+        self._table("cache", CachePolicy)
         self._heading("Context")
         self._table("context", ContextSettings)
 
-    def _table(
-        self, table: str, model: type[ContextSettings] | type[Sampling] | type[CachePolicy], names: tuple[str, ...] = ()
-    ) -> None:
-        """A row for each field, or for those in `names` only."""
+    def _table(self, table: str, model: type[ContextSettings | Sampling | CachePolicy]) -> None:
         for name, info in model.model_fields.items():
-            if names and name not in names:
-                continue
             low, high = 0.0, float(_MAX_INT)
             for limit in info.metadata:
                 low, high = float(getattr(limit, "ge", low)), float(getattr(limit, "le", high))
