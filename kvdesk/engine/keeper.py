@@ -265,8 +265,11 @@ class Keeper:
     def swap_out(self, sequence: Sequence) -> int:
         """Save the sequence outside the cache, remove its cells, give its seq_id back. Returns the bytes saved.
 
-        Raises RefusedCall where this memory cannot be saved, UserError where the limit on bytes does not allow it.
+        Raises RefusedCall where this memory cannot be saved, UserError where the limit on bytes does not allow it or
+        where tokens were moved: saved states are those of a prefill.
         """
+        if sequence.exact < len(sequence.tokens):
+            raise UserError("Tokens of this conversation were moved, so its state is not that of a prefill: not saved.")
         n_bytes = self._save(sequence, worth=True)
         if not n_bytes:
             raise UserError("Its state is larger than what may be kept outside the cache: raise the limit in settings.")

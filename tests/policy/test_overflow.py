@@ -97,6 +97,37 @@ def test_slide_keeps_the_system_prompt_and_moves_the_rest() -> None:
     assert "approximate" in plan.sentence
 
 
+def exchanges(n_held: int, n_ctx: int, *, answering: bool) -> Situation:
+    """System prompt, two exchanges, and a question with its answer up to `n_held`."""
+    ends = (10, 20, 40, 50, 70, 80, n_held)
+    starts = (0, *ends[:-1])
+    spans = tuple(Span(a, b, i == 0, i in (2, 4, 6)) for i, (a, b) in enumerate(zip(starts, ends, strict=True)))
+    return Situation(spans if answering else spans[:-1], n_held, 1, n_ctx, answering=answering)
+
+
+def test_an_answer_leaves_with_its_question() -> None:
+    assert plan_overflow("slide", exchanges(100, 100, answering=True), ANY).gone == (1, 2)
+    assert plan_overflow("recompute", exchanges(300, 300, answering=True), ANY).gone == (1, 2, 3, 4)
+
+
+@pytest.mark.parametrize("policy", ["slide", "recompute"])
+def test_the_question_stays_while_it_is_answered(policy: OverflowPolicy) -> None:
+    now = exchanges(100, 100, answering=True)
+    plan = plan_overflow(policy, Situation((now.messages[0], *now.messages[5:]), 100, 1, 100, answering=True), ANY)
+    assert plan.stops
+    assert plan.sentence.endswith("The answer ends here.")
+
+
+def test_sinks_part_the_answer_when_nothing_else_is_left() -> None:
+    now = Situation((Span(0, 10), Span(10, 200, follows=True)), 200, 1, 200, answering=True)
+    plan = plan_overflow("sinks", now, ANY)
+    assert plan.parted
+    assert plan.ranges == ((N_SINKS, N_SINKS + 25),)
+    assert plan.gone == (0,)
+    assert "the beginning of this answer" in plan.sentence
+    assert not plan_overflow("sinks", Situation(now.messages, 200, 1, 200), ANY).parted
+
+
 def test_recompute_without_partial_removal_starts_from_nothing() -> None:
     plan = plan_overflow("recompute", situation([10, 20, 30, 40], 100, 10), Abilities(can_remove_part=False))
     assert plan.calls == (SeqRm(-1, -1),)
