@@ -42,12 +42,13 @@ class Threads:
         else:
             choice = self._policy.choice
             decode = choice.decode
-            prefill = min(self._settings.n_threads_batch, choice.of_batch(n_tokens))
+            at_once = min(n_tokens, self._context.n_ubatch)  # what is computed in one graph
+            prefill = min(self._settings.n_threads_batch, choice.of_batch(at_once))
         self._context.set_threads(decode, prefill)
 
     def decoded(self, n_tokens: int, n_kv: int, ms: float, at_s: float) -> None:
         """A decode was measured, with the threads that were set last."""
-        if self.follow and n_tokens < LARGE_BATCH:
+        if self.follow and n_tokens < LARGE_BATCH and n_tokens <= self._context.n_ubatch:
             n_threads = self._context.n_threads if n_tokens == 1 else self._context.n_threads_batch
             self._policy.decoded(DecodeSample(at_s, n_threads, n_tokens, n_kv, ms))
 
