@@ -26,6 +26,7 @@ class Threads:
         self._emit = emit
         self.follow = follow
         self._meter = LoadMeter()
+        self._meter.read(time.monotonic())  # so that the first prompt knows how busy the machine has been
         self._policy = ThreadPolicy(default_threads(), settings.n_threads)
         self._own_s = time.process_time()
         self._told_at = time.monotonic()
