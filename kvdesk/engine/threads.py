@@ -47,11 +47,15 @@ class Threads:
             prefill = min(self._settings.n_threads_batch, choice.of_batch(at_once))
         self._context.set_threads(decode, prefill)
 
-    def decoded(self, n_tokens: int, n_kv: int, ms: float, at_s: float) -> None:
-        """A decode was measured, with the threads that were set last."""
+    def decoded(self, n_threads: int, n_tokens: int, n_kv: int, ms: float, at_s: float) -> None:
+        """A decode was measured."""
         if self.follow and n_tokens < LARGE_BATCH and n_tokens <= self._context.n_ubatch:
-            n_threads = self._context.n_threads if n_tokens == 1 else self._context.n_threads_batch
             self._policy.decoded(DecodeSample(at_s, n_threads, n_tokens, n_kv, ms))
+
+    @property
+    def trying(self) -> bool:
+        """Whether the next measurements are waited for."""
+        return self.follow and self._policy.trying
 
     @property
     def reason(self) -> str:
