@@ -333,7 +333,11 @@ class Session:
         if isinstance(followed, FollowedRun):
             self._runs.append(followed)
             slowest = max(followed.ms)
-            if self.threads.trying or slowest > SLOW * self._usual_ms or followed.at_s[-1] - self._digested_at >= DIGEST_S:
+            if (
+                self.threads.trying
+                or slowest > SLOW * self._usual_ms
+                or followed.at_s[-1] - self._digested_at >= DIGEST_S
+            ):
                 self.digest()
                 self._usual_ms = slowest
         else:
