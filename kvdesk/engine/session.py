@@ -333,11 +333,8 @@ class Session:
         if isinstance(followed, FollowedRun):
             self._runs.append(followed)
             slowest = max(followed.ms)
-            if (
-                self.threads.trying
-                or slowest > SLOW * self._usual_ms
-                or followed.at_s[-1] - self._digested_at >= DIGEST_S
-            ):
+            due = followed.at_s[-1] - self._digested_at >= DIGEST_S
+            if due or self.threads.trying or slowest > SLOW * self._usual_ms:
                 self.digest()
                 self._usual_ms = slowest
         else:
