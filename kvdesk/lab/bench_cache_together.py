@@ -9,7 +9,7 @@ import time
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, asked, of, session_of, text_of_tokens
-from kvdesk.lab.bench_engine import Bar
+from kvdesk.lab.bench_engine import QUESTION, Bar
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import CloseConversation, Generate, SpeedSample, TextDelta, TurnEnded
 from kvdesk.settings import Sampling
@@ -17,7 +17,7 @@ from kvdesk.settings import Sampling
 TOPICS = ("a lighthouse", "a glacier", "a railway", "a beehive")
 ANSWER = Sampling(temperature=0.0, max_tokens=96)
 LONG_ANSWER = Sampling(temperature=0.0, max_tokens=3000)
-COUNT = "Count slowly from one to one thousand in words, one number on each line."
+
 N_PROMPT = 2000
 ALONE_S = 3.0
 
@@ -48,7 +48,7 @@ def beside_prefill(bench: Bench) -> Outcome:
         reader = Talk(headless)
         reader.answer(text_of_tokens(headless, 300), ANSWER)  # the engine learns what prompts take
         headless.do(CloseConversation(reader.id))
-        writing, reading = asked(COUNT, LONG_ANSWER), asked(text_of_tokens(headless, N_PROMPT), ANSWER)
+        writing, reading = asked(QUESTION, LONG_ANSWER), asked(text_of_tokens(headless, N_PROMPT), ANSWER)
         engine, headless.events = headless.engine, []
         engine.handle(writing)
         while sum(alone := _gaps(headless)) < ALONE_S:
