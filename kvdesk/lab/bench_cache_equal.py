@@ -7,7 +7,7 @@ import statistics
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.lab.bench_cache_desk import Bench, Outcome
-from kvdesk.lab.bench_engine import REQUEST, Bar
+from kvdesk.lab.bench_engine import QUESTION, REQUEST, Bar
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import CloseConversation
 from kvdesk.settings import CachePolicy, Sampling
@@ -19,8 +19,8 @@ SEEDS = Sampling(temperature=0.0, max_tokens=32)
 def hundred(bench: Bench) -> Outcome:
     """100 independent requests, each conversation closed after its answer; the cache is never cleared by hand."""
     with bench.desk(CachePolicy()) as headless:
-        _request(headless, "Request 000. Count slowly from one to fifty in words.", SHORT)  # warms up
-        requests = [f"Request {n:03}. Count slowly from one to fifty in words." for n in range(1, 101)]
+        _request(headless, f"Request 000. {QUESTION}", SHORT)  # warms up
+        requests = [f"Request {n:03}. {QUESTION}" for n in range(1, 101)]
         seconds = _equal(headless, requests, SHORT)
     ordered = sorted(seconds)
     slowest, fastest = statistics.median(ordered[-10:]), statistics.median(ordered[:10])
