@@ -1,7 +1,8 @@
 # Two lines matter: `make run` and `make test`. packaging/setup.py does the set-up for both, once.
 PYTHON ?= python3
 
-.PHONY: run setup test lint lint-style lint-format lint-types lint-imports check stress lock
+.PHONY: run setup test lint lint-style lint-format lint-types lint-imports check stress lock selftest screenshots
+.PHONY: package package-test
 
 run:
 	@$(PYTHON) packaging/setup.py run
@@ -26,10 +27,24 @@ lint-types: setup
 lint-imports: setup
 	.venv/bin/lint-imports
 
-check: lint test
+check: # what CI runs
+	.ci/run
+
+selftest: setup
+	.venv/bin/kvdesk selftest
+
+screenshots: setup
+	.venv/bin/python packaging/screenshots.py
+
+package:
+	@$(PYTHON) packaging/package.py $(PACKAGE_OPTIONS)
+
+package-test:
+	@$(PYTHON) packaging/package_test.py
 
 stress: setup
 	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest -m stress --timeout 3600
 
 lock:
 	@$(PYTHON) packaging/setup.py lock
+	@$(PYTHON) packaging/package.py --lock

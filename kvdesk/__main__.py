@@ -13,6 +13,7 @@ COMMANDS = {
     "demo": "a guided tour of the window with the real model",
     "bench": "measurements, as ratios within one run",
     "audit": "random operations on the cache, each compared with the engine cell by cell",
+    "selftest": "whether this installation is whole",
     "replay": "a journal of a cache, operation by operation, without a model",
     "capabilities": "what can be done to the cache of a model, and why not",
 }

@@ -18,13 +18,16 @@ from kvdesk.operations import (
     ContextPreview,
     Effect,
     LoadSample,
+    MemoryLedger,
     MessageSpans,
     Operate,
     Possible,
     PreviewCompaction,
     PreviewContext,
+    PreviewTurn,
     RecordingTaken,
     TakeRecording,
+    TurnPreview,
     Verified,
     VerifyConversation,
     Working,
@@ -164,6 +167,7 @@ Command = (
     | Operate
     | PreviewCompaction
     | PreviewContext
+    | PreviewTurn
     | VerifyConversation
     | TakeRecording
 )
@@ -341,6 +345,8 @@ Event = (
     | EngineDied
     | CompactionPreview
     | ContextPreview
+    | TurnPreview
+    | MemoryLedger
     | Working
     | Verified
     | RecordingTaken

@@ -12,7 +12,7 @@ from typing import Literal
 from kvdesk.cache.compaction import CompactionPlan, Layout
 from kvdesk.cache.compare import Comparison, LogitsComparison
 from kvdesk.cache.recording import Recording
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.settings import ContextSettings
 
 # --- by hand ----------------------------------------------------------------------------------------------------------
@@ -136,6 +136,14 @@ class PreviewContext:
 
 
 @dataclass(frozen=True, slots=True)
+class PreviewTurn:
+    """What would answering `messages` cost? Answered by `TurnPreview`; by nothing where it cannot be said."""
+
+    conversation: ConversationId
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class VerifyConversation:
     """Recompute the conversation in a spare sequence and compare next-token logits. Answered by `Verified`.
 
@@ -214,6 +222,36 @@ class ContextPreview:
     seconds: float | None
     carries_state: bool
     why_not_carried: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPreview:
+    """`n_reused` tokens of the prompt are in the cache or in a saved state, `n_prefill` would be computed.
+
+    first_token_ms is None while nothing was measured; `sentence` says all of it.
+    """
+
+    conversation: ConversationId
+    n_reused: int
+    n_prefill: int
+    first_token_ms: float | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One kind of memory: bytes estimated before it was made, and measured after; None where nothing tells."""
+
+    name: str
+    estimated: int
+    measured: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLedger:
+    """What model and context take, sent with every `ContextReady`."""
+
+    rows: tuple[LedgerRow, ...]
 
 
 @dataclass(frozen=True, slots=True)

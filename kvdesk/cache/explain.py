@@ -19,6 +19,7 @@ _QUOTE = 40  # characters of a token's text in the sentence
 class Cause(StrEnum):
     """Why the cached tokens ended where they did; the first that applies."""
 
+    TAKEN = "taken over"  # the beginning came from another sequence or from a saved state
     FIRST = "first turn"  # the sequence held nothing, and nothing had taken it away
     EVICTED = "evicted"  # its cells had been removed for another conversation, or by hand
     CONTINUED = "continued"  # everything held is a prefix of the prompt: only what is new was prefilled
@@ -42,6 +43,7 @@ class Facts:
     thinking         earlier reasoning was left out of the prompt
     window_lost      a sliding window had lost the cells before the divergence
     recurrent        the model's memory cannot give back a part
+    taken            where the reused tokens came from, when not from the sequence itself
     """
 
     evicted: str = ""
@@ -50,6 +52,7 @@ class Facts:
     thinking: bool = False
     window_lost: bool = False
     recurrent: bool = False
+    taken: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ def explain(
     if reused is None:
         whole = cause in (Cause.RECURRENT, Cause.WINDOW)
         reused = 0 if whole else max(0, min(same, len(prompt) - 1))
-    differs = same < len(held) and same < len(prompt)
+    differs = same < len(held) and same < len(prompt) and cause is not Cause.TAKEN
     held_text = text(held[same]) if differs else ""
     prompt_text = text(prompt[same]) if differs else ""
     sentence = _because(cause, facts, reused, len(prompt) - reused)
@@ -111,6 +114,8 @@ def _common(held: Sequence[int], prompt: Sequence[int]) -> int:
 
 
 def _cause(held: Sequence[int], prompt: Sequence[int], same: int, text: Text, facts: Facts) -> Cause:
+    if facts.taken:
+        return Cause.TAKEN
     if same == len(held) and facts.evicted:
         return Cause.EVICTED
     if not held:
@@ -141,6 +146,7 @@ def _same_text(held: Sequence[int], prompt: Sequence[int], text: Text) -> bool:
 def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
     counts = f"{reused:,} of {reused + prefilled:,} tokens were in the cache, {prefilled:,} prefilled."
     return {
+        Cause.TAKEN: f"The beginning came from {facts.taken}: {counts}",
         Cause.FIRST: f"Nothing of this conversation was in the cache: all {prefilled:,} tokens were prefilled.",
         Cause.EVICTED: f"Its cells had been removed ({facts.evicted}): {counts}",
         Cause.CONTINUED: f"Everything held was of use: {counts}",

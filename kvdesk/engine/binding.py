@@ -105,6 +105,7 @@ class EngineLog:
 def engine_log() -> EngineLog:
     """The log of this process: llama.cpp has one log callback, so there is one log."""
     log = EngineLog()
+    _load_processor_code()
     lib.llama_backend_init()
     return log
 
@@ -193,9 +194,26 @@ def llama_class() -> Any:
     return llama_cpp.Llama
 
 
+_FOLDER = Path(llama_cpp.__file__).parent / "lib"
+_LOAD = "ggml_backend_load_all_from_path"
+
+
+def _load_processor_code() -> None:
+    """In a portable build (GGML_BACKEND_DL) load the library made for this processor; a native one has it linked in.
+
+    Asked of libllama, which answers with the ggml that it is linked to: a wheel has copies of that under other names.
+    Windows has one, and asks it itself.
+    """
+    if not any(_FOLDER.glob("*ggml-cpu-*")):
+        return
+    library = next(found for found in map(_library, ("llama", "ggml")) if hasattr(found, _LOAD))
+    load = getattr(library, _LOAD)
+    load.argtypes, load.restype = [ctypes.c_char_p], None
+    load(str(_FOLDER).encode())
+
+
 def _library(name: str) -> ctypes.CDLL | None:
-    folder = Path(llama_cpp.__file__).parent / "lib"
     for file in (f"lib{name}.so", f"lib{name}.dylib", f"{name}.dll"):
-        if (folder / file).exists():
-            return ctypes.CDLL(str(folder / file))
+        if (_FOLDER / file).exists():
+            return ctypes.CDLL(str(_FOLDER / file))
     return None

@@ -28,6 +28,7 @@ class Chronicle:
         self._emit = emit
         self._doing: tuple[str, str, str] = ("", "", "")
         self.owner: Owner = lambda _: None
+        self.before: Callable[[], None] = lambda: None  # called before an operation is written down
         self.journal = Journal(context.mirror)
         context.on_operation = self._operation
 
@@ -78,6 +79,7 @@ class Chronicle:
 
     def _operation(self, number: int, words: str, ms: float) -> None:
         """An operation that is no decode."""
+        self.before()
         name, conversation, reason = self._doing
         name = name or words.partition("(")[0]
         self.journal.record(Operation(number, time.time(), name, f"llama_memory_{words}", ms, conversation, reason))

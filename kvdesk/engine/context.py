@@ -19,7 +19,7 @@ from kvdesk.engine.capabilities import Capability, capabilities, capability
 from kvdesk.engine.flush import plan_flush
 from kvdesk.engine.memory import DecodeKind
 from kvdesk.engine.model import Model
-from kvdesk.engine.params import create, planned
+from kvdesk.engine.params import buffer_bytes, create, planned
 from kvdesk.engine.proof import Proof, prove
 from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.saved import SavedMemory
@@ -65,6 +65,7 @@ class Context(SavedMemory):
     ) -> None:
         geometry = planned(model, settings)
         ctx, said = create(model, settings, int(inspect))
+        self.buffers = buffer_bytes(said)
         traits = context_traits(model.traits, geometry, settings, model.vocab.n_tokens, said)
         super().__init__(ctx, traits, Trust(_subject(model, settings), _doubt()), int(inspect), stop or StopFlag())
         self.model = model

@@ -17,7 +17,7 @@ from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.hands import Hands
 from kvdesk.engine.idle import Idle
 from kvdesk.engine.jobs import hold, refill, verify
-from kvdesk.engine.previews import preview_compaction, preview_context
+from kvdesk.engine.previews import preview_compaction, preview_context, preview_turn
 from kvdesk.engine.runner import CLOSED, Runner
 from kvdesk.engine.session import Own, Session, open_session
 from kvdesk.engine.turn import Turn
@@ -43,6 +43,7 @@ from kvdesk.operations import (
     Operate,
     PreviewCompaction,
     PreviewContext,
+    PreviewTurn,
     RecordingTaken,
     TakeRecording,
     VerifyConversation,
@@ -52,7 +53,7 @@ from kvdesk.operations import (
 VIEW_INTERVAL_S = 1 / 15
 _ANEW = "The context was made anew."
 
-Question = PreviewCompaction | PreviewContext | VerifyConversation | TakeRecording
+Question = PreviewCompaction | PreviewContext | PreviewTurn | VerifyConversation | TakeRecording
 
 
 class Engine:
@@ -170,10 +171,13 @@ class Engine:
                 self._emit(preview_compaction(self._require(), command))
             case PreviewContext():
                 self._emit(preview_context(self._require(), command.settings))
+            case PreviewTurn():
+                self._preview_turn(command)
             case VerifyConversation():
                 self._jobs.append((command, verify(self._require(), command.conversation, self._emit)))
             case TakeRecording():
                 self._require().context.settle()
+                self._require().digest()
                 self._emit(RecordingTaken(self._require().chronicle.journal.recording()))
 
     def _load(self, command: LoadModel) -> None:
@@ -231,6 +235,7 @@ class Engine:
         self._idle = Idle(session)
         self._runner.use(session.context)
         self._emit(ContextReady(session.info, rebuilt, session.possible))
+        self._emit(session.ledger)
 
     def _forget(self, command: Forget | CloseConversation) -> None:
         self._runner.end_of(command.conversation, "Its cells were removed.")
@@ -256,6 +261,12 @@ class Engine:
         if self.session is None:
             raise UserError("No model is loaded: open a GGUF file first.")
         return self.session
+
+    def _preview_turn(self, command: PreviewTurn) -> None:
+        try:
+            self._emit(preview_turn(self._require(), command))
+        except UserError:
+            pass  # what cannot be sent is said when it is sent, not while it is typed
 
     # --- turns and jobs -----------------------------------------------------------------------------------------------
 

@@ -41,6 +41,7 @@ class Keeper:
         self.snapshots = snapshots
         self._costs = costs
         self.pool = SequencePool(context.n_seq_max)
+        self.taken = ""  # where the last prefix came from, "" for the sequence itself
         self.gone: dict[ConversationId, str] = {}  # why the cells of a conversation are no longer there
         self._tree = PrefixTree()
         self._in_tree: dict[int, int] = {}
@@ -135,6 +136,7 @@ class Keeper:
         shared. A memory that cannot give back a part (recurrent states), or that no longer holds the window before the
         cut (sliding windows; llama-server's rule, `pos_min_thold` in server-context.cpp), starts again from nothing.
         """
+        self.taken = ""
         most = len(prompt) - 1
         own = self._own(sequence, prompt[:most])
         branch, there = self._best_branch(sequence, prompt[:most])
@@ -143,6 +145,7 @@ class Keeper:
             self._put_in_tree(sequence)
             self._put_in_tree(branch)
             own = there
+            self.taken = "another branch of this conversation"
         lender, lent = self._lender(sequence, prompt[:most])
         saved, stored = self.snapshots.longest_prefix(prompt[:most])
         best = max(own, lent)
@@ -155,14 +158,32 @@ class Keeper:
             self._park(sequence, own)
             if self._restore(sequence, saved):
                 self._cut(sequence, stored)
+                self.taken = "its saved state" if saved.conversation == sequence.conversation else "a saved state"
                 return len(sequence.tokens)
         if lender is not None and lent >= own + WORTH:
             self._park(sequence, own)
             self._borrow(sequence, lender, lent)
+            same = lender.conversation == sequence.conversation
+            self.taken = "another branch of this conversation" if same else "another conversation"
         else:
             self._park(sequence, own)
             self._cut(sequence, own)
         return len(sequence.tokens)
+
+    def foresee(self, conversation: ConversationId, prompt: list[int]) -> tuple[int, float]:
+        """(tokens that `take_prefix` would find, ms to bring back the state they are saved in). Changes nothing."""
+        most = prompt[: len(prompt) - 1]
+        sequence = self.pool.get(conversation)
+        found = 0
+        if sequence is not None:
+            found = max(self._own(sequence, most), self._best_branch(sequence, most)[1])
+        found = max(found, self._lender(sequence, most)[1])
+        saved, stored = self.snapshots.longest_prefix(most)
+        if saved is None or stored < found + WORTH or not self._usable(saved, stored):
+            return found, 0.0
+        if not self._pays(saved, stored - found):
+            return found, 0.0
+        return stored, self._costs(stored, saved.n_bytes)[1]
 
     def make_room(self, sequence: Sequence, n_tokens: int) -> bool:
         """Free `n_tokens` cells for the sequence: idle conversations leave, those that are missed least first.
@@ -305,11 +326,11 @@ class Keeper:
         branches = [(b, self._own(b, prompt)) for b in self.pool.parked(sequence.conversation) if not b.busy]
         return max(branches, key=lambda pair: pair[1], default=(None, 0))
 
-    def _lender(self, sequence: Sequence, prompt: list[int]) -> tuple[Sequence | None, int]:
+    def _lender(self, sequence: Sequence | None, prompt: list[int]) -> tuple[Sequence | None, int]:
         """Who else holds the longest prefix of the prompt, and how much of it can be taken over."""
         self._sync()
         whole = not self._one_buffer or not self.can("partial seq_cp")
-        match = self._tree.longest_prefix(prompt, without=sequence.seq_id, whole=whole)
+        match = self._tree.longest_prefix(prompt, without=sequence.seq_id if sequence else -1, whole=whole)
         lender = self.pool.by_seq(match.seq_id)
         if lender is None or not self.can("seq_cp") or not self._window_holds(match.seq_id, match.n_tokens):
             return None, 0

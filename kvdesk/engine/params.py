@@ -6,6 +6,8 @@ Owns the translation of `ContextSettings`. Must never know the mirror's state; s
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +29,9 @@ _GGML_TYPE = {
     CacheType.Q5_0: lib.GGML_TYPE_Q5_0,
     CacheType.Q5_1: lib.GGML_TYPE_Q5_1,
 }
+
+
+_BUFFER = re.compile(r"\b(KV|RS|output|compute) buffer size = +([\d.]+) MiB")
 
 
 def planned(model: Model, settings: ContextSettings) -> Geometry:
@@ -53,6 +58,18 @@ def planned(model: Model, settings: ContextSettings) -> Geometry:
             n_ctx_train=model.n_ctx_train,
         ),
     )
+
+
+def buffer_bytes(said: Iterable[str]) -> dict[str, int]:
+    """Bytes of the buffers a context was given, as llama.cpp logs them: "KV", "RS", "output", "compute".
+
+    Rounded to 10 kB: it prints MiB with two digits (llama-kv-cache.cpp:226, llama-context.cpp:597).
+    """
+    found: dict[str, int] = {}
+    for line in said:
+        if match := _BUFFER.search(line):
+            found[match[1]] = found.get(match[1], 0) + round(float(match[2]) * 2**20)
+    return found
 
 
 def create(model: Model, settings: ContextSettings, level: int) -> tuple[Any, list[str]]:

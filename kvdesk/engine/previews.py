@@ -12,7 +12,8 @@ from kvdesk.engine.capabilities import capability
 from kvdesk.engine.session import Session
 from kvdesk.errors import ContextError, RefusedCall
 from kvdesk.library.estimate import available_bytes, estimate
-from kvdesk.operations import CompactionPreview, ContextPreview, PreviewCompaction
+from kvdesk.operations import CompactionPreview, ContextPreview, PreviewCompaction, PreviewTurn, TurnPreview
+from kvdesk.policy.forecast import forecast
 from kvdesk.settings import ContextSettings
 
 
@@ -67,6 +68,14 @@ def preview_context(session: Session, settings: ContextSettings) -> ContextPrevi
         carries_state=not why_not,
         why_not_carried=why_not,
     )
+
+
+def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
+    """What a turn would reuse and prefill, and when its first token would come. Raises PromptError, TemplateError."""
+    prompt = session.prompt(asked.messages).tokens
+    reused, restore_ms = session.keeper.foresee(asked.conversation, prompt)
+    found = forecast(len(prompt), reused, session.meters.times, session.context.n_batch, restore_ms=restore_ms)
+    return TurnPreview(asked.conversation, found.n_reused, found.n_prefill, found.first_token_ms, found.sentence)
 
 
 def _why_not_carried(session: Session, settings: ContextSettings) -> str:

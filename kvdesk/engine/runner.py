@@ -175,6 +175,8 @@ class Runner:
                 self._session().context.stop.lower()
         turn.sequence.busy = False
         turn.sampler.close()
+        self._session().context.settle()
+        self._session().digest()
         text, tokens = turn.take_text(end=True)
         conversation, answer = turn.command.conversation, turn.command.answer
         self._session().tell_spans(turn.sequence, turn.whole, answer, turn.pieces())

@@ -31,9 +31,13 @@ from kvdesk.library.fingerprint import fingerprint
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.library.preflight import run_preflight
 from kvdesk.messages import CacheView, ContextInfo
-from kvdesk.operations import MessageSpan, MessageSpans, Possible
+from kvdesk.operations import LedgerRow, MemoryLedger, MessageSpan, MessageSpans, Possible
 from kvdesk.policy.swap import Limits, StateKind
 from kvdesk.settings import CachePolicy, ContextSettings
+
+DIGEST_S = 0.25
+"""So often runs of tokens are written down and judged; at once when one took SLOW times what it used to."""
+SLOW = 1.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,20 @@ class Session:
         return self.keeper.pool
 
     @property
+    def ledger(self) -> MemoryLedger:
+        """Bytes of everything, estimated before and measured after."""
+        e, got = self.estimate, self.context.buffers
+        rows = [
+            LedgerRow("weights", e.weights, self.model.info().size_bytes),
+            LedgerRow("K and V", e.k + e.v, got.get("KV")),
+            LedgerRow("recurrent state", e.r + e.s, got.get("RS")),
+            LedgerRow("compute buffers", e.compute, got.get("compute")),
+            LedgerRow("output buffer", e.output, got.get("output")),
+            LedgerRow("saved conversations", 0, sum(n for _, n in self.keeper.snapshots.conversations())),
+        ]
+        return MemoryLedger(tuple(row for row in rows if row.estimated or row.measured))
+
+    @property
     def noise(self) -> tuple[float, float]:
         """What of a difference of logits is rounding with this model: relative to the largest logit, and KL in nats.
 
@@ -203,6 +221,7 @@ class Session:
             thinking=changed < 0 and common < len(held) and any("</think>" in text for text in texts),
             window_lost=began_again and self.model.facts.n_swa > 0,
             recurrent=began_again and self.model.facts.n_swa == 0,
+            taken=self.keeper.taken,
         )
         sequence.texts = texts
         return explain(held, prompt, self.model.vocab.label, facts, reused).sentence
@@ -285,6 +304,9 @@ class Session:
         self.keeper = Keeper(context, self.chronicle, self._old_snapshots, self.meters.costs)
         self.keeper.gone |= self._gone
         self.chronicle.owner = self._owner
+        self.chronicle.before = self.digest
+        self._runs: list[FollowedRun] = []
+        self._digested_at = self._usual_ms = 0.0
         context.on_decoded = self._on_decoded
         self.threads = Threads(context, context.settings, self._emit, follow=self.own.policy.follow_load)
 
@@ -308,15 +330,31 @@ class Session:
     def _on_decoded(self, followed: Followed | FollowedRun) -> None:
         """A decode, or a run of them, has been followed by the mirror."""
         if isinstance(followed, FollowedRun):
-            self.chronicle.run(followed)
-            self.meters.run(followed)
-            for n_kv, ms, at_s in zip(followed.placed.n_kv, followed.ms, followed.at_s, strict=True):
-                self.threads.decoded(1, n_kv, ms, at_s)
+            self._runs.append(followed)
+            slowest = max(followed.ms)
+            if slowest > SLOW * self._usual_ms or followed.at_s[-1] - self._digested_at >= DIGEST_S:
+                self.digest()
+                self._usual_ms = slowest
         else:
+            self.digest()
             self.chronicle.decoded(followed)
             self.meters.decoded(followed)
             if followed.kind != "flush" and followed.record.rc == 0:
                 self.threads.decoded(len(followed.batch.tokens), followed.record.n_kv, followed.ms, followed.at_s)
+
+    def digest(self) -> None:
+        """Write down, measure and judge the runs of tokens that were followed: all together, since right after a decode
+        each of these costs five times what it costs for the second in a row.
+        """
+        runs, self._runs = self._runs, []
+        for followed in runs:
+            self.chronicle.run(followed)
+        for followed in runs:
+            self.meters.run(followed)
+        for followed in runs:
+            for n_kv, ms, at_s in zip(followed.placed.n_kv, followed.ms, followed.at_s, strict=True):
+                self.threads.decoded(1, n_kv, ms, at_s)
+            self._digested_at = followed.at_s[-1]
 
     def _owner(self, seq_id: int) -> ConversationId | None:
         sequence = self.keeper.pool.by_seq(seq_id)

@@ -22,6 +22,7 @@ class ChatPane(QWidget):
 
     sent = Signal(str)
     edited = Signal(str, str)  # message, its new text
+    draft_changed = Signal(str)  # what is typed, after a pause; never empty
     embedded_clicked = Signal()
     stop_clicked = Signal()
     regenerate_clicked = Signal()
@@ -55,6 +56,7 @@ class ChatPane(QWidget):
         self._composer.sent.connect(self._on_sent)
         self._composer.paged.connect(self._view.scroll_page)
         self._composer.stop_clicked.connect(self.stop_clicked)
+        self._composer.paused.connect(self._on_paused)
         below = QWidget()
         stack = QVBoxLayout(below)
         stack.setContentsMargins(0, 0, 0, 0)
@@ -111,6 +113,11 @@ class ChatPane(QWidget):
             self._editing = None
             self._composer.set_editing(False)
             self._composer.set_text(self._set_aside)
+
+    @Slot(str)
+    def _on_paused(self, text: str) -> None:
+        if self._editing is None:  # an edited message would be another branch
+            self.draft_changed.emit(text)
 
     @Slot(str)
     def _on_sent(self, text: str) -> None:

@@ -6,7 +6,7 @@ import re
 from math import ceil
 from typing import Final
 
-from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
@@ -14,6 +14,7 @@ from kvdesk.ui.controls import ElidedLabel, IconButton
 from kvdesk.ui.theme import Look
 
 _MAX_LINES: Final = 8
+PAUSE_MS: Final = 300
 _LONG_RUN: Final = re.compile(r"\S{2000}")
 
 
@@ -22,6 +23,7 @@ class Composer(QFrame):
 
     sent = Signal(str)
     stop_clicked = Signal()
+    paused = Signal(str)  # a pause in typing; not when the field is empty
     paged = Signal(int)  # Page Up (-1) or Page Down (1): the messages scroll while one types
 
     def __init__(self, look: Look) -> None:
@@ -35,6 +37,9 @@ class Composer(QFrame):
         self._edit.setPlaceholderText("Type a message")
         self._edit.setFont(look.text)
         self._edit.textChanged.connect(self._on_text_changed)
+        self._forecast = ""
+        self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
+        self._pause.timeout.connect(self._on_pause)
         self._hint = ElidedLabel()
         self._hint.setProperty("tone", "secondary")
         self._hint.setProperty("scale", "small")
@@ -68,6 +73,10 @@ class Composer(QFrame):
     def is_blocked(self) -> bool:
         return bool(self._blocked)
 
+    @property
+    def hint_text(self) -> str:
+        return self._hint.full_text
+
     def set_text(self, text: str) -> None:
         self._edit.wrap_for(text)
         self._edit.setPlainText(text)
@@ -81,6 +90,11 @@ class Composer(QFrame):
     def set_blocked(self, reason: str) -> None:
         """Why nothing can be sent now; empty when it can. Typing is always possible."""
         self._blocked = reason
+        self._show_state()
+
+    def show_forecast(self, sentence: str) -> None:
+        """What sending would cost, while something is typed."""
+        self._forecast = sentence if self.text.strip() else ""
         self._show_state()
 
     def set_editing(self, editing: bool) -> None:
@@ -113,7 +127,17 @@ class Composer(QFrame):
     @Slot()
     def _on_text_changed(self) -> None:
         self._edit.fit()
+        if self.text.strip():
+            self._pause.start()
+        else:
+            self._pause.stop()
+            self._forecast = ""
         self._show_state()
+
+    @Slot()
+    def _on_pause(self) -> None:
+        if self.text.strip() and not self._running:
+            self.paused.emit(self.text)
 
     def _show_state(self) -> None:
         name = "Stop" if self._running else "Send"
@@ -124,7 +148,7 @@ class Composer(QFrame):
         if self._running:
             self._hint.setText("Esc stops the answer")
         else:
-            keys = "Enter sends  ·  Shift+Enter starts a new line"
+            keys = self._forecast or "Enter sends  ·  Shift+Enter starts a new line"
             editing = "Editing: Enter sends it as a branch  ·  Esc leaves it as it is"
             self._hint.setText(self._blocked or (editing if self._editing else keys))
 

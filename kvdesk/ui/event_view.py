@@ -29,7 +29,7 @@ from kvdesk.messages import (
     TurnEnded,
     TurnStarted,
 )
-from kvdesk.operations import BatchRefused, LoadSample, Operate
+from kvdesk.operations import BatchRefused, LoadSample, MemoryLedger, Operate, TurnPreview
 from kvdesk.ui.cache_desk import CacheDesk
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.chat_pane import ChatPane
@@ -131,9 +131,9 @@ class EventView(QObject):
             case OperationDone():
                 self._inspector.add_operation(event)
                 self._heed_removal(event)
-            case LoadSample() | BatchRefused() | LogLine():
+            case LoadSample() | BatchRefused() | LogLine() | MemoryLedger():
                 self._inspector.note(event)
-            case TurnStarted() | PrefillProgress() | TurnEnded():
+            case TurnStarted() | PrefillProgress() | TurnEnded() | TurnPreview():
                 self._apply_turn(event)
             case ModelLoading() | ModelLoaded() | ContextReady():
                 self._apply_engine(event)
@@ -152,9 +152,12 @@ class EventView(QObject):
                 self._show_state()
         self._desk.apply(event)
 
-    def _apply_turn(self, event: TurnStarted | PrefillProgress | TurnEnded) -> None:
+    def _apply_turn(self, event: TurnStarted | PrefillProgress | TurnEnded | TurnPreview) -> None:
         shown = event.conversation == self._state.selected
-        if isinstance(event, TurnStarted):
+        if isinstance(event, TurnPreview):
+            if shown:
+                self._chat.composer.show_forecast(event.sentence)
+        elif isinstance(event, TurnStarted):
             self._inspector.measured.start_turn()
             self._set_running(event.conversation, True)
             if shown:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
 from kvdesk.messages import LogLine, OperationDone, TokenTexts
-from kvdesk.operations import BatchRefused, LoadSample
+from kvdesk.operations import BatchRefused, LoadSample, MemoryLedger
 from kvdesk.ui.cache_page import CachePage
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.cell_map import CellMapView
@@ -154,9 +154,11 @@ class Inspector(QWidget):
         conversation = self._state.conversations.get(name) if name else None
         self.measured.add_operation(operation, conversation.colour if conversation else None)
 
-    def note(self, event: LoadSample | BatchRefused | LogLine) -> None:
+    def note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger) -> None:
         """Something that one part alone shows."""
         match event:
+            case MemoryLedger():
+                self.measured.set_ledger(event)
             case LoadSample():
                 self.measured.add_load(event)
             case BatchRefused():

@@ -3,7 +3,8 @@
 Signals (intents; an empty conversation_id means "none is selected": make one)
     message_sent(conversation_id, text)     a person sent a message
     stop_requested(conversation_id)         Stop or Esc while an answer is being written
-    regenerate_requested(conversation_id)   make the last answer of the conversation again, as a branch
+    regenerate_requested(conversation_id, n)   make the last answer again, `n` times at once, as branches
+    draft_changed(conversation_id, text)    what is being typed, after a pause; answered by TurnPreview
     message_edited(conversation_id, message_id, text)  send it in other words, as a branch beside the first
     branch_requested(conversation_id, message_id)      show the branch that goes through this message
     new_chat_requested()                    Ctrl+N
@@ -83,7 +84,8 @@ class MainWindow(QMainWindow):
 
     message_sent = Signal(str, str)
     stop_requested = Signal(str)
-    regenerate_requested = Signal(str)
+    regenerate_requested = Signal(str, int)
+    draft_changed = Signal(str, str)
     message_edited = Signal(str, str, str)
     branch_requested = Signal(str, str)
     embedded_model_requested = Signal()
@@ -284,10 +286,16 @@ class MainWindow(QMainWindow):
             self.stop_requested.emit(self.selected)
 
     @Slot()
-    def regenerate(self) -> None:
+    @Slot(int)
+    def regenerate(self, n: int = 1) -> None:
         can = not self._events.is_dead
         if can and self.selected is not None and not self._events.is_running(self.selected):
-            self.regenerate_requested.emit(self.selected)
+            self.regenerate_requested.emit(self.selected, n)
+
+    @Slot(str)
+    def _on_draft_changed(self, text: str) -> None:
+        if self.selected is not None and not self._events.is_dead:
+            self.draft_changed.emit(self.selected, text)
 
     @Slot()
     def forget(self) -> None:
@@ -344,6 +352,7 @@ class MainWindow(QMainWindow):
         self._list.forget_clicked.connect(self.forget_requested)
         self._chat.sent.connect(self._on_sent)
         self._chat.edited.connect(self._on_edited)
+        self._chat.draft_changed.connect(self._on_draft_changed)
         self._chat.embedded_clicked.connect(self.embedded_model_requested)
         self._chat.view.edit_clicked.connect(self._menus.start_edit)
         self._chat.view.branch_clicked.connect(self._on_branch_clicked)

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from kvdesk.cache.metrics import n_kv
 from kvdesk.chat import TurnStats
 from kvdesk.messages import CacheView, ContextInfo, OperationDone, SpeedSample
-from kvdesk.operations import LoadSample
+from kvdesk.operations import LedgerRow, LoadSample, MemoryLedger
 from kvdesk.ui.percentiles import Gaps, Percentiles, of_values
 from kvdesk.ui.series import Rate, Series
 
@@ -86,6 +86,7 @@ class Measurements:
         self.turn: TurnStats | None = None
         self.n_turns, self.prompt_tokens, self.reused_tokens = 0, 0, 0
         self.codes: Counter[int] = Counter()
+        self.ledger: tuple[LedgerRow, ...] = ()
         self.n_refused = 0
         self.last_decode: SpeedSample | None = None
         self.n_decodes, self.n_split = 0, 0
@@ -190,6 +191,11 @@ class Measurements:
     def add_refused_call(self) -> None:
         """A call was refused before it was made: llama.cpp would have aborted, or done harm."""
         self.n_refused += 1
+        self.revision += 1
+
+    def set_ledger(self, ledger: MemoryLedger) -> None:
+        """What model and context take."""
+        self.ledger = ledger.rows
         self.revision += 1
 
     # --- what is asked ------------------------------------------------------------------------------------------------

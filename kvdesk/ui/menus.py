@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QObject, QPoint, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
@@ -15,7 +17,7 @@ from kvdesk.ui.chat_pane import ChatPane
 class Menus(QObject):
     """Makes a menu when it is asked for; the desk adds what concerns the cache."""
 
-    regenerate_clicked = Signal()
+    regenerate_clicked = Signal(int)
 
     def __init__(self, parent: QWidget, chat: ChatPane, desk: CacheDesk, state: CacheState) -> None:
         super().__init__(parent)
@@ -45,8 +47,10 @@ class Menus(QObject):
             edit.setToolTip("Brings it into the composer; what you send becomes a branch, this one stays")
             edit.setEnabled(not self._busy)
         elif widget is self._chat.view.widgets[-1]:
-            again = menu.addAction("Answer again", self.regenerate_clicked.emit)
-            again.setEnabled(not self._busy and not self._state.dead)
+            for n, name in ((1, "Answer again"), (3, "Three more answers at once")):
+                again = menu.addAction(name, partial(self.regenerate_clicked.emit, n))
+                again.setEnabled(not self._busy and not self._state.dead)
+                again.setToolTip("The answers stay side by side, as branches; the question is read only once")
         menu.addSeparator()
         self._desk.fill_message_menu(menu, widget.message.conversation, message)
         return menu

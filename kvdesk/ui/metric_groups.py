@@ -72,6 +72,14 @@ _SEQUENCE: Final[tuple[tuple[str, str, str], ...]] = (
     ("holes", "position_holes", "Position holes, in positions: (pos_max - pos_min + 1) - distinct positions"),
     ("twice", "position_duplicates", "Position duplicates, in cells: cells - distinct positions"),
 )
+_LEDGER: Final = {
+    "weights": "All tensors of the model; they are mapped from the file, so other programs can push them out",
+    "K and V": "All cells of all caches, used or not",
+    "recurrent state": "One state for every sequence",
+    "compute buffers": "The graph of one ubatch; grows with n_ubatch",
+    "output buffer": "Logits of one batch entry for every sequence",
+    "saved conversations": "States of conversations outside the cache, in memory and on disk",
+}
 _CODES: Final[tuple[tuple[int, str, str], ...]] = (
     (0, "done", "llama_decode returned 0: every token is in the cache"),
     (1, "no room", "llama_decode returned 1: no cells for the batch, nothing was placed (K-shifts are applied)"),
@@ -95,7 +103,26 @@ def metric_groups(measured: Measurements, view: CacheView | None, titles: Mappin
         _placing(measured, pending=view.pending if view else False),
         _moving(measured),
         _codes(measured),
+        _ledger(measured),
     )
+
+
+def _ledger(measured: Measurements) -> Group:
+    """Memory of model and context: estimated before the load, measured after."""
+    columns = (Column("estimated", "From the file's header and the settings, before the load"), Column("measured"))
+    rows = tuple(
+        Row(
+            row.name,
+            _LEDGER.get(row.name, ""),
+            (_megabytes(row.estimated), Value() if row.measured is None else _megabytes(row.measured)),
+        )
+        for row in measured.ledger
+    )
+    return Group("Memory", columns, rows, empty="No model is loaded.")
+
+
+def _megabytes(n_bytes: int) -> Value:
+    return number(n_bytes / 1e6, "MB", 1)
 
 
 def number(value: float | None, unit: str = "", digits: int | None = None) -> Value:

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import (
 
 from kvdesk.messages import ContextReady, Event
 from kvdesk.operations import ContextPreview
-from kvdesk.settings import ContextSettings, Sampling, Settings, Theme
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings, Theme
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.context_ledger import ContextLedger
 from kvdesk.ui.controls import Choice, fit_to_screen, label, roomy
@@ -181,13 +181,14 @@ class SettingsPanel(QDialog):
         self._apply.setText("Apply and rebuild" if rebuild else "Apply")
 
     def _edited(self) -> Settings:
-        values: dict[str, dict[str, Any]] = {"context": {}, "sampling": {}}
+        values: dict[str, dict[str, Any]] = {"context": {}, "sampling": {}, "cache": {}}
         for (table, name), widget in self._fields.items():
             values[table][name] = _value(widget)
         return self._settings.model_copy(
             update={
                 "context": ContextSettings(**values["context"]),
                 "sampling": Sampling(**values["sampling"]),
+                "cache": CachePolicy(**values["cache"]),
                 "system_prompt": self._prompt.toPlainText(),
             }
         )
@@ -204,10 +205,12 @@ class SettingsPanel(QDialog):
         self._prompt.textChanged.connect(self._on_edited)
         self._heading("Sampling")
         self._table("sampling", Sampling)
+        self._heading("What kvdesk does by itself")
+        self._table("cache", CachePolicy)
         self._heading("Context")
         self._table("context", ContextSettings)
 
-    def _table(self, table: str, model: type[ContextSettings] | type[Sampling]) -> None:
+    def _table(self, table: str, model: type[ContextSettings | Sampling | CachePolicy]) -> None:
         for name, info in model.model_fields.items():
             low, high = 0.0, float(_MAX_INT)
             for limit in info.metadata:

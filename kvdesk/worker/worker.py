@@ -9,15 +9,19 @@ from __future__ import annotations
 
 import queue
 import sys
+import threading
 import time
 import traceback
 from collections import deque
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QThread, Signal
 
 from kvdesk.chat import MessageId
-from kvdesk.engine.engine import Engine
 from kvdesk.messages import Command, EngineDied, Event
+
+if TYPE_CHECKING:
+    from kvdesk.engine.engine import Engine
 
 GIL_SWITCH_S = 0.001
 IDLE_S = 1.0
@@ -35,7 +39,8 @@ class Worker(QThread):
         self._inbox: queue.SimpleQueue[tuple[Command, float] | None] = queue.SimpleQueue()
         self._outbox: deque[Event] = deque()
         self._told = False
-        self._engine = Engine(self._emit)
+        self._made: Engine | None = None
+        self._making = threading.Lock()
 
     def send(self, command: Command) -> None:
         """Queue a command. Returns at once."""
@@ -65,30 +70,41 @@ class Worker(QThread):
 
     def run(self) -> None:
         """The loop: every waiting command first, then one step of work."""
+        engine = self._engine
         sys.setswitchinterval(GIL_SWITCH_S)  # a token must not wait 5 ms for a window that is drawing
         try:
-            while self._handle_inbox():
-                self._engine.step()
+            while self._handle_inbox(engine):
+                engine.step()
         except Exception as error:  # noqa: BLE001 - the edge of the thread: the window must hear of it
             self._emit(EngineDied(f"The engine stopped unexpectedly: {error}", traceback.format_exc()))
         finally:
-            self._engine.close()
+            engine.close()
 
-    def _handle_inbox(self) -> bool:
+    @property
+    def _engine(self) -> Engine:
+        """Made by whoever needs it first, as a rule the thread: the window need not wait for llama.cpp's import."""
+        with self._making:
+            if self._made is None:
+                from kvdesk.engine.engine import Engine
+
+                self._made = Engine(self._emit)
+            return self._made
+
+    def _handle_inbox(self, engine: Engine) -> bool:
         """Handle what is in the inbox; wait for it when there is nothing else to do. False at the end."""
-        wait = not self._engine.busy
+        wait = not engine.busy
         while True:
-            patience = IDLE_S if wait and self._engine.idle_work_due else None
+            patience = IDLE_S if wait and engine.idle_work_due else None
             try:
                 item = self._inbox.get(block=wait, timeout=patience)
             except queue.Empty:
                 if patience is None:
                     return True
-                self._engine.idle()
+                engine.idle()
                 continue
             if item is None:
                 return False
-            self._engine.handle(*item)
+            engine.handle(*item)
             wait = False
 
     def _emit(self, event: Event) -> None:

@@ -6,6 +6,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.app.branches import Tree
 from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.operations import PreviewTurn, TurnPreview
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, say, stored
 
@@ -59,7 +60,7 @@ def shown(rig: Rig) -> list[str]:
 def test_a_second_answer_is_switched_from_and_back(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.regenerate_requested.emit(asked.conversation)
+    rig.window.regenerate_requested.emit(asked.conversation, 1)
     answer(rig, qtbot, rig.worker.asked[-1], "Second joke")
     last = rig.window.chat.view.widgets[-1]
     assert last.switch.text == "2/2"
@@ -95,3 +96,28 @@ def test_escape_leaves_the_message_and_brings_the_draft_back(rig: Rig, qtbot: Qt
     rig.window.stop()
     assert rig.window.chat.composer.text == "a draft"
     assert not rig.window.chat.is_editing
+
+
+def test_three_more_answers_are_asked_for_at_once(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Joke?")
+    answer(rig, qtbot, asked, "First joke")
+    rig.window.regenerate_requested.emit(asked.conversation, 3)
+    sent = rig.worker.asked[1:]
+    assert len({command.answer for command in sent}) == 3
+    assert len({command.messages for command in sent}) == 1
+    rig.window.stop_requested.emit(asked.conversation)
+    assert set(rig.worker.stopped) >= {command.answer for command in sent}
+
+
+def test_what_is_typed_is_priced(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Joke?")
+    answer(rig, qtbot, asked, "First joke")
+    edit = rig.window.chat.composer.edit
+    qtbot.keyClicks(edit, "Another")
+    qtbot.waitUntil(lambda: any(isinstance(c, PreviewTurn) for c in rig.worker.commands))
+    preview = next(c for c in rig.worker.commands if isinstance(c, PreviewTurn))
+    assert [m.text for m in preview.messages] == ["Joke?", "First joke", "Another"]
+    rig.window.chat.composer.set_blocked("")
+    sentence = "reuse 20, prefill 9, first token in about 0.1 s"
+    rig.window.apply_event(TurnPreview(asked.conversation, 20, 9, 120.0, sentence))
+    assert "prefill 9" in rig.window.chat.composer.hint_text

@@ -138,7 +138,7 @@ def test_a_restart_shows_what_was_there(make_rig: Callable[..., Rig], qtbot: QtB
 def test_regenerate_makes_a_branch(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.regenerate_requested.emit(asked.conversation)
+    rig.window.regenerate_requested.emit(asked.conversation, 1)
     second = rig.worker.asked[-1]
     assert second.answer != asked.answer
     assert [m.text for m in second.messages] == ["Joke?"]
@@ -261,7 +261,7 @@ def test_a_message_sent_before_the_chat_was_read_follows_it(make_rig: Callable[.
 def test_a_second_answer_without_a_word_gives_way_to_the_first(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
-    rig.window.regenerate_requested.emit(asked.conversation)
+    rig.window.regenerate_requested.emit(asked.conversation, 1)
     second = rig.worker.asked[-1]
     rig.worker.give(TurnEnded(second.conversation, second.answer, "stopped", STATS))
     qtbot.waitUntil(lambda: rig.controller.chats.answer_of(asked.conversation) is None)

@@ -1,0 +1,93 @@
+"""What README and docs say can be done, can be done: links lead somewhere, commands and options exist."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from kvdesk import __version__
+from kvdesk.__main__ import COMMANDS, main
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in DOCUMENTS}
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def code(text: str) -> list[str]:
+    """Everything set as code: spans, and the lines of blocks without their comments."""
+    blocks = re.findall(r"(?ms)^```\w*\n(.*?)^```", text)
+    lines = [line.split("  #")[0].strip() for block in blocks for line in block.splitlines()]
+    return lines + re.findall(r"`([^`\n]+)`", re.sub(r"(?ms)^```.*?^```", "", text))
+
+
+COMMAND_LINES = sorted({span for text in TEXTS.values() for span in code(text) if re.match(r"kvdesk\s+[a-z-]", span)})
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_links_lead_somewhere(name: str) -> None:
+    folder = (ROOT / name).parent
+    for target in re.findall(r"\]\(([^)#]+)\)", TEXTS[name]):
+        assert target.startswith("https://") or (folder / target).exists(), target
+
+
+def test_every_picture_is_shown_and_made() -> None:
+    pictures = (ROOT / "packaging/screenshots.py").read_text(encoding="utf-8")
+    for file in (ROOT / "docs/images").iterdir():
+        assert any(f"images/{file.name}" in text for text in TEXTS.values()), file.name
+        assert f'"{file.stem}"' in pictures
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_make_targets_exist(name: str) -> None:
+    for target in re.findall(r"(?m)(?:^|`)make ([a-z-]+)", TEXTS[name]):
+        assert re.search(rf"(?m)^{target}:", MAKEFILE), target
+
+
+@pytest.mark.parametrize("line", COMMAND_LINES)
+def test_commands_and_options_exist(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = shlex.split(re.sub(r"[\[\]…]", " ", line))[1:]
+    command = words[0] if words[0] in COMMANDS else None
+    assert command or words[0].startswith("--"), f"there is no `kvdesk {words[0]}`"
+    arguments = [command, *[word for word in words[1:2] if word == "engine"], "--help"] if command else ["--help"]
+    with pytest.raises(SystemExit) as ended:
+        main([word for word in arguments if word])
+    assert ended.value.code == 0
+    usage = capsys.readouterr().out
+    for option in (word for word in words if word.startswith("--") and word != "--help"):
+        assert re.search(rf"{option}\b", usage), f"`kvdesk {command}` has no {option}"
+
+
+def test_every_command_is_told_of() -> None:
+    for command in COMMANDS:
+        assert f"`kvdesk {command}" in TEXTS["README.md"], command
+
+
+def test_modules_named_in_the_architecture_exist() -> None:
+    layers = {path.name for path in (ROOT / "kvdesk").iterdir()}
+    for span in code(TEXTS["docs/architecture.md"]):
+        if match := re.fullmatch(r"(?:app\.)?([a-z]+)(?:\.([a-z_]+))?", span):
+            if f"{match[1]}.py" not in layers and match[1] not in layers:
+                continue
+            package = ROOT / "kvdesk" / span.split(".")[0]
+            if match[2] and package.is_dir() and not (package / f"{match[2]}.py").exists():
+                pytest.fail(f"{span} is named in docs/architecture.md and does not exist")
+
+
+def test_files_named_in_documents_exist() -> None:
+    for name, text in TEXTS.items():
+        for path in re.findall(r"`((?:kvdesk|packaging|docs|tests|resources)/[\w./-]+)`", text):
+            assert (ROOT / path).exists(), f"{name}: {path}"
+
+
+def test_versions_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == __version__
+    assert f"## {__version__}\n" in TEXTS["CHANGELOG.md"]
+    metainfo = (ROOT / "packaging/linux/kvdesk.metainfo.xml").read_text(encoding="utf-8")
+    assert f'<release version="{__version__}"' in metainfo
+    assert f"kvdesk_{__version__}_amd64.deb" in TEXTS["docs/user-guide.md"]

@@ -1,0 +1,82 @@
+"""The parts of packaging that need nothing built: lock files, icons, what is shipped, whose libraries are missing."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+import subprocess
+from pathlib import Path
+
+import icons
+import libraries
+import package
+import pytest
+import setup
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LINUX = ROOT / "packaging" / "linux"
+
+
+def test_what_is_shipped_follows_from_the_lock_file() -> None:
+    names = package.shipped(setup.blocks(setup.LOCK.read_text(encoding="utf-8")))
+    assert {"pyside6-essentials", "shiboken6", "llama-cpp-python", "diskcache", "numpy", "pydantic-core"} <= set(names)
+    assert not {"pytest", "mypy", "cmake", "gguf", "rich"} & set(names)
+
+
+def test_the_lock_file_of_packaging_names_no_host() -> None:
+    lock = package.LOCK.read_text(encoding="utf-8")
+    assert not re.search(r"https?:|index-url|find-links", lock)
+    blocks = setup.blocks(lock)
+    assert "pyinstaller" in blocks
+    assert all("--hash=sha256:" in block for block in blocks.values())
+
+
+def test_a_missing_library_is_found_in_the_log() -> None:
+    line = "122 WARNING: Library not found: could not resolve 'libxcb-cursor.so.0', dependency of '/a/libqxcb.so'."
+    assert package.not_found(f"1 INFO: x\n{line}\n") == [("libxcb-cursor.so.0", "/a/libqxcb.so")]
+
+
+def test_icons_are_there_in_every_size(tmp_path: Path) -> None:
+    icons.draw(tmp_path)
+    for size in icons.SIZES:
+        data = (tmp_path / f"{size}.png").read_bytes()
+        assert struct.unpack(">II", data[16:24]) == (size, size)
+    ico = (tmp_path / "kvdesk.ico").read_bytes()
+    assert struct.unpack("<HHH", ico[:6]) == (0, 1, len(icons.ICO_SIZES))
+    length, offset = struct.unpack("<II", ico[14:22])
+    assert ico[offset : offset + length] == (tmp_path / "16.png").read_bytes()
+    icns = (tmp_path / "kvdesk.icns").read_bytes()
+    assert struct.unpack(">I", icns[4:8]) == (len(icns),)
+
+
+@pytest.mark.skipif(not shutil.which("objdump"), reason="binutils is not installed")
+def test_the_systems_libraries_are_taken_out_with_what_only_they_need(tmp_path: Path) -> None:
+    inside = tmp_path / "_internal"
+    inside.mkdir()
+    glib = next(Path("/usr/lib").rglob("libglib-2.0.so.0"), None)
+    pcre = next(Path("/usr/lib").rglob("libpcre2-8.so.0"), None)
+    if glib is None or pcre is None:
+        pytest.skip("there is no GLib here")
+    for file in (glib, pcre):
+        shutil.copy(file, inside / file.name)
+    assert libraries.prune(tmp_path) == ["libglib-2.0.so.0", "libpcre2-8.so.0"]
+    assert not list(inside.iterdir())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["desktop-file-validate", LINUX / "kvdesk.desktop"],
+        ["appstreamcli", "validate", "--no-net", LINUX / "kvdesk.metainfo.xml"],
+        ["sh", "-n", LINUX / "install.sh"],
+        ["sh", "-n", LINUX / "make-appimage.sh"],
+        ["sh", "-n", ROOT / "packaging/macos/make-dmg.sh"],
+    ],
+    ids=lambda command: f"{command[0]} {command[-1].name}",
+)
+def test_desktop_files_and_scripts_are_valid(command: list[str | Path]) -> None:
+    if not shutil.which(str(command[0])):
+        pytest.skip(f"{command[0]} is not installed")
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
