@@ -53,7 +53,8 @@ class Bench:
             headless.do(LoadModel(self.path, settings or self.settings))
             yield headless
             verification = session_of(headless).context.audit(whole=True)
-            self.audits.append(f"{verification.state} {verification.detail}".strip())
+            wrong = f": {verification.detail}" if verification.state != "verified" else ""
+            self.audits.append(f"{verification.state}{wrong}")
         finally:
             headless.close()
 

@@ -30,10 +30,11 @@ from tests.engine.test_turns import fresh_answer, held
 from tests.engine.tiny_models import write
 
 GREEDY = Sampling(temperature=0.0, max_tokens=24)  # as `fresh_answer` has it
-SYSTEM = "You are the keeper of a lighthouse, and you write down what the sea brings: " + "a rope, a shoe, " * 12
+SYSTEM = "You are the keeper of a lighthouse, and you write down what the sea brings: " + "a rope, a shoe, " * 9
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "models"
 TINY = ("mamba2", "gpt2", "qwen2vl")
-FILES = tuple(f"{n}-dense" for n in ("llama", "qwen2", "gemma3", "lfm2", "mamba", "gpt2", "qwen2vl")) + ("gpt-oss-moe",)
+DENSE = ("llama", "qwen2", "gemma3", "lfm2", "mamba", "gpt2", "qwen2vl")
+FILES = (*(f"{name}-dense" for name in DENSE), "gpt-oss-moe")
 
 
 # --- whole turns on the embedded model --------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ def test_a_shared_system_prompt_is_computed_once(headless: Headless) -> None:
     two = second.answer("Who are you?", GREEDY).stats
     own = len(held(headless, second)) - two.reused_tokens
     assert one.reused_tokens == 0
-    assert two.reused_tokens > 60
+    assert two.reused_tokens > 50
     assert two.prefilled_tokens == two.prompt_tokens - two.reused_tokens < 20
     assert used(headless) - before == own
     assert fresh_answer(headless, second.messages[:-1]) == second.messages[-1].tokens
@@ -98,8 +99,9 @@ def test_out_and_back(headless: Headless, tmp_path: Path, where: str) -> None:
         headless.do(Operate(SwapOut(talk.id), measured=False))
         stats = talk.answer("And yesterday?", GREEDY).stats
         assert stats.reused_tokens == len(tokens)
-        assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
         audited(headless)
+        headless.do(UsePolicy(CachePolicy(), None))  # nothing is saved there
+        assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
     finally:
         headless.do(UsePolicy(CachePolicy(), None))
 
@@ -115,11 +117,12 @@ def test_back_after_a_restart(model_file: Path, tmp_path: Path) -> None:
             talk.desk = headless
             texts.append(talk.answer(prompt, GREEDY).stats)
             audited(headless)
-            fresh = fresh_answer(headless, talk.messages[:-1])
+            if len(texts) == 2:
+                headless.do(UsePolicy(CachePolicy(), None))  # nothing is saved there
+                assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
         finally:
             headless.close()
     assert texts[1].reused_tokens >= texts[0].prompt_tokens + texts[0].generated_tokens - 1
-    assert fresh == talk.messages[-1].tokens
 
 
 # --- token ids on every kind of memory --------------------------------------------------------------------------------
@@ -195,7 +198,7 @@ def tiny(request: pytest.FixtureRequest, folder: Path) -> Iterator[Model]:
 @pytest.mark.parametrize("type_kv", [CacheType.F16, CacheType.F32])
 def test_every_memory_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) -> None:
     """Sharing, going on, editing, regenerating, leaving and a restart: always the answer of a fresh start."""
-    n = 20 if tiny.facts.architecture == "gpt2" else 44  # the written one has learned 64 positions
+    n = 16 if tiny.facts.architecture == "gpt2" else 44  # the written one has learned 64 positions
     begin = prompt_of(0, n)
     a, b = begin + prompt_of(50, 6), begin + prompt_of(71, 9)
 
@@ -216,8 +219,8 @@ def test_every_memory_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) 
         assert first == fresh(a)
         shared, second = ids.answer("two", b)  # the beginning is another conversation's
         assert second == fresh(b)
-        edited, third = ids.answer("one", b[:-3] + [9, 8, 7])
-        assert third == fresh(b[:-3] + [9, 8, 7])
+        edited, third = ids.answer("one", [*b[:-3], 9, 8, 7])
+        assert third == fresh([*b[:-3], 9, 8, 7])
         if can("partial seq_cp") and can("partial seq_rm"):
             assert shared == n
             assert edited >= n
