@@ -8,12 +8,16 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from kvdesk.cli import options
 from kvdesk.errors import KvdeskError, UserError
-from kvdesk.lab import bench_engine
+from kvdesk.lab import bench_cache, bench_engine
+from kvdesk.lab.bench_cache import SCENARIOS
 from kvdesk.settings import ContextSettings, Sampling, Settings
+
+Measure = Callable[[Path, ContextSettings, int, Callable[[str], None]], dict[str, object]]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -21,21 +25,24 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="kvdesk bench", description=__doc__)
     parser.add_argument(
         "what",
-        choices=["engine", "ui"],
-        help="engine: decode speed, equal requests, reuse, memory; ui: drawing, stalls, and what the inspector takes "
-        "(the real window, on whatever display there is)",
+        choices=["engine", "cache", "ui"],
+        help="engine: decode speed, equal requests, reuse, memory; cache: sharing, swapping, batching, load, "
+        "compaction; ui: drawing, stalls, and what the inspector takes (the real window, on whatever display there is)",
     )
-    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="counted rounds (default 7)")
+    parser.add_argument("--rounds", type=int, metavar="N", help="counted rounds (default 7; cache 3)")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help=f"of cache: {', '.join(SCENARIOS)}")
     parser.add_argument("--json", action="store_true", help="the result as one JSON object on standard output")
     options.add_model(parser)
     options.add_context(parser)
     args = parser.parse_args(argv)
-    measure = _ui if args.what == "ui" else bench_engine.run
+    cache = partial(bench_cache.run, only=args.only)
+    measures: dict[str, Measure] = {"engine": bench_engine.run, "cache": cache, "ui": _ui}
+    rounds = args.rounds or (3 if args.what == "cache" else 7)
     try:
-        result = measure(
+        result = measures[args.what](
             options.model_path(args),
             options.context_settings(args),
-            max(1, args.rounds),
+            max(1, rounds),
             lambda line: print(line, file=sys.stderr, flush=True),
         )
     except KvdeskError as error:

@@ -145,6 +145,11 @@ class Guards:
             state = parse_state(blob, g) if seq_id is None else parse_seq_state(blob, g)
         except BlobError as error:
             raise RefusedCall(str(error), error.detail) from error
+        positions = [stored.pos for streams in state.caches for stored in streams if stored.n_cells]
+        if any(pos.min() < 0 or pos.max() >= POS_MAX for pos in positions) or any(
+            p >= POS_MAX for p, _ in state.states
+        ):
+            raise RefusedCall("The saved state has positions that llama.cpp could never remove again.")
         wanted = {"k": ggml_type(self._traits.settings.type_k), "v": ggml_type(self._traits.settings.type_v)}
         for stored in (stored for streams in state.caches for stored in streams):
             for section in stored.sections:

@@ -51,7 +51,6 @@ class Keeper:
         geometry = context.mirror.geometry
         self._one_buffer = geometry.n_stream == 1
         self._n_swa = geometry.facts.n_swa if geometry.has_window else 0
-        self._bytes_per_token = 0.0
 
     def can(self, operation: OperationName) -> bool:
         return capability(self._context.traits, operation).allowed
@@ -317,7 +316,6 @@ class Keeper:
             if worth:
                 raise
             return 0
-        self._bytes_per_token = len(blob) / max(1, len(tokens))
         who, ms = sequence.conversation, resident.prefill_ms
         self.snapshots.put(placement, who, tokens, blob, ms, sequence.texts, sequence.spans)
         return len(blob)
@@ -336,7 +334,8 @@ class Keeper:
                 taken = self._context.state_seq_set(sequence.seq_id, blob, saved.tokens, audited=False)
             except KvdeskError:
                 taken = False
-        if not taken:
+        if not taken or not self._is_whole(sequence, saved.tokens):
+            self.keep(sequence, 0, "the saved state is not what it was said to be")
             self.snapshots.drop([saved.key])
             return False
         sequence.tokens, sequence.exact = list(saved.tokens), 1 << 30
@@ -423,6 +422,14 @@ class Keeper:
         """Whether `n` tokens of a saved state can stay when it is back."""
         return n == len(saved.tokens) or (self.can("partial seq_rm") and not self._n_swa)
 
+    def _is_whole(self, sequence: Sequence, tokens: tuple[int, ...]) -> bool:
+        """Whether what was restored lies at the positions of these tokens; what lies behind them is removed."""
+        n = len(tokens)
+        if self._context.seq_pos_max(sequence.seq_id) >= n and not self._context.seq_rm(sequence.seq_id, n, -1):
+            return False
+        held = self._context.mirror.tokens_of(sequence.seq_id)  # None: a recurrent state, which does not tell
+        return self._context.seq_pos_max(sequence.seq_id) == n - 1 and (held is None or len(held) == n)
+
     def _pays(self, saved: Saved, n_tokens: int) -> bool:
         """Whether bringing it back is quicker than computing so many tokens."""
         prefill_ms, restore_ms = self._costs(n_tokens, saved.n_bytes)
@@ -434,13 +441,13 @@ class Keeper:
     def _resident(self, sequence: Sequence) -> Resident:
         n = len(sequence.tokens)
         shared = self._shared(sequence)
-        per_token = self._bytes_per_token or self._context.state_size() / max(1, self._context.totals()[0])
-        prefill_ms, restore_ms = self._costs(n, int(n * per_token))
+        n_bytes = self._context.state_seq_size(sequence.seq_id) if self.can("swap") else 0
+        prefill_ms, restore_ms = self._costs(n, n_bytes)
         return Resident(
             seq_id=sequence.seq_id,
             n_tokens=n,
             n_own=n - shared,
-            state_bytes=int(n * per_token),
+            state_bytes=n_bytes,
             idle_s=time.monotonic() - sequence.used_at,
             prefill_ms=prefill_ms / (4.0 if sequence.parked else 1.0),  # a branch is missed less
             restore_ms=restore_ms,

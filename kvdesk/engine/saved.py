@@ -29,6 +29,12 @@ class SavedMemory(Memory):
         """Bytes that `state_get` would copy: all K and V of used cells. Read-only."""
         return state.state_size(self._ctx)
 
+    def state_seq_size(self, seq_id: int) -> int:
+        """Bytes that `state_seq_get` would copy. Read-only. Raises RefusedCall."""
+        self._guards.saving()
+        self._guards.seq(seq_id)
+        return state.seq_state_size(self._ctx, seq_id)
+
     def state_get(self) -> bytes:
         """The whole state: positions, sequences, K and V of used cells. Applies what is pending first (`flush`).
 

@@ -333,7 +333,8 @@ class Session:
         if isinstance(followed, FollowedRun):
             self._runs.append(followed)
             slowest = max(followed.ms)
-            if slowest > SLOW * self._usual_ms or followed.at_s[-1] - self._digested_at >= DIGEST_S:
+            due = followed.at_s[-1] - self._digested_at >= DIGEST_S
+            if due or self.threads.trying or slowest > SLOW * self._usual_ms:
                 self.digest()
                 self._usual_ms = slowest
         else:
@@ -341,7 +342,8 @@ class Session:
             self.chronicle.decoded(followed)
             self.meters.decoded(followed)
             if followed.kind != "flush" and followed.record.rc == 0:
-                self.threads.decoded(len(followed.batch.tokens), followed.record.n_kv, followed.ms, followed.at_s)
+                n = len(followed.batch.tokens)
+                self.threads.decoded(followed.n_threads, n, followed.record.n_kv, followed.ms, followed.at_s)
 
     def digest(self) -> None:
         """Write down, measure and judge the runs of tokens that were followed: all together, since right after a decode
@@ -354,7 +356,7 @@ class Session:
             self.meters.run(followed)
         for followed in runs:
             for n_kv, ms, at_s in zip(followed.placed.n_kv, followed.ms, followed.at_s, strict=True):
-                self.threads.decoded(1, n_kv, ms, at_s)
+                self.threads.decoded(followed.n_threads, 1, n_kv, ms, at_s)
             self._digested_at = followed.at_s[-1]
 
     def _owner(self, seq_id: int) -> ConversationId | None:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
+import re
 import threading
 import time
 import zlib
@@ -26,6 +28,7 @@ from kvdesk.policy.swap import Limits, Placement, Snapshot, StateKind, over_limi
 
 _log = logging.getLogger(__name__)
 _INDEX, _SUFFIX = "index.json", ".kvstate"
+_KEY = re.compile("[0-9a-f]{64}")
 _TRIAL = 1 << 20  # bytes that are compressed to see whether it pays
 _PAYS = 0.8
 
@@ -146,7 +149,7 @@ class Snapshots:
             data = (self._folder / f"{saved.key}{_SUFFIX}").read_bytes()
             if hashlib.sha256(data).hexdigest() != saved.digest:
                 raise ValueError("its digest is not the one that was written down")
-            blob = zlib.decompress(data, bufsize=saved.n_bytes) if saved.packed else data
+            blob = zlib.decompressobj().decompress(data, saved.n_bytes + 1) if saved.packed else data
             if len(blob) != saved.n_bytes:
                 raise ValueError("it has another length")
         except (OSError, ValueError, zlib.error) as error:
@@ -249,20 +252,21 @@ class Snapshots:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             rows = [row for row in json.loads((folder / _INDEX).read_bytes()) if isinstance(row, dict)]
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError, RecursionError) as error:
             _log.info("No index of saved states: %s", error)
         named = set()
         kind = json.loads(json.dumps(asdict(self.kind)))
         for row in rows:
             try:
                 saved = _saved_of(row)
-            except (KeyError, TypeError, ValueError) as error:
+                ours = row["kind"] == kind and saved.key == snapshot_key(self.kind, saved.tokens)
+            except (KeyError, TypeError, ValueError, OverflowError) as error:
                 _log.warning("An entry of the index of saved states cannot be read: %s", error)
                 continue
             if not (folder / f"{saved.key}{_SUFFIX}").is_file():
                 continue
             named.add(f"{saved.key}{_SUFFIX}")
-            if row["kind"] == kind and saved.key == snapshot_key(self.kind, saved.tokens):
+            if ours:
                 self._saved[saved.key] = saved
             else:
                 self._foreign.append(row)
@@ -275,15 +279,18 @@ def _saved_of(row: dict[str, object]) -> Saved:
     """One row of the index. Raises KeyError, TypeError, ValueError for what was never written by us."""
     spans = tuple(MessageSpan(**(span | {"char_ends": tuple(span["char_ends"])})) for span in row["spans"])  # type: ignore[attr-defined]
     key = row["key"]
-    if not isinstance(key, str) or len(key) != 64 or not key.isalnum():
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise ValueError("a strange key")
+    n_bytes, prefill_ms, at_s = int(row["n_bytes"]), float(row["prefill_ms"]), float(row["at_s"])  # type: ignore[call-overload,arg-type]
+    if n_bytes < 0 or not math.isfinite(prefill_ms) or not math.isfinite(at_s):
+        raise ValueError("a strange number")
     return Saved(
         key=key,
         conversation=ConversationId(str(row["conversation"])),
         tokens=tuple(int(t) for t in row["tokens"]),  # type: ignore[attr-defined]
-        n_bytes=int(row["n_bytes"]),  # type: ignore[call-overload]
-        prefill_ms=float(row["prefill_ms"]),  # type: ignore[arg-type]
-        at_s=float(row["at_s"]),  # type: ignore[arg-type]
+        n_bytes=n_bytes,
+        prefill_ms=prefill_ms,
+        at_s=at_s,
         texts=tuple(str(text) for text in row["texts"]),  # type: ignore[attr-defined]
         spans=spans,
         digest=str(row["digest"]),

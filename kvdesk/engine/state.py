@@ -33,9 +33,14 @@ def set_state(ctx: Any, blob: bytes | bytearray) -> bool:
     return int(lib.llama_state_set_data(ctx, _pointer(blob), len(blob))) != 0
 
 
+def seq_state_size(ctx: Any, seq_id: int) -> int:
+    """Bytes that `get_seq_state` would copy. Read-only."""
+    return int(lib.llama_state_seq_get_size(ctx, seq_id))
+
+
 def get_seq_state(ctx: Any, seq_id: int) -> bytearray:
     """A copy of the state of one sequence. Read-only. Raises EngineError."""
-    size = int(lib.llama_state_seq_get_size(ctx, seq_id))
+    size = seq_state_size(ctx, seq_id)
     blob = bytearray(size)
     _expect(int(lib.llama_state_seq_get_data(ctx, _pointer(blob), size, seq_id)), size)
     return blob

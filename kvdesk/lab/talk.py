@@ -50,7 +50,7 @@ class Talk:
         self.id: ConversationId = new_conversation_id()
         self.messages: list[Message] = []
         self.overflow = overflow
-        self._desk = headless
+        self.desk = headless
         if system:
             self._add("system", system)
 
@@ -58,7 +58,7 @@ class Talk:
         """Ask and get the answer, which is then `messages[-1]`. Raises UserError when the turn failed."""
         self._add("user", prompt)
         answer = new_message_id()
-        events = self._desk.do(Generate(self.id, answer, tuple(self.messages), sampling, self.overflow))
+        events = self.desk.do(Generate(self.id, answer, tuple(self.messages), sampling, self.overflow))
         ended = next(e for e in events if isinstance(e, TurnEnded))
         if ended.state == "failed":
             raise UserError(ended.note)

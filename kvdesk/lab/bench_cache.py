@@ -1,0 +1,83 @@
+"""`kvdesk bench cache`: what the cache spares, scenario by scenario. Each figure is a ratio within one run.
+
+After every scenario the whole cache of each engine it used is audited: a figure of a wrong map would count for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from kvdesk.errors import KvdeskError, UserError
+from kvdesk.lab import (
+    bench_cache_compact,
+    bench_cache_equal,
+    bench_cache_load,
+    bench_cache_prefix,
+    bench_cache_swap,
+    bench_cache_together,
+)
+from kvdesk.lab.bench_cache_desk import Bench, Outcome
+from kvdesk.settings import ContextSettings
+
+SCENARIOS: dict[str, Callable[[Bench], Outcome]] = {
+    "hundred": bench_cache_equal.hundred,
+    "seeds": bench_cache_equal.seeds,
+    "prefix": bench_cache_prefix.system_prompt,
+    "fork": bench_cache_prefix.fork,
+    "memory": bench_cache_swap.memory,
+    "disk": bench_cache_swap.disk,
+    "restart": bench_cache_swap.restart,
+    "four": bench_cache_together.four,
+    "beside": bench_cache_together.beside_prefill,
+    "one-busy": bench_cache_load.one_busy,
+    "two-busy": bench_cache_load.two_busy,
+    "compaction": bench_cache_compact.fragmented,
+}
+
+
+def run(
+    path: Path, settings: ContextSettings, rounds: int, say: Callable[[str], None], only: Sequence[str] = ()
+) -> dict[str, object]:
+    """Run the scenarios, all or those named; figures under "figures", everything else by scenario. Raises UserError."""
+    if unknown := [name for name in only if name not in SCENARIOS]:
+        raise UserError(f"There is no scenario {', '.join(unknown)}. There are: {', '.join(SCENARIOS)}.")
+    scenarios = {}
+    figures: dict[str, object] = {}
+    for name in only or SCENARIOS:
+        say(f"{name}: {SCENARIOS[name].__doc__}")
+        scenarios[name] = result = _measure(Bench(path, settings, rounds, say), SCENARIOS[name])
+        figures |= {f"{name}.{figure}": value for figure, value in result["figures"].items()}  # type: ignore[attr-defined]
+    return {"passed": all(s["passed"] for s in scenarios.values()), "figures": figures, "scenarios": scenarios}
+
+
+def _measure(bench: Bench, scenario: Callable[[Bench], Outcome]) -> dict[str, object]:
+    """One scenario: passed when every bar was reached and every map was right. One that cannot be run has failed."""
+    try:
+        outcome = scenario(bench)
+    except KvdeskError as error:
+        bench.say(f"  FAIL {error}")
+        return {"passed": False, "audit": bench.audited, "problem": f"{error} {error.detail}".strip(), "figures": {}}
+    figures = {
+        name: {"value": round(bar.value, 4), "bar": bar.bar, "at_least": bar.at_least, "passed": bar.passed}
+        for name, bar in outcome.bars.items()
+    }
+    passed = all(bar.passed for bar in outcome.bars.values()) and bench.audited == "verified"
+    for name, bar in outcome.bars.items():
+        bench.say(f"  {'ok  ' if bar.passed else 'FAIL'} {name}: {bar.value:.4g} (bar {bar.bar:.4g})")
+    if bench.audited != "verified":
+        bench.say(f"  FAIL the map: {bench.audited}")
+    return {"passed": passed, "audit": bench.audited, "figures": figures, "raw": _rounded(outcome.raw)}
+
+
+def _rounded(value: object) -> object:
+    """Numbers with as many digits as they are worth."""
+    match value:
+        case float():
+            return round(value, 4)
+        case dict():
+            return {key: _rounded(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [_rounded(inner) for inner in value]
+        case _:
+            return value

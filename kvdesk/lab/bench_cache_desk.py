@@ -1,0 +1,123 @@
+"""What the scenarios of `kvdesk bench cache` are made of: fresh engines that are audited when done, and outcomes.
+
+Owns no measurement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.engine.session import Session
+from kvdesk.errors import UserError
+from kvdesk.lab.bench_engine import Bar
+from kvdesk.lab.talk import Headless, Talk
+from kvdesk.messages import CloseConversation, Event, Generate, LoadModel, TurnEnded, UsePolicy
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling
+
+E = TypeVar("E", bound=Event)
+STEADY = CachePolicy(follow_load=False)
+"""The number of threads stays: it changes the order of sums, and these scenarios compare texts token for token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Figures that are judged, and the raw numbers behind them; each name tells its unit."""
+
+    bars: dict[str, Bar]
+    raw: dict[str, object]
+
+
+@dataclass(slots=True)
+class Bench:
+    """One scenario's surroundings. `audits`: the state of every engine's map when it was done with."""
+
+    path: Path
+    settings: ContextSettings
+    rounds: int
+    say: Callable[[str], None]
+    audits: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def desk(
+        self, policy: CachePolicy = STEADY, folder: Path | None = None, settings: ContextSettings | None = None
+    ) -> Iterator[Headless]:
+        """A fresh engine with the model loaded; its whole cache is audited at the end, then it is closed."""
+        headless = Headless()
+        try:
+            headless.do(UsePolicy(policy, folder))
+            headless.do(LoadModel(self.path, settings or self.settings))
+            yield headless
+            verification = session_of(headless).context.audit(whole=True)
+            wrong = f": {verification.detail}" if verification.state != "verified" else ""
+            self.audits.append(f"{verification.state}{wrong}")
+        finally:
+            headless.close()
+
+    @property
+    def audited(self) -> str:
+        """ "verified" when every engine was."""
+        return next((audit for audit in self.audits if audit != "verified"), "verified" if self.audits else "none")
+
+
+def session_of(headless: Headless) -> Session:
+    """The session of an engine that has a model."""
+    session = headless.engine.session
+    assert session is not None
+    return session
+
+
+def tokens_of(headless: Headless, talk: Talk) -> list[int]:
+    """The prompt that the talk's messages make now."""
+    prompts = session_of(headless).prompts
+    if prompts is None:
+        raise UserError("This model cannot chat, so its cache cannot be measured with conversations.")
+    return prompts.tokens(talk.messages)
+
+
+def text_of_tokens(headless: Headless, n_tokens: int) -> str:
+    """About so many tokens of text that means nothing much."""
+    words = "The keeper wrote down what the sea brought: a rope, a bottle, a plank, a shoe, and once a clock. "
+    vocab = session_of(headless).model.vocab
+    each = len(vocab.tokenize(words * 8, add_special=False, parse_special=False)) / 8
+    return words * max(1, round(n_tokens / each))
+
+
+def branch_of(headless: Headless, talk: Talk, n_messages: int) -> Talk:
+    """Another conversation that has the first messages of this one."""
+    other = Talk(headless)
+    other.messages = talk.messages[:n_messages]
+    return other
+
+
+def fresh(headless: Headless, talk: Talk, sampling: Sampling) -> tuple[TurnEnded, tuple[int, ...]]:
+    """The talk's last answer once more with nothing in the cache: how the turn ended, and its tokens."""
+    for sequence in session_of(headless).pool:
+        headless.do(CloseConversation(sequence.conversation))
+    other = branch_of(headless, talk, len(talk.messages) - 2)
+    ended = other.answer(talk.messages[-2].text, sampling)
+    if ended.stats.reused_tokens:
+        raise UserError("The cache was not empty: this is not a fresh prefill.")
+    headless.do(CloseConversation(other.id))
+    return ended, other.messages[-1].tokens
+
+
+def same(pairs: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Bar:
+    """The share of answers that are token for token those of a fresh prefill: all of them."""
+    return Bar(sum(a == b for a, b in pairs) / len(pairs), 1.0, at_least=True)
+
+
+def asked(text: str, sampling: Sampling) -> Generate:
+    """The first turn of a new conversation."""
+    conversation = new_conversation_id()
+    message = Message(new_message_id(), conversation, None, "user", text)
+    return Generate(conversation, new_message_id(), (message,), sampling)
+
+
+def of(events: list[Event], kind: type[E]) -> list[E]:
+    """The events of one kind."""
+    return [event for event in events if isinstance(event, kind)]

@@ -1,0 +1,98 @@
+"""Beginnings that conversations have in common: computed once, never copied, and the text is that of a fresh start."""
+
+from __future__ import annotations
+
+from kvdesk.lab.bench_cache_desk import Bench, Outcome, branch_of, fresh, same, session_of, text_of_tokens, tokens_of
+from kvdesk.lab.bench_engine import Bar
+from kvdesk.lab.talk import Headless, Talk
+from kvdesk.settings import Sampling
+
+ANSWER = Sampling(temperature=0.0, max_tokens=24)
+N_SYSTEM = 1000  # tokens
+
+
+def system_prompt(bench: Bench) -> Outcome:
+    """A second conversation with the same system prompt of 1,000 tokens."""
+    with bench.desk() as headless:
+        system = text_of_tokens(headless, N_SYSTEM)
+        Talk(headless).answer("Hello.", ANSWER)  # warms up
+        first = Talk(headless, system)
+        one = first.answer("Who wrote this down?", ANSWER).stats
+        before = _used(headless)
+        second = Talk(headless, system)
+        two = second.answer("What was found once?", ANSWER).stats
+        added = _used(headless) - before
+        own = len(_held(headless, second)) - two.reused_tokens
+        again, tokens = fresh(headless, second, ANSWER)
+    return Outcome(
+        {
+            "ttft_of_second_over_first": Bar(two.ttft_ms / one.ttft_ms, 1 / 20, at_least=False),
+            "cells_added_over_own_tokens": Bar(added / own, 1.0, at_least=False),
+            "text_as_fresh": same([(second.messages[-1].tokens, tokens)]),
+        },
+        {
+            "first_ttft_ms": one.ttft_ms,
+            "second_ttft_ms": two.ttft_ms,
+            "second_fresh_ttft_ms": again.stats.ttft_ms,
+            "prompt_tokens": [one.prompt_tokens, two.prompt_tokens],
+            "second_prefilled_tokens": two.prefilled_tokens,
+            "cells_added": added,
+            "own_tokens": own,
+        },
+    )
+
+
+def fork(bench: Bench) -> Outcome:
+    """Turn 5 is asked otherwise: in the same conversation, where the first answer stays parked, and in another one."""
+    raw: dict[str, object] = {}
+    prefilled = copied = 0
+    texts = []
+    with bench.desk() as headless:
+        talk = Talk(headless, "You are brief.")
+        for n in range(1, 6):
+            talk.answer(f"Question {n}: name one thing that is {n} metres long.", ANSWER)
+        held = _held(headless, talk)
+        other = branch_of(headless, talk, len(talk.messages) - 2)
+        talk.messages = talk.messages[:-2]
+        for name, branch in (("other_conversation", other), ("same_conversation", talk)):
+            before = _used(headless)
+            stats = branch.answer("Now name one thing that is quite red.", ANSWER).stats
+            prompt = tokens_of(headless, _asked(branch))
+            shared = next(i for i, (a, b) in enumerate(zip(held, prompt, strict=False)) if a != b)
+            added = _used(headless) - before
+            own = len(_held(headless, branch)) - stats.reused_tokens
+            prefilled += max(0, shared - stats.reused_tokens)
+            copied += max(0, added - own)
+            texts.append(branch.messages[-1].tokens)
+            raw[name] = {
+                "shared_tokens": shared,
+                "reused_tokens": stats.reused_tokens,
+                "prefilled_tokens": stats.prefilled_tokens,
+                "cells_added": added,
+                "own_tokens": own,
+                "ttft_ms": stats.ttft_ms,
+            }
+        _, tokens = fresh(headless, talk, ANSWER)
+    return Outcome(
+        {
+            "shared_tokens_prefilled": Bar(prefilled, 0, at_least=False),
+            "cells_copied": Bar(copied, 0, at_least=False),
+            "text_as_fresh": same([(text, tokens) for text in texts]),
+        },
+        raw,
+    )
+
+
+def _asked(talk: Talk) -> Talk:
+    """The talk as it was when its last answer began."""
+    return branch_of(talk.desk, talk, len(talk.messages) - 1)
+
+
+def _used(headless: Headless) -> int:
+    return session_of(headless).context.totals()[0]
+
+
+def _held(headless: Headless, talk: Talk) -> list[int]:
+    sequence = session_of(headless).pool.get(talk.id)
+    assert sequence is not None
+    return list(sequence.tokens)

@@ -1,0 +1,208 @@
+"""Saved states that are damaged or forged: each costs a prefill and nothing else, and nothing outside is touched."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvdesk.cache.batch import Batch
+from kvdesk.engine.context import Context
+from kvdesk.engine.model import Model
+from kvdesk.lab.talk import Headless, Talk
+from kvdesk.messages import CloseConversation, LoadModel, UsePolicy
+from kvdesk.operations import Operate, SwapOut
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling
+from tests.cache.models import write_model
+from tests.engine.conftest import SMALL
+
+SHORT = Sampling(temperature=0.0, max_tokens=2)
+ON_DISK = CachePolicy(memory_mb=0)
+QUESTION = "Name the river that flows through Paris, and two bridges that cross it there."
+
+
+@pytest.fixture(scope="module")
+def saved(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Talk]:
+    """A folder with the saved state of a conversation, and the conversation."""
+    folder = tmp_path_factory.mktemp("saved")
+    headless = Headless()
+    headless.do(UsePolicy(ON_DISK, folder))
+    headless.do(LoadModel(model_file, SMALL))
+    talk = Talk(headless)
+    talk.answer(QUESTION, SHORT)
+    headless.do(Operate(SwapOut(talk.id), measured=False))
+    headless.close()
+    return folder, talk
+
+
+@pytest.fixture
+def folder(saved: tuple[Path, Talk], tmp_path: Path) -> Path:
+    """A copy that can be damaged."""
+    return Path(shutil.copytree(saved[0], tmp_path / "states"))
+
+
+@pytest.fixture
+def back(headless: Headless, saved: tuple[Path, Talk], folder: Path) -> Iterator[Callable[[], int]]:
+    """Opens the folder and goes on with the conversation; returns how many tokens were there already."""
+    talks: list[Talk] = []
+
+    def go_on() -> int:
+        headless.do(UsePolicy(ON_DISK, folder))
+        talk = Talk(headless)
+        talk.messages = list(saved[1].messages)
+        talks.append(talk)
+        stats = talk.answer("And?", SHORT).stats
+        assert stats.generated_tokens > 0
+        verification = headless.engine.session.context.audit(whole=True)
+        assert verification.state == "verified", verification.detail
+        return stats.reused_tokens
+
+    yield go_on
+    for talk in talks:
+        headless.do(CloseConversation(talk.id))
+    headless.do(UsePolicy(CachePolicy(), None))
+
+
+def state_file(folder: Path) -> Path:
+    return next(iter(folder.glob("*.kvstate")))
+
+
+def index(folder: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((folder / "index.json").read_bytes())
+    return rows
+
+
+def write_index(folder: Path, rows: object) -> None:
+    (folder / "index.json").write_text(json.dumps(rows))
+
+
+def forge(folder: Path, blob: bytes) -> None:
+    """Another state in place of the saved one, with everything that vouches for it."""
+    rows = index(folder)
+    rows[0] |= {"digest": hashlib.sha256(blob).hexdigest(), "n_bytes": len(blob), "packed": False}
+    state_file(folder).write_bytes(blob)
+    write_index(folder, rows)
+
+
+def state_of(folder: Path) -> bytes:
+    data = state_file(folder).read_bytes()
+    return zlib.decompress(data) if index(folder)[0]["packed"] else data
+
+
+def test_an_unharmed_one_is_used(back: Callable[[], int], saved: tuple[Path, Talk]) -> None:
+    assert back() == len(index(saved[0])[0]["tokens"]) > 30
+
+
+@pytest.mark.parametrize("keep", [0, 7, 1000, -1])
+def test_cut_off(folder: Path, back: Callable[[], int], keep: int) -> None:
+    path = state_file(folder)
+    path.write_bytes(path.read_bytes()[:keep])
+    assert back() == 0
+
+
+@pytest.mark.parametrize("at", [0, 4, 1000, -1])
+def test_a_changed_byte(folder: Path, back: Callable[[], int], at: int) -> None:
+    data = bytearray(state_file(folder).read_bytes())
+    data[at] ^= 0x40
+    state_file(folder).write_bytes(data)
+    assert back() == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda _: b"",
+        lambda _: b"\xff" * 64,
+        lambda blob: blob[:-1],
+        lambda blob: blob + b"\0",
+        lambda blob: bytes([blob[0] ^ 1]) + blob[1:],  # the magic
+        lambda blob: blob[:8] + b"\xff" * 4 + blob[12:],  # the number of streams
+        lambda blob: blob[:12] + b"\xff\xff\xff\x7f" + blob[16:],  # the number of cells
+        lambda blob: blob[:16] + b"\xff\xff\xff\x7f" + blob[20:],  # the first position: none that can be removed
+        lambda blob: blob[:16] + b"\xff\xff\xff\xff" + blob[20:],  # a negative one
+        lambda blob: blob[:16] + b"\x00\x01\x00\x00" + blob[20:],  # one far behind
+    ],
+)
+def test_a_forged_state(folder: Path, back: Callable[[], int], change: Callable[[bytes], bytes]) -> None:
+    forge(folder, change(state_of(folder)))
+    assert back() == 0
+
+
+def test_the_state_of_another_model(folder: Path, back: Callable[[], int], tmp_path: Path) -> None:
+    model = Model(write_model(tmp_path / "tiny.gguf", "attention"))
+    context = Context(model, ContextSettings(n_ctx=256, n_threads=1, n_threads_batch=1), proved=False)
+    n = len(index(folder)[0]["tokens"])
+    context.decode(Batch([5] * n, range(n), [(0,)] * n, [False] * n))
+    blob = context.state_seq_get(0)
+    context.close()
+    model.close()
+    forge(folder, blob)
+    assert back() == 0
+
+
+def test_a_state_that_unpacks_to_far_too_much(folder: Path, back: Callable[[], int]) -> None:
+    bomb = zlib.compress(bytes(1 << 24), 9)
+    forge(folder, bomb)
+    rows = index(folder)
+    rows[0] |= {"packed": True, "n_bytes": 1000}
+    write_index(folder, rows)
+    assert back() == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"nonsense", b"\xff\xfe\0", b"{}", b"7", b"null", b"[1, [], null, {}]", b"[" * 100_000, b'[{"key": 7}]'],
+    ids=lambda text: repr(text[:12]),
+)
+def test_an_index_of_nonsense(folder: Path, back: Callable[[], int], text: bytes) -> None:
+    (folder / "index.json").write_bytes(text)
+    assert back() == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tokens": [1 << 40]},
+        {"tokens": "abc"},
+        {"tokens": None},
+        {"tokens": [-1, -1]},
+        {"n_bytes": -5},
+        {"n_bytes": 1 << 62},
+        {"n_bytes": "1e9"},
+        {"at_s": float("nan")},
+        {"prefill_ms": float("inf")},
+        {"spans": [7]},
+        {"spans": [{"char_ends": []}]},
+        {"texts": 5},
+        {"kind": None},
+        {"kind": {"model_sha256": "0"}},
+        {"conversation": None, "digest": "0"},
+    ],
+    ids=str,
+)
+def test_an_entry_of_nonsense(folder: Path, back: Callable[[], int], change: dict[str, object]) -> None:
+    write_index(folder, [index(folder)[0] | change])
+    assert back() == 0
+
+
+@pytest.mark.parametrize("missing", ["key", "kind", "tokens", "digest", "spans", "n_bytes"])
+def test_an_entry_that_lacks_something(folder: Path, back: Callable[[], int], missing: str) -> None:
+    write_index(folder, [{name: value for name, value in index(folder)[0].items() if name != missing}])
+    assert back() == 0
+
+
+@pytest.mark.parametrize(
+    "key", ["../../etc", "../outside", "..\\outside", "/etc/passwd", "a" * 63 + "/", "\u0663" * 64]
+)
+def test_a_key_that_leads_elsewhere(folder: Path, back: Callable[[], int], key: str) -> None:
+    outside = folder.parent / "outside.kvstate"
+    outside.write_bytes(b"mine")
+    write_index(folder, [index(folder)[0] | {"key": key}])
+    assert back() == 0
+    assert outside.read_bytes() == b"mine"
