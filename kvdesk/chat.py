@@ -66,7 +66,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation without its messages. `leaf` is the last message of the branch that is shown."""
+    """A conversation without its messages. `leaf` is the last message of the branch that is shown.
+
+    `overflow` is what happens when its context is full (`kvdesk.settings.Overflow`); empty: as the settings say.
+    """
 
     id: ConversationId
     title: str
@@ -75,6 +78,7 @@ class Conversation:
     system_prompt: str = ""
     created_ms: int = 0
     updated_ms: int = 0
+    overflow: str = ""
     messages: tuple[Message, ...] = field(default=(), compare=False)
 
 

@@ -21,18 +21,20 @@ from kvdesk.operations import (
     MemoryLedger,
     MessageSpans,
     Operate,
+    Overflowed,
     Possible,
     PreviewCompaction,
     PreviewContext,
     PreviewTurn,
     RecordingTaken,
+    Shades,
     TakeRecording,
     TurnPreview,
     Verified,
     VerifyConversation,
     Working,
 )
-from kvdesk.settings import CachePolicy, ContextSettings, Sampling
+from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
 
 # --- values ---------------------------------------------------------------------------------------------------------
 
@@ -92,12 +94,17 @@ class LoadModel:
 
 @dataclass(frozen=True, slots=True)
 class Generate:
-    """Answer the conversation `messages` (oldest first, system prompt included) as message `answer`."""
+    """Answer the conversation `messages` (oldest first, system prompt included) as message `answer`.
+
+    overflow  what happens when the context is full; n_keep: leading tokens that stay then
+    """
 
     conversation: ConversationId
     answer: MessageId
     messages: tuple[Message, ...]
     sampling: Sampling
+    overflow: Overflow = Overflow.STOP
+    n_keep: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,6 +358,8 @@ Event = (
     | Verified
     | RecordingTaken
     | MessageSpans
+    | Shades
+    | Overflowed
     | LoadSample
     | BatchRefused
 )

@@ -13,7 +13,7 @@ from kvdesk.cache.compaction import CompactionPlan, Layout
 from kvdesk.cache.compare import Comparison, LogitsComparison
 from kvdesk.cache.recording import Recording
 from kvdesk.chat import ConversationId, Message, MessageId
-from kvdesk.settings import ContextSettings
+from kvdesk.settings import ContextSettings, Overflow
 
 # --- by hand ----------------------------------------------------------------------------------------------------------
 
@@ -137,10 +137,15 @@ class PreviewContext:
 
 @dataclass(frozen=True, slots=True)
 class PreviewTurn:
-    """What would answering `messages` cost? Answered by `TurnPreview`; by nothing where it cannot be said."""
+    """What would answering `messages` cost? Answered by `TurnPreview`; by nothing where it cannot be said.
+
+    overflow, n_keep: as in `kvdesk.messages.Generate`
+    """
 
     conversation: ConversationId
     messages: tuple[Message, ...]
+    overflow: Overflow = Overflow.STOP
+    n_keep: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +305,28 @@ class MessageSpans:
     conversation: ConversationId
     seq_id: int
     spans: tuple[MessageSpan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Overflowed:
+    """A conversation's context was full, and its policy acted: `sentence` says what it did.
+
+    gone  messages that left for it, oldest first: none where the answer ends, or where only a part of it left
+    """
+
+    conversation: ConversationId
+    answer: MessageId
+    policy: Overflow
+    sentence: str
+    gone: tuple[MessageId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shades:
+    """How far the messages of a conversation are from leaving its context, sent together with `MessageSpans`."""
+
+    conversation: ConversationId
+    shades: tuple[tuple[MessageId, Literal["in the cache", "next to go", "gone"]], ...]
 
 
 @dataclass(frozen=True, slots=True)

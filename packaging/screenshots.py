@@ -6,6 +6,7 @@ picture is one line here and a `yield from self._picture(name)` there.
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -14,28 +15,35 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
+SMALL, LARGE, DOUBLE = ("1280x800", "1"), ("1920x1080", "1"), ("1280x800", "2")  # size of the window, scale
+STATES = ("two-conversations", "by-hand", "compacted", "graphs", "timeline", "by-position")
 PICTURES = {
-    # name in docs/images: (theme, step of the tour)
-    "window": ("dark", "two-conversations"),
-    "loaded": ("light", "loaded"),
-    "second-turn": ("light", "second-turn"),
-    "two-conversations": ("light", "two-conversations"),
-    "forgotten": ("light", "forgotten"),
-    "prefilled-again": ("light", "prefilled-again"),
+    # name in docs/images: (theme, size and scale, step of the tour)
+    "window": ("dark", SMALL, "two-conversations"),
+    "loaded": ("light", SMALL, "loaded"),
+    "second-turn": ("light", SMALL, "second-turn"),
+    "forgotten": ("light", SMALL, "forgotten"),
+    "prefilled-again": ("light", SMALL, "prefilled-again"),
+    **{f"{step}": ("light", SMALL, step) for step in STATES},
+    **{f"{step}-dark": ("dark", SMALL, step) for step in STATES[1:]},
+    **{f"{step}-large-{theme}": (theme, LARGE, step) for step in STATES[1:4] for theme in ("light", "dark")},
+    **{f"{step}-double-{theme}": (theme, DOUBLE, step) for step in STATES[1:3] for theme in ("light", "dark")},
 }
 
 
 def main() -> int:
     IMAGES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="kvdesk-screenshots-") as folder:
-        for theme in sorted({theme for theme, _ in PICTURES.values()}):
-            out = Path(folder, theme)
-            tour = [sys.executable, "-m", "kvdesk", "demo", "--offscreen", "--theme", theme, "--out", str(out)]
-            if subprocess.run(tour, cwd=ROOT, check=False).returncode:
+        for look in sorted({(theme, size) for theme, size, _ in PICTURES.values()}):
+            theme, (size, scale) = look
+            out = Path(folder, f"{theme}-{size}-{scale}")
+            tour = [sys.executable, "-m", "kvdesk", "demo", "--offscreen", "--theme", theme, "--size", size]
+            env = os.environ | {"QT_SCALE_FACTOR": scale}
+            if subprocess.run([*tour, "--out", str(out)], cwd=ROOT, env=env, check=False).returncode:
                 print(f"The tour failed; its report is:\n{(out / 'report.json').read_text(encoding='utf-8')}")
                 return 1
-            for name, (wanted, step) in PICTURES.items():
-                if wanted == theme:
+            for name, (*wanted, step) in PICTURES.items():
+                if tuple(wanted) == look:
                     (found,) = out.glob(f"[0-9][0-9]-{step}.png")
                     shutil.copy(found, IMAGES / f"{name}.png")
                     print(f"docs/images/{name}.png")

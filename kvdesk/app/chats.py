@@ -24,7 +24,7 @@ from kvdesk.chat import (
 )
 from kvdesk.errors import KvdeskError
 from kvdesk.messages import Command, Generate, TextDelta, TurnEnded
-from kvdesk.settings import Settings
+from kvdesk.settings import Overflow, Settings
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.main_window import MainWindow
@@ -147,7 +147,7 @@ class Chats(QObject):
             messages = messages[: end + 1]
         if known is None or not messages:
             return None
-        new = self._made(f"{known.title}, forked", known.system_prompt)
+        new = replace(self._made(f"{known.title}, forked", known.system_prompt), overflow=known.overflow)
         parent: MessageId | None = None
         copies = []
         for message in messages:
@@ -159,6 +159,20 @@ class Chats(QObject):
             self._store.put_message(copy)
         self.select(new.id)
         return new.id
+
+    def overflow_of(self, conversation: ConversationId) -> Overflow:
+        """What happens when the conversation's context is full."""
+        chosen = self._conversations[conversation].overflow
+        return Overflow(chosen) if chosen in set(Overflow) else self._settings().cache.overflow
+
+    def choose_overflow(self, conversation: ConversationId, overflow: Overflow) -> None:
+        """From its next answer on."""
+        if (known := self._conversations.get(conversation)) is not None:
+            changed = replace(known, overflow=overflow.value)
+            self._conversations[conversation] = changed
+            if changed.leaf is not None:
+                self._store.put_conversation(changed)
+            self.show_list()
 
     def show_list(self) -> None:
         self._window.show_conversations(tuple(self._conversations.values()), self._selected)
@@ -283,13 +297,16 @@ class Chats(QObject):
         asked = self.branch(conversation)
         answer = self._add(conversation, "assistant", "", asked[-1].id, streaming=True)
         self._running[answer.id] = Running(answer, replaces)
-        self._send(Generate(conversation, answer.id, self._told(conversation, asked), self._settings().sampling))
+        settings, overflow = self._settings(), self.overflow_of(conversation)
+        told = self._told(conversation, asked)
+        self._send(Generate(conversation, answer.id, told, settings.sampling, overflow, settings.cache.n_keep))
         return answer.id
 
     def _told(self, conversation: ConversationId, messages: list[Message]) -> tuple[Message, ...]:
         """What the model is shown: the system prompt and the messages that count."""
         prompt = self._conversations[conversation].system_prompt
-        system = (Message(new_message_id(), conversation, None, "system", prompt),) if prompt.strip() else ()
+        name = MessageId(f"{conversation}:system")  # the same in every turn
+        system = (Message(name, conversation, None, "system", prompt),) if prompt.strip() else ()
         return system + history(messages)
 
     def _add(

@@ -34,7 +34,7 @@ from kvdesk.messages import (
     Watch,
 )
 from kvdesk.operations import PreviewTurn
-from kvdesk.settings import ContextSettings, Settings
+from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.main_window import MainWindow
@@ -86,6 +86,7 @@ class Controller(QObject):
         window.draft_changed.connect(self._on_draft_changed)
         window.message_edited.connect(self._on_message_edited)
         window.branch_requested.connect(self._on_branch_requested)
+        window.overflow_chosen.connect(self._on_overflow_chosen)
         window.settings_changed.connect(self._on_settings_changed)
         window.inspector_watched.connect(self._on_inspector_watched)
         window.closing.connect(self.shut_down)
@@ -216,7 +217,8 @@ class Controller(QObject):
     @Slot(str, str)
     def _on_draft_changed(self, conversation: str, text: str) -> None:
         if messages := self.chats.draft(ConversationId(conversation), text):
-            self._worker.send(PreviewTurn(ConversationId(conversation), messages))
+            where, n_keep = ConversationId(conversation), self.settings.cache.n_keep
+            self._worker.send(PreviewTurn(where, messages, self.chats.overflow_of(where), n_keep))
 
     @Slot(str, str, str)
     def _on_message_edited(self, conversation: str, message: str, text: str) -> None:
@@ -225,6 +227,10 @@ class Controller(QObject):
     @Slot(str, str)
     def _on_branch_requested(self, conversation: str, message: str) -> None:
         self.chats.show_branch(ConversationId(conversation), MessageId(message))
+
+    @Slot(str, object)
+    def _on_overflow_chosen(self, conversation: str, overflow: Overflow) -> None:
+        self.chats.choose_overflow(ConversationId(conversation), overflow)
 
     @Slot(object)
     def _on_settings_changed(self, settings: Settings) -> None:

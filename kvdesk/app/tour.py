@@ -16,6 +16,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from kvdesk.app.controller import Controller
+from kvdesk.cache.compaction import Layout
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.messages import (
     CacheView,
@@ -27,7 +28,9 @@ from kvdesk.messages import (
     OperationDone,
     TurnEnded,
 )
+from kvdesk.operations import Compact, HandOperation, Operate, RemoveRange, Undo
 from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.map_colours import ColourBy
 
 TICK_MS = 30
 STEP_LIMIT_S = 120.0
@@ -99,10 +102,33 @@ class Tour(QObject):
         yield lambda: len(self._operations) > n_operations and self._used() < used
         yield from self._picture("forgotten")
 
-        self._say("Its next turn must be prefilled again, whole")
+        self._say("Its next turn must be prefilled again, but for the beginning that the other conversation holds too")
         yield from self._turn(first, "Is the light still on?")
-        self._expect(self._last()["reused_tokens"] == 0, "forgotten cells were reused")
+        self._expect(self._last()["reused_tokens"] < self._last()["prefilled_tokens"], "forgotten cells were reused")
         yield from self._picture("prefilled-again")
+
+        self._say("By hand: some positions are removed, and what that did is measured")
+        yield from self._operate(RemoveRange(self._last()["seq_id"], 40, 60), "seq_rm")
+        yield from self._picture("by-hand")
+
+        self._say("It can be undone, as long as its copy of the cache is kept")
+        yield from self._operate(Undo(self._operations[-1].operation), "undo")
+
+        self._say("Compaction: used cells move to the front, conversation by conversation")
+        yield from self._operate(Compact(Layout.BY_CONVERSATION), "compact")
+        yield from self._picture("compacted")
+
+        inspector = self._window.inspector
+        tabs = {"Graphs": "What was measured, on one time axis", "Timeline": "Every operation, and any past map"}
+        for tab, words in tabs.items():
+            self._say(words)
+            inspector.show_tab(tab)
+            yield from self._picture(tab.lower(), 1.2)
+        inspector.show_tab("Cache")
+        self._say("The same cells, coloured by their position")
+        inspector.cell_map.set_colour_by(ColourBy.POSITION)
+        yield from self._picture("by-position")
+        inspector.cell_map.set_colour_by(ColourBy.CONVERSATION)
 
         self._say("Rebuilding the context: every cell is free again")
         n_ready = len(self._ready)
@@ -127,15 +153,24 @@ class Tour(QObject):
         self._report["turns"].append({"conversation": conversation, "prompt": text, **stats})
         yield lambda: self._used() == ended.stats.cells_used
 
+    def _operate(self, operation: HandOperation, name: str) -> Iterator[Condition]:
+        """Do something to the cache by hand; wait for what it did."""
+        n = len(self._operations)
+        self._window.command_requested.emit(Operate(operation))
+        yield lambda: any(done.name == name and done.effect is not None for done in self._operations[n:])
+        self._operations = [done for done in self._operations if done.effect is not None]
+        effect = self._operations[-1].effect
+        self._expect(bool(effect and effect.audited), f"the map was not verified after {name}")
+
     # --- helpers of the script ----------------------------------------------------------------------------------------
 
     def _say(self, what: str) -> None:
         self._report["steps"].append(what)
         self._window.show_caption(what)
 
-    def _picture(self, name: str) -> Iterator[Condition]:
+    def _picture(self, name: str, at_least_s: float = 0.4) -> Iterator[Condition]:
         """Let the window settle (and a person look), then photograph it."""
-        until = time.monotonic() + max(self._pause_s, 0.4)
+        until = time.monotonic() + max(self._pause_s, at_least_s)
         yield lambda: time.monotonic() >= until
         file = f"{len(self._report['screenshots']) + 1:02d}-{name}.png"
         if not self._window.grab().save(str(self._folder / file)):

@@ -58,7 +58,7 @@ class Chronicle:
 
     def decoded(self, followed: Followed) -> None:
         """One decode."""
-        record, batch, kind, ms, _ = followed
+        record, batch, kind, ms, _, _ = followed
         conversation = self.owner(batch.seq_ids[0][0]) if batch.seq_ids and batch.seq_ids[0] else None
         call = f"llama_decode({len(batch.tokens)} tokens) -> {record.rc}"
         reason = self._doing[2]

@@ -243,6 +243,8 @@ class Engine:
             return
         if isinstance(command, CloseConversation):
             self.session.keeper.close(command.conversation, "the conversation was closed")
+            if self.session.departures is not None:
+                self.session.departures.forget(command.conversation)
         else:
             self.session.keeper.forget(command.conversation, "forgotten by hand")
 

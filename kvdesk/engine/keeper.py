@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
+from kvdesk.cache.cells import seq_members
 from kvdesk.chat import ConversationId
 from kvdesk.engine.capabilities import OperationName, capability
 from kvdesk.engine.chronicle import Chronicle
@@ -109,7 +112,9 @@ class Keeper:
         Also what lies there that `sequence.tokens` does not know of, after operations by hand. False where this memory
         cannot remove a part; then nothing changed.
         """
+        exact = min(n, len(sequence.tokens)) <= sequence.exact  # what moved there leaves
         if n >= len(sequence.tokens) and self._context.seq_pos_max(sequence.seq_id) < n:
+            sequence.exact = 1 << 30 if exact else sequence.exact
             return True
         start = time.perf_counter()
         p0 = n if n > 0 else -1
@@ -118,12 +123,46 @@ class Keeper:
         if not removed:
             return False
         del sequence.tokens[n:]
+        sequence.exact = 1 << 30 if exact else sequence.exact
         self._put_in_tree(sequence)
         if n == 0 and not sequence.parked:
             self.gone[sequence.conversation] = reason
         call = f"llama_memory_seq_rm(seq {sequence.seq_id}, {p0}, -1)"
         emptied = n == 0 and not sequence.parked
         self._chronicle.report("seq_rm", call, start, sequence.conversation, reason, emptied=emptied)
+        return True
+
+    def stays(self, sequence: Sequence, tokens: list[int], *, exact: bool) -> int:
+        """How many of its tokens can stay when it is to hold `tokens`. `exact`: none that were moved. Read-only."""
+        n = common_prefix(sequence.tokens, tokens)
+        if exact:
+            n = min(n, sequence.exact)
+        if n < len(sequence.tokens) and not (self.can("partial seq_rm") and self._window_holds(sequence.seq_id, n)):
+            return 0
+        return n
+
+    def slide(self, sequence: Sequence, held: int, p0: int, p1: int, reason: str) -> bool:
+        """Of its first `held` tokens, `[p0, p1)` leave and the later ones move down to p0. Changes the cache.
+
+        Cells that another sequence shares would move for it too, so an idle one that has any of those that move leaves.
+        False where one of them is being answered; then nothing changed.
+        """
+        others = self._sharing(sequence, p1)
+        if any(other.busy for other in others):
+            return False
+        for other in others:
+            self.leave(other, "cells that it shared are moved")
+        self.keep(sequence, held, reason)
+        start = time.perf_counter()
+        with self._chronicle.doing("", sequence.conversation, reason):
+            self._context.seq_rm(sequence.seq_id, p0, p1)
+            self._context.seq_add(sequence.seq_id, p1, -1, p0 - p1)
+        del sequence.tokens[p0:p1]
+        sequence.exact = min(sequence.exact, p0)
+        self._put_in_tree(sequence)
+        seq = f"seq {sequence.seq_id}"
+        call = f"llama_memory_seq_rm({seq}, {p0}, {p1}); llama_memory_seq_add({seq}, {p1}, -1, {p0 - p1})"
+        self._chronicle.report("slide", call, start, sequence.conversation, reason)
         return True
 
     def take_prefix(self, sequence: Sequence, prompt: list[int]) -> int:
@@ -412,6 +451,18 @@ class Keeper:
             busy=sequence.busy,
             has_snapshot=self.snapshots.has(sequence.tokens),
         )
+
+    def _sharing(self, sequence: Sequence, p0: int) -> list[Sequence]:
+        """Who else has cells of the sequence at positions from `p0` on."""
+        if not self._one_buffer:
+            return []
+        found: set[int] = set()
+        word, bit = divmod(sequence.seq_id, 64)
+        for cache in self._context.snapshot().maps:
+            cells = cache.streams[0]
+            mine = (cells.pos >= p0) & (cells.seq_bits[:, word] >> np.uint64(bit) & np.uint64(1) == 1)
+            found.update(seq_members(np.bitwise_or.reduce(cells.seq_bits[mine], axis=0)))
+        return [s for s in self.pool if s.seq_id in found and s is not sequence]
 
     def _shared(self, sequence: Sequence) -> int:
         """Cells that others hold too."""

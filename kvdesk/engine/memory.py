@@ -33,8 +33,8 @@ DecodeKind = Literal["prefill", "decode", "check", "flush"]
 
 
 class Followed(NamedTuple):
-    """A decode that the mirror has followed: its record, batch, what it was for, wall time in ms, and
-    time.monotonic() at its end.
+    """A decode that the mirror has followed: its record, batch, what it was for, wall time in ms, time.monotonic() at
+    its end, and the threads that computed it.
     """
 
     record: DecodeRecord
@@ -42,11 +42,12 @@ class Followed(NamedTuple):
     kind: DecodeKind
     ms: float
     at_s: float
+    n_threads: int
 
 
 class FollowedRun(NamedTuple):
     """Decodes of one token each that the mirror has followed together: what they placed, sequence and tokens of the run
-    with the first position, and for each the wall time in ms and time.monotonic() at its end.
+    with the first position, for each the wall time in ms and time.monotonic() at its end, and the threads of all.
     """
 
     placed: PlacedRun
@@ -55,6 +56,7 @@ class FollowedRun(NamedTuple):
     tokens: list[int]
     ms: list[float]
     at_s: list[float]
+    n_threads: int
 
 
 class _Run:
@@ -106,6 +108,7 @@ class Memory:
         self.on_operation: Callable[[int, str, float], None] | None = None
         self.last_record = DecodeRecord(0, 0, 0)
         self.last_n_kv = 0
+        self.n_threads = self.n_threads_batch = 0  # of decodes of one token, and of more; never changed in a run
         self._mirror = Mirror(traits.geometry)
         self._mirror.capture = inspect > 1
         self._unsettled: list[_Waiting] = []
@@ -348,7 +351,8 @@ class Memory:
         self._trust.conclude(number, compare_run(placed.lines, lines[: run.marks[-1]]))
         self.last_n_kv = placed.n_kv[-1]
         if self.on_decoded is not None:
-            self.on_decoded(FollowedRun(placed, run.seq_id, run.pos, run.tokens, run.ms, at_s))
+            followed = FollowedRun(placed, run.seq_id, run.pos, run.tokens, run.ms, at_s, self.n_threads)
+            self.on_decoded(followed)
         return lines
 
     def _run(self, batch: Batch, kind: DecodeKind = "decode") -> tuple[int, float]:
@@ -383,7 +387,8 @@ class Memory:
         else:
             self._trust.unproven()
         if self.on_decoded is not None:
-            self.on_decoded(Followed(record, batch, decode.kind, decode.ms, decode.at_s))
+            n_threads = self.n_threads if len(batch.tokens) == 1 else self.n_threads_batch
+            self.on_decoded(Followed(record, batch, decode.kind, decode.ms, decode.at_s, n_threads))
 
     def _compare_decode(self, decode: _Waiting, record: DecodeRecord) -> Difference | None:
         found = self._compare_lines(record.slots, decode.lines)

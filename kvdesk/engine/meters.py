@@ -41,7 +41,7 @@ class Meters:
 
     def decoded(self, followed: Followed) -> None:
         """One decode, with what the mirror made of it."""
-        record, batch, kind, ms, at_s = followed
+        record, batch, kind, ms, at_s, _ = followed
         n = len(batch.tokens)
         if record.rc == 0 and kind != "flush":
             self._n_kv = record.n_kv

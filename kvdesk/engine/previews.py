@@ -72,10 +72,13 @@ def preview_context(session: Session, settings: ContextSettings) -> ContextPrevi
 
 def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
     """What a turn would reuse and prefill, and when its first token would come. Raises PromptError, TemplateError."""
-    prompt = session.prompt(asked.messages).tokens
+    fit = session.fit(asked)
+    prompt = fit.whole.tokens
     reused, restore_ms = session.keeper.foresee(asked.conversation, prompt)
     found = forecast(len(prompt), reused, session.meters.times, session.context.n_batch, restore_ms=restore_ms)
-    return TurnPreview(asked.conversation, found.n_reused, found.n_prefill, found.first_token_ms, found.sentence)
+    leaving = f"the context is full: messages leave first ({len(fit.step.gone)}), " if fit.step else ""
+    sentence = leaving + found.sentence
+    return TurnPreview(asked.conversation, found.n_reused, found.n_prefill, found.first_token_ms, sentence)
 
 
 def _why_not_carried(session: Session, settings: ContextSettings) -> str:

@@ -15,8 +15,10 @@ from kvdesk.cache.batch import Batch
 from kvdesk.chat import ConversationId, MessageId, MessageState, TurnStats
 from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.context import Context
+from kvdesk.engine.departures import Fit, Step
 from kvdesk.engine.keeper import WORTH
 from kvdesk.engine.memory import DecodeKind
+from kvdesk.engine.overflow import carry_out
 from kvdesk.engine.prompt import common_prefix
 from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.sequences import Sequence
@@ -24,7 +26,9 @@ from kvdesk.engine.session import Session
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError, PromptError
 from kvdesk.messages import Generate, PrefillProgress, TextDelta, TokenTexts, TurnEnded, TurnStarted
+from kvdesk.operations import Overflowed
 from kvdesk.policy.batching import Want, compose
+from kvdesk.settings import Overflow
 
 MOST_IN_BURST = 64
 TELL_S = 1 / 30
@@ -93,14 +97,15 @@ class Runner:
             return True
         session = self._session()
         try:
-            whole = session.prompt(command.messages)
-            prompt = whole.tokens
+            fit = session.fit(command)
+            prompt = fit.whole.tokens
             if self._turns and not session.keeper.can_lease(command.conversation):
                 return False
             if self._is_being_read(prompt, session.pool.get(command.conversation)):
                 return False
             there = session.pool.get(command.conversation)
             sequence = session.keeper.lease(command.conversation, parked=there is not None and there.busy)
+            told = self._use_fit(command, sequence, fit)
             held = list(sequence.tokens)
             reused = session.keeper.take_prefix(sequence, prompt)
             if not session.keeper.make_room(sequence, len(prompt) - reused):
@@ -115,13 +120,14 @@ class Runner:
             sampler.accept(prompt[-command.sampling.repeat_last_n :])
         sequence.busy = True
         why = session.explain(sequence, held, prompt, command.messages)
-        turn = Turn(command, sequence, whole, reused, sampler, submitted_at, why, session.model.vocab)
+        turn = Turn(command, sequence, fit.whole, reused, sampler, submitted_at, why, session.model.vocab, fit.left)
+        turn.notes += told
         with self._lock:
             self._turns.append(turn)
             self._answers.add(command.answer)
         self.tell_texts(prompt)
-        session.tell_spans(sequence, whole, command.answer, [])
         self._emit(TurnStarted(command.conversation, command.answer, sequence.seq_id, len(prompt), reused))
+        session.tell_spans(turn)
         return True
 
     def step(self) -> None:
@@ -134,7 +140,7 @@ class Runner:
             return
         if len(self._turns) == 1:
             turn = self._turns[0]
-            if turn.generated and self._burst(turn):
+            if turn.generated and not turn.prefilling and self._burst(turn):
                 return
             batches = [(turn, turn.next_batch(self._session().context.n_batch))]
         else:
@@ -179,10 +185,12 @@ class Runner:
         self._session().digest()
         text, tokens = turn.take_text(end=True)
         conversation, answer = turn.command.conversation, turn.command.answer
-        self._session().tell_spans(turn.sequence, turn.whole, answer, turn.pieces())
+        self._session().tell_spans(turn)
         if text or tokens:
             self._emit(TextDelta(conversation, answer, text, tokens))
-        self._emit(TurnEnded(conversation, answer, state, turn.stats(*self._session().context.totals()), note))
+        self._emit(
+            TurnEnded(conversation, answer, state, turn.stats(*self._session().context.totals()), turn.note(note))
+        )
         if state == "complete":
             self._on_complete(turn)
 
@@ -256,22 +264,54 @@ class Runner:
         context = self._session().context
         by_seq = {turn.sequence.seq_id: turn for turn in self._turns}
         now = time.perf_counter()
-        wants = [
-            Want(s, max(0, len(t.prompt) - t.position), (now - t.last_at) * 1e3 if t.last_at else 0.0)
-            for s, t in by_seq.items()
-        ]
+        wants = [Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()]
         plan = compose(wants, self._session().meters.times.ms, context.last_n_kv, context.n_batch)
         return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in plan.shares]
 
     def _has_room(self, turn: Turn, n_tokens: int) -> bool:
-        """Whether the turn can go on; ends it where it cannot."""
+        """Whether the turn can go on with so many tokens now. Where its context is full its policy acts: the turn goes
+        on with the next step, or ends.
+        """
         session = self._session()
-        if turn.position + n_tokens > session.context.n_ctx_seq or not session.keeper.make_room(
-            turn.sequence, n_tokens
-        ):
-            self.finish(turn, "stopped", f"The context of {session.context.n_ctx_seq:,} tokens is full.")
+        if turn.position + n_tokens > session.context.n_ctx_seq:
+            self._overflow(turn)
+            return False
+        if not session.keeper.make_room(turn.sequence, n_tokens):
+            self.finish(turn, "stopped", "The cache is full of conversations that are being answered.")
             return False
         return True
+
+    def _use_fit(self, command: Generate, sequence: Sequence, fit: Fit) -> list[str]:
+        """Before the turn begins: let what leaves for its prompt leave the cache. Returns what is to be told of it."""
+        session = self._session()
+        if session.departures is not None:
+            session.departures.remember(command.conversation, fit.left)
+        if fit.step is not None:
+            return [self._carry_out(command, sequence, fit.step)]
+        if command.overflow is Overflow.RECOMPUTE and sequence.exact < len(sequence.tokens):
+            session.keeper.keep(sequence, sequence.exact, "what was moved is read again: exact answers were chosen")
+        return []
+
+    def _overflow(self, turn: Turn) -> None:
+        """The context is full in the middle of an answer."""
+        session, command = self._session(), turn.command
+        assert session.departures is not None
+        step = session.departures.go_on(turn)
+        if step.plan.stops:
+            self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, step.plan.sentence))
+            self.finish(turn, "stopped", step.plan.sentence)
+            return
+        turn.notes.append(self._carry_out(command, turn.sequence, step))
+        turn.whole, turn.prompt, turn.left, turn.skipped = step.whole, step.whole.tokens, step.left, step.skipped
+        session.departures.remember(command.conversation, step.left)
+        session.tell_spans(turn)
+
+    def _carry_out(self, command: Generate, sequence: Sequence, step: Step) -> str:
+        """Let messages leave the cache, and say so."""
+        session = self._session()
+        sentence = carry_out(session.keeper, sequence, step, command.overflow, session.context.n_ctx_seq)
+        self._emit(Overflowed(command.conversation, command.answer, command.overflow, sentence, step.gone))
+        return sentence
 
     def _decode(self, batches: Several[tuple[Turn, Batch]]) -> None:
         """Decode, note what is in the cache now, sample."""
@@ -300,13 +340,10 @@ class Runner:
         row = -1
         for turn, batch in batches:
             row += len(batch.tokens)
-            if batch.output[-1]:
-                prefilled = not turn.generated
-                if prefilled:
-                    self._tell_progress(turn, ms / 1e3)
-                self._sample(turn, row, now)
-            else:
+            if not turn.generated:
                 self._tell_progress(turn, ms / 1e3)
+            if batch.output[-1]:
+                self._sample(turn, row, now)
 
     def _tell_progress(self, turn: Turn, seconds: float) -> None:
         turn.prefill_s += seconds

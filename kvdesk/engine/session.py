@@ -15,23 +15,27 @@ from kvdesk.cache.compare import ROUNDING, ROUNDING_KL
 from kvdesk.cache.explain import Facts, explain
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.engine.binding import engine_version
+from kvdesk.engine.capabilities import capability
 from kvdesk.engine.chronicle import Chronicle, Emit
 from kvdesk.engine.context import Context
+from kvdesk.engine.departures import Departures, Fit
 from kvdesk.engine.keeper import Keeper
 from kvdesk.engine.memory import Followed, FollowedRun
 from kvdesk.engine.meters import Meters
 from kvdesk.engine.model import Model
-from kvdesk.engine.prompt import Prompt, PromptBuilder, common_prefix
+from kvdesk.engine.prompt import PromptBuilder, common_prefix
 from kvdesk.engine.sequences import Sequence, SequencePool
 from kvdesk.engine.snapshots import Snapshots
 from kvdesk.engine.threads import Threads
+from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError, ModelFileError, PromptError, TemplateError, UserError
 from kvdesk.library.estimate import Estimate, available_bytes, check_fits
 from kvdesk.library.fingerprint import fingerprint
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.library.preflight import run_preflight
-from kvdesk.messages import CacheView, ContextInfo
-from kvdesk.operations import LedgerRow, MemoryLedger, MessageSpan, MessageSpans, Possible
+from kvdesk.messages import CacheView, ContextInfo, Generate
+from kvdesk.operations import LedgerRow, MemoryLedger, MessageSpan, MessageSpans, Possible, PreviewTurn, Shades
+from kvdesk.policy.overflow import Abilities
 from kvdesk.policy.swap import Limits, StateKind
 from kvdesk.settings import CachePolicy, ContextSettings
 
@@ -196,17 +200,14 @@ class Session:
         """Make the context anew with its old settings, after it was closed for a session that came to nothing."""
         self._use(Context(self.model, self.context.settings))
 
-    def prompt(self, messages: tuple[Message, ...]) -> Prompt:
-        """The conversation's tokens up to where the answer begins. Raises PromptError, TemplateError."""
-        if self.prompts is None:
+    def fit(self, asked: Generate | PreviewTurn) -> Fit:
+        """The conversation's tokens up to where the answer begins, without what has left its context.
+
+        Raises PromptError, TemplateError.
+        """
+        if self.departures is None:
             raise PromptError("This model has no text tokenizer, so it cannot chat; its cache can still be examined.")
-        prompt = self.prompts.prompt(messages)
-        if len(prompt.tokens) >= self.context.n_ctx_seq:
-            raise PromptError(
-                f"The conversation needs {len(prompt.tokens):,} tokens, but the context holds"
-                f" {self.context.n_ctx_seq:,}. Shorten it, or rebuild the context with a larger n_ctx."
-            )
-        return prompt
+        return self.departures.fit(asked)
 
     def explain(self, sequence: Sequence, held: list[int], prompt: list[int], messages: tuple[Message, ...]) -> str:
         """Why the turn that begins reuses so much, in words. `held`: what the sequence held before. Read-only."""
@@ -226,20 +227,19 @@ class Session:
         sequence.texts = texts
         return explain(held, prompt, self.model.vocab.label, facts, reused).sentence
 
-    def tell_spans(self, sequence: Sequence, prompt: Prompt, answer: MessageId, texts: list[str]) -> None:
-        """Say where the messages of a turn lie in its sequence. `texts`: the answer's text after each of its tokens."""
-        spans, start = [], 0
-        for place in prompt.places:
+    def tell_spans(self, turn: Turn) -> None:
+        """Say where the messages of a turn lie in its sequence, and how far they are from leaving it."""
+        sequence, spans, start = turn.sequence, [], 0
+        for place in turn.whole.places:
             spans.append(MessageSpan(place.message, start, place.end, place.first, place.char_ends))
             start = place.end
-        if texts:
-            n, first, length, ends = len(texts), len(prompt.tokens), 0, []
-            for text in texts:
-                length += len(text)
-                ends.append(length)
-            spans.append(MessageSpan(answer, start, first + n, first, tuple(ends)))
+        if ends := turn.char_ends():
+            first = len(turn.prompt)
+            spans.append(MessageSpan(turn.command.answer, start, first + len(ends), first, tuple(ends)))
         sequence.spans = tuple(spans)
         self._emit(MessageSpans(sequence.conversation, sequence.seq_id, sequence.spans))
+        if self.departures is not None:
+            self._emit(Shades(sequence.conversation, self.departures.shades(turn)))
 
     def retell_spans(self, sequence: Sequence, spans: tuple[MessageSpan, ...]) -> None:
         """The messages of a conversation that came back lie where they were."""
@@ -303,6 +303,7 @@ class Session:
         self._old_snapshots = self._snapshots()
         self.keeper = Keeper(context, self.chronicle, self._old_snapshots, self.meters.costs)
         self.keeper.gone |= self._gone
+        self.departures = Departures(self.prompts, context.n_ctx_seq, abilities(context)) if self.prompts else None
         self.chronicle.owner = self._owner
         self.chronicle.before = self.digest
         self._runs: list[FollowedRun] = []
@@ -332,7 +333,8 @@ class Session:
         if isinstance(followed, FollowedRun):
             self._runs.append(followed)
             slowest = max(followed.ms)
-            if slowest > SLOW * self._usual_ms or followed.at_s[-1] - self._digested_at >= DIGEST_S:
+            due = followed.at_s[-1] - self._digested_at >= DIGEST_S
+            if due or self.threads.trying or slowest > SLOW * self._usual_ms:
                 self.digest()
                 self._usual_ms = slowest
         else:
@@ -340,7 +342,8 @@ class Session:
             self.chronicle.decoded(followed)
             self.meters.decoded(followed)
             if followed.kind != "flush" and followed.record.rc == 0:
-                self.threads.decoded(len(followed.batch.tokens), followed.record.n_kv, followed.ms, followed.at_s)
+                n = len(followed.batch.tokens)
+                self.threads.decoded(followed.n_threads, n, followed.record.n_kv, followed.ms, followed.at_s)
 
     def digest(self) -> None:
         """Write down, measure and judge the runs of tokens that were followed: all together, since right after a decode
@@ -353,12 +356,18 @@ class Session:
             self.meters.run(followed)
         for followed in runs:
             for n_kv, ms, at_s in zip(followed.placed.n_kv, followed.ms, followed.at_s, strict=True):
-                self.threads.decoded(1, n_kv, ms, at_s)
+                self.threads.decoded(followed.n_threads, 1, n_kv, ms, at_s)
             self._digested_at = followed.at_s[-1]
 
     def _owner(self, seq_id: int) -> ConversationId | None:
         sequence = self.keeper.pool.by_seq(seq_id)
         return sequence.conversation if sequence else None
+
+
+def abilities(context: Context) -> Abilities:
+    """Whether parts of a sequence can leave and move, and why not."""
+    remove, shift = (capability(context.traits, name) for name in ("partial seq_rm", "seq_add"))
+    return Abilities(remove.allowed, shift.allowed, remove.why, shift.why)
 
 
 def _held(sequence: Sequence | None) -> bool:

@@ -26,6 +26,7 @@ class Threads:
         self._emit = emit
         self.follow = follow
         self._meter = LoadMeter()
+        self._meter.read(time.monotonic())  # so that the first prompt knows how busy the machine has been
         self._policy = ThreadPolicy(default_threads(), settings.n_threads)
         self._own_s = time.process_time()
         self._told_at = time.monotonic()
@@ -42,14 +43,19 @@ class Threads:
         else:
             choice = self._policy.choice
             decode = choice.decode
-            prefill = min(self._settings.n_threads_batch, choice.of_batch(n_tokens))
+            at_once = min(n_tokens, self._context.n_ubatch)  # what is computed in one graph
+            prefill = min(self._settings.n_threads_batch, choice.of_batch(at_once))
         self._context.set_threads(decode, prefill)
 
-    def decoded(self, n_tokens: int, n_kv: int, ms: float, at_s: float) -> None:
-        """A decode was measured, with the threads that were set last."""
-        if self.follow and n_tokens < LARGE_BATCH:
-            n_threads = self._context.n_threads if n_tokens == 1 else self._context.n_threads_batch
+    def decoded(self, n_threads: int, n_tokens: int, n_kv: int, ms: float, at_s: float) -> None:
+        """A decode was measured."""
+        if self.follow and n_tokens < LARGE_BATCH and n_tokens <= self._context.n_ubatch:
             self._policy.decoded(DecodeSample(at_s, n_threads, n_tokens, n_kv, ms))
+
+    @property
+    def trying(self) -> bool:
+        """Whether the next measurements are waited for."""
+        return self.follow and self._policy.trying
 
     @property
     def reason(self) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import TurnStats
+from kvdesk.chat import MessageId, TurnStats
 from kvdesk.engine.prompt import Prompt
 from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.sequences import Sequence
@@ -19,11 +19,25 @@ from kvdesk.messages import Generate
 _YES = (True,)
 
 
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What has left a conversation's context: whole messages, and with "sinks" perhaps more of one answer.
+
+    parted  that answer, and how many tokens after the beginning of its text the rest begins
+    """
+
+    messages: frozenset[MessageId] = frozenset()
+    parted: tuple[MessageId, int] | None = None
+
+
 @dataclass(slots=True, eq=False)
 class Turn:
     """`prompt[:reused]` was in the cache at the start; `sequence.tokens` is what is in it now. Times in seconds.
 
-    `prompt` are the tokens of `whole`; `untold` are sampled tokens whose text has not been sent yet.
+    prompt   the tokens of `whole`: of the messages that have not left; n_asked: how many they were at the start
+    skipped  so many of the first generated tokens have left the context
+    untold   sampled tokens whose text has not been sent yet
+    notes    what is to be said when the turn ends: which messages left
     """
 
     command: Generate
@@ -34,6 +48,9 @@ class Turn:
     submitted_at: float
     why: str
     vocab: Vocab
+    left: Left = field(default_factory=Left)
+    skipped: int = 0
+    notes: list[str] = field(default_factory=list)
     generated: list[int] = field(default_factory=list)
     untold: list[int] = field(default_factory=list)
     utf8: Utf8Decoder = field(default_factory=Utf8Decoder)
@@ -42,9 +59,11 @@ class Turn:
     last_at: float = 0.0
     told_at: float = 0.0
     prompt: list[int] = field(init=False)
+    n_asked: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.prompt = self.whole.tokens
+        self.n_asked = len(self.prompt)
 
     @property
     def position(self) -> int:
@@ -52,19 +71,30 @@ class Turn:
         return len(self.sequence.tokens)
 
     @property
+    def known(self) -> list[int]:
+        """Tokens of the prompt and of the answer so far, without what has left. The last one is not in the cache."""
+        return self.prompt + self.generated[self.skipped :]
+
+    @property
+    def n_to_read(self) -> int:
+        """Tokens to be prefilled before the next can be sampled; 0 when only the one sampled last is missing."""
+        missing = len(self.prompt) + len(self.generated) - self.skipped - len(self.sequence.tokens)
+        return 0 if missing == 1 and self.generated else missing
+
+    @property
     def prefilling(self) -> bool:
-        return len(self.sequence.tokens) < len(self.prompt)
+        return self.n_to_read > 0
 
     def next_batch(self, most: int) -> Batch:
-        """The next `most` tokens of the prompt, or the token sampled last. Logits only for the prompt's last token."""
-        start = len(self.sequence.tokens)
+        """The next `most` tokens to be read, or the token sampled last. Logits only for the last of them."""
+        start, left = len(self.sequence.tokens), self.n_to_read
         seq = (self.sequence.seq_id,)
-        if start >= len(self.prompt):
+        if not left:
             return Batch((self.generated[-1],), (start,), (seq,), _YES)
-        tokens = self.prompt[start : start + most]
+        tokens = (self.known if self.generated else self.prompt)[start : start + most]
         n = len(tokens)
         output = [False] * n
-        output[-1] = start + n >= len(self.prompt)
+        output[-1] = n == left
         return Batch(tokens, range(start, start + n), [seq] * n, output)
 
     def sampled(self, token: int, now: float) -> None:
@@ -79,19 +109,26 @@ class Turn:
         text = self.utf8.decode(b"".join(map(self.vocab.piece, tokens)))
         return (text + self.utf8.flush() if end else text), tuple(tokens)
 
-    def pieces(self) -> list[str]:
-        """The text that each generated token that is in the cache completes."""
-        utf8 = Utf8Decoder()
-        in_cache = self.generated[: max(0, self.position - len(self.prompt))]
-        return [utf8.decode(self.vocab.piece(token)) for token in in_cache]
+    def char_ends(self) -> list[int]:
+        """Characters of the answer that are complete after each of its tokens that is in the cache."""
+        utf8, ends, length = Utf8Decoder(), [], 0
+        for token in self.generated[: self.skipped + max(0, self.position - len(self.prompt))]:
+            length += len(utf8.decode(self.vocab.piece(token)))
+            ends.append(length)
+        return ends[self.skipped :]
+
+    def note(self, why: str = "") -> str:
+        """What is said of the answer: that messages left, the last time in full, and why it ended."""
+        often = f" That happened {len(self.notes)} times in this answer." if len(self.notes) > 1 else ""
+        return " ".join(part for part in (*(note + often for note in self.notes[-1:]), why) if part)
 
     def stats(self, cells_used: int, high_water: int, n_kv: int) -> TurnStats:
         """The turn as numbers; definitions as in docs (metrics)."""
-        prefilled = min(self.position, len(self.prompt)) - self.reused
+        prefilled = (self.n_asked if self.generated else self.position) - self.reused
         decode_s = self.last_at - self.first_at
         n_gaps = len(self.generated) - 1
         return TurnStats(
-            prompt_tokens=len(self.prompt),
+            prompt_tokens=self.n_asked,
             reused_tokens=self.reused,
             prefilled_tokens=prefilled,
             generated_tokens=len(self.generated),

@@ -9,7 +9,7 @@ from kvdesk.chat import ConversationId, Message, MessageId, Role, TurnStats, new
 from kvdesk.engine.engine import Engine
 from kvdesk.errors import UserError
 from kvdesk.messages import Command, CommandFailed, Event, Generate, LoadModel, TextDelta, TurnEnded
-from kvdesk.settings import Sampling
+from kvdesk.settings import Overflow, Sampling
 
 
 class Headless:
@@ -44,11 +44,12 @@ class Headless:
 
 
 class Talk:
-    """One conversation with a headless engine."""
+    """One conversation with a headless engine. `overflow`: what happens when its context is full."""
 
-    def __init__(self, headless: Headless, system: str = "") -> None:
+    def __init__(self, headless: Headless, system: str = "", overflow: Overflow = Overflow.STOP) -> None:
         self.id: ConversationId = new_conversation_id()
         self.messages: list[Message] = []
+        self.overflow = overflow
         self.desk = headless
         if system:
             self._add("system", system)
@@ -57,7 +58,7 @@ class Talk:
         """Ask and get the answer, which is then `messages[-1]`. Raises UserError when the turn failed."""
         self._add("user", prompt)
         answer = new_message_id()
-        events = self.desk.do(Generate(self.id, answer, tuple(self.messages), sampling))
+        events = self.desk.do(Generate(self.id, answer, tuple(self.messages), sampling, self.overflow))
         ended = next(e for e in events if isinstance(e, TurnEnded))
         if ended.state == "failed":
             raise UserError(ended.note)

@@ -2,8 +2,10 @@
 
 Four policies. "stop" ends the answer. "slide" removes the oldest messages and moves the rest down, keeping K and V as
 they are: quick, approximate. "recompute" prefills what stays behind the removed messages: exact, slow. "sinks" keeps
-the first few tokens and the most recent window, like "slide" with the beginning instead of the system prompt. Where the
-model cannot do what was chosen the plan says so and stops. Never the middle of a message, never silently. Pure.
+the first few tokens and the most recent window, like "slide" with the beginning instead of the system prompt; it alone
+goes on when one answer fills the context, by letting the beginning of that answer go. Where the model cannot do what
+was chosen the plan says so and stops. Otherwise messages leave whole, an answer together with its question, and never
+silently. Pure.
 """
 
 from __future__ import annotations
@@ -25,17 +27,21 @@ WHY: dict[OverflowPolicy, str] = {
     "slide": "The oldest messages are forgotten at once; what later messages drew from them stays, so answers are "
     "close to, but not exactly, those of a shorter conversation.",
     "recompute": "The oldest messages are forgotten and the rest is read again: exact, and as slow as that.",
-    "sinks": "The first tokens and the most recent messages stay: goes on for ever, quick, the least exact.",
+    "sinks": "The first tokens and the most recent messages stay. Goes on for ever, even within one answer, whose "
+    "beginning is then forgotten: quick, the least exact.",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A message's tokens `[start, end)` in the prompt, the template's marks included."""
+    """A message's tokens `[start, end)` in the prompt, the template's marks included. An answer `follows` its question:
+    it stays or leaves with it, since many templates refuse an answer to nothing.
+    """
 
     start: int
     end: int
     is_system: bool = False
+    follows: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +58,9 @@ class Abilities:
 class Situation:
     """A full context. Messages are in order and touch each other; the last one is being asked or answered.
 
-    n_held   tokens of the sequence in the cache, n_room tokens that must fit behind them
-    n_keep   leading tokens that stay whatever they are (rounded up to whole messages, except for "sinks")
+    n_held     tokens of the sequence in the cache, n_room tokens that must fit behind them
+    n_keep     leading tokens that stay whatever they are (rounded up to whole messages, except for "sinks")
+    answering  the last message is an answer in the making; the one before it, its question, stays (not for "sinks")
     """
 
     messages: tuple[Span, ...]
@@ -61,6 +68,12 @@ class Situation:
     n_room: int
     n_ctx_seq: int
     n_keep: int = 0
+    answering: bool = False
+
+    @property
+    def n_sinks(self) -> int:
+        """Leading tokens that "sinks" keeps."""
+        return max(N_SINKS, self.n_keep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +100,7 @@ class OverflowPlan:
     gone     indices of the messages that leave; `ranges` their tokens before anything moved
     n_held   tokens of the sequence once all of this is done
     exact    whether answers will be those of a prefill of what stays
+    parted   the beginning of the answer in the making is among what leaves
     """
 
     policy: OverflowPolicy
@@ -97,6 +111,7 @@ class OverflowPlan:
     prefill: tuple[int, int] = (0, 0)
     n_held: int = 0
     exact: bool = True
+    parted: bool = False
 
     @property
     def stops(self) -> bool:
@@ -108,19 +123,42 @@ def plan_overflow(policy: OverflowPolicy, now: Situation, can: Abilities) -> Ove
     missing = now.n_held + now.n_room - now.n_ctx_seq
     if missing <= 0:
         return OverflowPlan(policy, "There is room.", n_held=now.n_held)
-    full = f"The context of {now.n_ctx_seq:,} tokens is full"
     if policy == "stop":
-        return _stop(f"{full}: the answer ends here.", now)
+        return _stop(now, "")
     if policy != "recompute" and (why := _impossible(can)):
-        return _stop(f"{full}, and the oldest messages cannot leave: {why} The answer ends here.", now)
-    gone = _leaving(policy, now, max(missing, now.n_ctx_seq // RESERVE)) or _leaving(policy, now, missing)
+        return _stop(now, f"The oldest messages cannot leave: {why}")
+    wanted = max(missing, now.n_ctx_seq // RESERVE)
+    gone = _leaving(policy, now, wanted)
+    if not gone and policy == "sinks" and now.answering and now.n_held - now.n_sinks > wanted:
+        everything = tuple(i for i, m in enumerate(now.messages[:-1]) if m.end > now.n_sinks)
+        return _slide(policy, now, everything, (now.n_sinks, now.n_sinks + wanted), parted=True)
+    gone = gone or _leaving(policy, now, missing)
     if not gone:
-        return _stop(f"{full}, and the messages that are left cannot be parted. The answer ends here.", now)
+        return _stop(now, "The messages that are left cannot be parted.")
     start, end = now.messages[gone[0]].start, now.messages[gone[-1]].end
     if policy == "recompute":
-        return _recompute(now, can, gone, (start, end), full)
-    first = max(start, _n_sinks(now)) if policy == "sinks" else start
-    return _slide(policy, now, gone, (first, end), full)
+        return _recompute(now, can, gone, (start, end))
+    return _slide(policy, now, gone, (max(start, now.n_sinks) if policy == "sinks" else start, end))
+
+
+def slide_sentence(n_ctx_seq: int, n_gone: int, n_tokens: int, n_before: int, *, parted: bool = False) -> str:
+    """What is said when messages leave and later ones move. n_gone: messages; n_tokens: what left, n_before: what stays
+    before it; parted: the beginning of the answer left too.
+    """
+    what = " and ".join(["the beginning of this answer"] * parted + [_messages(n_gone)] * (n_gone > 0))
+    stays = f"the first {n_before:,} tokens stay" if n_before else "nothing stays before them"
+    return (
+        f"The context of {n_ctx_seq:,} tokens was full: {what} ({n_tokens:,} tokens) left, {stays}, and what follows "
+        "moved down unchanged. Answers are approximate from here on."
+    )
+
+
+def recompute_sentence(n_ctx_seq: int, n_gone: int, n_tokens: int, n_read: int) -> str:
+    """What is said when messages leave and the rest is prefilled again: n_read tokens."""
+    return (
+        f"The context of {n_ctx_seq:,} tokens was full: {_messages(n_gone)} ({n_tokens:,} tokens) left, and "
+        f"{n_read:,} tokens are read again, so that the answer is exact."
+    )
 
 
 def shades(policy: OverflowPolicy, now: Situation, can: Abilities, n_gone: int = 0) -> tuple[Shade, ...]:
@@ -136,7 +174,9 @@ def shades(policy: OverflowPolicy, now: Situation, can: Abilities, n_gone: int =
 # --- private ----------------------------------------------------------------------------------------------------------
 
 
-def _stop(sentence: str, now: Situation) -> OverflowPlan:
+def _stop(now: Situation, why: str) -> OverflowPlan:
+    ends = "The answer ends here." if now.answering else ""
+    sentence = " ".join(part for part in (f"The context of {now.n_ctx_seq:,} tokens is full.", why, ends) if part)
     return OverflowPlan("stop", sentence, n_held=now.n_held)
 
 
@@ -149,55 +189,50 @@ def _impossible(can: Abilities) -> str:
 def _leaving(policy: OverflowPolicy, now: Situation, missing: int) -> tuple[int, ...]:
     """The oldest messages that may leave, as few as free `missing` tokens; () when even all of them do not.
 
-    The last message never leaves. They are neighbours: the system prompt and n_keep are at the beginning. With "sinks"
-    the system prompt is a message like others, but the first tokens of what leaves stay.
+    They are neighbours: the system prompt and n_keep are at the beginning. With "sinks" the system prompt is a message
+    like others, but the first tokens of what leaves stay.
     """
+    sinks = policy == "sinks"
+    last = 2 if now.answering and not sinks else 1
     gone: list[int] = []
-    freed = 0
-    for i, message in enumerate(now.messages[:-1]):
-        if policy != "sinks" and (message.is_system or message.start < now.n_keep):
-            if gone:
-                break  # a system message in the middle ends what may leave in one piece
-            continue
-        start = max(message.start, _n_sinks(now)) if policy == "sinks" else message.start
-        if start >= message.end:
+    freed, kept = 0, False
+    for i, message in enumerate(now.messages[:-last]):
+        if freed >= missing and not message.follows:
+            break
+        kept = not sinks and (message.is_system or message.start < now.n_keep or (kept and message.follows))
+        start = max(message.start, now.n_sinks) if sinks else message.start
+        if kept and gone:
+            break  # a system message in the middle ends what may leave in one piece
+        if kept or start >= message.end:
             continue
         gone.append(i)
         freed += message.end - start
-        if freed >= missing:
-            return tuple(gone)
-    return ()
-
-
-def _n_sinks(now: Situation) -> int:
-    return max(N_SINKS, now.n_keep)
+    return tuple(gone) if freed >= missing else ()
 
 
 def _slide(
-    policy: OverflowPolicy, now: Situation, gone: tuple[int, ...], left: tuple[int, int], full: str
+    policy: OverflowPolicy, now: Situation, gone: tuple[int, ...], left: tuple[int, int], *, parted: bool = False
 ) -> OverflowPlan:
     p0, p1 = left
-    stays = f"the first {p0:,} tokens stay" if p0 else "nothing stays before them"
     return OverflowPlan(
         policy,
-        f"{full}: {_messages(gone)} ({p1 - p0:,} tokens) left, {stays}, and later ones moved down unchanged. "
-        "Answers are approximate from here on.",
+        slide_sentence(now.n_ctx_seq, len(gone), p1 - p0, p0, parted=parted),
         gone,
         (left,),
         (SeqRm(p0, p1), SeqAdd(p1, -1, p0 - p1)),
         n_held=now.n_held - (p1 - p0),
         exact=False,
+        parted=parted,
     )
 
 
-def _recompute(now: Situation, can: Abilities, gone: tuple[int, ...], left: tuple[int, int], full: str) -> OverflowPlan:
+def _recompute(now: Situation, can: Abilities, gone: tuple[int, ...], left: tuple[int, int]) -> OverflowPlan:
     p0, p1 = left
     n_held = now.n_held - (p1 - p0)
     start = p0 if can.can_remove_part else 0
     return OverflowPlan(
         "recompute",
-        f"{full}: {_messages(gone)} ({p1 - p0:,} tokens) left, and {n_held - start:,} tokens are read again, "
-        "so that the answer is exact.",
+        recompute_sentence(now.n_ctx_seq, len(gone), p1 - p0, n_held - start),
         gone,
         (left,),
         (SeqRm(start or -1, -1),),
@@ -206,5 +241,5 @@ def _recompute(now: Situation, can: Abilities, gone: tuple[int, ...], left: tupl
     )
 
 
-def _messages(gone: tuple[int, ...]) -> str:
-    return "the oldest message" if len(gone) == 1 else f"the {len(gone)} oldest messages"
+def _messages(n_gone: int) -> str:
+    return "the oldest message" if n_gone == 1 else f"the {n_gone} oldest messages"

@@ -117,6 +117,11 @@ class ThreadPolicy:
         self._more = _Patience()
 
     @property
+    def trying(self) -> bool:
+        """Whether another count is being tried: the sooner its times are told, the less it costs."""
+        return self._trial is not None
+
+    @property
     def choice(self) -> Threads:
         return Threads(self._n, self._n_most, self._reason)
 

@@ -14,7 +14,7 @@ from kvdesk.errors import StoreError
 
 Row = Sequence[Any]
 
-CONVERSATION_COLUMNS = ("id", "title", "colour", "leaf", "system_prompt", "created_ms", "updated_ms")
+CONVERSATION_COLUMNS = ("id", "title", "colour", "leaf", "system_prompt", "created_ms", "updated_ms", "overflow")
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
     *("tokens", "stats", "note", "created_ms"),
@@ -71,12 +71,12 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
     c = conversation
     return (
         *(c.id, storable(c.title), c.colour, c.leaf),
-        *(storable(c.system_prompt), c.created_ms, c.updated_ms),
+        *(storable(c.system_prompt), c.created_ms, c.updated_ms, c.overflow),
     )
 
 
 def conversation_of(row: Row) -> Conversation:
-    identity, title, colour, leaf, system_prompt, created_ms, updated_ms = row
+    identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow = row
     return Conversation(
         id=ConversationId(identity),
         title=title,
@@ -85,6 +85,7 @@ def conversation_of(row: Row) -> Conversation:
         system_prompt=system_prompt,
         created_ms=created_ms,
         updated_ms=updated_ms,
+        overflow=overflow,
     )
 
 

@@ -68,6 +68,7 @@ MIGRATIONS: tuple[str, ...] = (
         INSERT INTO message_index (rowid, text) VALUES (new.number, new.text);
     END;
     """,
+    "ALTER TABLE conversation ADD COLUMN overflow TEXT NOT NULL DEFAULT '';",
 )
 VERSION = len(MIGRATIONS)
 
@@ -93,8 +94,9 @@ def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
 
 def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...] = MIGRATIONS) -> None:
     """Bring the database to the last version, one version and one transaction at a time."""
-    for version in range(pragma(connection, "user_version"), len(migrations)):
-        if version > 0:
+    found = pragma(connection, "user_version")
+    for version in range(found, len(migrations)):
+        if found > 0:  # a new file has nothing to lose
             back_up(connection, path.with_name(f"{path.name}.v{version}.backup"))
         with connection:
             connection.execute(migrations[version])

@@ -37,6 +37,7 @@ class CacheState:
     dead: bool = False
     possible: Mapping[str, Possible] = field(default_factory=dict)
     spans: dict[ConversationId, MessageSpans] = field(default_factory=dict)
+    shades: dict[ConversationId, Mapping[MessageId, str]] = field(default_factory=dict)  # `operations.Shades`
     effects: dict[int, OperationDone] = field(default_factory=dict)  # by number of the operation
     leases: list[tuple[int, Mapping[int, ConversationId]]] = field(default_factory=list)
 
@@ -48,6 +49,7 @@ class CacheState:
         """A new context: nothing that was known of the cells is true any more."""
         self.view = None
         self.spans.clear()
+        self.shades.clear()
 
     def show_view(self, view: CacheView) -> None:
         """Remember a view, and who had which sequence since when."""

@@ -13,6 +13,7 @@ from kvdesk.ui.chat_view import ChatView
 from kvdesk.ui.composer import Composer, centred
 from kvdesk.ui.controls import Banner, ElidedButton, ElidedLabel, IconButton, ThinProgress, label, set_tone
 from kvdesk.ui.conversation_model import NEW_CHAT
+from kvdesk.ui.overflow_choice import OverflowButton
 from kvdesk.ui.readout import megabytes
 from kvdesk.ui.theme import Look
 
@@ -29,6 +30,7 @@ class ChatPane(QWidget):
     open_model_clicked = Signal()
     sidebar_clicked = Signal()
     inspector_clicked = Signal()
+    overflow_chosen = Signal(object)  # Overflow
 
     def __init__(self, look: Look) -> None:
         super().__init__()
@@ -43,6 +45,7 @@ class ChatPane(QWidget):
         self._header.embedded_clicked.connect(self.embedded_clicked)
         self._header.sidebar_clicked.connect(self.sidebar_clicked)
         self._header.inspector_clicked.connect(self.inspector_clicked)
+        self._header.overflow.chosen.connect(self.overflow_chosen)
         self._progress = ThinProgress(look, "Work under way")
         self._view = ChatView(look)
         self._view.regenerate_clicked.connect(self.regenerate_clicked)
@@ -171,6 +174,11 @@ class ChatPane(QWidget):
         self._header.set_meter(used, limit)
 
     @property
+    def overflow(self) -> OverflowButton:
+        """What happens when the context is full."""
+        return self._header.overflow
+
+    @property
     def meter_text(self) -> str:
         """What the meter says in full."""
         return self._header.meter_text
@@ -207,6 +215,7 @@ class _Header(QWidget):
         self._meter.setProperty("tone", "secondary")
         self._meter.setProperty("scale", "small")
         self._meter.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.overflow = OverflowButton()
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 8, 12, 8)
         row.setSpacing(8)
@@ -214,6 +223,7 @@ class _Header(QWidget):
         row.addWidget(self._title, 1)
         row.addWidget(self._model)
         row.addWidget(self._meter)
+        row.addWidget(self.overflow)
         row.addWidget(inspector)
 
     @property
@@ -251,6 +261,7 @@ class _Header(QWidget):
 
     def set_meter(self, used: int, limit: int) -> None:
         self._meter.setText(f"{used / limit:.0%} of {limit:,}" if limit else "")
+        self.overflow.setVisible(limit > 0)
         self._meter.setToolTip(f"This conversation holds {used:,} of {limit:,} tokens of context" if limit else "")
         self._meter.setMinimumWidth(self._meter.fontMetrics().horizontalAdvance(f"100% of {limit:,}") if limit else 0)
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout
 
 from kvdesk.chat import Message, MessageId
 from kvdesk.messages import PrefillProgress, TextDelta, TurnEnded, TurnStarted
+from kvdesk.operations import Overflowed
 from kvdesk.ui.message_widget import MessageWidget
 from kvdesk.ui.prose import markdown_parser
 from kvdesk.ui.theme import Look
@@ -40,6 +41,7 @@ class ChatView(QScrollArea):
         self._messages: list[Message] = []
         self._widgets: dict[MessageId, MessageWidget] = {}
         self._branches: Mapping[MessageId, tuple[MessageId, ...]] = {}
+        self._shades: Mapping[MessageId, str] = {}
         self._dirty: set[MessageId] = set()
         self._following = True
         self._from_end = 0  # distance to the end that is kept while earlier messages come
@@ -93,7 +95,7 @@ class ChatView(QScrollArea):
 
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._messages = list(messages)
-        self._branches = {}
+        self._branches, self._shades = {}, {}
         self._following = True
         self._rebuild()
 
@@ -112,6 +114,17 @@ class ChatView(QScrollArea):
         self._branches = branches
         for name, widget in self._widgets.items():
             widget.show_branches(branches.get(name, ()))
+
+    def show_shades(self, shades: Mapping[MessageId, str]) -> None:
+        """How far messages are from leaving the context: "in the cache", "next to go" or "gone"."""
+        self._shades = shades
+        for name, widget in self._widgets.items():
+            widget.show_shade(shades.get(name, ""))
+
+    def show_overflow(self, event: Overflowed) -> None:
+        """The context was full while this answer was asked for or written."""
+        if widget := self._widgets.get(event.answer):
+            widget.show_overflow(event.sentence)
 
     def highlight(self, message: MessageId, first: int, last: int) -> None:
         """Mark characters `[first, last)` of a message, and scroll to it; nothing where it is not shown."""
@@ -222,6 +235,7 @@ class ChatView(QScrollArea):
         widget.menu_requested.connect(self.menu_requested)
         widget.text_selected.connect(self.text_selected)
         widget.show_branches(self._branches.get(message.id, ()))
+        widget.show_shade(self._shades.get(message.id, ""))
         widget.set_last(message.id == self._messages[-1].id and not self._dead)
         self._widgets[message.id] = widget
         self._rows.insertWidget(1 if first else self._rows.count() - 1, widget)

@@ -29,7 +29,8 @@ from kvdesk.messages import (
     TurnEnded,
     TurnStarted,
 )
-from kvdesk.operations import BatchRefused, LoadSample, MemoryLedger, Operate, TurnPreview
+from kvdesk.operations import BatchRefused, LoadSample, MemoryLedger, Operate, Overflowed, Shades, TurnPreview
+from kvdesk.settings import Overflow
 from kvdesk.ui.cache_desk import CacheDesk
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.chat_pane import ChatPane
@@ -61,6 +62,7 @@ class EventView(QObject):
         self._cells: dict[ConversationId, int] = {}
         # Positions in use, for the context meter: as the last cache view has them, without one as the turns tell.
         self._held: dict[ConversationId, int] = {}
+        self._default_overflow = Overflow.STOP
         self._speed = Rate()
         self._writing = Throttle(self, TEXT_INTERVAL_MS, self._write_numbers)
 
@@ -86,12 +88,19 @@ class EventView(QObject):
         self._chat.show_conversation(self._state.conversations.get(shown) if shown else None)
         if changed:
             self._chat.show_messages(())
+        self._show_overflow()
         self._show_state()
+
+    def show_default_overflow(self, overflow: Overflow) -> None:
+        """What happens when the context of a conversation is full for which nothing was chosen."""
+        self._default_overflow = overflow
+        self._show_overflow()
 
     def show_messages(self, conversation: ConversationId, messages: Sequence[Message]) -> None:
         if conversation != self._state.selected:
             return
         self._chat.show_messages(messages)
+        self._chat.view.show_shades(self._state.shades.get(conversation, {}))
         self._set_running(conversation, any(message.state == "streaming" for message in messages))
 
     def append_message(self, message: Message) -> None:
@@ -133,7 +142,7 @@ class EventView(QObject):
                 self._heed_removal(event)
             case LoadSample() | BatchRefused() | LogLine() | MemoryLedger():
                 self._inspector.note(event)
-            case TurnStarted() | PrefillProgress() | TurnEnded() | TurnPreview():
+            case TurnStarted() | PrefillProgress() | TurnEnded() | TurnPreview() | Shades() | Overflowed():
                 self._apply_turn(event)
             case ModelLoading() | ModelLoaded() | ContextReady():
                 self._apply_engine(event)
@@ -152,9 +161,11 @@ class EventView(QObject):
                 self._show_state()
         self._desk.apply(event)
 
-    def _apply_turn(self, event: TurnStarted | PrefillProgress | TurnEnded | TurnPreview) -> None:
+    def _apply_turn(self, event: TurnStarted | PrefillProgress | TurnEnded | TurnPreview | Shades | Overflowed) -> None:
         shown = event.conversation == self._state.selected
-        if isinstance(event, TurnPreview):
+        if isinstance(event, Shades | Overflowed):
+            self._show_leaving(event)
+        elif isinstance(event, TurnPreview):
             if shown:
                 self._chat.composer.show_forecast(event.sentence)
         elif isinstance(event, TurnStarted):
@@ -181,6 +192,22 @@ class EventView(QObject):
                 self._chat.view.end_turn(event)
             self._show_state()
 
+    def _show_leaving(self, event: Shades | Overflowed) -> None:
+        """Messages are near the end of the context, or have left it."""
+        if isinstance(event, Shades):
+            self._state.shades[event.conversation] = dict(event.shades)
+            if event.conversation == self._state.selected:
+                self._chat.view.show_shades(self._state.shades[event.conversation])
+        elif event.conversation == self._state.selected:
+            self._chat.view.show_overflow(event)
+
+    def _show_overflow(self) -> None:
+        """What was chosen for the shown conversation."""
+        selected = self._state.selected
+        known = self._state.conversations.get(selected) if selected else None
+        chosen = known.overflow if known is not None else ""
+        self._chat.overflow.show_chosen(Overflow(chosen) if chosen in set(Overflow) else self._default_overflow)
+
     def _apply_engine(self, event: ModelLoading | ModelLoaded | ContextReady) -> None:
         if isinstance(event, ModelLoading):
             self._chat.show_loading(_stem(event.path), event.progress)
@@ -190,6 +217,7 @@ class EventView(QObject):
             self._chat.show_working(False)
         else:
             self._state.context = event.context
+            self._chat.overflow.choice.show_possible({row.operation: row for row in event.possible})
             self._held.clear()
             self._cells.clear()
             self._state.view = None

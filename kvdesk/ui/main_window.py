@@ -25,6 +25,7 @@ Signals (intents; an empty conversation_id means "none is selected": make one)
     journal_save_requested(path, Recording) write it there as JSON lines
     model_open_requested(path)              file dialog, or a .gguf dropped on the window
     embedded_model_requested()              the way back to the model that comes with kvdesk
+    overflow_chosen(conversation_id, Overflow)  what happens when the context of the conversation is full
     settings_changed(Settings)              the complete new settings, already shown by the window: theme, sampling,
                                             system prompt, folded panes. Another context comes by `rebuild_requested`
     inspector_watched(watched)              whether the cache is being looked at: snapshots are made only then. Sent
@@ -60,7 +61,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QSplitter,
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.messages import Event
-from kvdesk.settings import ContextSettings, Settings
+from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.ui.activity_strip import ActivityStrip
 from kvdesk.ui.cache_desk import CacheDesk
 from kvdesk.ui.cache_state import CacheState
@@ -103,6 +104,7 @@ class MainWindow(QMainWindow):
     audit_requested = Signal()
     report_requested = Signal(str)
     model_open_requested = Signal(str)
+    overflow_chosen = Signal(str, object)
     settings_changed = Signal(object)
     inspector_watched = Signal(bool)
     closing = Signal()
@@ -135,7 +137,7 @@ class MainWindow(QMainWindow):
         self._splitter.setStretchFactor(1, 2)
         self._splitter.setStretchFactor(2, 1)
         self._list.setMinimumWidth(168)
-        self._chat.setMinimumWidth(360)
+        self._chat.setMinimumWidth(376)
         self._inspector.setMinimumWidth(360)
         centre = QWidget()
         column = QVBoxLayout(centre)
@@ -188,6 +190,7 @@ class MainWindow(QMainWindow):
 
     def set_settings(self, settings: Settings) -> None:
         self._settings = settings
+        self._events.show_default_overflow(settings.cache.overflow)
         self._look.set_theme(settings.theme)
         self._list.setVisible(settings.sidebar_visible)
         self._inspector.setVisible(settings.inspector_visible)
@@ -323,6 +326,11 @@ class MainWindow(QMainWindow):
         self._chat.banner.hide()
         self.message_edited.emit(self.selected or "", message, text)
 
+    @Slot(object)
+    def _on_overflow_chosen(self, overflow: Overflow) -> None:
+        if self.selected is not None:
+            self.overflow_chosen.emit(self.selected, overflow)
+
     @Slot(str)
     def _on_branch_clicked(self, message: str) -> None:
         if self.selected is not None and not self._events.is_running(self.selected):
@@ -351,6 +359,7 @@ class MainWindow(QMainWindow):
         self._list.deleted.connect(self.conversation_deleted)
         self._list.forget_clicked.connect(self.forget_requested)
         self._chat.sent.connect(self._on_sent)
+        self._chat.overflow_chosen.connect(self._on_overflow_chosen)
         self._chat.edited.connect(self._on_edited)
         self._chat.draft_changed.connect(self._on_draft_changed)
         self._chat.embedded_clicked.connect(self.embedded_model_requested)

@@ -8,7 +8,7 @@ from typing import Final
 from markdown_it import MarkdownIt
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGraphicsOpacityEffect, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import Message, MessageId, MessageState, TurnStats
 from kvdesk.ui.branch_switch import BranchSwitch
@@ -18,6 +18,10 @@ from kvdesk.ui.readout import stats_line, stats_tip
 from kvdesk.ui.theme import Look
 
 _STATE_WORDS: Final = {"stopped": "Stopped", "interrupted": "Interrupted", "failed": "Failed"}
+_SHADES: Final = {  # the word, what it means, how much of the text's ink is left
+    "next to go": ("leaves next", "The context is nearly full: this message is among the next to leave it.", 0.8),
+    "gone": ("left the context", "The model does not see this message any more. Its text stays here.", 0.5),
+}
 _STATE_TONES: Final = {"stopped": "secondary", "interrupted": "warning", "failed": "danger"}
 
 
@@ -38,6 +42,9 @@ class MessageWidget(QWidget):
         self._is_last = False
         who = {"user": "You", "system": "System prompt"}.get(message.role, answerer or "Answer")
         self._who = label(who, tone="secondary", scale="small", weight="strong")
+        self._shade = label("", tone="secondary", scale="small")
+        self._shade.hide()
+        self._overflow = ""
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
@@ -84,6 +91,25 @@ class MessageWidget(QWidget):
     def note(self) -> str:
         """Why the answer is not simply complete."""
         return self._note.text()
+
+    @property
+    def shade(self) -> str:
+        """The word for a message that has left the context or is near it; empty for others."""
+        return "" if self._shade.isHidden() else self._shade.text()
+
+    def show_shade(self, shade: str) -> None:
+        """ "in the cache", "next to go" or "gone": fainter the nearer it is to gone, and said in a word."""
+        word, tip, ink = _SHADES.get(shade, ("", "", 1.0))
+        self._shade.setText(word)
+        self._shade.setToolTip(tip)
+        self._shade.setVisible(bool(word))
+        faint = QGraphicsOpacityEffect(self._body, opacity=ink) if word else None
+        self._body.setGraphicsEffect(faint)  # type: ignore[arg-type]  # None takes it away
+
+    def show_overflow(self, sentence: str) -> None:
+        """Said under the answer from now on; when it ends its note says it too."""
+        self._overflow = sentence
+        self._show_state()
 
     @property
     def switch(self) -> BranchSwitch:
@@ -159,6 +185,7 @@ class MessageWidget(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self._who, 1)
+        row.addWidget(self._shade)
         row.addWidget(edit)
         row.addWidget(self._more)
         return row
@@ -170,6 +197,7 @@ class MessageWidget(QWidget):
         self._waiting.setVisible(answer and streaming and not message.text)
         word = _STATE_WORDS.get(message.state, "")
         note = f"{word}. {message.note}" if word and message.note else word or message.note
+        note = note or (self._overflow if streaming else "")
         self._note.setText(note)
         set_tone(self._note, _STATE_TONES.get(message.state, "secondary"))
         self._note.setVisible(bool(note))

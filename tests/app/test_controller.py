@@ -24,7 +24,7 @@ from kvdesk.messages import (
     TextDelta,
     TurnEnded,
 )
-from kvdesk.settings import ContextSettings, Settings
+from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.store import Store
 from tests.app.conftest import Rig
@@ -295,3 +295,12 @@ def test_an_unknown_answer_is_ignored(rig: Rig, qtbot: QtBot) -> None:
     rig.worker.give(TextDelta(asked.conversation, MessageId("nobody"), "x", (1,)))
     answer(rig, qtbot, asked, "Hello")
     assert stored(rig, asked.conversation)[-1].text == "Hello"
+
+
+def test_what_happens_when_the_context_is_full_is_asked_for_and_stored(rig: Rig, qtbot: QtBot) -> None:
+    first = say(rig, "One")
+    assert first.overflow is rig.controller.settings.cache.overflow
+    answer(rig, qtbot, first, "First answer")
+    rig.window.overflow_chosen.emit(first.conversation, Overflow.SINKS)
+    assert say(rig, "Two").overflow is Overflow.SINKS
+    assert [c.overflow for c in conversations(rig)] == ["sinks"]

@@ -21,7 +21,9 @@ STATS = TurnStats(
 
 def conversation(name: str = "c", title: str = "A title", leaf: str | None = None, updated_ms: int = 0) -> Conversation:
     identity = None if leaf is None else MessageId(leaf)
-    return Conversation(ConversationId(name), title, colour=2, leaf=identity, created_ms=1, updated_ms=updated_ms)
+    return Conversation(
+        ConversationId(name), title, colour=2, leaf=identity, created_ms=1, updated_ms=updated_ms, overflow="slide"
+    )
 
 
 def message(

@@ -1,0 +1,192 @@
+"""Which messages have left the context of each conversation, and the prompts without them.
+
+Plans (`kvdesk.policy.overflow`) and renders; what that means for the cache is carried out in `overflow`. A conversation
+whose messages have left is rendered without them from then on, so that its next prompt begins with what the cache
+holds. With "sinks" it is the first tokens of the whole prompt and all from a cut on. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.engine.prompt import Place, Prompt, PromptBuilder
+from kvdesk.engine.turn import Left, Turn
+from kvdesk.errors import PromptError, TemplateError
+from kvdesk.messages import Generate
+from kvdesk.operations import PreviewTurn
+from kvdesk.policy.overflow import RESERVE, Abilities, OverflowPlan, Shade, Situation, Span, plan_overflow, shades
+from kvdesk.settings import Overflow
+
+Asked = Generate | PreviewTurn
+_ALL_THERE = Left()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What changes when messages leave. `plan.stops`: nothing can leave, and nothing else here counts.
+
+    gone     messages that leave now, in order; `left` has those of before too
+    whole    the prompt without them
+    before   tokens of prompt and answer as they were, `after` without what leaves; the last has no K and V yet
+    skipped  tokens at the beginning of the answer that are not in `after`
+    """
+
+    plan: OverflowPlan
+    left: Left
+    gone: tuple[MessageId, ...]
+    whole: Prompt
+    before: list[int]
+    after: list[int]
+    skipped: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A prompt that fits. `step` is None where no message had to leave for it."""
+
+    whole: Prompt
+    left: Left
+    step: Step | None = None
+
+
+class Departures:
+    """Of the conversations of one context with `n_ctx_seq` positions for each."""
+
+    def __init__(self, prompts: PromptBuilder, n_ctx_seq: int, can: Abilities) -> None:
+        self._prompts = prompts
+        self._n_ctx = n_ctx_seq
+        self._can = can
+        self._left: dict[ConversationId, Left] = {}
+
+    def remember(self, conversation: ConversationId, left: Left) -> None:
+        """The next prompt of the conversation begins without these."""
+        self._left[conversation] = left
+
+    def forget(self, conversation: ConversationId) -> None:
+        """All messages of the conversation are there again."""
+        self._left.pop(conversation, None)
+
+    def fit(self, asked: Asked) -> Fit:
+        """The prompt without what has left, and without the oldest messages where it does not fit otherwise. Read-only.
+
+        Raises PromptError: nothing may leave, or not enough; TemplateError.
+        """
+        left = self._remembered(asked)
+        before = whole = self._prompt(asked, left)
+        plan, gone = None, tuple[MessageId, ...]()
+        while len(whole.tokens) >= self._n_ctx:
+            plan = self._plan(asked, whole, len(whole.tokens), answering=False)
+            if plan.stops:
+                why = "" if asked.overflow is Overflow.STOP else plan.sentence.partition("is full.")[2]
+                raise PromptError(
+                    f"The conversation needs {len(whole.tokens):,} tokens, but the context holds {self._n_ctx:,}.{why}"
+                    " Shorten it, or rebuild the context with a larger n_ctx."
+                )
+            left, leaving = _leave(asked.messages, whole, left, plan)
+            gone += leaving
+            whole = self._prompt(asked, left)
+        if plan is None:
+            return Fit(whole, left)
+        return Fit(whole, left, Step(plan, left, gone, whole, before.tokens, whole.tokens))
+
+    def go_on(self, turn: Turn) -> Step:
+        """The context is full while the answer is written: what leaves, so that it can go on. Read-only."""
+        command, known = turn.command, turn.known
+        plan = self._plan(command, turn.whole, turn.position, answering=True)
+        if plan.stops:
+            return Step(plan, turn.left, (), turn.whole, known, known, turn.skipped)
+        left, gone = _leave(command.messages, turn.whole, turn.left, plan)
+        if plan.parted:
+            first, end = plan.ranges[0]
+            offset = turn.skipped + end - len(turn.prompt)
+            head = Prompt(known[:first] + turn.prompt[end:], tuple(p for p in turn.whole.places if p.end <= first))
+            left = replace(left, parted=(command.answer, offset))
+            return Step(plan, left, gone, head, known, known[:first] + known[end:], max(0, offset))
+        try:
+            whole = self._prompt(command, left)
+        except TemplateError as error:
+            why = f"{plan.sentence} But the chat template refuses what is left: {error}"
+            return Step(OverflowPlan("stop", why), turn.left, (), turn.whole, known, known, turn.skipped)
+        after = whole.tokens + turn.generated[turn.skipped :]
+        if len(after) > self._n_ctx or not gone:
+            plan = OverflowPlan("stop", f"The context of {self._n_ctx:,} tokens is full. The answer ends here.")
+        return Step(plan, left, gone, whole, known, after, turn.skipped)
+
+    def shades(self, turn: Turn) -> tuple[tuple[MessageId, Shade], ...]:
+        """How the messages are shown: gone, next to go when a turn of an eighth of the context follows, or there."""
+        now = self._situation(turn.command, turn.whole, turn.position, answering=turn.position > len(turn.prompt))
+        ahead = replace(now, messages=(*now.messages, Span(now.n_held, now.n_held)), answering=False)
+        found = shades(turn.command.overflow.value, replace(ahead, n_room=self._n_ctx // RESERVE), self._can)
+        known = dict(zip((place.message for place in turn.whole.places), found, strict=False))
+        for message in turn.left.messages:
+            known[message] = "gone"
+        names = [*(message.id for message in turn.command.messages), turn.command.answer]
+        return tuple((name, known.get(name, "in the cache")) for name in names)
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _remembered(self, asked: Asked) -> Left:
+        """What has left; nothing where all fits again, such as on another branch, or where nothing may leave."""
+        left = self._left.get(asked.conversation, _ALL_THERE)
+        if left == _ALL_THERE or asked.overflow is Overflow.STOP:
+            return _ALL_THERE
+        whole = self._prompts.prompt(asked.messages)
+        return _ALL_THERE if len(whole.tokens) + self._n_ctx // RESERVE <= self._n_ctx else left
+
+    def _prompt(self, asked: Asked, left: Left) -> Prompt:
+        if left == _ALL_THERE:
+            return self._prompts.prompt(asked.messages)
+        if asked.overflow is not Overflow.SINKS:
+            return self._prompts.prompt([m for m in asked.messages if m.id not in left.messages])
+        whole = self._prompts.prompt(asked.messages)
+        ends = [place.end for place in whole.places if place.message in left.messages]
+        ends += [p.first + left.parted[1] for p in whole.places if left.parted and p.message == left.parted[0]]
+        return _without(whole, Situation((), 0, 0, 0, asked.n_keep).n_sinks, max(ends, default=0))
+
+    def _plan(self, asked: Asked, whole: Prompt, n_held: int, *, answering: bool) -> OverflowPlan:
+        return plan_overflow(
+            asked.overflow.value, self._situation(asked, whole, n_held, answering=answering), self._can
+        )
+
+    def _situation(self, asked: Asked, whole: Prompt, n_held: int, *, answering: bool) -> Situation:
+        """A message's tokens end with its own text, so the marks between two belong to the later one. What a template
+        puts before the first message by itself belongs to nobody, and stays.
+        """
+        roles = {message.id: message.role for message in asked.messages}
+        spans: list[Span] = []
+        start = 0
+        for place in whole.places:
+            role = roles[place.message]
+            if not spans and role != "system" and asked.overflow is not Overflow.SINKS:
+                start = place.first
+            spans.append(Span(start, place.end, is_system=role == "system", follows=role == "assistant"))
+            start = place.end
+        if answering:
+            spans.append(Span(start, n_held, follows=True))
+        return Situation(tuple(spans), n_held, 1, self._n_ctx, asked.n_keep, answering)
+
+
+def _leave(
+    messages: Sequence[Message], whole: Prompt, left: Left, plan: OverflowPlan
+) -> tuple[Left, tuple[MessageId, ...]]:
+    """What has left after the plan, and which messages leave now; also those between them without a place."""
+    if not plan.gone:
+        return left, ()
+    names = [message.id for message in messages]
+    first, last = (names.index(whole.places[i].message) for i in (plan.gone[0], plan.gone[-1]))
+    gone = tuple(name for name in names[first : last + 1] if name not in left.messages)
+    return replace(left, messages=left.messages | set(gone)), gone
+
+
+def _without(whole: Prompt, first: int, end: int) -> Prompt:
+    """The prompt without its tokens `[first, end)`."""
+    if end <= first:
+        return whole
+    places, by = [], end - first
+    for place in whole.places:
+        if place.end > end:
+            start = max(place.first, end)
+            places.append(Place(place.message, start - by, place.end - by, place.char_ends[start - place.first :]))
+    return Prompt(whole.tokens[:first] + whole.tokens[end:], tuple(places))

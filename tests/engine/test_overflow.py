@@ -1,0 +1,272 @@
+"""A context of 256 tokens that is full: each policy on the embedded model, before and in the middle of an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvdesk.cache.batch import Batch
+from kvdesk.chat import MessageId, new_message_id
+from kvdesk.engine.context import Context
+from kvdesk.engine.model import Model
+from kvdesk.engine.sampler import Sampler
+from kvdesk.engine.session import abilities
+from kvdesk.errors import UserError
+from kvdesk.lab.talk import Headless, Talk
+from kvdesk.messages import CloseConversation, Generate, LoadModel, OperationDone, TurnEnded
+from kvdesk.operations import MessageSpans, Overflowed, Shades
+from kvdesk.policy.overflow import OverflowPolicy, Situation, Span, plan_overflow
+from kvdesk.settings import ContextSettings, Overflow, Sampling
+from tests.engine.test_turns import fresh_answer, held, of
+from tests.engine.tiny_models import write
+
+SMALL = ContextSettings(n_ctx=256, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
+SHORT = Sampling(temperature=0.0, max_tokens=16)
+LONG = Sampling(temperature=0.0, max_tokens=150, repeat_penalty=1.1)
+SYSTEM = "You tell long stories."
+QUESTION = "Tell me a story about a lighthouse and its keeper."
+TOLD = "I walked down to the harbour, where the boats lay in the fog, and counted masts until noon came. " * 2
+
+
+@pytest.fixture(scope="module")
+def opened(model_file: Path) -> Iterator[Headless]:
+    headless = Headless()
+    headless.do(LoadModel(model_file, SMALL))
+    yield headless
+    headless.close()
+
+
+@pytest.fixture
+def desk(opened: Headless) -> Headless:
+    for sequence in opened.engine.session.pool:
+        opened.do(CloseConversation(sequence.conversation))
+    opened.engine.session.context.clear()
+    return opened
+
+
+def filled(desk: Headless, overflow: Overflow, system: str = SYSTEM) -> Talk:
+    """A conversation of two exchanges, whose next long answer does not fit."""
+    talk = Talk(desk, system, overflow)
+    talk.answer(TOLD, SHORT)
+    talk.answer("And then?", SHORT)
+    return talk
+
+
+def long_answer(talk: Talk) -> TurnEnded:
+    ended = talk.answer(QUESTION, LONG)
+    assert ended.stats.generated_tokens > 100, "the answer ended by itself: choose another question"
+    return ended
+
+
+def audited(desk: Headless, talk: Talk) -> list[int]:
+    """What the conversation holds: positions from 0 without a hole, and every cell as the engine has it."""
+    verification = desk.engine.session.context.audit(whole=True)
+    assert verification.state == "verified", verification.detail
+    return list(held(desk, talk))
+
+
+def next_prompt(desk: Headless, talk: Talk, gone: tuple[MessageId, ...]) -> list[int]:
+    return desk.engine.session.prompts.tokens([m for m in talk.messages if m.id not in gone])
+
+
+def overflowed(desk: Headless) -> list[Overflowed]:
+    return of(desk.events, Overflowed)
+
+
+def test_stop_says_so(desk: Headless) -> None:
+    talk = filled(desk, Overflow.STOP)
+    ended = long_answer(talk)
+    assert (ended.state, ended.note) == ("stopped", "The context of 256 tokens is full. The answer ends here.")
+    assert [(e.policy, e.gone) for e in overflowed(desk)] == [(Overflow.STOP, ())]
+    assert len(audited(desk, talk)) == 256
+    with pytest.raises(UserError, match=r"but the context holds 256\. Shorten"):
+        talk.answer("Go on.", SHORT)
+
+
+@pytest.mark.parametrize("system", [SYSTEM, ""])
+def test_slide_goes_on_and_finds_its_cache_again(desk: Headless, system: str) -> None:
+    talk = filled(desk, Overflow.SLIDE, system)
+    oldest = tuple(m.id for m in talk.messages if m.role != "system")[:2]
+    ended = long_answer(talk)
+    assert (ended.state, ended.stats.generated_tokens) == ("complete", 150)
+    (event,) = overflowed(desk)
+    assert event.gone == oldest, "a question leaves with its answer, and no more than is needed"
+    assert event.sentence in ended.note
+    assert "approximate" in event.sentence
+    (operation,) = [e for e in of(desk.events, OperationDone) if e.name == "slide"]
+    assert operation.reason == event.sentence
+    recording = desk.engine.session.chronicle.journal.recording()
+    done = [e.operation for e in recording.operations(recording.first, recording.last)]
+    assert [e.name for e in done if e.reason == event.sentence] == ["seq_rm", "seq_add"]
+    holds = audited(desk, talk)
+    assert holds == next_prompt(desk, talk, oldest)[: len(holds)]
+    stats = talk.answer("And?", Sampling(temperature=0.0, max_tokens=2)).stats
+    assert not overflowed(desk)
+    assert stats.reused_tokens == len(holds), "nothing is read again"
+    audited(desk, talk)
+
+
+def test_recompute_is_exactly_the_shortened_conversation(desk: Headless) -> None:
+    talk = filled(desk, Overflow.RECOMPUTE)
+    greedy = Sampling(temperature=0.0, max_tokens=150)
+    ended = talk.answer(QUESTION, greedy)
+    (event,) = overflowed(desk)
+    assert "exact" in event.sentence
+    assert event.sentence in ended.note
+    session = desk.engine.session
+    tokens = list(talk.messages[-1].tokens)
+    holds = audited(desk, talk)
+    assert session.pool.get(talk.id).exact > len(holds)
+    prompt = session.prompts.tokens([m for m in talk.messages[:-1] if m.id not in event.gone])
+    assert holds[: len(prompt)] == prompt
+    n_before = 256 + 1 - len(session.prompts.tokens(talk.messages[:-1]))  # the last one was sampled, and had no room
+    assert 20 < n_before < len(tokens) - 20
+    assert continued(desk, prompt + tokens[:n_before], len(tokens) - n_before) == tokens[n_before:]
+
+
+def continued(desk: Headless, prompt: list[int], n: int) -> list[int]:
+    """`n` greedy tokens after a prefill of `prompt` in a sequence of its own."""
+    context = desk.engine.session.context
+    desk.engine.session.context.clear()
+    sampler = Sampler(Sampling(temperature=0.0), desk.engine.session.model.vocab.n_tokens)
+    tokens: list[int] = []
+    for first in range(0, len(prompt), 64):
+        part = prompt[first : first + 64]
+        output = [False] * (len(part) - 1) + [True]
+        context.decode(Batch(part, range(first, first + len(part)), [(0,)] * len(part), output), "prefill")
+    while len(tokens) < n:
+        tokens.append(context.sample(sampler))
+        if len(tokens) < n:
+            context.decode(Batch((tokens[-1],), (len(prompt) + len(tokens) - 1,), ((0,),), (True,)))
+    sampler.close()
+    desk.engine.session.keeper.believe_map()
+    return tokens
+
+
+def test_sinks_go_on_for_ever(desk: Headless) -> None:
+    talk = filled(desk, Overflow.SINKS)
+    start = next_prompt(desk, talk, ())[:4]
+    endless = Sampling(temperature=0.9, seed=7, max_tokens=3 * 256, repeat_penalty=1.2)
+    vocab = desk.engine.session.model.vocab
+    is_eog, vocab.is_eog = vocab.is_eog, lambda _: False  # type: ignore[method-assign]
+    try:
+        ended = talk.answer("Tell me a story that never ends.", endless)
+    finally:
+        vocab.is_eog = is_eog  # type: ignore[method-assign]
+    assert (ended.state, ended.stats.generated_tokens) == ("complete", 3 * 256)
+    events = overflowed(desk)
+    assert len(events) > 10
+    assert "beginning of this answer" in events[-1].sentence
+    assert f"happened {len(events)} times" in ended.note
+    holds = audited(desk, talk)
+    assert holds[:4] == start
+    assert holds[-40:] == list(talk.messages[-1].tokens[-41:-1])
+    (spans,) = [e.spans[-1] for e in of(desk.events, MessageSpans)[-1:]]
+    assert spans.message == talk.messages[-1].id
+    assert spans.char_ends[-1] <= len(talk.messages[-1].text)
+    stats = talk.answer("Go on.", Sampling(temperature=0.0, max_tokens=2)).stats
+    assert stats.reused_tokens > 150, "the answer's end is still there"
+    audited(desk, talk)
+
+
+@pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.RECOMPUTE, Overflow.SINKS])
+def test_a_prompt_that_does_not_fit_leaves_out_the_oldest(desk: Headless, overflow: Overflow) -> None:
+    talk = filled(desk, overflow)
+    oldest = tuple(m.id for m in talk.messages[1:3])
+    n_held = len(held(desk, talk))
+    ended = talk.answer(TOLD * 3, SHORT)
+    (event,) = overflowed(desk)
+    assert set(oldest) <= set(event.gone)
+    assert talk.messages[-2].id not in event.gone
+    assert event.sentence in ended.note
+    assert (desk.engine.session.pool.get(talk.id).exact < 256) == (overflow is not Overflow.RECOMPUTE)
+    if overflow is not Overflow.RECOMPUTE:
+        assert ended.stats.reused_tokens > 4, "what was held was moved"
+    assert ended.stats.reused_tokens < n_held
+    audited(desk, talk)
+    if overflow is Overflow.RECOMPUTE:
+        shown = [m for m in talk.messages[:-1] if m.id not in event.gone]
+        assert fresh_answer(desk, shown)[:16] == talk.messages[-1].tokens
+
+
+def test_a_question_longer_than_the_context_is_refused(desk: Headless) -> None:
+    talk = filled(desk, Overflow.SLIDE)
+    with pytest.raises(UserError, match="cannot be parted"):
+        talk.answer(TOLD * 8, SHORT)
+    audited(desk, talk)
+
+
+def test_shades_tell_what_is_next(desk: Headless) -> None:
+    talk = filled(desk, Overflow.SLIDE)
+    names = [m.id for m in talk.messages]
+    assert {shade for _, shade in of(desk.events, Shades)[-1].shades} == {"in the cache"}
+    talk.answer(QUESTION, LONG.model_copy(update={"max_tokens": 100}))
+    assert not overflowed(desk)
+    shades = dict(of(desk.events, Shades)[-1].shades)
+    assert [shades[name] for name in names] == ["in the cache", *["next to go"] * 2, *["in the cache"] * 2]
+    talk.answer(QUESTION, SHORT)
+    assert overflowed(desk)
+    shades = dict(of(desk.events, Shades)[-1].shades)
+    assert [shades[name] for name in names][:3] == ["in the cache", "gone", "gone"]
+
+
+def test_whoever_shares_the_cells_that_move_leaves_first(desk: Headless) -> None:
+    """An answer given again leaves the first one parked on the same cells."""
+    talk = filled(desk, Overflow.SLIDE)
+    answer = talk.messages.pop()
+    desk.do(Generate(talk.id, new_message_id(), tuple(talk.messages), Sampling(temperature=1.5, seed=3, max_tokens=16)))
+    talk.messages.append(answer)
+    other = Talk(desk, SYSTEM)
+    other.messages = [*talk.messages[:3]]
+    other.answer("Who are you?", SHORT)
+    long_answer(talk)
+    assert [e.policy for e in overflowed(desk)] == [Overflow.SLIDE]
+    audited(desk, talk)
+    assert other.answer("And now?", SHORT).state == "complete"
+    audited(desk, other)
+
+
+def test_two_answers_at_once_never_move_shared_cells(desk: Headless) -> None:
+    """Two answers to one question share their prompt, so the first to be full reads again instead of moving."""
+    talk = filled(desk, Overflow.SLIDE)
+    question = Talk(desk)
+    question._add("user", QUESTION)
+    messages = (*talk.messages, *question.messages)
+    answers = [new_message_id(), new_message_id()]
+    desk.events = []
+    for answer in answers:
+        desk.engine.handle(Generate(talk.id, answer, messages, LONG, Overflow.SLIDE))
+    while desk.engine.busy:
+        desk.engine.step()
+    assert len(of(desk.events, TurnEnded)) == 2
+    assert desk.engine.session.context.audit(whole=True).state == "verified"
+
+
+def test_another_policy_brings_everything_back(desk: Headless) -> None:
+    talk = filled(desk, Overflow.SLIDE)
+    long_answer(talk)
+    talk.overflow = Overflow.STOP
+    with pytest.raises(UserError, match="but the context holds"):
+        talk.answer("Go on.", SHORT)
+    talk.messages.pop()
+    talk.overflow = Overflow.RECOMPUTE
+    ended = talk.answer("Go on.", SHORT)
+    assert desk.engine.session.pool.get(talk.id).exact > 256, "moved tokens do not stay where answers are to be exact"
+    assert ended.stats.reused_tokens < 40
+
+
+def test_a_recurrent_model_says_why_it_cannot(tmp_path: Path) -> None:
+    model = Model(write(tmp_path / "mamba.gguf", "mamba2"), lambda _: True)
+    context = Context(model, SMALL)
+    full = Situation((Span(0, 100), Span(100, 200), Span(200, 256)), 256, 1, 256)
+    can = abilities(context)
+    policies: tuple[OverflowPolicy, ...] = ("slide", "sinks")
+    for policy in policies:
+        plan = plan_overflow(policy, full, can)
+        assert plan.stops
+        assert "recurrent state cannot give back a part" in plan.sentence
+    assert not plan_overflow("recompute", full, can).stops
+    context.close()
+    model.close()
