@@ -45,7 +45,7 @@ def run(
     scenarios = {}
     figures: dict[str, object] = {}
     for name in only or SCENARIOS:
-        say(f"{name}: {SCENARIOS[name].__doc__}")
+        say(f"{name}: {(SCENARIOS[name].__doc__ or name).splitlines()[0]}")
         scenarios[name] = result = _measure(Bench(path, settings, rounds, say), SCENARIOS[name])
         figures |= {f"{name}.{figure}": value for figure, value in result["figures"].items()}  # type: ignore[attr-defined]
     return {"passed": all(s["passed"] for s in scenarios.values()), "figures": figures, "scenarios": scenarios}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 from kvdesk.errors import UserError
-from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, branch_of, of, same, session_of, text_of_tokens
+from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, branch_of, of, session_of, text_of_tokens
 from kvdesk.lab.bench_engine import Bar
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import CloseConversation, OperationDone
@@ -15,17 +15,25 @@ TALKS, TURNS, N_TOKENS = 6, 3, 90
 ANSWER = Sampling(temperature=0.0, max_tokens=12)
 MEASURED = Sampling(temperature=0.0, max_tokens=64)
 IDLE_STEPS = 8
+MOST_ANSWERS = 3
+"""Before the engine has seen what a wide span costs on this machine."""
 
 
 def fragmented(bench: Bench) -> Outcome:
-    """Six conversations take turns, five are closed: the cells of the last lie far apart."""
+    """Six conversations take turns, five are closed: the cells of the last lie far apart.
+
+    Texts are not judged: without flash attention sums over cells go by where these lie, so K and V that were computed
+    in scattered cells differ by rounding from those of a fresh context, compacted or not.
+    """
     settings = bench.settings.model_copy(update={"flash_attn": False})
     with bench.desk(STEADY, settings=settings) as headless, bench.desk(STEADY, settings=settings) as other:
         talk = _last_of_many(headless)
         span = [_span(headless)]
-        talk.answer("Tell me a long story about all of it.", MEASURED)
-        before = talk.messages[-1].stats
-        compactions = _idle(headless)
+        before: list[float] = []
+        compactions: list[OperationDone] = []
+        while not compactions and len(before) < MOST_ANSWERS:
+            before.append(talk.answer(f"Tell me a long story about {len(before)} ships.", MEASURED).stats.decode_tok_s)
+            compactions = _idle(headless)
         span.append(_span(headless))
         alone = branch_of(other, talk, len(talk.messages))
         speeds: dict[str, list[float]] = {"compacted": [], "fresh": []}
@@ -41,11 +49,11 @@ def fragmented(bench: Bench) -> Outcome:
         {
             "compactions": Bar(len(compactions), 1, at_least=True),
             "compacted_over_fresh": Bar(ratio, 0.95, at_least=True),
-            "text_as_fresh": same(texts),
         },
         {
             "decode_tok_s": speeds,
-            "fragmented_tok_s": before.decode_tok_s if before else 0.0,
+            "fragmented_tok_s": before,
+            "texts_equal": [a == b for a, b in texts],
             "n_kv_before_and_after": span,
             "compaction_ms": [done.ms for done in compactions],
             "reasons": [done.reason for done in compactions],
