@@ -136,7 +136,7 @@ class MainWindow(QMainWindow):
         self._splitter.setStretchFactor(0, 0)
         self._splitter.setStretchFactor(1, 2)
         self._splitter.setStretchFactor(2, 1)
-        self._list.setMinimumWidth(168)
+        self._list.setMinimumWidth(160)
         self._chat.setMinimumWidth(376)
         self._inspector.setMinimumWidth(360)
         centre = QWidget()
