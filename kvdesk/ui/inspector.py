@@ -49,12 +49,13 @@ class Inspector(QWidget):
         self._cache.map.show_token_texts(self._texts)
         self._cache.forget_clicked.connect(self.forget_clicked)
         self._cache.rebuild_clicked.connect(self.rebuild_clicked)
-        self._graphs_page = GraphsPage(look, self.measured)
+        self._graphs_page: GraphsPage | None = None  # made when it is first shown: it takes 0.4 s
         self._timeline = TimelinePage(look, state, self._texts)
         self._log = LogPanel(look)
         self._tabs = QButtonGroup(self)
         self._stack = QStackedWidget()
-        for page in (self._cache, self._graphs_page, self._timeline, self._log):
+        self._no_graphs = QWidget()
+        for page in (self._cache, self._no_graphs, self._timeline, self._log):
             self._stack.addWidget(page)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 0, 12)
@@ -91,6 +92,10 @@ class Inspector(QWidget):
 
     @property
     def graphs_page(self) -> GraphsPage:
+        if self._graphs_page is None:
+            self._graphs_page = GraphsPage(self._look, self.measured)
+            self._stack.removeWidget(self._no_graphs)
+            self._stack.insertWidget(TABS.index("Graphs"), self._graphs_page)
         return self._graphs_page
 
     @property
@@ -176,7 +181,10 @@ class Inspector(QWidget):
 
     @Slot(int)
     def _on_tab(self, index: int) -> None:
-        self._stack.setCurrentIndex(index)
+        if TABS[index] == "Graphs":
+            self._stack.setCurrentWidget(self.graphs_page)
+        else:
+            self._stack.setCurrentIndex(index)
         self.tab_shown.emit(TABS[index])
 
     def _write_numbers(self) -> None:

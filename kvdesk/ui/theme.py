@@ -101,7 +101,8 @@ class Look(QObject):
         self._theme = Theme.SYSTEM
         self._colours = LIGHT
         self._icons: dict[tuple[str, str], QIcon] = {}
-        app.setStyle("Fusion")
+        if app.style().objectName() != "fusion":  # setting it takes 0.2 s
+            app.setStyle("Fusion")
         self._text, self._mono = _text_font(), _mono_font()
         self._base_px = self._text.pixelSize()
         app.styleHints().colorSchemeChanged.connect(self._on_color_scheme_changed)
