@@ -160,12 +160,15 @@ class Snapshots:
 
     def drop(self, keys: Iterable[str]) -> None:
         """Forget these states and remove their files."""
+        on_disk = False
         for key in tuple(keys):
             with self._lock:
                 saved = self._saved.pop(key, None)
-            if saved is not None and saved.blob is None and self._folder is not None:
+            if saved is not None and saved.blob is None:
                 self._later(partial(self._unlink, key))
-        self._later(self._write_index)
+                on_disk = True
+        if on_disk:
+            self._later(self._write_index)
 
     def drop_of(self, conversation: ConversationId) -> None:
         """The conversation is deleted."""
