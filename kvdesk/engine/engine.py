@@ -50,7 +50,8 @@ from kvdesk.operations import (
     Working,
 )
 
-VIEW_INTERVAL_S = 1 / 15
+VIEW_INTERVAL_S = 0.04
+"""At most so often; one token after another is told of, and shown, every `runner.TELL_S`."""
 _ANEW = "The context was made anew."
 
 Question = PreviewCompaction | PreviewContext | PreviewTurn | VerifyConversation | TakeRecording
@@ -315,7 +316,7 @@ class Engine:
             self._idle.ended(turn)
 
     def _show(self, *, now: bool = False) -> None:
-        """Send a view of the cache when somebody looks and something changed, at most 15 times a second."""
+        """Send a view of the cache when somebody looks and something changed."""
         if not self._watched or self.session is None:
             return
         at = time.monotonic()

@@ -291,15 +291,12 @@ class Memory:
             return False
         run = self._run_now
         goes_on = run is not None and run.seq_id == seq_id and run.pos + len(run.tokens) == pos
-        if goes_on and time.perf_counter() < self._settle_at:
-            return True
         self.settle()
         if goes_on and self._mirror.seq_pos_max(seq_id) != self.seq_pos_max(seq_id):
             found = Difference(f"last position of sequence {seq_id}", str(pos - 1), str(self.seq_pos_max(seq_id)))
             self._trust.conclude(self._mirror.operation, found)
         if pending(self._mirror) or self._trust.mismatch:
             return False
-        self._settle_at = time.perf_counter() + SETTLE_S
         self._fill(Batch((0,), (pos,), ((seq_id,),), (True,)))
         self._run_now = _Run(seq_id, pos)
         self._log.capture_start()

@@ -31,9 +31,10 @@ from kvdesk.policy.batching import Want, compose
 from kvdesk.settings import Overflow
 
 MOST_IN_BURST = 64
-TELL_S = 1 / 30
-"""Text is sent so often: the processor's caches hold nothing but weights right after a decode, so a message for each of
-130 tokens a second would cost more than one for every four."""
+TELL_S = 1 / 15
+"""Text is sent so often where tokens are quicker, and the view of the cache goes with it: right after a decode the
+processor's caches hold nothing but weights, and what is done then costs five times what it costs for the second in a
+row."""
 CLOSED = "kvdesk was closed."
 _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 
@@ -227,7 +228,7 @@ class Runner:
         if not n:
             return False
         is_eog, sampler, clock, stopping = turn.vocab.is_eog, turn.sampler, time.perf_counter, self._stopping
-        token, until, now = generated[-1], turn.told_at + TELL_S, 0.0
+        token, until, before, now = generated[-1], turn.told_at + TELL_S, turn.last_at, 0.0
         try:
             for _ in range(n):
                 new = context.advance(token, sampler)
@@ -240,8 +241,9 @@ class Runner:
                 now = clock()
                 generated.append(token)
                 turn.untold.append(token)
-                if now >= until or stopping or self.closing:
-                    break
+                if 2 * now - before > until or stopping or self.closing:
+                    break  # the next token would come too late
+                before = now
         except KvdeskError as error:
             self.finish(turn, "failed", str(error))
             return True
@@ -336,14 +338,22 @@ class Runner:
                 self.finish(turn, "stopped", f"llama.cpp found no room for {len(batch.tokens)} more tokens.")
         if rc != 0:
             return  # stopped: the next step ends those that were asked to
-        now = time.perf_counter()
         row = -1
         for turn, batch in batches:
             row += len(batch.tokens)
             if not turn.generated:
                 self._tell_progress(turn, ms / 1e3)
             if batch.output[-1]:
-                self._sample(turn, row, now)
+                self._sample(turn, row)
+        self._tell_all()
+
+    def _tell_all(self) -> None:
+        """When it is time for the text of one turn, send that of all."""
+        now = time.perf_counter()
+        if any(turn.untold and now - turn.told_at >= TELL_S for turn in self._turns):
+            for turn in self._turns:
+                if turn.untold:
+                    self._tell(turn)
 
     def _tell_progress(self, turn: Turn, seconds: float) -> None:
         turn.prefill_s += seconds
@@ -351,7 +361,7 @@ class Runner:
         command = turn.command
         self._emit(PrefillProgress(command.conversation, command.answer, done, total, done / turn.prefill_s))
 
-    def _sample(self, turn: Turn, row: int, now: float) -> None:
+    def _sample(self, turn: Turn, row: int) -> None:
         """Sample the turn's next token from row `row` of the last decode."""
         token = self._session().context.sample(turn.sampler, row)
         now = time.perf_counter()
@@ -361,8 +371,6 @@ class Runner:
             self.finish(turn, "complete")
             return
         turn.sampled(token, now)
-        if now - turn.told_at >= TELL_S:
-            self._tell(turn)
         self._end_at_limit(turn)
 
     def _tell(self, turn: Turn) -> None:
