@@ -225,10 +225,16 @@ class CellMapView(QWidget):
             return
         begun = time.perf_counter()
         self._refreshed_at = time.monotonic()
+        before = self.strips
         self._make_frame(self._view)
         self._describe()
+        assert self._frame is not None
+        region = self._painter.prepare(self._frame, self._viewport, self._edges)
         self._clock.refreshed((time.perf_counter() - begun) * 1e3)
-        self.update()
+        if region is None or self._overlay or self.strips != before:
+            self.update()
+        else:
+            self.update(region)
 
     def _make_frame(self, view: CacheView) -> None:
         limits = self._limits()

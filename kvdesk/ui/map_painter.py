@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QImage, QPainter, QPen, QPolygonF, QStaticText
+from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QRegion, QStaticText
 
+from kvdesk.ui import map_image
 from kvdesk.ui.map_frame import MapFrame, StripFrame
+from kvdesk.ui.map_image import StripImage
 from kvdesk.ui.map_layout import LABEL_PX, Strip
-from kvdesk.ui.map_pixels import Part, picture
 from kvdesk.ui.map_tints import tint_table
 from kvdesk.ui.map_viewport import Viewport
 from kvdesk.ui.palette import contrast
@@ -25,16 +25,18 @@ _SMALLEST_FRAME_PX: Final = 7.0  # head and cursor are to be seen around the sma
 _KEPT_TEXTS: Final = 4096
 _INKS: Final = ("#000000", "#ffffff")
 
-Edges = Mapping[int, NDArray[np.uint8]]  # by strip: where the outline of the selection runs
+Edges = Mapping[int, map_image.Edges]  # by strip
 
 
 class MapPainter:
-    """Knows how a map looks, not where it comes from. Keeps the pictures until frame, viewport or selection change."""
+    """Knows how a map looks, not where it comes from. Keeps the pictures until viewport or selection change."""
 
     def __init__(self, look: Look) -> None:
         self._look = look
+        self._frame: MapFrame | None = None  # that the images are of
         self._made_of: tuple[object, ...] = ()
-        self._images: list[tuple[QPointF, QImage, NDArray[np.uint32]]] = []
+        self._edges: Edges = {}
+        self._images: list[StripImage] = []
         self._texts: dict[str, QStaticText] = {}
         self.n_drawn = 0  # cells that were visible at the last drawing
 
@@ -48,13 +50,10 @@ class MapPainter:
         at: tuple[int, int] | None,
     ) -> None:
         """`at` is the strip and the cell with the cursor."""
-        made_of = (frame, viewport, edges, self._look.colours)
-        if len(made_of) != len(self._made_of) or any(a is not b for a, b in zip(made_of, self._made_of, strict=True)):
-            self._make_images(frame, viewport, edges)
-            self._made_of = made_of
+        self.prepare(frame, viewport, edges)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
-        for corner, image, _ in self._images:
-            painter.drawImage(corner, image)
+        for image in self._images:
+            painter.drawImage(image.corner, image.image)
         self._draw_labels(painter, [part.strip for part in frame.strips], viewport)
         for part in frame.strips:
             self._draw_boundary(painter, part, viewport)
@@ -65,33 +64,38 @@ class MapPainter:
         if at is not None and at[0] < len(frame.strips):
             self._draw_box(painter, frame.strips[at[0]].strip, at[1], viewport, 2.0)
 
-    def _make_images(self, frame: MapFrame, viewport: Viewport, edges: Edges) -> None:
+    def prepare(self, frame: MapFrame, viewport: Viewport, edges: Edges) -> QRegion | None:
+        """Bring the pictures up to date. Returns what of the widget must be painted again; None: everything."""
+        colours, mode = self._look.colours, frame.scene.mode
+        made_of = (id(edges), viewport, colours, mode, *(part.strip for part in frame.strips))
+        same = made_of == self._made_of
+        if same and frame is self._frame:
+            return QRegion()
+        before, self._frame = self._frame, frame
+        if same and before is not None:
+            region = self._update_images(before, frame, viewport)
+            if region is not None:
+                return region
+        self._made_of, self._edges = made_of, edges  # kept, so that no other has its id
+        tints = tint_table(mode, colours)
+        parts = enumerate(frame.strips)
+        self._images = [StripImage(part, viewport, tints, edges.get(i)) for i, part in parts]
+        self.n_drawn = sum(image.n_cells for image in self._images)
+        return None
+
+    def _update_images(self, before: MapFrame, frame: MapFrame, viewport: Viewport) -> QRegion | None:
+        """The same strips seen in the same way, with other cells. None: the pictures must be made anew."""
         tints = tint_table(frame.scene.mode, self._look.colours)
-        self._images = []
-        self.n_drawn = 0
-        for i, part in enumerate(frame.strips):
-            strip, pixels = part.strip, viewport.pixels(part.strip)
-            seen = viewport.visible(strip) if pixels >= 1 else Part(0, strip.rows, 0, strip.columns)
-            if seen.rows <= seen.row or seen.columns <= seen.column:
-                continue
-            self.n_drawn += (seen.rows - seen.row) * (seen.columns - seen.column)
-            codes = picture(part.layer, strip.columns, seen, max(1, int(pixels)), edges.get(i))
-            argb = tints.take(codes)
-            height, width = argb.shape
-            image = QImage(argb.data, width, height, 4 * width, QImage.Format.Format_RGB32)
-            if pixels < 1:
-                size = round(strip.width * viewport.ratio), round(strip.height * viewport.ratio)
-                image = image.scaled(
-                    max(1, size[0]),
-                    max(1, size[1]),
-                    Qt.AspectRatioMode.IgnoreAspectRatio,
-                    Qt.TransformationMode.SmoothTransformation,
-                )
-            image.setDevicePixelRatio(viewport.ratio)
-            corner = viewport.to_widget(strip.x, strip.y)
-            step = int(pixels) / viewport.ratio
-            corner += QPointF(seen.column * step, seen.row * step)
-            self._images.append((corner, image, argb))
+        region = QRegion()
+        for image, old, new in zip(self._images, before.strips, frame.strips, strict=True):
+            changed = image.update(new, tints) if old.n_kv == new.n_kv else None
+            if changed is None:
+                return None
+            if old.stream.head != new.stream.head:
+                changed += [self._box(new.strip, head, viewport) for head in (old.stream.head, new.stream.head)]
+            for box in changed:
+                region += box.adjusted(-3, -3, 3, 3).toAlignedRect()
+        return region
 
     def _draw_labels(self, painter: QPainter, strips: Sequence[Strip], viewport: Viewport) -> None:
         """Names of the strips; that of a strip whose beginning is out of sight stays at the edge, on a ground."""
@@ -134,21 +138,28 @@ class MapPainter:
 
     def _draw_box(self, painter: QPainter, strip: Strip, cell: int, viewport: Viewport, thickness: float) -> None:
         """A frame around one cell: the head, or the cursor. Around a small cell it is larger than the cell."""
-        if not 0 <= cell < strip.n_cells:
+        box = self._box(strip, cell, viewport)
+        if box.isEmpty():
             return
+        _fill_ring(painter, box.adjusted(-1, -1, 1, 1), thickness + 2, QColor(self._look.colours.panel))
+        _fill_ring(painter, box, thickness, QColor(self._look.colours.text))
+
+    def _box(self, strip: Strip, cell: int, viewport: Viewport) -> QRectF:
+        """Where the frame around a cell is drawn; empty when it is out of sight."""
+        if not 0 <= cell < strip.n_cells:
+            return QRectF()
         size = strip.cell * viewport.zoom
         corner = viewport.to_widget(*strip.corner(cell))
         box = QRectF(corner.x(), corner.y(), size, size)
-        if not box.intersects(QRectF(0, 0, viewport.width, viewport.height)):
-            return
+        bounds = QRectF(0, 0, viewport.width, viewport.height)
+        if not box.intersects(bounds):
+            return QRectF()
         grow = max(1.0, (_SMALLEST_FRAME_PX - size) / 2)
         box.adjust(-grow, -grow, grow, grow)
-        bounds = QRectF(0, 0, viewport.width, viewport.height)  # at the edge all of the frame is inside
-        if size * 3 < viewport.height:
+        if size * 3 < viewport.height:  # at the edge all of the frame is inside
             box.moveLeft(min(max(box.left(), bounds.left()), bounds.right() - box.width()))
             box.moveTop(min(max(box.top(), bounds.top()), bounds.bottom() - box.height()))
-        _fill_ring(painter, box.adjusted(-1, -1, 1, 1), thickness + 2, QColor(self._look.colours.panel))
-        _fill_ring(painter, box, thickness, QColor(self._look.colours.text))
+        return box
 
     def _draw_texts(
         self, painter: QPainter, part: StripFrame, frame: MapFrame, viewport: Viewport, texts: Mapping[int, str]

@@ -1,0 +1,87 @@
+"""The picture of one strip, kept while nothing but cells change: a new frame then draws only the rows that differ.
+
+On two cores every millisecond of drawing is one that decoding loses, and a token changes one row of the map.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtGui import QImage
+
+from kvdesk.ui.map_frame import StripFrame
+from kvdesk.ui.map_pixels import Part, picture
+from kvdesk.ui.map_viewport import Viewport
+
+_MOST_RUNS: Final = 8  # of changed rows; when there are more, all between the first and the last are drawn
+
+Edges = NDArray[np.uint8]  # where the outline of the selection runs (`map_pixels.edges_of`)
+
+
+class StripImage:
+    """What is seen of a strip, in device pixels. `tints`: colour of each code; `corner`: where it is drawn."""
+
+    def __init__(self, part: StripFrame, viewport: Viewport, tints: NDArray[np.uint32], edges: Edges | None) -> None:
+        strip, pixels = part.strip, viewport.pixels(part.strip)
+        whole = Part(0, strip.rows, 0, strip.columns)
+        self._layer, self._strip, self._edges = part.layer, strip, edges
+        self._seen = viewport.visible(strip) if pixels >= 1 else whole
+        self._pixels = max(1, int(pixels))
+        self._is_scaled = pixels < 1
+        self._step = int(pixels) / viewport.ratio
+        self.n_cells = (self._seen.rows - self._seen.row) * (self._seen.columns - self._seen.column)
+        self.corner = viewport.to_widget(strip.x, strip.y)
+        self.corner += QPointF(self._seen.column * self._step, self._seen.row * self._step)
+        if not self.n_cells:
+            self.image = QImage()
+            return
+        self._argb = tints.take(picture(part.layer, strip.columns, self._seen, self._pixels, edges))
+        height, width = self._argb.shape
+        self.image = QImage(self._argb.data, width, height, 4 * width, QImage.Format.Format_RGB32)
+        if self._is_scaled:
+            size = round(strip.width * viewport.ratio), round(strip.height * viewport.ratio)
+            modes = Qt.AspectRatioMode.IgnoreAspectRatio, Qt.TransformationMode.SmoothTransformation
+            self.image = self.image.scaled(max(1, size[0]), max(1, size[1]), *modes)
+        self.image.setDevicePixelRatio(viewport.ratio)
+
+    def update(self, part: StripFrame, tints: NDArray[np.uint32]) -> list[QRectF] | None:
+        """Draw the rows in which cells of `part` differ from those drawn, which is the same strip seen in the same way.
+
+        Returns where they are in the widget; None, with nothing drawn, where the picture must be made anew.
+        """
+        old, new = self._layer, part.layer
+        if self._is_scaled or (old.second is None) != (new.second is None):
+            return None
+        changed = (old.code != new.code) | (old.marks != new.marks)
+        if old.second is not None and new.second is not None:
+            changed |= old.second != new.second
+        self._layer = new
+        if not self.n_cells:
+            return []
+        return [self._draw_rows(first, end, tints) for first, end in self._runs(np.flatnonzero(changed))]
+
+    def _runs(self, cells: NDArray[np.int64]) -> list[tuple[int, int]]:
+        """Rows that are seen and hold these cells, as runs [first, end)."""
+        rows = cells // self._strip.columns
+        rows = rows[(rows >= self._seen.row) & (rows < self._seen.rows)]
+        if not rows.size:
+            return []
+        rows = rows[np.diff(rows, prepend=-1) > 0]
+        gaps = np.flatnonzero(np.diff(rows) > 1)
+        if gaps.size >= _MOST_RUNS:
+            gaps = gaps[:0]
+        starts, ends = rows[np.concatenate(([0], gaps + 1))], rows[np.concatenate((gaps, [rows.size - 1]))] + 1
+        return list(zip(starts.tolist(), ends.tolist(), strict=True))
+
+    def _draw_rows(self, first: int, end: int, tints: NDArray[np.uint32]) -> QRectF:
+        seen, pixels = self._seen, self._pixels
+        first -= (first - seen.row) % 2  # dithering goes by pairs of rows
+        rows = Part(first, end, seen.column, seen.columns)
+        top, bottom = (first - seen.row) * pixels, (end - seen.row) * pixels
+        codes = picture(self._layer, self._strip.columns, rows, pixels, self._edges)
+        self._argb[top:bottom] = tints.take(codes)
+        y = self.corner.y() + (first - seen.row) * self._step
+        return QRectF(self.corner.x(), y, self._argb.shape[1], (end - first) * self._step)
