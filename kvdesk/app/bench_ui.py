@@ -17,12 +17,13 @@ from kvdesk.app.bench_map import N_CELLS, frame_times, p99
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.lab.bench_engine import Bar
-from kvdesk.messages import CommandFailed, ContextReady, EngineDied, Event, TurnEnded
+from kvdesk.messages import CommandFailed, ContextReady, EngineDied, Event, TextDelta, TurnEnded
 from kvdesk.settings import ContextSettings
 
 FRAME_MS = 16.7
 STALL_MS = 50.0
 SPEED = 0.95
+REFRESHES_PER_S = 15.0
 QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night."
 MAX_TOKENS = 160
 _BEAT_MS = 5
@@ -60,6 +61,7 @@ class _Desk(QObject):
     def __init__(self, parts: Parts) -> None:
         super().__init__()
         self.window, self.controller = parts.window, parts.controller
+        self.began_s = self.ended_s = 0.0  # time.monotonic() at the first text of an answer, and at its end
         self._ready: ContextReady | None = None
         self._ended: TurnEnded | None = None
         self._failed: UserError | None = None
@@ -96,7 +98,7 @@ class _Desk(QObject):
         if context == self.controller.settings.context:
             return
         self._ready = None
-        self.window.settings_changed.emit(self.controller.settings.model_copy(update={"context": context}))
+        self.window.rebuild_requested.emit(context, "nothing")
         self.wait_for_context()
 
     def answer(self) -> TurnStats:
@@ -104,7 +106,7 @@ class _Desk(QObject):
         self.window.new_chat_requested.emit()
         conversation = self.controller.selected
         assert conversation is not None
-        self._ended = None
+        self._ended, self.began_s = None, 0.0
         self.controller.send_message(conversation, QUESTION)
         self.wait(lambda: self._ended is not None)
         assert self._ended is not None
@@ -123,8 +125,10 @@ class _Desk(QObject):
         match event:
             case ContextReady():
                 self._ready = event
+            case TextDelta():
+                self.began_s = self.began_s or time.monotonic()
             case TurnEnded():
-                self._ended = event
+                self._ended, self.ended_s = event, time.monotonic()
             case CommandFailed() | EngineDied():
                 self._failed = UserError(event.sentence, event.detail)
 
@@ -155,6 +159,8 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
     bars = {"frame_p99_ms": Bar(max(v for mode in frames.values() for v in mode.values()), FRAME_MS, at_least=False)}
     for name, values in found.items():
         bars[f"longest_stall_ms_n_ctx_{name}"] = Bar(max(values["stalls_ms"]), STALL_MS, at_least=False)
+        refreshes = statistics.median(values["refreshes_per_s"])
+        bars[f"map_refreshes_per_s_n_ctx_{name}"] = Bar(refreshes, REFRESHES_PER_S, at_least=True)
         pairs = zip(values["open_tok_s"], values["closed_tok_s"], strict=True)
         ratio = statistics.median(with_open / without for with_open, without in pairs)
         bars[f"decode_open_over_closed_n_ctx_{name}"] = Bar(ratio, SPEED, at_least=True)
@@ -170,7 +176,9 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
 
 
 def _decoding(desk: _Desk, name: str, rounds: int, say: Callable[[str], None]) -> dict[str, list[float]]:
-    """Answers with the inspector open and closed in turns; stalls of the event loop while it is open."""
+    """Answers with the inspector open and closed in turns, and one more with it open whose stalls are measured: the
+    heartbeat itself takes time from decoding.
+    """
     found: dict[str, list[float]] = {
         f"{state}_{what}": [] for what in ("tok_s", "ui_thread_cores") for state in ("open", "closed")
     }
@@ -178,28 +186,39 @@ def _decoding(desk: _Desk, name: str, rounds: int, say: Callable[[str], None]) -
     for number in range(rounds + 1):  # the first round warms up
         for shown in (True, False) if number % 2 else (False, True):
             desk.set_inspector(shown)
-            heart = Heartbeat(desk)
-            if shown:
-                heart.start()
             cpu, wall = time.thread_time(), time.perf_counter()
             speed = desk.answer().decode_tok_s
             share = (time.thread_time() - cpu) / (time.perf_counter() - wall)
-            heart.stop()
-            if number == 0:
-                continue
-            state = "open" if shown else "closed"
-            found[f"{state}_tok_s"].append(speed)
-            found[f"{state}_ui_thread_cores"].append(share)
-            if shown:
-                found["stalls_ms"] += heart.stalls_ms
-                found["refreshes_per_s"].append(desk.window.inspector.cell_map.clock.refreshes_per_s)
+            if number:
+                state = "open" if shown else "closed"
+                found[f"{state}_tok_s"].append(speed)
+                found[f"{state}_ui_thread_cores"].append(share)
+                if shown:
+                    found["refreshes_per_s"].append(_refreshes_per_s(desk))
         if number:
+            found["stalls_ms"] += _stalls_ms(desk)
             say(
                 f"n_ctx {name}, round {number}: open {found['open_tok_s'][-1]:.1f}, closed "
                 f"{found['closed_tok_s'][-1]:.1f} tok/s; longest stall so far {max(found['stalls_ms']):.1f} ms"
             )
     desk.set_inspector(True)
     return found
+
+
+def _refreshes_per_s(desk: _Desk) -> float:
+    """Of the map, from the first text of the last answer to its end."""
+    times = desk.window.inspector.cell_map.clock.refreshed_at
+    return sum(desk.began_s < at <= desk.ended_s for at in times) / (desk.ended_s - desk.began_s)
+
+
+def _stalls_ms(desk: _Desk) -> list[float]:
+    """How late the beats of a timer came during an answer with the inspector open."""
+    desk.set_inspector(True)
+    heart = Heartbeat(desk)
+    heart.start()
+    desk.answer()
+    heart.stop()
+    return heart.stalls_ms
 
 
 def _rounded(values: dict[str, list[float]]) -> dict[str, object]:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from kvdesk.ui import palette
 from kvdesk.ui.measurements import Mark, Measurements
+from kvdesk.ui.pace import Pace
 from kvdesk.ui.plot import RowSpec
 from kvdesk.ui.theme import Look
 from kvdesk.ui.time_axis import TimeAxis, clock_text
@@ -21,13 +22,16 @@ from kvdesk.ui.time_graph import TimeGraph
 
 INTERVAL_MS: Final = 250
 _SELDOM_S: Final = 2.0
+_SHARE: Final = 0.005  # of one core
+_NEXT_MS: Final = 20  # between one graph and the next: all at once would hold up the window
 _NEAR: Final = 0.02  # of the width: an operation so near is the one that is meant
 
 
 class GraphStack(QWidget):
     """Draws at most four times a second, and nothing while hidden; at once when a person moves the axis.
 
-    Numbers are written that often too; curves only when they can have moved by a pixel, at least every `_SELDOM_S`.
+    Numbers are written that often too; curves when they can have moved by a pixel and drawing is cheap enough (`Pace`),
+    at least every `_SELDOM_S`.
 
     Keys, where `movable`: Left and Right move the line that is read, with Ctrl the axis; + and - zoom; End follows;
     Escape takes the line away.
@@ -55,6 +59,11 @@ class GraphStack(QWidget):
         self._at: float | None = None  # the second that is read out
         self._drawn, self._drawn_s = -1, 0.0  # revision, and when
         self._clock = clock
+        self._pace = Pace(_SHARE, INTERVAL_MS, round(_SELDOM_S * 1e3))
+        self._draw_ms = 0.0  # of the last drawing, its painting included
+        self._left: list[TimeGraph] = []  # that are still to be drawn
+        self._next = QTimer(self, interval=_NEXT_MS)
+        self._next.timeout.connect(self._draw_next)
         self._note = ""
         last = len(rows) - 1
         column = QVBoxLayout(self)
@@ -66,6 +75,7 @@ class GraphStack(QWidget):
         ]
         for graph in self.graphs:
             graph.plot.hovered.connect(self._on_hovered)
+            graph.plot.painted.connect(self._on_painted)
             graph.plot.zoomed.connect(self.zoom)
             graph.plot.panned.connect(self.pan)
             column.addWidget(graph, 1)
@@ -85,16 +95,10 @@ class GraphStack(QWidget):
         return self._note
 
     def draw(self) -> None:
-        """Everything, now, even when hidden: for pictures."""
-        measured = self._measured
-        self._drawn, self._drawn_s = measured.revision, self._clock()
-        start = measured.start_s or 0.0
-        self.axis.latest_s = measured.latest_s - start if measured.start_s is not None else 0.0
-        marks = np.array([mark.operation.at_s - start for mark in measured.marks])
-        brushes = [pg.mkBrush(self._mark_ink(mark)) for mark in measured.marks]
-        for graph in self.graphs:
-            graph.draw(start, marks, brushes)
-        self._read_out()
+        """Everything, now, even when hidden: for a person who moves the axis, and for pictures."""
+        self._begin()
+        while self._left:
+            self._draw_next()
 
     @Slot(float, float)
     def zoom(self, factor: float, at_s: float | None = None) -> None:
@@ -130,10 +134,34 @@ class GraphStack(QWidget):
             return
         begin, end = self.axis.range
         pixel_s = (end - begin) / max(self.graphs[0].plot.inside.width(), 1.0)
-        if self._drawn < 0 or self._clock() - self._drawn_s >= min(pixel_s, _SELDOM_S):
-            self.draw()
+        rest_s = max(min(pixel_s, _SELDOM_S), self._pace.rest_ms / 1e3)
+        if self._drawn < 0 or (not self._left and self._clock() - self._drawn_s >= rest_s):
+            self._begin()
+            self._next.start()
         else:
             self._read_out()
+
+    def _begin(self) -> None:
+        """All graphs are to be drawn, over the same time."""
+        if self._draw_ms:
+            self._pace.spent(self._draw_ms)
+        measured, self._draw_ms = self._measured, 0.0
+        self._drawn, self._drawn_s = measured.revision, self._clock()
+        start = measured.start_s or 0.0
+        self.axis.latest_s = measured.latest_s - start if measured.start_s is not None else 0.0
+        self._left = list(self.graphs)
+        self._read_out()
+
+    @Slot()
+    def _draw_next(self) -> None:
+        if not self._left:
+            self._next.stop()
+            return
+        begun = time.perf_counter()
+        start, marks = self._measured.start_s or 0.0, self._measured.marks
+        seconds = np.array([mark.operation.at_s - start for mark in marks])
+        self._left.pop(0).draw(start, seconds, [pg.mkBrush(self._mark_ink(mark)) for mark in marks])
+        self._draw_ms += (time.perf_counter() - begun) * 1e3
 
     @Slot()
     def _on_look_changed(self) -> None:
@@ -145,6 +173,10 @@ class GraphStack(QWidget):
     def _on_moved(self) -> None:
         self.draw()
         self.moved.emit()
+
+    @Slot(float)
+    def _on_painted(self, ms: float) -> None:
+        self._draw_ms += ms
 
     @Slot(object)
     def _on_hovered(self, second: float | None) -> None:

@@ -25,6 +25,7 @@ from kvdesk.ui.throttle import Throttle
 from kvdesk.ui.timeline_page import TimelinePage
 
 TEXT_INTERVAL_MS = 250  # numbers change at most 4 times a second
+NUMBERS_SHARE: Final = 0.005  # of one core
 TABS: Final = ("Cache", "Graphs", "Timeline", "Log")
 
 
@@ -62,7 +63,7 @@ class Inspector(QWidget):
         column.setSpacing(8)
         column.addLayout(self._make_tabs())
         column.addWidget(self._stack, 1)
-        self._writing = Throttle(self, TEXT_INTERVAL_MS, self._write_numbers)
+        self._writing = Throttle(self, TEXT_INTERVAL_MS, self._write_numbers, share=NUMBERS_SHARE)
         self.set_can(forget=False, rebuild=False)
 
     @property

@@ -148,6 +148,7 @@ class MainWindow(QMainWindow):
         column.addWidget(self._strip)
         column.addWidget(self._status)
         self.setCentralWidget(centre)
+        self.setAnimated(False)  # there are no docks; a new size of the status line is no reason to animate anything
         self.resize(1280, 800)
         self._splitter.setSizes([216, 624, 440])
         self._caption = Caption(self._chat, self._chat.composer)

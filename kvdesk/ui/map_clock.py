@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from kvdesk.ui.pace import Pace
+
 SHARE: Final = 0.04
 FASTEST_MS: Final = 33
 SLOWEST_MS: Final = 500
@@ -18,24 +20,23 @@ _COUNTED_S: Final = 2.0
 class FrameClock:
     """Times of the last frames, in milliseconds.
 
-    The rule of refreshing: a refresh (new codes and their drawing) that takes c ms is followed by c / 0.04 ms without
-    one, so that the map takes at most 4 % of one core from the threads that decode; never more than 30 refreshes a
-    second, and always 2. At 2.6 ms and less that is the 15 a second at which the engine sends views. Where the machine
-    is busy a frame takes longer, and the rate gives way by itself. Panning and zooming do not wait: a person does them.
+    The rule of refreshing is that of `Pace`: a refresh (new codes and their drawing) takes at most 4 % of one core from
+    the threads that decode; there are never more than 30 a second, and always 2. At 2.6 ms and less that is the 15 a
+    second at which the engine sends views. Panning and zooming do not wait: a person does them.
     """
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._frames: deque[float] = deque(maxlen=_KEPT)
         self._refreshes: deque[float] = deque(maxlen=256)
-        self._cost = 0.0
+        self._pace = Pace(SHARE, FASTEST_MS, SLOWEST_MS)
         self._pending = 0.0
         self.n_painted = 0
 
     @property
     def interval_ms(self) -> int:
         """Rest before the next refresh."""
-        return round(min(max(self._cost / SHARE, FASTEST_MS), SLOWEST_MS))
+        return self._pace.rest_ms
 
     @property
     def refreshed_at(self) -> tuple[float, ...]:
@@ -69,7 +70,7 @@ class FrameClock:
         self._frames.append(frame)
         self.n_painted += 1
         if self._pending:
-            self._cost = frame if not self._cost else 0.7 * self._cost + 0.3 * frame
+            self._pace.spent(frame)
             self._pending = 0.0
 
     def words(self, n_cells: int) -> str:

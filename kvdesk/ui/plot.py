@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import pyqtgraph as pg
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QWheelEvent
+from PySide6.QtGui import QMouseEvent, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QGraphicsView, QHBoxLayout, QLabel
 
 from kvdesk.ui import palette
@@ -51,6 +52,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     Signals: Ctrl and the wheel, Shift and the wheel or a sideways wheel, a drag. `x` in axis units.
     """
 
+    painted = Signal(float)  # milliseconds it took
     zoomed = Signal(float, float)  # factor, around x
     panned = Signal(float)  # by a share of the width, later when positive
     hovered = Signal(object)  # x, None: outside
@@ -72,6 +74,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         bottom.enableAutoSIPrefix(False)
         bottom.setStyle(showValues=x_values, tickLength=-4, tickTextOffset=4, hideOverlappingLabels=False)
         bottom.setHeight(TICKS_PX if x_values else 4)
+        bottom.setTicks([[]])  # else pyqtgraph looks for some at every paint
         self.getViewBox().setDefaultPadding(0)
 
     def set_colours(self, look: Look) -> None:
@@ -99,6 +102,11 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
 
     def sizeHint(self) -> QSize:
         return QSize(200, self.minimumHeight())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        begun = time.perf_counter()
+        super().paintEvent(event)
+        self.painted.emit((time.perf_counter() - begun) * 1e3)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         turn, modifiers = event.angleDelta(), event.modifiers()

@@ -80,6 +80,7 @@ class TimeGraph(QWidget):
         if self._ticks:
             most = int(self.plot.inside.width()) // _TICK_PX
             self.plot.getAxis("bottom").setTicks([self._axis.ticks(most)] if known else [[]])
+        self.plot.scene().prepareForPaint()  # else the first paint finds that another one is needed
 
     def show_at(self, second: float | None, start_s: float) -> None:
         """Write every curve's value at a second of the axis, or the last one."""

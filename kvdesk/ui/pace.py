@@ -1,0 +1,25 @@
+"""How often something may be done again that takes time from the threads that decode. Knows no widgets and no clock."""
+
+from __future__ import annotations
+
+
+class Pace:
+    """What takes c ms is followed by c / `share` ms without it, so that it takes at most `share` of one core.
+
+    Never more often than every `fastest_ms`, and always every `slowest_ms`. Where the machine is busy it takes longer,
+    and the rate gives way by itself: on two cores every millisecond of drawing is one that two decoding threads lose.
+    """
+
+    def __init__(self, share: float, fastest_ms: int, slowest_ms: int) -> None:
+        self._share = share
+        self._fastest_ms, self._slowest_ms = fastest_ms, slowest_ms
+        self._cost = 0.0
+
+    @property
+    def rest_ms(self) -> int:
+        """Time until the next, in milliseconds."""
+        return round(min(max(self._cost / self._share, self._fastest_ms), self._slowest_ms))
+
+    def spent(self, ms: float) -> None:
+        """It has taken `ms` this time; the last few count."""
+        self._cost = ms if not self._cost else 0.7 * self._cost + 0.3 * ms
