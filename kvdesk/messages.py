@@ -14,6 +14,7 @@ from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId, Message, MessageId, MessageState, TurnStats
 from kvdesk.operations import (
     BatchRefused,
+    Capability,
     CompactionPreview,
     ContextPreview,
     Effect,
@@ -22,7 +23,6 @@ from kvdesk.operations import (
     MessageSpans,
     Operate,
     Overflowed,
-    Possible,
     PreviewCompaction,
     PreviewContext,
     PreviewTurn,
@@ -200,7 +200,7 @@ class ModelLoaded:
 class ContextReady:
     context: ContextInfo
     rebuilt: bool
-    possible: tuple[Possible, ...] = ()
+    possible: tuple[Capability, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

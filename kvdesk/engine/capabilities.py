@@ -6,52 +6,18 @@ All `file:line` references are llama.cpp 0c1e57098.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator, Mapping
 
 from kvdesk.engine.traits import FLOAT_TYPES, Traits
+from kvdesk.operations import Answer, Capability, OperationName
 from kvdesk.settings import CacheType
 
-Answer = Literal["yes", "no", "with loss"]
-OperationName = Literal[
-    "seq_rm",
-    "partial seq_rm",
-    "seq_cp",
-    "partial seq_cp",
-    "seq_keep",
-    "seq_add",
-    "seq_add with quantized K",
-    "swap",
-    "compaction",
-    "quantized K",
-    "quantized V",
-    "flash attention off",
-    "streams",
-]
+Capabilities = Mapping[OperationName, Capability]
 
 
-@dataclass(frozen=True, slots=True)
-class Capability:
-    """One operation: `answer`, and `why` in one plain sentence."""
-
-    operation: OperationName
-    answer: Answer
-    why: str
-
-    @property
-    def allowed(self) -> bool:
-        return self.answer != "no"
-
-
-def capabilities(traits: Traits) -> tuple[Capability, ...]:
+def capabilities(traits: Traits) -> Capabilities:
     """The matrix of a model and context, in a fixed order. Pure."""
-    return tuple(_all(traits))
-
-
-def capability(traits: Traits, operation: OperationName) -> Capability:
-    """One row of the matrix. Pure."""
-    return next(c for c in capabilities(traits) if c.operation == operation)
+    return {row.operation: row for row in _all(traits)}
 
 
 def _all(t: Traits) -> Iterator[Capability]:

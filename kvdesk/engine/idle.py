@@ -50,7 +50,7 @@ class Idle:
     def _compact(self) -> bool:
         session = self._session
         context = session.context
-        if not session.keeper.can("compaction"):
+        if not context.can("compaction"):
             return False
         plan = plan_compaction(context.snapshot(), Layout.KEEP_ORDER)
         n_visible = max((len(s.tokens) for s in session.pool), default=0)

@@ -15,7 +15,6 @@ import numpy as np
 
 from kvdesk.cache.cells import seq_members
 from kvdesk.chat import ConversationId
-from kvdesk.engine.capabilities import OperationName, capability
 from kvdesk.engine.chronicle import Chronicle
 from kvdesk.engine.context import Context
 from kvdesk.engine.prompt import common_prefix
@@ -49,11 +48,9 @@ class Keeper:
         self._tree = PrefixTree()
         self._in_tree: dict[int, int] = {}
         geometry = context.mirror.geometry
+        self._can = context.can
         self._one_buffer = geometry.n_stream == 1
         self._n_swa = geometry.facts.n_swa if geometry.has_window else 0
-
-    def can(self, operation: OperationName) -> bool:
-        return capability(self._context.traits, operation).allowed
 
     # --- leases -------------------------------------------------------------------------------------------------------
 
@@ -95,7 +92,7 @@ class Keeper:
 
     def leave(self, sequence: Sequence, reason: str) -> None:
         """The sequence goes: its state to memory or disk where that pays, then its cells. Changes the cache."""
-        if len(sequence.tokens) >= WORTH and not sequence.parked and self.can("swap"):
+        if len(sequence.tokens) >= WORTH and not sequence.parked and self._can("swap"):
             self._save(sequence)
         self.keep(sequence, 0, reason)
         self._release(sequence)
@@ -137,7 +134,7 @@ class Keeper:
         n = common_prefix(sequence.tokens, tokens)
         if exact:
             n = min(n, sequence.exact)
-        if n < len(sequence.tokens) and not (self.can("partial seq_rm") and self._window_holds(sequence.seq_id, n)):
+        if n < len(sequence.tokens) and not (self._can("partial seq_rm") and self._window_holds(sequence.seq_id, n)):
             return 0
         return n
 
@@ -292,7 +289,7 @@ class Keeper:
 
     def save_all(self) -> None:
         """Before the engine closes: the state of every conversation to disk, so that it answers at once next time."""
-        if self.can("swap"):
+        if self._can("swap"):
             for sequence in sorted(self.pool, key=lambda s: s.last_used):
                 if not sequence.parked and len(sequence.tokens) >= WORTH:
                     self._save(sequence)
@@ -353,7 +350,7 @@ class Keeper:
         """Tokens of its own that stay: 0 where the window before the cut is lost, or no part can be given back."""
         n = common_prefix(sequence.tokens, prompt)
         if n < len(sequence.tokens) or self._context.seq_pos_max(sequence.seq_id) >= n:
-            if not self.can("partial seq_rm"):
+            if not self._can("partial seq_rm"):
                 return 0
             if not self._window_holds(sequence.seq_id, n):
                 return 0
@@ -370,10 +367,10 @@ class Keeper:
     def _lender(self, sequence: Sequence | None, prompt: list[int]) -> tuple[Sequence | None, int]:
         """Who else holds the longest prefix of the prompt, and how much of it can be taken over."""
         self._sync()
-        whole = not self._one_buffer or not self.can("partial seq_cp")
+        whole = not self._one_buffer or not self._can("partial seq_cp")
         match = self._tree.longest_prefix(prompt, without=sequence.seq_id if sequence else -1, whole=whole)
         lender = self.pool.by_seq(match.seq_id)
-        if lender is None or not self.can("seq_cp") or not self._window_holds(match.seq_id, match.n_tokens):
+        if lender is None or not self._can("seq_cp") or not self._window_holds(match.seq_id, match.n_tokens):
             return None, 0
         return lender, match.n_tokens
 
@@ -382,7 +379,7 @@ class Keeper:
         self.keep(sequence, 0, "a longer beginning is in another sequence")
         start = time.perf_counter()
         reason = f"{n:,} tokens at the beginning are the same"
-        p0, p1 = (0, n) if self._one_buffer and self.can("partial seq_cp") else (-1, -1)
+        p0, p1 = (0, n) if self._one_buffer and self._can("partial seq_cp") else (-1, -1)
         with self._chronicle.doing("", sequence.conversation, reason):
             self._context.seq_cp(lender.seq_id, sequence.seq_id, p0, p1)
         sequence.tokens, sequence.exact = lender.tokens[:n], 1 << 30
@@ -402,7 +399,7 @@ class Keeper:
         free. Costs nothing: both have the same cells until one of them goes on.
         """
         tail = len(sequence.tokens) - n
-        if tail < WORTH or not self._one_buffer or not self.can("partial seq_cp") or len(self.pool.free) < 2:
+        if tail < WORTH or not self._one_buffer or not self._can("partial seq_cp") or len(self.pool.free) < 2:
             return  # one is left for a new conversation
         start = time.perf_counter()
         branch = self.pool.lease(sequence.conversation, parked=True)
@@ -420,7 +417,7 @@ class Keeper:
 
     def _usable(self, saved: Saved, n: int) -> bool:
         """Whether `n` tokens of a saved state can stay when it is back."""
-        return n == len(saved.tokens) or (self.can("partial seq_rm") and not self._n_swa)
+        return n == len(saved.tokens) or (self._can("partial seq_rm") and not self._n_swa)
 
     def _is_whole(self, sequence: Sequence, tokens: tuple[int, ...]) -> bool:
         """Whether what was restored lies at the positions of these tokens; what lies behind them is removed."""
@@ -441,7 +438,7 @@ class Keeper:
     def _resident(self, sequence: Sequence) -> Resident:
         n = len(sequence.tokens)
         shared = self._shared(sequence)
-        n_bytes = self._context.state_seq_size(sequence.seq_id) if self.can("swap") else 0
+        n_bytes = self._context.state_seq_size(sequence.seq_id) if self._can("swap") else 0
         prefill_ms, restore_ms = self._costs(n, n_bytes)
         return Resident(
             seq_id=sequence.seq_id,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kvdesk.cache.compaction import plan_compaction
-from kvdesk.engine.capabilities import capability
 from kvdesk.engine.session import Session
 from kvdesk.errors import ContextError, RefusedCall
 from kvdesk.library.estimate import available_bytes, estimate
@@ -20,7 +19,7 @@ from kvdesk.settings import ContextSettings
 def preview_compaction(session: Session, asked: PreviewCompaction) -> CompactionPreview:
     """The map after, bytes to move and the gain to be expected. Raises RefusedCall where compaction is impossible."""
     context = session.context
-    possible = capability(context.traits, "compaction")
+    possible = context.capabilities["compaction"]
     if not possible.allowed:
         raise RefusedCall(possible.why)
     plan = plan_compaction(context.snapshot(), asked.layout, asked.hot)
@@ -84,7 +83,7 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
 def _why_not_carried(session: Session, settings: ContextSettings) -> str:
     """Why saved states of this context do not fit into one with other settings; "" where they do."""
     now = session.context.settings
-    possible = capability(session.context.traits, "swap")
+    possible = session.context.capabilities["swap"]
     if not possible.allowed:
         return possible.why
     if (now.type_k, now.type_v) != (settings.type_k, settings.type_v):

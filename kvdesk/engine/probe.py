@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.batch import Batch
-from kvdesk.engine.capabilities import capability
 from kvdesk.engine.context import Context
 from kvdesk.errors import DecodeError, RefusedCall, UserError
 
@@ -43,7 +42,7 @@ def next_logits(context: Context, seq_id: int, spare: int, token: int) -> Asked:
         raise RefusedCall(f"Sequence {seq_id} holds nothing that could be asked.")
     context.seq_cp(seq_id, spare)
     try:
-        again = capability(context.traits, "partial seq_rm").allowed and context.seq_rm(spare, last, -1)
+        again = context.can("partial seq_rm") and context.seq_rm(spare, last, -1)
         pos = last if again else last + 1
         decoded = context.decode(Batch((token,), (pos,), ((spare,),), (True,)), "check")
         _expect(decoded.rc)

@@ -15,7 +15,6 @@ from kvdesk.cache.compare import ROUNDING, ROUNDING_KL
 from kvdesk.cache.explain import Facts, explain
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.engine.binding import engine_version
-from kvdesk.engine.capabilities import capability
 from kvdesk.engine.chronicle import Chronicle, Emit
 from kvdesk.engine.context import Context
 from kvdesk.engine.departures import Departures, Fit
@@ -34,7 +33,7 @@ from kvdesk.library.fingerprint import fingerprint
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.library.preflight import run_preflight
 from kvdesk.messages import CacheView, ContextInfo, Generate
-from kvdesk.operations import LedgerRow, MemoryLedger, MessageSpan, MessageSpans, Possible, PreviewTurn, Shades
+from kvdesk.operations import Capability, LedgerRow, MemoryLedger, MessageSpan, MessageSpans, PreviewTurn, Shades
 from kvdesk.policy.overflow import Abilities
 from kvdesk.policy.swap import Limits, StateKind
 from kvdesk.settings import CachePolicy, ContextSettings
@@ -160,9 +159,9 @@ class Session:
         return (0.06, 0.05) if quantized else (ROUNDING, ROUNDING_KL)
 
     @property
-    def possible(self) -> tuple[Possible, ...]:
+    def possible(self) -> tuple[Capability, ...]:
         """What can be done to this cache, and why not."""
-        return tuple(Possible(c.operation, c.answer, c.why) for c in self.context.capabilities)
+        return tuple(self.context.capabilities.values())
 
     def check(self, settings: ContextSettings) -> Estimate:
         """What a context with these settings would take. Raises ContextError when it does not fit into memory."""
@@ -366,7 +365,7 @@ class Session:
 
 def abilities(context: Context) -> Abilities:
     """Whether parts of a sequence can leave and move, and why not."""
-    remove, shift = (capability(context.traits, name) for name in ("partial seq_rm", "seq_add"))
+    remove, shift = (context.capabilities[name] for name in ("partial seq_rm", "seq_add"))
     return Abilities(remove.allowed, shift.allowed, remove.why, shift.why)
 
 

@@ -10,8 +10,9 @@ import pytest
 from kvdesk.__main__ import main
 from kvdesk.cache.creation import CreatedCache, Creation
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
-from kvdesk.engine.capabilities import OperationName, capabilities, capability
+from kvdesk.engine.capabilities import capabilities
 from kvdesk.engine.traits import ModelTraits, Traits, context_traits, model_traits
+from kvdesk.operations import OperationName
 from kvdesk.settings import CacheType, ContextSettings
 
 MADE = Creation((CreatedCache(256, 4, 4, 1, "f16", "f16"),), 0)
@@ -39,11 +40,11 @@ def traits(
 
 
 def answer(t: Traits, operation: OperationName) -> str:
-    return capability(t, operation).answer
+    return capabilities(t)[operation].answer
 
 
 def test_every_row_has_a_sentence() -> None:
-    rows = capabilities(traits())
+    rows = capabilities(traits()).values()
     assert len({row.operation for row in rows}) == len(rows) == 13
     for row in rows:
         assert row.answer in ("yes", "no", "with loss")
@@ -52,7 +53,7 @@ def test_every_row_has_a_sentence() -> None:
 
 
 def test_a_plain_model_can_do_all() -> None:
-    assert {row.answer for row in capabilities(traits())} == {"yes", "with loss"}
+    assert {row.answer for row in capabilities(traits()).values()} == {"yes", "with loss"}
     assert answer(traits(), "seq_add") == "yes"
     assert answer(traits(), "seq_add with quantized K") == "with loss"
 
@@ -74,7 +75,7 @@ def test_a_plain_model_can_do_all() -> None:
     ],
 )
 def test_no_shift_and_why(changed: Traits, says: str) -> None:
-    found = capability(changed, "seq_add")
+    found = capabilities(changed)["seq_add"]
     assert found.answer == "no"
     assert says in found.why
 

@@ -213,7 +213,7 @@ def test_every_memory_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) 
             ids.close()
 
     ids = Ids(tiny, tmp_path / "states", type_kv)
-    can = ids.keeper.can
+    can = ids.context.can
     try:
         _, first = ids.answer("one", a)
         assert first == fresh(a)
