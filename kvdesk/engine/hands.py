@@ -173,7 +173,7 @@ class Hands:
         token = max(0, self._session.model.vocab.bos)
         changed = True
         try:
-            rc = context.decode(Batch((token,), (pos,), ((seq_id,),), (False,)), "check").rc
+            rc = context.decode(Batch.of(seq_id, pos, (token,)), "check").rc
         except DecodeError as error:
             problem = context.last_record.problem
             if problem is None:

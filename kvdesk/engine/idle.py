@@ -89,8 +89,7 @@ class Idle:
         fits = held + len(more) <= session.context.n_ctx_seq and session.context.has_room(sequence.seq_id, len(more))
         if first[:held] != sequence.tokens or not more or not fits or len(more) > session.context.n_batch:
             return False
-        batch = Batch(more, range(held, n), [(sequence.seq_id,)] * len(more), [False] * len(more))
         with session.chronicle.doing("", who, "read ahead while nobody asks"):
-            if session.context.decode(batch, "prefill").rc == 0:
+            if session.context.decode(Batch.of(sequence.seq_id, held, more), "prefill").rc == 0:
                 sequence.tokens += more
         return True

@@ -88,10 +88,7 @@ def refill(session: Session, held: Sequence[Held]) -> Iterator[Working]:
             while len(sequence.tokens) < n:
                 first = len(sequence.tokens)
                 part = h.tokens[first : first + context.n_batch]
-                many = len(part)
-                seqs, output = [(sequence.seq_id,)] * many, [False] * many
-                rc = context.decode(Batch(part, range(first, first + many), seqs, output), "prefill").rc
-                if rc != 0:
+                if context.decode(Batch.of(sequence.seq_id, first, part), "prefill").rc != 0:
                     keeper.agree(sequence, list(part))
                     return
                 sequence.tokens += part

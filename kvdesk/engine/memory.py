@@ -300,7 +300,7 @@ class Memory:
         if pending(self._mirror) or self._trust.mismatch:
             return False
         self._settle_at = time.perf_counter() + SETTLE_S
-        self._fill(Batch((0,), (pos,), ((seq_id,),), (True,)))
+        self._fill(Batch.of(seq_id, pos, (0,), "last"))
         self._run_now = _Run(seq_id, pos)
         self._log.capture_start()
         return True
@@ -324,7 +324,7 @@ class Memory:
             return 0
         self._rows = frozenset()
         lines = self._close_run(run)[run.marks[-1] if run.marks else 0 :]
-        batch = Batch((token,), (run.pos + len(run.tokens),), ((run.seq_id,),), (True,))
+        batch = Batch.of(run.seq_id, run.pos + len(run.tokens), (token,), "last")
         last = {run.seq_id: self.seq_pos_max(run.seq_id)}
         self._unsettled.append(_Waiting(batch, "decode", rc, ms, time.monotonic(), lines, last))
         self.settle()
@@ -334,16 +334,15 @@ class Memory:
         """End the run and follow it: as a whole, or token by token where that is not possible. Returns its lines."""
         self._run_now = None
         lines = self._log.capture_stop()
-        n = len(run.tokens)
-        if not n:
+        if not run.tokens:
             return lines
         placed = self._mirror.decode_run(run.seq_id, run.pos, run.tokens)
         monotonic = time.monotonic() - time.perf_counter()
         at_s = [end + monotonic for end in run.ends]
-        batch = Batch(run.tokens, range(run.pos, run.pos + n), [(run.seq_id,)] * n, [True] * n)
+        batch = Batch.of(run.seq_id, run.pos, run.tokens, "all")
         if placed is None:
             for i, (mark, before) in enumerate(zip(run.marks, [0, *run.marks], strict=False)):
-                one = Batch(run.tokens[i : i + 1], (run.pos + i,), ((run.seq_id,),), (True,))
+                one = Batch.of(run.seq_id, run.pos + i, run.tokens[i : i + 1], "last")
                 self._follow(_Waiting(one, "decode", 0, run.ms[i], at_s[i], lines[before:mark], None))
             return lines
         number = self._mirror.operation

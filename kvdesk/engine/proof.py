@@ -100,5 +100,4 @@ def _script(twin: Context) -> Iterator[Callable[[], object]]:
 
 
 def _tokens(twin: Context, n: int, seq_id: int) -> Batch:
-    first = twin.seq_pos_max(seq_id) + 1
-    return Batch((0,) * n, tuple(range(first, first + n)), ((seq_id,),) * n, (False,) * (n - 1) + (True,))
+    return Batch.of(seq_id, twin.seq_pos_max(seq_id) + 1, (0,) * n, "last")
