@@ -109,7 +109,7 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Remove every cell of the conversation (`llama_memory_seq_rm(seq, -1, -1)`); its text stays."""
+    """Remove every cell of the conversation (`llama_memory_seq_rm(mem, seq_id, -1, -1)`); its text stays."""
 
     conversation: ConversationId
 

@@ -9,12 +9,14 @@ import time
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout, plan_compaction
+from kvdesk.calls import call_text
 from kvdesk.chat import Message, MessageId
 from kvdesk.engine.compacting import compact
 from kvdesk.engine.prompt import common_prefix
 from kvdesk.engine.session import Session
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError
+from kvdesk.operations import Compact
 from kvdesk.policy.compaction_gain import CompactionVerdict, Fragmented, Moment, judge_compaction
 
 EXPECTED = 512
@@ -62,12 +64,10 @@ class Idle:
         start = time.perf_counter()
         try:
             with session.chronicle.doing("compact", None, verdict.reason):
-                done = compact(context, Layout.KEEP_ORDER)
+                compact(session, Layout.KEEP_ORDER)
         except KvdeskError:
             return False
-        session.meters.cost.learn_blob(done.n_bytes // 2, done.ms)
-        call = f"state get, permute ({Layout.KEEP_ORDER}), state set"
-        session.chronicle.report("compact", call, start, None, verdict.reason)
+        session.chronicle.report("compact", call_text(Compact(Layout.KEEP_ORDER)), start, None, verdict.reason)
         return True
 
     def _read_ahead(self, turn: Turn) -> bool:

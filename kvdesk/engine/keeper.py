@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kvdesk import calls
 from kvdesk.cache.cells import seq_members
 from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Chronicle
@@ -122,10 +123,10 @@ class Keeper:
         del sequence.tokens[n:]
         sequence.exact = 1 << 30 if exact else sequence.exact
         self._put_in_tree(sequence)
-        if n == 0 and not sequence.parked:
-            self.gone[sequence.conversation] = reason
-        call = f"llama_memory_seq_rm(seq {sequence.seq_id}, {p0}, -1)"
         emptied = n == 0 and not sequence.parked
+        if emptied:
+            self.gone[sequence.conversation] = reason
+        call = calls.seq_rm(sequence.seq_id, p0, -1)
         self._chronicle.report("seq_rm", call, start, sequence.conversation, reason, emptied=emptied)
         return True
 
@@ -157,8 +158,8 @@ class Keeper:
         del sequence.tokens[p0:p1]
         sequence.exact = min(sequence.exact, p0)
         self._put_in_tree(sequence)
-        seq = f"seq {sequence.seq_id}"
-        call = f"llama_memory_seq_rm({seq}, {p0}, {p1}); llama_memory_seq_add({seq}, {p1}, -1, {p0 - p1})"
+        s = sequence.seq_id
+        call = f"{calls.seq_rm(s, p0, p1)}; {calls.seq_add(s, p1, -1, p0 - p1)}"
         self._chronicle.report("slide", call, start, sequence.conversation, reason)
         return True
 
@@ -340,7 +341,7 @@ class Keeper:
             sequence.texts, sequence.spans = saved.texts, saved.spans
         self.gone.pop(sequence.conversation, None)
         self._put_in_tree(sequence)
-        call = f"llama_state_seq_set_data({len(blob):,} bytes, seq {sequence.seq_id})"
+        call = calls.state_seq_set(sequence.seq_id, len(blob))
         self._chronicle.report("swap in", call, start, sequence.conversation, "its state was saved")
         return True
 
@@ -386,7 +387,7 @@ class Keeper:
         self.pool.touch(lender)
         self._put_in_tree(sequence)
         self.gone.pop(sequence.conversation, None)
-        call = f"llama_memory_seq_cp(seq {lender.seq_id}, seq {sequence.seq_id}, {p0}, {p1})"
+        call = calls.seq_cp(lender.seq_id, sequence.seq_id, p0, p1)
         self._chronicle.report("seq_cp", call, start, sequence.conversation, reason)
 
     def _cut(self, sequence: Sequence, n: int) -> None:
@@ -410,7 +411,7 @@ class Keeper:
         branch.tokens, branch.exact = list(sequence.tokens), sequence.exact
         branch.texts, branch.spans = sequence.texts, sequence.spans
         self._put_in_tree(branch)
-        call = f"llama_memory_seq_cp(seq {sequence.seq_id}, seq {branch.seq_id}, -1, -1)"
+        call = calls.seq_cp(sequence.seq_id, branch.seq_id, -1, -1)
         self._chronicle.report("seq_cp", call, start, sequence.conversation, reason)
 
     # --- values for the policies --------------------------------------------------------------------------------------

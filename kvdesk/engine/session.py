@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kvdesk import calls
 from kvdesk.cache.compare import ROUNDING, ROUNDING_KL
 from kvdesk.cache.explain import Facts, explain
 from kvdesk.chat import ConversationId, Message, MessageId
@@ -193,7 +194,7 @@ class Session:
         except KvdeskError:
             self._use(Context(self.model, before))
             raise
-        self.chronicle.report("rebuild", "llama_free(ctx); llama_init_from_model(model, params)", start, emptied=True)
+        self.chronicle.report("rebuild", calls.new_context(), start, emptied=True)
 
     def reopen(self) -> None:
         """Make the context anew with its old settings, after it was closed for a session that came to nothing."""
@@ -262,7 +263,7 @@ class Session:
         start = time.perf_counter()
         verification = self.context.audit(whole=True)
         reason = f"the map is {verification.state}"
-        self.chronicle.report("audit", "llama_state_get_data(ctx, dst, size)", start, reason=reason)
+        self.chronicle.report("audit", calls.state_get(), start, reason=reason)
 
     def save_report(self, path: Path) -> None:
         """Write the report of the last mismatch as JSON. Raises UserError: there is none, it cannot be written."""

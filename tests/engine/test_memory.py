@@ -208,7 +208,7 @@ def test_mismatch_is_reported_and_the_map_rebuilt(context: Context) -> None:
     told = json.loads(report.to_json())
     assert told["difference"]["mirror"] == "99"
     assert told["difference"]["engine"] == "10"
-    assert "seq_rm(0, 5, 9) -> True" in told["operations"][-1]
+    assert "llama_memory_seq_rm(mem, 0, 5, 9) -> True" in told["operations"][-1]
     assert told["versions"]["llama-cpp-python"]
     assert told["settings"]["n_ctx"] == 512
     assert context.decode(text(1, 20)).rc == 0

@@ -105,8 +105,8 @@ def test_repeating_a_turn_decodes_one_token(headless: Headless) -> None:
     assert ended.stats.why.startswith("The answer is given anew")
     assert tuple(t for e in of(events, TextDelta) for t in e.tokens) == answer.tokens
     parked, removal = of(events, OperationDone)[:2]
-    assert parked.call == f"llama_memory_seq_cp(seq {ended.stats.seq_id}, seq 1, -1, -1)", "the first answer stays"
-    assert removal.call == f"llama_memory_seq_rm(seq {ended.stats.seq_id}, {first.stats.prompt_tokens - 1}, -1)"
+    assert parked.call == f"llama_memory_seq_cp(mem, {ended.stats.seq_id}, 1, -1, -1)", "the first answer stays"
+    assert removal.call == f"llama_memory_seq_rm(mem, {ended.stats.seq_id}, {first.stats.prompt_tokens - 1}, -1)"
 
 
 def test_an_edited_message_keeps_the_common_prefix(headless: Headless) -> None:
@@ -263,7 +263,7 @@ def test_forget_and_rebuild(headless: Headless) -> None:
     talk = Talk(headless)
     first = talk.answer("Hello", GREEDY)
     events = headless.do(Forget(talk.id))
-    assert of(events, OperationDone)[0].call == f"llama_memory_seq_rm(seq {first.stats.seq_id}, -1, -1)"
+    assert of(events, OperationDone)[0].call == f"llama_memory_seq_rm(mem, {first.stats.seq_id}, -1, -1)"
     assert first.stats.why.startswith("Nothing of this conversation was in the cache")
     assert held(headless, talk) == []
     talk.messages = talk.messages[:1]
