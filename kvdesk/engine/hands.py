@@ -18,7 +18,7 @@ from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.compacting import compact
 from kvdesk.engine.probe import Asked, can_probe, next_logits
-from kvdesk.engine.sequences import Sequence
+from kvdesk.engine.sequences import UNMOVED, Sequence
 from kvdesk.engine.session import Session
 from kvdesk.engine.undo import UndoBlobs
 from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
@@ -101,7 +101,7 @@ class Hands:
         with session.chronicle.doing(_NAMES.get(type(operation), ""), conversation, BY_HAND):
             done = self._do(operation)
         ms = (time.perf_counter() - start) * 1e3
-        shifted = operation.p0 if isinstance(operation, ShiftPositions) else 1 << 30
+        shifted = operation.p0 if isinstance(operation, ShiftPositions) else UNMOVED
         session.keeper.believe_map(max(0, shifted))
         number, at_s = session.context.mirror.operation, time.monotonic()
         if kept is not None and done.changed:

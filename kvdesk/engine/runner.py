@@ -16,12 +16,11 @@ from kvdesk.chat import ConversationId, MessageId, MessageState, TurnStats
 from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.context import Context
 from kvdesk.engine.departures import Fit, Step
-from kvdesk.engine.keeper import WORTH
 from kvdesk.engine.memory import DecodeKind
 from kvdesk.engine.overflow import carry_out
 from kvdesk.engine.prompt import common_prefix
 from kvdesk.engine.sampler import Sampler
-from kvdesk.engine.sequences import Sequence
+from kvdesk.engine.sequences import WORTH, Sequence
 from kvdesk.engine.session import Session
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError, PromptError

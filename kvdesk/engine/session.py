@@ -135,6 +135,11 @@ class Session:
         return self.keeper.pool
 
     @property
+    def snapshots(self) -> Snapshots:
+        """Conversations saved outside the cache."""
+        return self.keeper.swapper.snapshots
+
+    @property
     def ledger(self) -> MemoryLedger:
         """Bytes of everything, estimated before and measured after."""
         e, got = self.estimate, self.context.buffers
@@ -144,7 +149,7 @@ class Session:
             LedgerRow("recurrent state", e.r + e.s, got.get("RS")),
             LedgerRow("compute buffers", e.compute, got.get("compute")),
             LedgerRow("output buffer", e.output, got.get("output")),
-            LedgerRow("saved conversations", 0, sum(n for _, n in self.keeper.snapshots.conversations())),
+            LedgerRow("saved conversations", 0, sum(n for _, n in self.snapshots.conversations())),
         ]
         return MemoryLedger(tuple(row for row in rows if row.estimated or row.measured))
 
@@ -171,10 +176,10 @@ class Session:
     def use(self, own: Own) -> None:
         """Another policy, or another place for saved states."""
         if own.folder != self.own.folder:
-            self.keeper.snapshots.close()
-            self.keeper.snapshots = self._old_snapshots = Snapshots(own.folder, self._kind(), own.limits)
+            self.snapshots.close()
+            self.keeper.swapper.snapshots = self._old_snapshots = Snapshots(own.folder, self._kind(), own.limits)
         self.own = own
-        self.keeper.snapshots.set_limits(own.limits)
+        self.snapshots.set_limits(own.limits)
         self.threads.follow = own.policy.follow_load
 
     def rebuild(self, settings: ContextSettings) -> None:
@@ -186,7 +191,7 @@ class Session:
         start = time.perf_counter()
         self._gone = {s.conversation: "the context was rebuilt" for s in self.keeper.pool if s.tokens}
         for conversation in self._gone:
-            self.keeper.snapshots.drop_of(conversation)
+            self.snapshots.drop_of(conversation)
         self.context.close()
         try:
             self._use(Context(self.model, settings))
@@ -254,7 +259,7 @@ class Session:
             pool.leases(),
             has_report=context.report is not None,
             pending=context.mirror.pending_shift,
-            swapped=tuple((c, n) for c, n in self.keeper.snapshots.conversations() if not _held(pool.get(c))),
+            swapped=tuple((c, n) for c, n in self.snapshots.conversations() if not _held(pool.get(c))),
             undoable=undoable,
         )
 
