@@ -164,12 +164,6 @@ class Runner:
             if turn.command.conversation == conversation:
                 self.finish(turn, "stopped", note)
 
-    def end_sequence(self, seq_id: int, note: str) -> None:
-        """End the turn that writes into the sequence, if there is one."""
-        for turn in tuple(self._turns):
-            if turn.sequence.seq_id == seq_id:
-                self.finish(turn, "stopped", note)
-
     def finish(self, turn: Turn, state: MessageState, note: str = "") -> None:
         """The turn is over; what it put into the cache stays there for the next one."""
         with self._lock:
@@ -182,11 +176,9 @@ class Runner:
         turn.sampler.close()
         self._session().context.settle()
         self._session().digest()
-        text, tokens = turn.take_text(end=True)
         conversation, answer = turn.command.conversation, turn.command.answer
         self._session().tell_spans(turn)
-        if text or tokens:
-            self._emit(TextDelta(conversation, answer, text, tokens))
+        self._tell(turn, end=True)
         self._emit(
             TurnEnded(conversation, answer, state, turn.stats(*self._session().context.totals()), turn.note(note))
         )
@@ -317,32 +309,31 @@ class Runner:
         session = self._session()
         session.threads.choose(sum(len(batch.tokens) for _, batch in batches))
         kind: DecodeKind = "prefill" if any(turn.prefilling for turn, _ in batches) else "decode"
-        rc = -1
+        rc, failure = -1, None
         try:
             rc, ms = session.context.decode(_joined(batches), kind)
         except KvdeskError as error:
+            failure = error
+        for turn, batch in batches:
+            if rc == 0:
+                turn.sequence.tokens += batch.tokens
+            else:
+                session.keeper.agree(turn.sequence, list(batch.tokens))
+        if failure is not None:
             for turn, _ in batches:
-                self.finish(turn, "failed", str(error))
-            return
-        finally:
-            for turn, batch in batches:
-                if rc == 0:
-                    turn.sequence.tokens += batch.tokens
-                else:
-                    session.keeper.agree(turn.sequence, list(batch.tokens))
+                self.finish(turn, "failed", str(failure))
         if rc == 1:
             for turn, batch in batches:
                 self.finish(turn, "stopped", f"llama.cpp found no room for {len(batch.tokens)} more tokens.")
         if rc != 0:
             return  # stopped: the next step ends those that were asked to
-        now = time.perf_counter()
         row = -1
         for turn, batch in batches:
             row += len(batch.tokens)
             if not turn.generated:
                 self._tell_progress(turn, ms / 1e3)
             if batch.output[-1]:
-                self._sample(turn, row, now)
+                self._sample(turn, row)
 
     def _tell_progress(self, turn: Turn, seconds: float) -> None:
         turn.prefill_s += seconds
@@ -350,7 +341,7 @@ class Runner:
         command = turn.command
         self._emit(PrefillProgress(command.conversation, command.answer, done, total, done / turn.prefill_s))
 
-    def _sample(self, turn: Turn, row: int, now: float) -> None:
+    def _sample(self, turn: Turn, row: int) -> None:
         """Sample the turn's next token from row `row` of the last decode."""
         token = self._session().context.sample(turn.sampler, row)
         now = time.perf_counter()
@@ -364,12 +355,13 @@ class Runner:
             self._tell(turn)
         self._end_at_limit(turn)
 
-    def _tell(self, turn: Turn) -> None:
-        """Send the text of the tokens sampled since the last time."""
+    def _tell(self, turn: Turn, *, end: bool = False) -> None:
+        """Send the text of the tokens sampled since the last time. `end`: also what is left of a character."""
         turn.told_at = turn.last_at
         self.tell_texts(turn.untold)
-        text, tokens = turn.take_text()
-        self._emit(TextDelta(turn.command.conversation, turn.command.answer, text, tokens))
+        text, tokens = turn.take_text(end=end)
+        if text or tokens:
+            self._emit(TextDelta(turn.command.conversation, turn.command.answer, text, tokens))
 
     def _end_at_limit(self, turn: Turn) -> None:
         if len(turn.generated) >= turn.command.sampling.max_tokens:
