@@ -26,6 +26,10 @@ from kvdesk.policy.prefix_tree import PrefixTree
 from kvdesk.policy.swap import who_leaves
 
 _NO_ROOM = "The cache has no room for the saved conversation."
+_DAMAGED = (
+    "The saved state of this conversation is damaged and was forgotten: at its next turn the conversation is read again"
+    " from its text."
+)
 
 
 class Keeper:
@@ -184,8 +188,9 @@ class Keeper:
             self.taken = "another branch of this conversation"
         lender, lent = self._lender(sequence, most)
         offer = self.swapper.offer(most, max(own, lent))
+        blob = None if offer is None else self.swapper.snapshots.take(offer.saved)
         self._park(sequence, own)
-        if offer is not None and not self._restore(sequence, offer.saved):
+        if offer is not None and blob is not None and not self._restore(sequence, offer.saved, blob):
             self._cut(sequence, offer.n_tokens)
             mine = offer.saved.conversation == sequence.conversation
             self.taken = "its saved state" if mine else "a saved state"
@@ -264,12 +269,14 @@ class Keeper:
     def swap_in(self, conversation: ConversationId) -> int:
         """Put a saved sequence back, with no token computed. Returns its bytes.
 
-        Raises UserError: nothing is saved, or there is no room; then it stays saved.
+        Raises UserError: nothing is saved; there is no room, then it stays saved; it is damaged, then it is forgotten.
         """
         saved, there = self.swapper.snapshots.of(conversation), self.pool.get(conversation)
         if saved is None or (there is not None and there.tokens):
             raise UserError("This conversation is not swapped out.")
-        if why := self._restore(self.lease(conversation), saved):
+        blob = self.swapper.snapshots.take(saved)
+        why = _DAMAGED if blob is None else self._restore(self.lease(conversation), saved, blob)
+        if why:
             raise UserError(why)
         return saved.n_bytes
 
@@ -279,17 +286,14 @@ class Keeper:
             self.swapper.save(sequence)
         self.swapper.snapshots.close()
 
-    def _restore(self, sequence: Sequence, saved: Saved) -> str:
+    def _restore(self, sequence: Sequence, saved: Saved, blob: bytes) -> str:
         """Put a saved state in the place of what the sequence holds. Returns why it is not there, "" where it is."""
-        blob = self.swapper.snapshots.take(saved)
-        if blob is None:
-            return _NO_ROOM
         self.keep(sequence, 0, "its saved state takes its place")
         if not self.make_room(sequence, len(saved.tokens)):
             return _NO_ROOM
         if not self.swapper.restore(sequence, saved, blob):
             self.keep(sequence, 0, "the saved state is not what it was said to be")
-            return _NO_ROOM
+            return _DAMAGED
         self.gone.pop(sequence.conversation, None)
         self._put_in_tree(sequence)
         return ""

@@ -195,6 +195,21 @@ def test_swap_out_and_in_computes_nothing(headless: Headless) -> None:
         headless.do(Operate(SwapIn(talk.id)))
 
 
+def test_a_state_that_finds_no_room_stays_saved(headless: Headless) -> None:
+    talk = talked(headless, "Tell me of the sea. " * 60)
+    n, settings = used(headless), headless.engine.session.context.settings
+    assert n > 256
+    headless.do(Operate(SwapOut(talk.id), measured=False))
+    headless.do(RebuildContext(settings.model_copy(update={"n_ctx": 256})))
+    try:
+        with pytest.raises(UserError, match="no room"):
+            headless.do(Operate(SwapIn(talk.id), measured=False))
+    finally:
+        headless.do(RebuildContext(settings))
+    headless.do(Operate(SwapIn(talk.id), measured=False))
+    assert used(headless) == n
+
+
 def test_a_call_is_told_as_it_is_shown_before(headless: Headless) -> None:
     """On a button, and in the event and the journal afterwards: the same text."""
     talk, copy = talked(headless), new_conversation_id()
