@@ -28,18 +28,18 @@ def preview_compaction(session: Session, asked: PreviewCompaction) -> Compaction
     if plan.changes_nothing:
         return CompactionPreview(plan, 1.0, "Every cell would stay where it is.")
     if plan.n_kv_after >= plan.n_kv_before:
+        gain = 1.0
         remark = f"Attention walks over {plan.n_kv_before:,} cells, and would afterwards too: no speed is gained."
-        return CompactionPreview(plan, 1.0, remark)
-    if gain is None:
+    elif gain is None:
         remark = (
             f"Attention would walk over {plan.n_kv_after:,} cells instead of {plan.n_kv_before:,}. What that gains has"
             " not been measured here yet: it needs answers over different spans."
         )
-        return CompactionPreview(plan, None, remark)
-    flash = " With flash attention masked cells are skipped, so there is little to gain." if gain < 1.05 else ""
-    return CompactionPreview(
-        plan, gain, f"Measured here, a token would take {1 / gain:.0%} of what it takes now.{flash}"
-    )
+    else:
+        remark = f"Measured here, a token would take {1 / gain:.0%} of what it takes now."
+        if gain < 1.05 and context.settings.flash_attn:
+            remark += " With flash attention masked cells are skipped, so there is little to gain."
+    return CompactionPreview(plan, gain, remark if possible.answer == "yes" else f"{remark} {possible.why}")
 
 
 def preview_context(session: Session, settings: ContextSettings) -> ContextPreview:

@@ -108,6 +108,17 @@ def test_quantized_v_needs_flash_attention() -> None:
     assert answer(traits(settings=ContextSettings(type_v=CacheType.Q8_0)), "flash attention off") == "no"
 
 
+def test_what_moves_cells_tells_of_rounding_without_flash_attention() -> None:
+    """Sums then depend on where cells lie (docs/known-limits.md)."""
+    plain, off = traits(), traits(settings=ContextSettings(flash_attn=False))
+    for operation in ("swap", "compaction"):
+        assert answer(plain, operation) == "yes"
+        assert answer(off, operation) == "with loss"
+        assert "rounding" in capabilities(off)[operation].why
+    recurrent = traits(ModelFacts("mamba", "recurrent"), settings=ContextSettings(flash_attn=False))
+    assert answer(recurrent, "swap") == "yes", "one state per conversation: no sum over cells"
+
+
 def test_traits_from_metadata_and_log() -> None:
     meta = {"gpt2.attention.causal": "false", "gpt2.rope.dimension_count": "32", "granite.rope.scaling.finetuned": ""}
     found = model_traits("gpt2", -1, 256, lambda key: meta.get(key, ""))

@@ -195,6 +195,20 @@ def test_swap_out_and_in_computes_nothing(headless: Headless) -> None:
         headless.do(Operate(SwapIn(talk.id)))
 
 
+def test_a_preview_tells_of_rounding_without_flash_attention(headless: Headless) -> None:
+    settings = headless.engine.session.context.settings
+    try:
+        for flash_attn in (False, True):
+            headless.do(RebuildContext(settings.model_copy(update={"flash_attn": flash_attn})))
+            first, _ = talked(headless), talked(headless, "Name three towns.")
+            headless.do(Operate(RemoveRange(seq(headless, first)), measured=False))
+            preview = of(headless.do(PreviewCompaction(Layout.KEEP_ORDER)), CompactionPreview)[0]
+            assert not preview.plan.changes_nothing
+            assert ("differ by rounding" in preview.remark) is not flash_attn
+    finally:
+        headless.do(RebuildContext(settings))
+
+
 def test_a_state_that_finds_no_room_stays_saved(headless: Headless) -> None:
     talk = talked(headless, "Tell me of the sea. " * 60)
     n, settings = used(headless), headless.engine.session.context.settings
