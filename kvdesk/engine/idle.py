@@ -9,10 +9,10 @@ import time
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout, plan_compaction
+from kvdesk.cache.prefix import common_prefix
 from kvdesk.calls import call_text
 from kvdesk.chat import Message, MessageId
 from kvdesk.engine.compacting import compact
-from kvdesk.engine.prompt import common_prefix
 from kvdesk.engine.session import Session
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError

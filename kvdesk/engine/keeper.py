@@ -14,10 +14,10 @@ import numpy as np
 
 from kvdesk import calls
 from kvdesk.cache.cells import seq_members
+from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Chronicle
 from kvdesk.engine.context import Context
-from kvdesk.engine.prompt import common_prefix
 from kvdesk.engine.sequences import UNMOVED, WORTH, Sequence, SequencePool
 from kvdesk.engine.snapshots import Saved, Snapshots
 from kvdesk.engine.swapper import Swapper

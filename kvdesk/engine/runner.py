@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Several
 
 from kvdesk.cache.batch import Batch
+from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId, MessageId, MessageState, TurnStats
 from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.context import Context
 from kvdesk.engine.departures import Fit, Step
 from kvdesk.engine.memory import DecodeKind
 from kvdesk.engine.overflow import carry_out
-from kvdesk.engine.prompt import common_prefix
 from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.sequences import WORTH, Sequence
 from kvdesk.engine.session import Session

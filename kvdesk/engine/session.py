@@ -14,6 +14,7 @@ from pathlib import Path
 from kvdesk import calls
 from kvdesk.cache.compare import ROUNDING, ROUNDING_KL
 from kvdesk.cache.explain import Facts, explain
+from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.engine.binding import engine_version
 from kvdesk.engine.chronicle import Chronicle, Emit
@@ -23,7 +24,7 @@ from kvdesk.engine.keeper import Keeper
 from kvdesk.engine.memory import Followed, FollowedRun
 from kvdesk.engine.meters import Meters
 from kvdesk.engine.model import Model
-from kvdesk.engine.prompt import PromptBuilder, common_prefix
+from kvdesk.engine.prompt import PromptBuilder
 from kvdesk.engine.sequences import Sequence, SequencePool
 from kvdesk.engine.snapshots import Snapshots
 from kvdesk.engine.threads import Threads
