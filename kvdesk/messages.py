@@ -14,6 +14,7 @@ from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId, Message, MessageId, MessageState, TurnStats
 from kvdesk.operations import (
     BatchRefused,
+    Capability,
     CompactionPreview,
     ContextPreview,
     Effect,
@@ -22,7 +23,6 @@ from kvdesk.operations import (
     MessageSpans,
     Operate,
     Overflowed,
-    Possible,
     PreviewCompaction,
     PreviewContext,
     PreviewTurn,
@@ -109,7 +109,7 @@ class Generate:
 
 @dataclass(frozen=True, slots=True)
 class Forget:
-    """Remove every cell of the conversation (`llama_memory_seq_rm(seq, -1, -1)`); its text stays."""
+    """Remove every cell of the conversation (`llama_memory_seq_rm(mem, seq_id, -1, -1)`); its text stays."""
 
     conversation: ConversationId
 
@@ -200,7 +200,7 @@ class ModelLoaded:
 class ContextReady:
     context: ContextInfo
     rebuilt: bool
-    possible: tuple[Possible, ...] = ()
+    possible: tuple[Capability, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -339,10 +339,32 @@ class LoadSample:
     n_threads: int
 
 
-@dataclass(frozen=True, slots=True)
-class Possible:
-    """What can be done to the cache of this model and context: `answer` and `why` in one sentence."""
+Answer = Literal["yes", "no", "with loss"]
+OperationName = Literal[
+    "seq_rm",
+    "partial seq_rm",
+    "seq_cp",
+    "partial seq_cp",
+    "seq_keep",
+    "seq_add",
+    "seq_add with quantized K",
+    "swap",
+    "compaction",
+    "quantized K",
+    "quantized V",
+    "flash attention off",
+    "streams",
+]
 
-    operation: str
-    answer: Literal["yes", "no", "with loss"]
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """Whether an operation can be done to the cache of this model and context: `answer`, and `why` in one sentence."""
+
+    operation: OperationName
+    answer: Answer
     why: str
+
+    @property
+    def allowed(self) -> bool:
+        return self.answer != "no"

@@ -66,7 +66,7 @@ class MixedCache:
     def _write(self, seq: int, n: int) -> None:
         first = self._ends[seq]
         tokens = [self._random.randrange(49_152) for _ in range(n)]
-        self._mirror.decode(Batch(tokens, range(first, first + n), [(seq,)] * n, [False] * n), 0)
+        self._mirror.decode(Batch.of(seq, first, tokens), 0)
         self._ends[seq] += n
 
 

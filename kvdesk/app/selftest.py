@@ -248,10 +248,7 @@ def _context(model: Model) -> Iterator[Context]:
 
 def _decode(context: Context, seq: int, n: int, *, first: int) -> None:
     """`n` tokens with ids from `first` on, at the end of the sequence."""
-    at = context.seq_pos_max(seq) + 1
-    decoded = context.decode(
-        Batch(range(first, first + n), range(at, at + n), [(seq,)] * n, [False] * (n - 1) + [True])
-    )
+    decoded = context.decode(Batch.of(seq, context.seq_pos_max(seq) + 1, range(first, first + n), "last"))
     _expect(decoded.rc == 0, f"llama_decode answered {decoded.rc}")
 
 

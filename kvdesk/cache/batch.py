@@ -13,6 +13,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+LogitsOf = Literal["none", "last", "all"]
+_YES, _NO = (True,), (False,)
+
 
 class Batch(NamedTuple):
     """Tokens for one llama_decode call: one entry per token in each field. `output` asks for logits."""
@@ -21,6 +24,17 @@ class Batch(NamedTuple):
     pos: Sequence[int]
     seq_ids: Sequence[tuple[int, ...]]
     output: Sequence[bool]
+
+    @classmethod
+    def of(cls, seq_id: int, pos: int, tokens: Sequence[int], logits: LogitsOf = "none") -> Batch:
+        """Tokens of one sequence at `pos` and the positions behind it."""
+        n = len(tokens)
+        if n == 1:  # by far the most batches are of one
+            return cls(tokens, (pos,), ((seq_id,),), _NO if logits == "none" else _YES)
+        output = [logits == "all"] * n
+        if logits == "last" and n:
+            output[-1] = True
+        return cls(tokens, range(pos, pos + n), [(seq_id,)] * n, output)
 
     @property
     def n_tokens(self) -> int:

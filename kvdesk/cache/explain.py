@@ -6,9 +6,11 @@ how facts are found out; the engine tells them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+
+from kvdesk.cache.prefix import common_prefix
 
 Text = Callable[[int], str]
 
@@ -75,7 +77,7 @@ class Explanation:
 
 
 def explain(
-    held: Sequence[int], prompt: Sequence[int], text: Text, facts: Facts | None = None, reused: int | None = None
+    held: list[int], prompt: list[int], text: Text, facts: Facts | None = None, reused: int | None = None
 ) -> Explanation:
     """Explain a turn whose sequence held the tokens `held` when the prompt came.
 
@@ -83,7 +85,7 @@ def explain(
             one token is decoded, since logits are needed, and nothing where a part cannot be kept
     """
     facts = facts or Facts()
-    same = _common(held, prompt)
+    same = common_prefix(held, prompt)
     cause = _cause(held, prompt, same, text, facts)
     if reused is None:
         whole = cause in (Cause.RECURRENT, Cause.WINDOW)
@@ -106,14 +108,7 @@ def explain(
     )
 
 
-def _common(held: Sequence[int], prompt: Sequence[int]) -> int:
-    n = min(len(held), len(prompt))
-    if list(held[:n]) == list(prompt[:n]):
-        return n
-    return next(i for i in range(n) if held[i] != prompt[i])
-
-
-def _cause(held: Sequence[int], prompt: Sequence[int], same: int, text: Text, facts: Facts) -> Cause:
+def _cause(held: list[int], prompt: list[int], same: int, text: Text, facts: Facts) -> Cause:
     if facts.taken:
         return Cause.TAKEN
     if same == len(held) and facts.evicted:
@@ -135,7 +130,7 @@ def _cause(held: Sequence[int], prompt: Sequence[int], same: int, text: Text, fa
     return next((cause for applies, cause in cuts if applies), Cause.UNKNOWN)
 
 
-def _same_text(held: Sequence[int], prompt: Sequence[int], text: Text) -> bool:
+def _same_text(held: list[int], prompt: list[int], text: Text) -> bool:
     """Whether the next tokens of both sides spell the same, as far as the shorter one goes."""
     ours = "".join(text(token) for token in held[:_LOOK_AHEAD])
     theirs = "".join(text(token) for token in prompt[:_LOOK_AHEAD])

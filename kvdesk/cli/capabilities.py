@@ -29,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
         model = Model(path)
         try:
             context = Context(model, settings, proved=False)
-            rows = context.capabilities
+            rows = context.capabilities.values()
             context.close()
         finally:
             model.close()

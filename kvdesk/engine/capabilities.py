@@ -6,52 +6,20 @@ All `file:line` references are llama.cpp 0c1e57098.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator, Mapping
 
 from kvdesk.engine.traits import FLOAT_TYPES, Traits
+from kvdesk.operations import Answer, Capability, OperationName
 from kvdesk.settings import CacheType
 
-Answer = Literal["yes", "no", "with loss"]
-OperationName = Literal[
-    "seq_rm",
-    "partial seq_rm",
-    "seq_cp",
-    "partial seq_cp",
-    "seq_keep",
-    "seq_add",
-    "seq_add with quantized K",
-    "swap",
-    "compaction",
-    "quantized K",
-    "quantized V",
-    "flash attention off",
-    "streams",
-]
+_ROUNDING = "without flash attention sums depend on where cells lie, so a later text may differ by rounding."
+
+Capabilities = Mapping[OperationName, Capability]
 
 
-@dataclass(frozen=True, slots=True)
-class Capability:
-    """One operation: `answer`, and `why` in one plain sentence."""
-
-    operation: OperationName
-    answer: Answer
-    why: str
-
-    @property
-    def allowed(self) -> bool:
-        return self.answer != "no"
-
-
-def capabilities(traits: Traits) -> tuple[Capability, ...]:
+def capabilities(traits: Traits) -> Capabilities:
     """The matrix of a model and context, in a fixed order. Pure."""
-    return tuple(_all(traits))
-
-
-def capability(traits: Traits, operation: OperationName) -> Capability:
-    """One row of the matrix. Pure."""
-    return next(c for c in capabilities(traits) if c.operation == operation)
+    return {row.operation: row for row in _all(traits)}
 
 
 def _all(t: Traits) -> Iterator[Capability]:
@@ -154,7 +122,14 @@ def _swap(t: Traits) -> tuple[Answer, str]:
         return "no", "kvdesk does not know how this memory is saved, so it cannot check it."
     if t.geometry.has_window:
         return "with loss", "A saved conversation leaves out what the sliding window no longer sees."
+    if _sums_by_place(t):
+        return "with loss", f"K and V come back exactly, but in other cells; {_ROUNDING}"
     return "yes", "A conversation can be saved and brought back exactly; cells it shared become its own."
+
+
+def _sums_by_place(t: Traits) -> bool:
+    """Whether attention adds up other numbers together when cells lie elsewhere, which rounds differently."""
+    return t.geometry.has_attention and not t.settings.flash_attn
 
 
 def _compaction(t: Traits) -> tuple[Answer, str]:
@@ -162,6 +137,8 @@ def _compaction(t: Traits) -> tuple[Answer, str]:
         return "no", "kvdesk does not know how this memory is saved, so it cannot check it."
     if not t.geometry.has_attention:
         return "no", "A recurrent memory has one state per conversation: there is nothing to compact."
+    if _sums_by_place(t):
+        return "with loss", f"Used cells move to the front, shared ones stay shared; {_ROUNDING}"
     return "yes", "The whole state is saved and restored; used cells move to the front, shared ones stay shared."
 
 
@@ -184,7 +161,7 @@ def _quantized_v(t: Traits) -> tuple[Answer, str]:
 def _flash_off(t: Traits) -> tuple[Answer, str]:
     if t.settings.type_v not in FLOAT_TYPES:
         return "no", f"V is {t.settings.type_v}, and quantized V needs flash attention."
-    return "yes", "Attention then walks over every cell up to n_kv, free ones too."
+    return "yes", "Attention then walks over every cell up to n_kv, free ones too; its sums depend on where cells lie."
 
 
 def _streams(t: Traits) -> tuple[Answer, str]:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from kvdesk import calls
 from kvdesk.cache.journal import Journal, Operation
 from kvdesk.chat import ConversationId
 from kvdesk.engine.context import Context
@@ -17,7 +18,7 @@ from kvdesk.messages import Event, OperationDone
 
 Emit = Callable[[Event], None]
 Owner = Callable[[int], ConversationId | None]
-_ONE_TOKEN = "llama_decode(1 tokens) -> 0"
+_ONE_TOKEN = f"{calls.decode(1)} -> 0"
 
 
 class Chronicle:
@@ -60,7 +61,7 @@ class Chronicle:
         """One decode."""
         record, batch, kind, ms, _, _ = followed
         conversation = self.owner(batch.seq_ids[0][0]) if batch.seq_ids and batch.seq_ids[0] else None
-        call = f"llama_decode({len(batch.tokens)} tokens) -> {record.rc}"
+        call = f"{calls.decode(len(batch.tokens))} -> {record.rc}"
         reason = self._doing[2]
         operation = Operation(record.operation, time.time(), kind, call, ms, conversation or "", reason)
         self.journal.record(operation, record)
@@ -77,9 +78,9 @@ class Chronicle:
             followed.placed,
         )
 
-    def _operation(self, number: int, words: str, ms: float) -> None:
+    def _operation(self, number: int, call: str, ms: float) -> None:
         """An operation that is no decode."""
         self.before()
         name, conversation, reason = self._doing
-        name = name or words.partition("(")[0]
-        self.journal.record(Operation(number, time.time(), name, f"llama_memory_{words}", ms, conversation, reason))
+        name = name or call.partition("(")[0].removeprefix("llama_").removeprefix("memory_")
+        self.journal.record(Operation(number, time.time(), name, call, ms, conversation, reason))

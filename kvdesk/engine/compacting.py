@@ -8,28 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
-from kvdesk.engine.context import Context
+from kvdesk.engine.session import Session
 from kvdesk.errors import KvdeskError
 
 
-@dataclass(frozen=True, slots=True)
-class Compacted:
-    """Bytes of state that were read and written, and the ms that took."""
-
-    n_bytes: int
-    ms: float
-
-
-def compact(context: Context, layout: Layout, hot: Sequence[int] = ()) -> Compacted:
+def compact(session: Session, layout: Layout, hot: Sequence[int] = ()) -> int:
     """Move used cells to the front. Changes the cache; audits it. Logits of the last decode are lost.
 
-    Raises RefusedCall where states cannot be saved; EngineError when llama.cpp does not take the new order: then the
-    cache is as it was.
+    Returns the bytes of state that were read and written; the meters learn how long that took. Raises RefusedCall where
+    states cannot be saved; EngineError when llama.cpp does not take the new order: then the cache is as it was.
     """
-    start = time.perf_counter()
+    context, start = session.context, time.perf_counter()
     blob = context.state_get()
     snapshot = context.snapshot()
     plan = plan_compaction(snapshot, layout, hot)
@@ -39,4 +30,5 @@ def compact(context: Context, layout: Layout, hot: Sequence[int] = ()) -> Compac
     except KvdeskError:
         context.state_set(blob, known=snapshot.maps)
         raise
-    return Compacted(2 * len(blob), (time.perf_counter() - start) * 1e3)
+    session.meters.cost.learn_blob(len(blob), (time.perf_counter() - start) * 1e3)
+    return 2 * len(blob)

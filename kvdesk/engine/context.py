@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.creation import compare_creation
 from kvdesk.engine.binding import MIRRORED_BINDING, MIRRORED_COMMIT, StopFlag, engine_log, engine_version, lib
-from kvdesk.engine.capabilities import Capability, capabilities, capability
+from kvdesk.engine.capabilities import Capabilities
 from kvdesk.engine.flush import plan_flush
 from kvdesk.engine.memory import DecodeKind
 from kvdesk.engine.model import Model
@@ -27,6 +27,7 @@ from kvdesk.engine.traits import context_traits
 from kvdesk.engine.trust import MAX_REBUILDS, Subject, Trust
 from kvdesk.errors import ContextError, DecodeError
 from kvdesk.messages import ContextInfo
+from kvdesk.operations import OperationName
 from kvdesk.settings import ContextSettings
 
 MAPS = 3
@@ -83,14 +84,13 @@ class Context(SavedMemory):
     # --- what it is ---------------------------------------------------------------------------------------------------
 
     @property
-    def capabilities(self) -> tuple[Capability, ...]:
+    def capabilities(self) -> Capabilities:
         """What can be done to this cache, and why not."""
-        return capabilities(self.traits)
+        return self._guards.capabilities
 
-    @property
-    def can_shift(self) -> bool:
-        """Whether `seq_add` is possible."""
-        return capability(self.traits, "seq_add").allowed
+    def can(self, operation: OperationName) -> bool:
+        """Whether an operation is possible, if with loss."""
+        return self._guards.capabilities[operation].allowed
 
     def info(self, k_bytes: int, v_bytes: int) -> ContextInfo:
         """Numbers read back from the engine."""

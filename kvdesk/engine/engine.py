@@ -258,7 +258,11 @@ class Engine:
         for sequence in session.pool:
             if ends(sequence):
                 self._runner.end_of(sequence.conversation, "Its cells were changed by hand.")
-        self._hands.do(command.operation, measured=command.measured)
+        try:
+            self._hands.do(command.operation, measured=command.measured)
+        except KvdeskError:
+            self._show(now=True)  # what could not be done may have changed the cache all the same
+            raise
 
     def _require(self) -> Session:
         if self.session is None:

@@ -54,5 +54,4 @@ def plan_flush(mirror: Mirror, n_positions: int = 0) -> FlushPlan | None:
 
 def _tokens(mirror: Mirror, seq_id: int, n: int) -> Batch:
     """`n` tokens that go on behind the sequence, without logits."""
-    first = mirror.seq_pos_max(seq_id) + 1
-    return Batch((0,) * n, tuple(range(first, first + n)), ((seq_id,),) * n, (False,) * n)
+    return Batch.of(seq_id, mirror.seq_pos_max(seq_id) + 1, (0,) * n)

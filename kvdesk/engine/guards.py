@@ -12,10 +12,11 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import BlobError, StateBlob, parse_seq_state, parse_state
 from kvdesk.cache.cells import POS_MAX, clip_range
 from kvdesk.cache.mirror import Mirror
-from kvdesk.engine.capabilities import OperationName, capability
+from kvdesk.engine.capabilities import capabilities
 from kvdesk.engine.params import ggml_type
 from kvdesk.engine.traits import Traits
 from kvdesk.errors import RefusedCall
+from kvdesk.operations import OperationName
 
 
 class Guards:
@@ -26,7 +27,8 @@ class Guards:
         self._now = mirror
         self._n_seq_max = traits.geometry.n_seq_max
         self._n_positions = min(POS_MAX, traits.model.n_positions or POS_MAX)
-        self.knows_states = capability(traits, "swap").allowed
+        self.capabilities = capabilities(traits)
+        self.knows_states = self.capabilities["swap"].allowed
 
     @property
     def _mirror(self) -> Mirror:
@@ -134,7 +136,7 @@ class Guards:
             raise RefusedCall(f"There are no logits for entry {row} of the last batch.")
 
     def _allow(self, operation: OperationName) -> None:
-        found = capability(self._traits, operation)
+        found = self.capabilities[operation]
         if not found.allowed:
             raise RefusedCall(found.why)
 

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compare import compare_logits, compare_snapshots
 from kvdesk.cache.snapshot import CacheSnapshot
+from kvdesk.calls import call_text
 from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.compacting import compact
 from kvdesk.engine.probe import Asked, can_probe, next_logits
-from kvdesk.engine.sequences import Sequence
+from kvdesk.engine.sequences import UNMOVED, Sequence
 from kvdesk.engine.session import Session
 from kvdesk.engine.undo import UndoBlobs
 from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
@@ -45,12 +46,14 @@ MOST_MEASURED = 4
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What was called; of which conversation; bytes of K and V that moved."""
+    """What was done; the sequence of the conversation that the operation names; bytes of K and V that moved; what
+    llama.cpp answered, where that is told.
+    """
 
     name: str
-    call: str
-    conversation: ConversationId | None = None
+    seq_id: int = -1
     bytes_moved: int = 0
+    answer: str = ""
     emptied: bool = False
     changed: bool = True
 
@@ -94,11 +97,11 @@ class Hands:
         kept = None if isinstance(operation, Undo) else self.blobs.take(session)
         with session.chronicle.doing("", None, "to compare the next token"):
             before = self._look(measured)
-        start = time.perf_counter()
-        with session.chronicle.doing(_NAMES.get(type(operation), ""), self._conversation(operation), BY_HAND):
+        conversation, start = self._conversation(operation), time.perf_counter()
+        with session.chronicle.doing(_NAMES.get(type(operation), ""), conversation, BY_HAND):
             done = self._do(operation)
         ms = (time.perf_counter() - start) * 1e3
-        shifted = operation.p0 if isinstance(operation, ShiftPositions) else 1 << 30
+        shifted = operation.p0 if isinstance(operation, ShiftPositions) else UNMOVED
         session.keeper.believe_map(max(0, shifted))
         number, at_s = session.context.mirror.operation, time.monotonic()
         if kept is not None and done.changed:
@@ -107,10 +110,9 @@ class Hands:
         with session.chronicle.doing("", None, "to compare the next token"):
             effect = self._effect(before, done, audited=audited)
         undoable = number in self.blobs.numbers
+        call = call_text(operation, done.seq_id) + done.answer
         self._emit(
-            OperationDone(
-                number, at_s, done.name, done.call, ms, done.conversation, BY_HAND, effect, undoable, done.emptied
-            )
+            OperationDone(number, at_s, done.name, call, ms, conversation, BY_HAND, effect, undoable, done.emptied)
         )
 
     # --- each -----------------------------------------------------------------------------------------------------
@@ -122,31 +124,32 @@ class Hands:
                 if not context.seq_rm(seq_id, p0, p1):
                     raise RefusedCall("This model cannot give back a part of its state: only a whole conversation.")
                 empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and context.seq_pos_max(seq_id) < 0)
-                return _Done("seq_rm", f"llama_memory_seq_rm({seq_id}, {p0}, {p1})", self._of(seq_id), emptied=empty)
+                return _Done("seq_rm", emptied=empty)
             case KeepOnly(seq_id):
                 context.seq_keep(seq_id)
-                return _Done("seq_keep", f"llama_memory_seq_keep({seq_id})", self._of(seq_id))
+                return _Done("seq_keep")
             case CopySequence(src, conversation, p0, p1):
                 return self._copy(src, conversation, p0, p1)
             case ShiftPositions(seq_id, p0, p1, shift):
                 context.seq_add(seq_id, p0, p1, shift)
-                return _Done("seq_add", f"llama_memory_seq_add({seq_id}, {p0}, {p1}, {shift})", self._of(seq_id))
+                return _Done("seq_add")
             case ClearCache():
                 context.clear()
-                return _Done("clear", "llama_memory_clear(true)", emptied=True)
-            case Compact():
-                return self._compact(operation)
+                return _Done("clear", emptied=True)
+            case Compact(layout, hot):
+                return _Done("compact", bytes_moved=compact(self._session, layout, hot))
             case SwapOut(conversation):
-                n_bytes = self._session.keeper.swap_out(self._leased(conversation))
-                return _Done("swap out", "llama_state_seq_get_data; seq_rm", conversation, n_bytes, emptied=True)
+                sequence = self._leased(conversation)
+                n_bytes = self._session.keeper.swap_out(sequence)
+                return _Done("swap out", sequence.seq_id, n_bytes, emptied=True)
             case SwapIn(conversation):
                 n_bytes = self._session.keeper.swap_in(conversation)
-                return _Done("swap in", "llama_state_seq_set_data", conversation, n_bytes)
+                return _Done("swap in", self._leased(conversation).seq_id, n_bytes)
             case TryDecode(seq_id, pos):
                 return self._try(seq_id, pos)
             case Undo(number):
                 self.blobs.restore(number, self._session)
-                return _Done("undo", f"llama_state_set_data: as before operation {number:,}")
+                return _Done("undo")
 
     def _copy(self, src: int, conversation: ConversationId, p0: int, p1: int) -> _Done:
         session = self._session
@@ -160,12 +163,7 @@ class Hands:
         session.context.seq_cp(src, target.seq_id, p0, p1)
         if source is not None:
             target.tokens = list(source.tokens)  # of a recurrent state, which cannot tell; else the map is believed
-        return _Done("seq_cp", f"llama_memory_seq_cp({src}, {target.seq_id}, {p0}, {p1})", conversation)
-
-    def _compact(self, operation: Compact) -> _Done:
-        done = compact(self._session.context, operation.layout, operation.hot)
-        self._session.meters.cost.learn_blob(done.n_bytes // 2, done.ms)
-        return _Done("compact", f"state get, permute ({operation.layout}), state set", bytes_moved=done.n_bytes)
+        return _Done("seq_cp", target.seq_id)
 
     def _try(self, seq_id: int, pos: int) -> _Done:
         """One token at a position of the person's choice. What llama.cpp refuses is explained, and harmless."""
@@ -173,14 +171,14 @@ class Hands:
         token = max(0, self._session.model.vocab.bos)
         changed = True
         try:
-            rc = context.decode(Batch((token,), (pos,), ((seq_id,),), (False,)), "check").rc
+            rc = context.decode(Batch.of(seq_id, pos, (token,)), "check").rc
         except DecodeError as error:
             problem = context.last_record.problem
             if problem is None:
                 raise
             rc, changed = error.code, False
             self._emit(BatchRefused(seq_id, problem.x, problem.y, problem.sentence))
-        return _Done("decode", f"llama_decode(seq {seq_id}, pos {pos}) -> {rc}", self._of(seq_id), changed=changed)
+        return _Done("decode", answer=f" -> {rc}", changed=changed)
 
     # --- before and after ---------------------------------------------------------------------------------------------
 

@@ -9,12 +9,14 @@ import time
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout, plan_compaction
+from kvdesk.cache.prefix import common_prefix
+from kvdesk.calls import call_text
 from kvdesk.chat import Message, MessageId
 from kvdesk.engine.compacting import compact
-from kvdesk.engine.prompt import common_prefix
 from kvdesk.engine.session import Session
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError
+from kvdesk.operations import Compact
 from kvdesk.policy.compaction_gain import CompactionVerdict, Fragmented, Moment, judge_compaction
 
 EXPECTED = 512
@@ -50,7 +52,7 @@ class Idle:
     def _compact(self) -> bool:
         session = self._session
         context = session.context
-        if not session.keeper.can("compaction"):
+        if not context.can("compaction"):
             return False
         plan = plan_compaction(context.snapshot(), Layout.KEEP_ORDER)
         n_visible = max((len(s.tokens) for s in session.pool), default=0)
@@ -62,12 +64,10 @@ class Idle:
         start = time.perf_counter()
         try:
             with session.chronicle.doing("compact", None, verdict.reason):
-                done = compact(context, Layout.KEEP_ORDER)
+                compact(session, Layout.KEEP_ORDER)
         except KvdeskError:
             return False
-        session.meters.cost.learn_blob(done.n_bytes // 2, done.ms)
-        call = f"state get, permute ({Layout.KEEP_ORDER}), state set"
-        session.chronicle.report("compact", call, start, None, verdict.reason)
+        session.chronicle.report("compact", call_text(Compact(Layout.KEEP_ORDER)), start, None, verdict.reason)
         return True
 
     def _read_ahead(self, turn: Turn) -> bool:
@@ -89,8 +89,7 @@ class Idle:
         fits = held + len(more) <= session.context.n_ctx_seq and session.context.has_room(sequence.seq_id, len(more))
         if first[:held] != sequence.tokens or not more or not fits or len(more) > session.context.n_batch:
             return False
-        batch = Batch(more, range(held, n), [(sequence.seq_id,)] * len(more), [False] * len(more))
         with session.chronicle.doing("", who, "read ahead while nobody asks"):
-            if session.context.decode(batch, "prefill").rc == 0:
+            if session.context.decode(Batch.of(sequence.seq_id, held, more), "prefill").rc == 0:
                 sequence.tokens += more
         return True

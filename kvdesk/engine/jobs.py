@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compare import compare_logits
 from kvdesk.chat import ConversationId
-from kvdesk.engine.capabilities import capability
 from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.probe import fresh_logits, next_logits
 from kvdesk.engine.session import Session
@@ -32,7 +31,7 @@ def verify(session: Session, conversation: ConversationId, emit: Emit) -> Iterat
     context, tokens, spare = session.context, list(sequence.tokens), session.pool.free[0]
     what, start = "Verifying: computing the conversation afresh", time.perf_counter()
     held = next_logits(context, sequence.seq_id, spare, tokens[-1]).logits
-    behind = not capability(context.traits, "partial seq_rm").allowed
+    behind = not context.can("partial seq_rm")
     for result in fresh_logits(context, tokens, spare, behind=behind):
         if isinstance(result, int):
             yield Working(what, result, len(tokens))
@@ -89,10 +88,7 @@ def refill(session: Session, held: Sequence[Held]) -> Iterator[Working]:
             while len(sequence.tokens) < n:
                 first = len(sequence.tokens)
                 part = h.tokens[first : first + context.n_batch]
-                many = len(part)
-                seqs, output = [(sequence.seq_id,)] * many, [False] * many
-                rc = context.decode(Batch(part, range(first, first + many), seqs, output), "prefill").rc
-                if rc != 0:
+                if context.decode(Batch.of(sequence.seq_id, first, part), "prefill").rc != 0:
                     keeper.agree(sequence, list(part))
                     return
                 sequence.tokens += part

@@ -1,32 +1,35 @@
 """Who is in the cache: sequences leased, prefixes shared, branches parked, and who leaves when room is needed.
 
 The policies decide from values (`kvdesk.policy`); this carries out what they decide, and every change of the cache is
-told as an operation with its reason. Owns the sequences and the saved states of one context. Knows nothing of turns,
-prompts and templates. Runs on the engine's thread.
+told as an operation with its reason. Owns the sequences of one context; states that are saved go out and in through
+`swapper`. Knows nothing of turns, prompts and templates. Runs on the engine's thread.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
+from kvdesk import calls
 from kvdesk.cache.cells import seq_members
+from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
-from kvdesk.engine.capabilities import OperationName, capability
 from kvdesk.engine.chronicle import Chronicle
 from kvdesk.engine.context import Context
-from kvdesk.engine.prompt import common_prefix
-from kvdesk.engine.sequences import Sequence, SequencePool
+from kvdesk.engine.sequences import UNMOVED, WORTH, Sequence, SequencePool
 from kvdesk.engine.snapshots import Saved, Snapshots
-from kvdesk.errors import KvdeskError, PromptError, UserError
+from kvdesk.engine.swapper import Swapper
+from kvdesk.errors import PromptError, UserError
 from kvdesk.policy.prefix_tree import PrefixTree
-from kvdesk.policy.swap import Resident, place, who_leaves
+from kvdesk.policy.swap import who_leaves
 
-WORTH = 16
-"""A prefix of so many tokens is worth an operation; a branch of so many is worth a sequence."""
+_NO_ROOM = "The cache has no room for the saved conversation."
+_DAMAGED = (
+    "The saved state of this conversation is damaged and was forgotten: at its next turn the conversation is read again"
+    " from its text."
+)
 
 
 class Keeper:
@@ -41,19 +44,16 @@ class Keeper:
     ) -> None:
         self._context = context
         self._chronicle = chronicle
-        self.snapshots = snapshots
-        self._costs = costs
+        self.swapper = Swapper(context, chronicle, snapshots, costs)
         self.pool = SequencePool(context.n_seq_max)
         self.taken = ""  # where the last prefix came from, "" for the sequence itself
         self.gone: dict[ConversationId, str] = {}  # why the cells of a conversation are no longer there
         self._tree = PrefixTree()
         self._in_tree: dict[int, int] = {}
         geometry = context.mirror.geometry
+        self._can = context.can
         self._one_buffer = geometry.n_stream == 1
         self._n_swa = geometry.facts.n_swa if geometry.has_window else 0
-
-    def can(self, operation: OperationName) -> bool:
-        return capability(self._context.traits, operation).allowed
 
     # --- leases -------------------------------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ class Keeper:
             self._release(branch)
         if (sequence := self.pool.get(conversation)) is not None:
             self.keep(sequence, 0, reason)
-        self.snapshots.drop_of(conversation)
+        self.swapper.snapshots.drop_of(conversation)
 
     def close(self, conversation: ConversationId, reason: str) -> None:
         """`forget`, and give its seq_id back. Changes the cache."""
@@ -95,8 +95,7 @@ class Keeper:
 
     def leave(self, sequence: Sequence, reason: str) -> None:
         """The sequence goes: its state to memory or disk where that pays, then its cells. Changes the cache."""
-        if len(sequence.tokens) >= WORTH and not sequence.parked and self.can("swap"):
-            self._save(sequence)
+        self.swapper.save(sequence)
         self.keep(sequence, 0, reason)
         self._release(sequence)
 
@@ -112,9 +111,9 @@ class Keeper:
         Also what lies there that `sequence.tokens` does not know of, after operations by hand. False where this memory
         cannot remove a part; then nothing changed.
         """
-        exact = min(n, len(sequence.tokens)) <= sequence.exact  # what moved there leaves
+        exact = UNMOVED if min(n, len(sequence.tokens)) <= sequence.exact else sequence.exact  # what moved leaves
         if n >= len(sequence.tokens) and self._context.seq_pos_max(sequence.seq_id) < n:
-            sequence.exact = 1 << 30 if exact else sequence.exact
+            sequence.exact = exact
             return True
         start = time.perf_counter()
         p0 = n if n > 0 else -1
@@ -123,21 +122,24 @@ class Keeper:
         if not removed:
             return False
         del sequence.tokens[n:]
-        sequence.exact = 1 << 30 if exact else sequence.exact
+        sequence.exact = exact
         self._put_in_tree(sequence)
-        if n == 0 and not sequence.parked:
-            self.gone[sequence.conversation] = reason
-        call = f"llama_memory_seq_rm(seq {sequence.seq_id}, {p0}, -1)"
         emptied = n == 0 and not sequence.parked
+        if emptied:
+            self.gone[sequence.conversation] = reason
+        call = calls.seq_rm(sequence.seq_id, p0, -1)
         self._chronicle.report("seq_rm", call, start, sequence.conversation, reason, emptied=emptied)
         return True
 
-    def stays(self, sequence: Sequence, tokens: list[int], *, exact: bool) -> int:
-        """How many of its tokens can stay when it is to hold `tokens`. `exact`: none that were moved. Read-only."""
+    def stays(self, sequence: Sequence, tokens: list[int], *, exact: bool = False) -> int:
+        """How many of its tokens can stay when it is to hold `tokens`: 0 where the window before the cut is lost, or no
+        part can be given back. `exact`: none that were moved. Read-only.
+        """
         n = common_prefix(sequence.tokens, tokens)
         if exact:
             n = min(n, sequence.exact)
-        if n < len(sequence.tokens) and not (self.can("partial seq_rm") and self._window_holds(sequence.seq_id, n)):
+        cut = n < len(sequence.tokens) or self._context.seq_pos_max(sequence.seq_id) >= n
+        if cut and not (self._can("partial seq_rm") and self._window_holds(sequence.seq_id, n)):
             return 0
         return n
 
@@ -160,8 +162,8 @@ class Keeper:
         del sequence.tokens[p0:p1]
         sequence.exact = min(sequence.exact, p0)
         self._put_in_tree(sequence)
-        seq = f"seq {sequence.seq_id}"
-        call = f"llama_memory_seq_rm({seq}, {p0}, {p1}); llama_memory_seq_add({seq}, {p1}, -1, {p0 - p1})"
+        s = sequence.seq_id
+        call = f"{calls.seq_rm(s, p0, p1)}; {calls.seq_add(s, p1, -1, p0 - p1)}"
         self._chronicle.report("slide", call, start, sequence.conversation, reason)
         return True
 
@@ -175,53 +177,40 @@ class Keeper:
         cut (sliding windows; llama-server's rule, `pos_min_thold` in server-context.cpp), starts again from nothing.
         """
         self.taken = ""
-        most = len(prompt) - 1
-        own = self._own(sequence, prompt[:most])
-        branch, there = self._best_branch(sequence, prompt[:most])
+        most = prompt[:-1]
+        own = self.stays(sequence, most)
+        branch, there = self._best_branch(sequence, most)
         if branch is not None and there > own:
             self.pool.change_places(sequence, branch)
             self._put_in_tree(sequence)
             self._put_in_tree(branch)
             own = there
             self.taken = "another branch of this conversation"
-        lender, lent = self._lender(sequence, prompt[:most])
-        saved, stored = self.snapshots.longest_prefix(prompt[:most])
-        best = max(own, lent)
-        if (
-            saved is not None
-            and stored >= best + WORTH
-            and self._usable(saved, stored)
-            and self._pays(saved, stored - best)
-        ):
-            self._park(sequence, own)
-            if self._restore(sequence, saved):
-                self._cut(sequence, stored)
-                self.taken = "its saved state" if saved.conversation == sequence.conversation else "a saved state"
-                return len(sequence.tokens)
-        if lender is not None and lent >= own + WORTH:
-            self._park(sequence, own)
+        lender, lent = self._lender(sequence, most)
+        offer = self.swapper.offer(most, max(own, lent))
+        blob = None if offer is None else self.swapper.snapshots.take(offer.saved)
+        self._park(sequence, own)
+        if offer is not None and blob is not None and not self._restore(sequence, offer.saved, blob):
+            self._cut(sequence, offer.n_tokens)
+            mine = offer.saved.conversation == sequence.conversation
+            self.taken = "its saved state" if mine else "a saved state"
+        elif lender is not None and lent >= own + WORTH:
             self._borrow(sequence, lender, lent)
-            same = lender.conversation == sequence.conversation
-            self.taken = "another branch of this conversation" if same else "another conversation"
+            mine = lender.conversation == sequence.conversation
+            self.taken = "another branch of this conversation" if mine else "another conversation"
         else:
-            self._park(sequence, own)
             self._cut(sequence, own)
         return len(sequence.tokens)
 
     def foresee(self, conversation: ConversationId, prompt: list[int]) -> tuple[int, float]:
         """(tokens that `take_prefix` would find, ms to bring back the state they are saved in). Changes nothing."""
-        most = prompt[: len(prompt) - 1]
+        most = prompt[:-1]
         sequence = self.pool.get(conversation)
-        found = 0
+        found = self._lender(sequence, most)[1]
         if sequence is not None:
-            found = max(self._own(sequence, most), self._best_branch(sequence, most)[1])
-        found = max(found, self._lender(sequence, most)[1])
-        saved, stored = self.snapshots.longest_prefix(most)
-        if saved is None or stored < found + WORTH or not self._usable(saved, stored):
-            return found, 0.0
-        if not self._pays(saved, stored - found):
-            return found, 0.0
-        return stored, self._costs(stored, saved.n_bytes)[1]
+            found = max(found, self.stays(sequence, most), self._best_branch(sequence, most)[1])
+        offer = self.swapper.offer(most, found)
+        return (found, 0.0) if offer is None else (offer.n_tokens, offer.restore_ms)
 
     def make_room(self, sequence: Sequence, n_tokens: int) -> bool:
         """Free `n_tokens` cells for the sequence: idle conversations leave, those that are missed least first.
@@ -230,7 +219,7 @@ class Keeper:
         """
         while not self._context.has_room(sequence.seq_id, n_tokens):
             missing = n_tokens - self._context.free_cells(sequence.seq_id)
-            leaving = who_leaves([self._resident(s) for s in self.pool if self._may_leave(s, sequence)], missing)
+            leaving = who_leaves([self.swapper.resident(s) for s in self.pool if self._may_leave(s, sequence)], missing)
             if not leaving:
                 return False
             resident, reason = leaving[0]
@@ -244,7 +233,7 @@ class Keeper:
         held = self._context.seq_pos_max(sequence.seq_id) + 1
         sequence.tokens = (sequence.tokens + tried)[:held]
 
-    def believe_map(self, shifted: int = 1 << 30) -> None:
+    def believe_map(self, shifted: int = UNMOVED) -> None:
         """After operations by hand: what a sequence holds is what the map says it holds, up to the first hole.
 
         `shifted`: positions from there on were moved, so nobody else may take them over.
@@ -269,7 +258,7 @@ class Keeper:
         """
         if sequence.exact < len(sequence.tokens):
             raise UserError("Tokens of this conversation were moved, so its state is not that of a prefill: not saved.")
-        n_bytes = self._save(sequence, worth=True)
+        n_bytes = self.swapper.save(sequence, by_hand=True)
         if not n_bytes:
             raise UserError("Its state is larger than what may be kept outside the cache: raise the limit in settings.")
         self.keep(sequence, 0, "swapped out")
@@ -280,117 +269,64 @@ class Keeper:
     def swap_in(self, conversation: ConversationId) -> int:
         """Put a saved sequence back, with no token computed. Returns its bytes.
 
-        Raises UserError: nothing is saved, or there is no room; then it stays saved.
+        Raises UserError: nothing is saved; there is no room, then it stays saved; it is damaged, then it is forgotten.
         """
-        saved, there = self.snapshots.of(conversation), self.pool.get(conversation)
+        saved, there = self.swapper.snapshots.of(conversation), self.pool.get(conversation)
         if saved is None or (there is not None and there.tokens):
             raise UserError("This conversation is not swapped out.")
-        sequence = self.lease(conversation)
-        if not self._restore(sequence, saved):
-            raise UserError("The cache has no room for the saved conversation.")
+        blob = self.swapper.snapshots.take(saved)
+        why = _DAMAGED if blob is None else self._restore(self.lease(conversation), saved, blob)
+        if why:
+            raise UserError(why)
         return saved.n_bytes
 
     def save_all(self) -> None:
         """Before the engine closes: the state of every conversation to disk, so that it answers at once next time."""
-        if self.can("swap"):
-            for sequence in sorted(self.pool, key=lambda s: s.last_used):
-                if not sequence.parked and len(sequence.tokens) >= WORTH:
-                    self._save(sequence)
-        self.snapshots.close()
+        for sequence in sorted(self.pool, key=lambda s: s.last_used):
+            self.swapper.save(sequence)
+        self.swapper.snapshots.close()
 
-    def _save(self, sequence: Sequence, *, worth: bool = False) -> int:
-        """The bytes that were saved, or are already; 0: not worth it, or no place. `worth`: the person wants it."""
-        tokens = sequence.tokens[: sequence.exact]
-        resident = self._resident(sequence)
-        placement = place(resident, self.snapshots.values(), self.snapshots.limits)
-        if worth and placement.to == "nowhere" and not resident.has_snapshot:
-            wanted = replace(resident, prefill_ms=float("inf"))
-            placement = place(wanted, self.snapshots.values(), self.snapshots.limits)
-        if resident.has_snapshot:
-            return resident.state_bytes
-        if placement.to == "nowhere" or len(tokens) < len(sequence.tokens):
-            return 0
-        try:
-            blob = self._context.state_seq_get(sequence.seq_id)
-        except KvdeskError:
-            if worth:
-                raise
-            return 0
-        who, ms = sequence.conversation, resident.prefill_ms
-        self.snapshots.put(placement, who, tokens, blob, ms, sequence.texts, sequence.spans)
-        return len(blob)
-
-    def _restore(self, sequence: Sequence, saved: Saved) -> bool:
-        """Put a saved state in the place of what the sequence holds. False: it cannot be read, or has no room."""
-        blob = self.snapshots.take(saved)
-        if blob is None:
-            return False
-        start = time.perf_counter()
+    def _restore(self, sequence: Sequence, saved: Saved, blob: bytes) -> str:
+        """Put a saved state in the place of what the sequence holds. Returns why it is not there, "" where it is."""
         self.keep(sequence, 0, "its saved state takes its place")
         if not self.make_room(sequence, len(saved.tokens)):
-            return False
-        with self._chronicle.doing("swap in", sequence.conversation, "computing it again would take longer"):
-            try:
-                taken = self._context.state_seq_set(sequence.seq_id, blob, saved.tokens, audited=False)
-            except KvdeskError:
-                taken = False
-        if not taken or not self._is_whole(sequence, saved.tokens):
+            return _NO_ROOM
+        if not self.swapper.restore(sequence, saved, blob):
             self.keep(sequence, 0, "the saved state is not what it was said to be")
-            self.snapshots.drop([saved.key])
-            return False
-        sequence.tokens, sequence.exact = list(saved.tokens), 1 << 30
-        if saved.conversation == sequence.conversation:
-            sequence.texts, sequence.spans = saved.texts, saved.spans
+            return _DAMAGED
         self.gone.pop(sequence.conversation, None)
         self._put_in_tree(sequence)
-        call = f"llama_state_seq_set_data({len(blob):,} bytes, seq {sequence.seq_id})"
-        self._chronicle.report("swap in", call, start, sequence.conversation, "its state was saved")
-        return True
+        return ""
 
     # --- prefixes -----------------------------------------------------------------------------------------------------
-
-    def _own(self, sequence: Sequence, prompt: list[int]) -> int:
-        """Tokens of its own that stay: 0 where the window before the cut is lost, or no part can be given back."""
-        n = common_prefix(sequence.tokens, prompt)
-        if n < len(sequence.tokens) or self._context.seq_pos_max(sequence.seq_id) >= n:
-            if not self.can("partial seq_rm"):
-                return 0
-            if not self._window_holds(sequence.seq_id, n):
-                return 0
-        return n
 
     def _window_holds(self, seq_id: int, n: int) -> bool:
         """Whether the sliding window before position `n` is still there."""
         return not self._n_swa or not n or self._context.seq_pos_min(seq_id) <= max(0, n - self._n_swa)
 
     def _best_branch(self, sequence: Sequence, prompt: list[int]) -> tuple[Sequence | None, int]:
-        branches = [(b, self._own(b, prompt)) for b in self.pool.parked(sequence.conversation) if not b.busy]
+        branches = [(b, self.stays(b, prompt)) for b in self.pool.parked(sequence.conversation) if not b.busy]
         return max(branches, key=lambda pair: pair[1], default=(None, 0))
 
     def _lender(self, sequence: Sequence | None, prompt: list[int]) -> tuple[Sequence | None, int]:
         """Who else holds the longest prefix of the prompt, and how much of it can be taken over."""
         self._sync()
-        whole = not self._one_buffer or not self.can("partial seq_cp")
+        whole = not self._one_buffer or not self._can("partial seq_cp")
         match = self._tree.longest_prefix(prompt, without=sequence.seq_id if sequence else -1, whole=whole)
         lender = self.pool.by_seq(match.seq_id)
-        if lender is None or not self.can("seq_cp") or not self._window_holds(match.seq_id, match.n_tokens):
+        if lender is None or not self._can("seq_cp") or not self._window_holds(match.seq_id, match.n_tokens):
             return None, 0
         return lender, match.n_tokens
 
     def _borrow(self, sequence: Sequence, lender: Sequence, n: int) -> None:
         """Share the lender's first `n` cells; with streams they are copied."""
         self.keep(sequence, 0, "a longer beginning is in another sequence")
-        start = time.perf_counter()
-        reason = f"{n:,} tokens at the beginning are the same"
-        p0, p1 = (0, n) if self._one_buffer and self.can("partial seq_cp") else (-1, -1)
-        with self._chronicle.doing("", sequence.conversation, reason):
-            self._context.seq_cp(lender.seq_id, sequence.seq_id, p0, p1)
-        sequence.tokens, sequence.exact = lender.tokens[:n], 1 << 30
-        self.pool.touch(lender)
+        p0, p1 = (0, n) if self._one_buffer and self._can("partial seq_cp") else (-1, -1)
+        self._share(lender, sequence, p0, p1, f"{n:,} tokens at the beginning are the same")
+        sequence.tokens, sequence.exact = lender.tokens[:n], UNMOVED
         self._put_in_tree(sequence)
+        self.pool.touch(lender)
         self.gone.pop(sequence.conversation, None)
-        call = f"llama_memory_seq_cp(seq {lender.seq_id}, seq {sequence.seq_id}, {p0}, {p1})"
-        self._chronicle.report("seq_cp", call, start, sequence.conversation, reason)
 
     def _cut(self, sequence: Sequence, n: int) -> None:
         """Only the first `n` tokens stay; nothing where the memory cannot give back a part."""
@@ -402,58 +338,27 @@ class Keeper:
         free. Costs nothing: both have the same cells until one of them goes on.
         """
         tail = len(sequence.tokens) - n
-        if tail < WORTH or not self._one_buffer or not self.can("partial seq_cp") or len(self.pool.free) < 2:
+        if tail < WORTH or not self._one_buffer or not self._can("partial seq_cp") or len(self.pool.free) < 2:
             return  # one is left for a new conversation
-        start = time.perf_counter()
         branch = self.pool.lease(sequence.conversation, parked=True)
         assert branch is not None
-        reason = f"{tail:,} tokens of another branch stay while there is room"
-        with self._chronicle.doing("", sequence.conversation, reason):
-            self._context.seq_cp(sequence.seq_id, branch.seq_id, -1, -1)
+        self._share(sequence, branch, -1, -1, f"{tail:,} tokens of another branch stay while there is room")
         branch.tokens, branch.exact = list(sequence.tokens), sequence.exact
         branch.texts, branch.spans = sequence.texts, sequence.spans
         self._put_in_tree(branch)
-        call = f"llama_memory_seq_cp(seq {sequence.seq_id}, seq {branch.seq_id}, -1, -1)"
-        self._chronicle.report("seq_cp", call, start, sequence.conversation, reason)
 
-    # --- values for the policies --------------------------------------------------------------------------------------
+    def _share(self, src: Sequence, dst: Sequence, p0: int, p1: int, reason: str) -> None:
+        """`seq_cp` of the positions `[p0, p1)`. Changes the cache, and not yet what `dst` is said to hold."""
+        start = time.perf_counter()
+        with self._chronicle.doing("", dst.conversation, reason):
+            self._context.seq_cp(src.seq_id, dst.seq_id, p0, p1)
+        call = calls.seq_cp(src.seq_id, dst.seq_id, p0, p1)
+        self._chronicle.report("seq_cp", call, start, dst.conversation, reason)
 
-    def _usable(self, saved: Saved, n: int) -> bool:
-        """Whether `n` tokens of a saved state can stay when it is back."""
-        return n == len(saved.tokens) or (self.can("partial seq_rm") and not self._n_swa)
-
-    def _is_whole(self, sequence: Sequence, tokens: tuple[int, ...]) -> bool:
-        """Whether what was restored lies at the positions of these tokens; what lies behind them is removed."""
-        n = len(tokens)
-        if self._context.seq_pos_max(sequence.seq_id) >= n and not self._context.seq_rm(sequence.seq_id, n, -1):
-            return False
-        held = self._context.mirror.tokens_of(sequence.seq_id)  # None: a recurrent state, which does not tell
-        return self._context.seq_pos_max(sequence.seq_id) == n - 1 and (held is None or len(held) == n)
-
-    def _pays(self, saved: Saved, n_tokens: int) -> bool:
-        """Whether bringing it back is quicker than computing so many tokens."""
-        prefill_ms, restore_ms = self._costs(n_tokens, saved.n_bytes)
-        return restore_ms < prefill_ms
+    # --- private ------------------------------------------------------------------------------------------------------
 
     def _may_leave(self, sequence: Sequence, asking: Sequence) -> bool:
         return sequence is not asking and not sequence.busy and bool(sequence.tokens)
-
-    def _resident(self, sequence: Sequence) -> Resident:
-        n = len(sequence.tokens)
-        shared = self._shared(sequence)
-        n_bytes = self._context.state_seq_size(sequence.seq_id) if self.can("swap") else 0
-        prefill_ms, restore_ms = self._costs(n, n_bytes)
-        return Resident(
-            seq_id=sequence.seq_id,
-            n_tokens=n,
-            n_own=n - shared,
-            state_bytes=n_bytes,
-            idle_s=time.monotonic() - sequence.used_at,
-            prefill_ms=prefill_ms / (4.0 if sequence.parked else 1.0),  # a branch is missed less
-            restore_ms=restore_ms,
-            busy=sequence.busy,
-            has_snapshot=self.snapshots.has(sequence.tokens),
-        )
 
     def _sharing(self, sequence: Sequence, p0: int) -> list[Sequence]:
         """Who else has cells of the sequence at positions from `p0` on."""
@@ -466,11 +371,6 @@ class Keeper:
             mine = (cells.pos >= p0) & (cells.seq_bits[:, word] >> np.uint64(bit) & np.uint64(1) == 1)
             found.update(seq_members(np.bitwise_or.reduce(cells.seq_bits[mine], axis=0)))
         return [s for s in self.pool if s.seq_id in found and s is not sequence]
-
-    def _shared(self, sequence: Sequence) -> int:
-        """Cells that others hold too."""
-        spans = self._context.snapshot().sequences
-        return next((span.n_shared for span in spans if span.seq_id == sequence.seq_id), 0)
 
     def _sync(self) -> None:
         """Tell the tree what was decoded since it was last told."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
+from kvdesk import calls
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.dump import parse_log, render_lines
 from kvdesk.cache.mirror import Mirror
@@ -204,7 +205,7 @@ class Memory:
         done = bool(lib.llama_memory_seq_rm(self._memory, seq_id, p0, p1))
         mirrored = self.mirror.seq_rm(seq_id, p0, p1)
         found = Difference("answer of seq_rm", str(mirrored), str(done)) if done != mirrored else None
-        self._after(f"seq_rm({seq_id}, {p0}, {p1}) -> {done}", found)
+        self._after(f"{calls.seq_rm(seq_id, p0, p1)} -> {done}", found)
         return done
 
     def seq_cp(self, src: int, dst: int, p0: int = -1, p1: int = -1) -> None:
@@ -219,7 +220,7 @@ class Memory:
         self._calling()
         lib.llama_memory_seq_cp(self._memory, src, dst, p0, p1)
         self.mirror.seq_cp(src, dst, p0, p1)
-        self._after(f"seq_cp({src}, {dst}, {p0}, {p1})")
+        self._after(calls.seq_cp(src, dst, p0, p1))
 
     def seq_keep(self, seq_id: int) -> None:
         """Remove all other sequences from the stream of this one. Changes the cache. Raises RefusedCall."""
@@ -227,7 +228,7 @@ class Memory:
         self._calling()
         lib.llama_memory_seq_keep(self._memory, seq_id)
         self.mirror.seq_keep(seq_id)
-        self._after(f"seq_keep({seq_id})")
+        self._after(calls.seq_keep(seq_id))
 
     def seq_add(self, seq_id: int, p0: int, p1: int, shift: int) -> None:
         """Move the positions of `seq_id` in `[p0, p1)` by `shift`. Changes the cache.
@@ -239,14 +240,14 @@ class Memory:
         self._calling()
         lib.llama_memory_seq_add(self._memory, seq_id, p0, p1, shift)
         self.mirror.seq_add(seq_id, p0, p1, shift)
-        self._after(f"seq_add({seq_id}, {p0}, {p1}, {shift})")
+        self._after(calls.seq_add(seq_id, p0, p1, shift))
 
     def clear(self, *, data: bool = True) -> None:
         """Remove every cell of every sequence; `data` also zeroes K and V. Changes the cache."""
         self._calling()
         lib.llama_memory_clear(self._memory, data)
         self.mirror.clear(data)
-        self._after(f"clear({data})")
+        self._after(calls.clear(data=data))
 
     def flush(self) -> None:
         """Apply pending K-shifts and copies between streams now. Changes K and V, and no position.
@@ -297,7 +298,12 @@ class Memory:
             self._trust.conclude(self._mirror.operation, found)
         if pending(self._mirror) or self._trust.mismatch:
             return False
+<<<<<<< HEAD
         self._fill(Batch((0,), (pos,), ((seq_id,),), (True,)))
+=======
+        self._settle_at = time.perf_counter() + SETTLE_S
+        self._fill(Batch.of(seq_id, pos, (0,), "last"))
+>>>>>>> wt-keeper
         self._run_now = _Run(seq_id, pos)
         self._log.capture_start()
         return True
@@ -321,7 +327,7 @@ class Memory:
             return 0
         self._rows = frozenset()
         lines = self._close_run(run)[run.marks[-1] if run.marks else 0 :]
-        batch = Batch((token,), (run.pos + len(run.tokens),), ((run.seq_id,),), (True,))
+        batch = Batch.of(run.seq_id, run.pos + len(run.tokens), (token,), "last")
         last = {run.seq_id: self.seq_pos_max(run.seq_id)}
         self._unsettled.append(_Waiting(batch, "decode", rc, ms, time.monotonic(), lines, last))
         self.settle()
@@ -331,16 +337,15 @@ class Memory:
         """End the run and follow it: as a whole, or token by token where that is not possible. Returns its lines."""
         self._run_now = None
         lines = self._log.capture_stop()
-        n = len(run.tokens)
-        if not n:
+        if not run.tokens:
             return lines
         placed = self._mirror.decode_run(run.seq_id, run.pos, run.tokens)
         monotonic = time.monotonic() - time.perf_counter()
         at_s = [end + monotonic for end in run.ends]
-        batch = Batch(run.tokens, range(run.pos, run.pos + n), [(run.seq_id,)] * n, [True] * n)
+        batch = Batch.of(run.seq_id, run.pos, run.tokens, "all")
         if placed is None:
             for i, (mark, before) in enumerate(zip(run.marks, [0, *run.marks], strict=False)):
-                one = Batch(run.tokens[i : i + 1], (run.pos + i,), ((run.seq_id,),), (True,))
+                one = Batch.of(run.seq_id, run.pos + i, run.tokens[i : i + 1], "last")
                 self._follow(_Waiting(one, "decode", 0, run.ms[i], at_s[i], lines[before:mark], None))
             return lines
         number = self._mirror.operation
@@ -397,14 +402,14 @@ class Memory:
                 return Difference(f"last position of sequence {s}", str(ours), str(theirs))
         return found
 
-    def _after(self, words: str, found: Difference | None = None) -> None:
+    def _after(self, call: str, found: Difference | None = None) -> None:
         """An operation was made and mirrored: remember it and compare the positions of all sequences."""
         self._spare = 0
         ms = (time.perf_counter() - self._called_at) * 1e3
-        self._trust.note(self.mirror.operation, words)
+        self._trust.note(self.mirror.operation, call)
         self._trust.conclude(self.mirror.operation, found or self._compare_spans())
         if self.on_operation is not None:
-            self.on_operation(self._mirror.operation, words, ms)
+            self.on_operation(self._mirror.operation, call, ms)
 
     def _calling(self) -> None:
         """llama.cpp is called now, for an operation that `_after` will tell of; earlier decodes are followed first."""

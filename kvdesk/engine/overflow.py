@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kvdesk.cache.prefix import common_prefix
 from kvdesk.engine.departures import Step
 from kvdesk.engine.keeper import Keeper
-from kvdesk.engine.prompt import common_prefix
 from kvdesk.engine.sequences import Sequence
 from kvdesk.policy.overflow import recompute_sentence, slide_sentence
 from kvdesk.settings import Overflow

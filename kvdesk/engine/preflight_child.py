@@ -50,7 +50,7 @@ def _try(file: Path, settings: ContextSettings) -> str:
     model = Model(file)
     context = Context(model, settings, inspect=False)
     token = max(0, model.vocab.bos)
-    context.decode(Batch((token,), (0,), ((0,),), (True,)))
+    context.decode(Batch.of(0, 0, (token,), "last"))
     problem = _template_problem(model) if model.vocab.has_text else ""
     context.close()
     model.close()

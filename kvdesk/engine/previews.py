@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kvdesk.cache.compaction import plan_compaction
-from kvdesk.engine.capabilities import capability
 from kvdesk.engine.session import Session
 from kvdesk.errors import ContextError, RefusedCall
 from kvdesk.library.estimate import available_bytes, estimate
@@ -20,7 +19,7 @@ from kvdesk.settings import ContextSettings
 def preview_compaction(session: Session, asked: PreviewCompaction) -> CompactionPreview:
     """The map after, bytes to move and the gain to be expected. Raises RefusedCall where compaction is impossible."""
     context = session.context
-    possible = capability(context.traits, "compaction")
+    possible = context.capabilities["compaction"]
     if not possible.allowed:
         raise RefusedCall(possible.why)
     plan = plan_compaction(context.snapshot(), asked.layout, asked.hot)
@@ -29,18 +28,18 @@ def preview_compaction(session: Session, asked: PreviewCompaction) -> Compaction
     if plan.changes_nothing:
         return CompactionPreview(plan, 1.0, "Every cell would stay where it is.")
     if plan.n_kv_after >= plan.n_kv_before:
+        gain = 1.0
         remark = f"Attention walks over {plan.n_kv_before:,} cells, and would afterwards too: no speed is gained."
-        return CompactionPreview(plan, 1.0, remark)
-    if gain is None:
+    elif gain is None:
         remark = (
             f"Attention would walk over {plan.n_kv_after:,} cells instead of {plan.n_kv_before:,}. What that gains has"
             " not been measured here yet: it needs answers over different spans."
         )
-        return CompactionPreview(plan, None, remark)
-    flash = " With flash attention masked cells are skipped, so there is little to gain." if gain < 1.05 else ""
-    return CompactionPreview(
-        plan, gain, f"Measured here, a token would take {1 / gain:.0%} of what it takes now.{flash}"
-    )
+    else:
+        remark = f"Measured here, a token would take {1 / gain:.0%} of what it takes now."
+        if gain < 1.05 and context.settings.flash_attn:
+            remark += " With flash attention masked cells are skipped, so there is little to gain."
+    return CompactionPreview(plan, gain, remark if possible.answer == "yes" else f"{remark} {possible.why}")
 
 
 def preview_context(session: Session, settings: ContextSettings) -> ContextPreview:
@@ -84,7 +83,7 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
 def _why_not_carried(session: Session, settings: ContextSettings) -> str:
     """Why saved states of this context do not fit into one with other settings; "" where they do."""
     now = session.context.settings
-    possible = capability(session.context.traits, "swap")
+    possible = session.context.capabilities["swap"]
     if not possible.allowed:
         return possible.why
     if (now.type_k, now.type_v) != (settings.type_k, settings.type_v):

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.batch import Batch
-from kvdesk.engine.capabilities import capability
 from kvdesk.engine.context import Context
 from kvdesk.errors import DecodeError, RefusedCall, UserError
 
@@ -43,9 +42,9 @@ def next_logits(context: Context, seq_id: int, spare: int, token: int) -> Asked:
         raise RefusedCall(f"Sequence {seq_id} holds nothing that could be asked.")
     context.seq_cp(seq_id, spare)
     try:
-        again = capability(context.traits, "partial seq_rm").allowed and context.seq_rm(spare, last, -1)
+        again = context.can("partial seq_rm") and context.seq_rm(spare, last, -1)
         pos = last if again else last + 1
-        decoded = context.decode(Batch((token,), (pos,), ((spare,),), (True,)), "check")
+        decoded = context.decode(Batch.of(spare, pos, (token,), "last"), "check")
         _expect(decoded.rc)
         return Asked(context.logits(), decoded.ms)
     finally:
@@ -65,14 +64,12 @@ def fresh_logits(context: Context, tokens: Sequence[int], spare: int, *, behind:
     try:
         for start in range(0, len(body), context.n_batch):
             part = body[start : start + context.n_batch]
-            n = len(part)
-            batch = Batch(part, range(start, start + n), [(spare,)] * n, [False] * n)
-            if (rc := context.decode(batch, "check").rc) != 0:
+            if (rc := context.decode(Batch.of(spare, start, part), "check").rc) != 0:
                 if rc == 2:
                     return
                 _expect(rc)
-            yield start + n
-        last = Batch((tokens[-1],), (len(body),), ((spare,),), (True,))
+            yield start + len(part)
+        last = Batch.of(spare, len(body), tokens[-1:], "last")
         _expect(context.decode(last, "check").rc)
         yield context.logits()
     finally:

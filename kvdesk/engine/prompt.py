@@ -108,11 +108,3 @@ class PromptBuilder:
 
     def _ours(self, message: Message) -> bool:
         return message.stats is not None and message.stats.vocab == self._vocab.fingerprint
-
-
-def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
-    """How many leading tokens the two have in common."""
-    n = min(len(a), len(b))
-    if a[:n] == b[:n]:
-        return n
-    return next(i for i in range(n) if a[i] != b[i])

@@ -92,7 +92,7 @@ def _script(twin: Context) -> Iterator[Callable[[], object]]:
     yield lambda: twin.state_set(bytes(twin.state_get()))
     yield lambda: twin.decode(_tokens(twin, 2, 0))
     yield lambda: twin.state_seq_set(0, bytes(twin.state_seq_get(last)))
-    if twin.can_shift:
+    if twin.can("seq_add"):
         yield lambda: twin.seq_add(0, 1, -1, 3)
     yield lambda: twin.decode(_tokens(twin, 1, 0))
     yield lambda: twin.seq_keep(0)
@@ -100,5 +100,4 @@ def _script(twin: Context) -> Iterator[Callable[[], object]]:
 
 
 def _tokens(twin: Context, n: int, seq_id: int) -> Batch:
-    first = twin.seq_pos_max(seq_id) + 1
-    return Batch((0,) * n, tuple(range(first, first + n)), ((seq_id,),) * n, (False,) * (n - 1) + (True,))
+    return Batch.of(seq_id, twin.seq_pos_max(seq_id) + 1, (0,) * n, "last")

@@ -12,16 +12,15 @@ from collections.abc import Callable, Iterable
 from collections.abc import Sequence as Several
 
 from kvdesk.cache.batch import Batch
+from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId, MessageId, MessageState, TurnStats
 from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.context import Context
 from kvdesk.engine.departures import Fit, Step
-from kvdesk.engine.keeper import WORTH
 from kvdesk.engine.memory import DecodeKind
 from kvdesk.engine.overflow import carry_out
-from kvdesk.engine.prompt import common_prefix
 from kvdesk.engine.sampler import Sampler
-from kvdesk.engine.sequences import Sequence
+from kvdesk.engine.sequences import WORTH, Sequence
 from kvdesk.engine.session import Session
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError, PromptError
@@ -166,12 +165,6 @@ class Runner:
             if turn.command.conversation == conversation:
                 self.finish(turn, "stopped", note)
 
-    def end_sequence(self, seq_id: int, note: str) -> None:
-        """End the turn that writes into the sequence, if there is one."""
-        for turn in tuple(self._turns):
-            if turn.sequence.seq_id == seq_id:
-                self.finish(turn, "stopped", note)
-
     def finish(self, turn: Turn, state: MessageState, note: str = "") -> None:
         """The turn is over; what it put into the cache stays there for the next one."""
         with self._lock:
@@ -184,11 +177,9 @@ class Runner:
         turn.sampler.close()
         self._session().context.settle()
         self._session().digest()
-        text, tokens = turn.take_text(end=True)
         conversation, answer = turn.command.conversation, turn.command.answer
         self._session().tell_spans(turn)
-        if text or tokens:
-            self._emit(TextDelta(conversation, answer, text, tokens))
+        self._tell(turn, end=True)
         self._emit(
             TurnEnded(conversation, answer, state, turn.stats(*self._session().context.totals()), turn.note(note))
         )
@@ -320,19 +311,19 @@ class Runner:
         session = self._session()
         session.threads.choose(sum(len(batch.tokens) for _, batch in batches))
         kind: DecodeKind = "prefill" if any(turn.prefilling for turn, _ in batches) else "decode"
-        rc = -1
+        rc, failure = -1, None
         try:
             rc, ms = session.context.decode(_joined(batches), kind)
         except KvdeskError as error:
+            failure = error
+        for turn, batch in batches:
+            if rc == 0:
+                turn.sequence.tokens += batch.tokens
+            else:
+                session.keeper.agree(turn.sequence, list(batch.tokens))
+        if failure is not None:
             for turn, _ in batches:
-                self.finish(turn, "failed", str(error))
-            return
-        finally:
-            for turn, batch in batches:
-                if rc == 0:
-                    turn.sequence.tokens += batch.tokens
-                else:
-                    session.keeper.agree(turn.sequence, list(batch.tokens))
+                self.finish(turn, "failed", str(failure))
         if rc == 1:
             for turn, batch in batches:
                 self.finish(turn, "stopped", f"llama.cpp found no room for {len(batch.tokens)} more tokens.")
@@ -373,12 +364,13 @@ class Runner:
         turn.sampled(token, now)
         self._end_at_limit(turn)
 
-    def _tell(self, turn: Turn) -> None:
-        """Send the text of the tokens sampled since the last time."""
+    def _tell(self, turn: Turn, *, end: bool = False) -> None:
+        """Send the text of the tokens sampled since the last time. `end`: also what is left of a character."""
         turn.told_at = turn.last_at
         self.tell_texts(turn.untold)
-        text, tokens = turn.take_text()
-        self._emit(TextDelta(turn.command.conversation, turn.command.answer, text, tokens))
+        text, tokens = turn.take_text(end=end)
+        if text or tokens:
+            self._emit(TextDelta(turn.command.conversation, turn.command.answer, text, tokens))
 
     def _end_at_limit(self, turn: Turn) -> None:
         if len(turn.generated) >= turn.command.sampling.max_tokens:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kvdesk import calls
 from kvdesk.cache.blob import BlobError, parse_seq_state, parse_state
 from kvdesk.cache.snapshot import CacheMap, Verification
 from kvdesk.cache.verify import Difference, compare_blob, compare_seq_blob
@@ -63,7 +64,7 @@ class SavedMemory(Memory):
             self.clear()
             raise EngineError("llama.cpp did not accept the saved state; the cache is empty now.", self._log.problems())
         found = None if record.ok else Difference("answer of state_set", record.detail, "restored")
-        self._after(f"state_set({len(blob)} bytes)", found)
+        self._after(calls.state_set(len(blob)), found)
         self.audit()
 
     def state_seq_get(self, seq_id: int) -> bytes:
@@ -92,7 +93,7 @@ class SavedMemory(Memory):
         found = self._compare_lines(record.slots, lines)
         if found is None and taken != record.ok:
             found = Difference("answer of state_seq_set", str(record.ok), str(taken))
-        self._after(f"state_seq_set({seq_id}, {len(blob)} bytes) -> {taken}", found)
+        self._after(f"{calls.state_seq_set(seq_id, len(blob))} -> {taken}", found)
         if audited:
             self.audit()
         return taken

@@ -11,6 +11,11 @@ from kvdesk.chat import ConversationId
 from kvdesk.messages import Lease
 from kvdesk.operations import MessageSpan
 
+WORTH = 16
+"""A prefix of so many tokens is worth an operation; a branch of so many is worth a sequence."""
+UNMOVED = 1 << 30
+"""`Sequence.exact` where no token was moved."""
+
 
 @dataclass(slots=True, eq=False)
 class Sequence:
@@ -24,7 +29,7 @@ class Sequence:
     seq_id: int
     conversation: ConversationId
     tokens: list[int] = field(default_factory=list)
-    exact: int = 1 << 30
+    exact: int = UNMOVED
     texts: tuple[str, ...] = ()
     spans: tuple[MessageSpan, ...] = ()
     last_used: int = 0

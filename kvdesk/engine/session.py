@@ -11,11 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kvdesk import calls
 from kvdesk.cache.compare import ROUNDING, ROUNDING_KL
 from kvdesk.cache.explain import Facts, explain
+from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.engine.binding import engine_version
-from kvdesk.engine.capabilities import capability
 from kvdesk.engine.chronicle import Chronicle, Emit
 from kvdesk.engine.context import Context
 from kvdesk.engine.departures import Departures, Fit
@@ -23,7 +24,7 @@ from kvdesk.engine.keeper import Keeper
 from kvdesk.engine.memory import Followed, FollowedRun
 from kvdesk.engine.meters import Meters
 from kvdesk.engine.model import Model
-from kvdesk.engine.prompt import PromptBuilder, common_prefix
+from kvdesk.engine.prompt import PromptBuilder
 from kvdesk.engine.sequences import Sequence, SequencePool
 from kvdesk.engine.snapshots import Snapshots
 from kvdesk.engine.threads import Threads
@@ -34,7 +35,7 @@ from kvdesk.library.fingerprint import fingerprint
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.library.preflight import run_preflight
 from kvdesk.messages import CacheView, ContextInfo, Generate
-from kvdesk.operations import LedgerRow, MemoryLedger, MessageSpan, MessageSpans, Possible, PreviewTurn, Shades
+from kvdesk.operations import Capability, LedgerRow, MemoryLedger, MessageSpan, MessageSpans, PreviewTurn, Shades
 from kvdesk.policy.overflow import Abilities
 from kvdesk.policy.swap import Limits, StateKind
 from kvdesk.settings import CachePolicy, ContextSettings
@@ -135,6 +136,11 @@ class Session:
         return self.keeper.pool
 
     @property
+    def snapshots(self) -> Snapshots:
+        """Conversations saved outside the cache."""
+        return self.keeper.swapper.snapshots
+
+    @property
     def ledger(self) -> MemoryLedger:
         """Bytes of everything, estimated before and measured after."""
         e, got = self.estimate, self.context.buffers
@@ -144,7 +150,7 @@ class Session:
             LedgerRow("recurrent state", e.r + e.s, got.get("RS")),
             LedgerRow("compute buffers", e.compute, got.get("compute")),
             LedgerRow("output buffer", e.output, got.get("output")),
-            LedgerRow("saved conversations", 0, sum(n for _, n in self.keeper.snapshots.conversations())),
+            LedgerRow("saved conversations", 0, sum(n for _, n in self.snapshots.conversations())),
         ]
         return MemoryLedger(tuple(row for row in rows if row.estimated or row.measured))
 
@@ -160,9 +166,9 @@ class Session:
         return (0.06, 0.05) if quantized else (ROUNDING, ROUNDING_KL)
 
     @property
-    def possible(self) -> tuple[Possible, ...]:
+    def possible(self) -> tuple[Capability, ...]:
         """What can be done to this cache, and why not."""
-        return tuple(Possible(c.operation, c.answer, c.why) for c in self.context.capabilities)
+        return tuple(self.context.capabilities.values())
 
     def check(self, settings: ContextSettings) -> Estimate:
         """What a context with these settings would take. Raises ContextError when it does not fit into memory."""
@@ -171,10 +177,10 @@ class Session:
     def use(self, own: Own) -> None:
         """Another policy, or another place for saved states."""
         if own.folder != self.own.folder:
-            self.keeper.snapshots.close()
-            self.keeper.snapshots = self._old_snapshots = Snapshots(own.folder, self._kind(), own.limits)
+            self.snapshots.close()
+            self.keeper.swapper.snapshots = self._old_snapshots = Snapshots(own.folder, self._kind(), own.limits)
         self.own = own
-        self.keeper.snapshots.set_limits(own.limits)
+        self.snapshots.set_limits(own.limits)
         self.threads.follow = own.policy.follow_load
 
     def rebuild(self, settings: ContextSettings) -> None:
@@ -186,7 +192,7 @@ class Session:
         start = time.perf_counter()
         self._gone = {s.conversation: "the context was rebuilt" for s in self.keeper.pool if s.tokens}
         for conversation in self._gone:
-            self.keeper.snapshots.drop_of(conversation)
+            self.snapshots.drop_of(conversation)
         self.context.close()
         try:
             self._use(Context(self.model, settings))
@@ -194,7 +200,7 @@ class Session:
         except KvdeskError:
             self._use(Context(self.model, before))
             raise
-        self.chronicle.report("rebuild", "llama_free(ctx); llama_init_from_model(model, params)", start, emptied=True)
+        self.chronicle.report("rebuild", calls.new_context(), start, emptied=True)
 
     def reopen(self) -> None:
         """Make the context anew with its old settings, after it was closed for a session that came to nothing."""
@@ -254,7 +260,7 @@ class Session:
             pool.leases(),
             has_report=context.report is not None,
             pending=context.mirror.pending_shift,
-            swapped=tuple((c, n) for c, n in self.keeper.snapshots.conversations() if not _held(pool.get(c))),
+            swapped=tuple((c, n) for c, n in self.snapshots.conversations() if not _held(pool.get(c))),
             undoable=undoable,
         )
 
@@ -263,7 +269,7 @@ class Session:
         start = time.perf_counter()
         verification = self.context.audit(whole=True)
         reason = f"the map is {verification.state}"
-        self.chronicle.report("audit", "llama_state_get_data(ctx, dst, size)", start, reason=reason)
+        self.chronicle.report("audit", calls.state_get(), start, reason=reason)
 
     def save_report(self, path: Path) -> None:
         """Write the report of the last mismatch as JSON. Raises UserError: there is none, it cannot be written."""
@@ -366,7 +372,7 @@ class Session:
 
 def abilities(context: Context) -> Abilities:
     """Whether parts of a sequence can leave and move, and why not."""
-    remove, shift = (capability(context.traits, name) for name in ("partial seq_rm", "seq_add"))
+    remove, shift = (context.capabilities[name] for name in ("partial seq_rm", "seq_add"))
     return Abilities(remove.allowed, shift.allowed, remove.why, shift.why)
 
 

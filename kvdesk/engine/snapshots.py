@@ -22,6 +22,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
 from kvdesk.operations import MessageSpan
 from kvdesk.policy.swap import Limits, Placement, Snapshot, StateKind, over_limit, snapshot_key
@@ -97,7 +98,7 @@ class Snapshots:
         wanted = array("i", prompt)
         for saved in self._all():
             held = array("i", saved.tokens[: len(wanted)])
-            n = len(held) if held == wanted[: len(held)] else _common(held, wanted)
+            n = common_prefix(held, wanted)
             if n > most:
                 best, most = saved, n
         return best, most
@@ -299,18 +300,6 @@ def _saved_of(row: dict[str, object]) -> Saved:
         digest=str(row["digest"]),
         packed=bool(row["packed"]),
     )
-
-
-def _common(a: array[int], b: array[int]) -> int:
-    n = min(len(a), len(b))
-    low, high = 0, n
-    while low < high:  # the longest equal beginning, by halving
-        middle = (low + high + 1) // 2
-        if a[:middle] == b[:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def _write_whole(path: Path, data: bytes) -> None:

@@ -16,8 +16,6 @@ from kvdesk.engine.utf8 import Utf8Decoder
 from kvdesk.engine.vocab import Vocab
 from kvdesk.messages import Generate
 
-_YES = (True,)
-
 
 @dataclass(frozen=True, slots=True)
 class Left:
@@ -88,14 +86,10 @@ class Turn:
     def next_batch(self, most: int) -> Batch:
         """The next `most` tokens to be read, or the token sampled last. Logits only for the last of them."""
         start, left = len(self.sequence.tokens), self.n_to_read
-        seq = (self.sequence.seq_id,)
         if not left:
-            return Batch((self.generated[-1],), (start,), (seq,), _YES)
+            return Batch.of(self.sequence.seq_id, start, self.generated[-1:], "last")
         tokens = (self.known if self.generated else self.prompt)[start : start + most]
-        n = len(tokens)
-        output = [False] * n
-        output[-1] = n == left
-        return Batch(tokens, range(start, start + n), [seq] * n, output)
+        return Batch.of(self.sequence.seq_id, start, tokens, "last" if len(tokens) == left else "none")
 
     def sampled(self, token: int, now: float) -> None:
         """`token` is part of the answer; it was sampled at `now`."""

@@ -72,7 +72,7 @@ class Audit:
             self._mirror,
             Range(
                 n_vocab=model.vocab.n_tokens,
-                can_shift=self.context.can_shift,
+                can_shift=self.context.can("seq_add"),
                 max_pos=model.traits.n_positions or 1 << 20,
                 first_pos=LAST_CHUNK if model.facts.swa_type == "chunked" else 0,
                 stop_rate=stop_rate,

@@ -65,7 +65,7 @@ def _long_talk(headless: Headless) -> Talk:
 def _out_and_back(headless: Headless, talk: Talk, folder: Path | None = None) -> dict[str, float]:
     headless.do(Operate(SwapOut(talk.id), measured=False))
     if folder is not None:
-        session_of(headless).keeper.snapshots.close()  # waits until it is written
+        session_of(headless).snapshots.close()  # waits until it is written
         _forget_pages(folder)
     return _back(headless, talk)
 

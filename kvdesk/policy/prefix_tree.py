@@ -13,8 +13,7 @@ from array import array
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from kvdesk.cache.prefix import common_prefix
 
 _TOKEN = "i"  # llama_token: 32 bits
 Tokens = Sequence[int]
@@ -132,13 +131,13 @@ class PrefixTree:
         whole: only sequences of which everything matches, for streams, where a part cannot be copied. Of several
         lenders one that holds nothing else, then the last used. Read-only: whoever copies inserts: that is the use.
         """
-        wanted = np.asarray(prompt, dtype=np.int32)
+        wanted = array(_TOKEN, prompt)
         best, node, depth = Match(-1, 0, False, 0), self._root, 0
         while depth < len(wanted):
-            child = node.children.get(int(wanted[depth]))
+            child = node.children.get(wanted[depth])
             if child is None:
                 break
-            n = _common(child.tokens, wanted[depth:])
+            n = common_prefix(child.tokens, wanted[depth : depth + len(child.tokens)])
             full = n == len(child.tokens)
             ending = {s for s in child.holders if full and self._ends[s] is child}
             lenders = (ending if whole else child.holders) - {without}
@@ -230,7 +229,7 @@ class PrefixTree:
             if child is None:
                 child = node.children[rest[0]] = _Node(rest, node, {seq_id})
                 return child
-            n = _common(child.tokens, np.frombuffer(rest, dtype=np.int32))
+            n = common_prefix(child.tokens, rest)
             if n < len(child.tokens):
                 self._split(child, n)
             child.holders.add(seq_id)
@@ -240,12 +239,7 @@ class PrefixTree:
     def _split(self, node: _Node, n: int) -> None:
         """Cut behind `n` tokens: `node` keeps them, a new child gets the rest, its children and its ends."""
         tail = _Node(node.tokens[n:], node, set(node.holders))
-        tail.children = node.children
-        for child in tail.children.values():
-            child.parent = tail
-        for seq_id in node.holders:
-            if self._ends[seq_id] is node:
-                self._ends[seq_id] = tail
+        self._hand_over(node, tail)
         node.tokens = node.tokens[:n]
         node.children = {tail.tokens[0]: tail}
 
@@ -257,12 +251,16 @@ class PrefixTree:
         if child.holders != node.holders:
             return
         node.tokens.extend(child.tokens)
-        node.children = child.children
-        for grandchild in node.children.values():
-            grandchild.parent = node
-        for seq_id in node.holders:
-            if self._ends[seq_id] is child:
-                self._ends[seq_id] = node
+        self._hand_over(child, node)
+
+    def _hand_over(self, old: _Node, new: _Node) -> None:
+        """What goes on or ends behind `old` does so behind `new`, which has the same holders."""
+        new.children = old.children
+        for child in new.children.values():
+            child.parent = new
+        for seq_id in new.holders:
+            if self._ends[seq_id] is old:
+                self._ends[seq_id] = new
 
     def _nodes(self) -> Iterator[_Node]:
         waiting = list(self._root.children.values())
@@ -279,11 +277,3 @@ class PrefixTree:
 
     def _last_used(self, node: _Node) -> int:
         return max(self._used[s] for s in node.holders)
-
-
-def _common(held: array[int], wanted: NDArray[np.int32]) -> int:
-    """How many leading tokens the two have in common."""
-    n = min(len(held), len(wanted))
-    differs = np.frombuffer(held, dtype=np.int32)[:n] != wanted[:n]
-    first = int(differs.argmax()) if n else 0
-    return first if n and differs[first] else n

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMenu, QWidget
 
 from kvdesk.cache.compare import Verdict
+from kvdesk.calls import call_text
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.messages import CacheView, ContextReady, Event, OperationDone, SpeedSample
 from kvdesk.operations import (
@@ -28,7 +29,6 @@ from kvdesk.operations import (
 from kvdesk.ui.activity_strip import ActivityStrip
 from kvdesk.ui.acts import TIPS, Act, Chosen, operation_of, refusal
 from kvdesk.ui.cache_state import CacheState
-from kvdesk.ui.calls import call_text
 from kvdesk.ui.compaction_dialog import CompactionDialog
 from kvdesk.ui.effect_text import took
 from kvdesk.ui.inspector import Inspector

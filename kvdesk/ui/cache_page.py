@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
+from kvdesk import calls
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.cell_map import CellMapView
 from kvdesk.ui.controls import ElidedLabel
@@ -44,12 +45,12 @@ class CachePage(QWidget):
         self._second.setProperty("scale", "small")
         self.forget = _button(
             "Forget this conversation's cells",
-            "Removes its cells from the cache; its text stays.\nllama_memory_seq_rm(mem, seq, -1, -1)",
+            f"Removes its cells from the cache; its text stays.\n{calls.seq_rm('seq_id', -1, -1)}",
         )
         self.rebuild = _button(
             "Rebuild context",
             "Frees the context and makes a new one; every conversation is read again at its next turn.\n"
-            "llama_free(ctx), llama_init_from_model(model, params)",
+            f"{calls.new_context()}",
         )
         self.forget.clicked.connect(self.forget_clicked)
         self.rebuild.clicked.connect(self.rebuild_clicked)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kvdesk.chat import Conversation, ConversationId, MessageId
 from kvdesk.messages import CacheView, ContextInfo, OperationDone
-from kvdesk.operations import MessageSpan, MessageSpans, Possible
+from kvdesk.operations import Capability, MessageSpan, MessageSpans
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class CacheState:
     context: ContextInfo | None = None
     view: CacheView | None = None
     dead: bool = False
-    possible: Mapping[str, Possible] = field(default_factory=dict)
+    possible: Mapping[str, Capability] = field(default_factory=dict)
     spans: dict[ConversationId, MessageSpans] = field(default_factory=dict)
     shades: dict[ConversationId, Mapping[MessageId, str]] = field(default_factory=dict)  # `operations.Shades`
     effects: dict[int, OperationDone] = field(default_factory=dict)  # by number of the operation
@@ -109,4 +109,4 @@ class CacheState:
         row = self.possible.get(operation)
         if row is None:
             return True, ""
-        return row.answer != "no", row.why if row.answer != "yes" else ""
+        return row.allowed, row.why if row.answer != "yes" else ""

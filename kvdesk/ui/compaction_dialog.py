@@ -17,6 +17,7 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.cache.compaction import CompactionPlan, Layout
+from kvdesk.calls import call_text
 from kvdesk.messages import OperationDone, SpeedSample
 from kvdesk.operations import Compact, CompactionPreview, PreviewCompaction
 from kvdesk.ui.acts import Act, Chosen, refusal
@@ -58,9 +59,6 @@ class CompactionDialog(QDialog):
         self._effect.undo_clicked.connect(self.undo_clicked)
         self._compact = QPushButton("Compact")
         self._compact.setProperty("primary", True)
-        self._compact.setToolTip(
-            "llama_state_get_data(ctx, …); llama_memory_clear(mem, true); llama_state_set_data(ctx, …)"
-        )
         self._compact.clicked.connect(self._on_compact_clicked)
         close = QPushButton("Close")
         close.clicked.connect(self.close)
@@ -147,6 +145,7 @@ class CompactionDialog(QDialog):
         self._after.show_maps(plan.after, operation, *state.looks(state.leases_at(operation)))
         self._figures.setText("\n".join(_lines(plan, preview.gain, state)))
         self._remark.setText(preview.remark)
+        self._compact.setToolTip(call_text(Compact(plan.layout)))
         set_tone(self._remark, "secondary" if plan.changes_nothing else "")
         why = refusal(Act.COMPACT, Chosen(None), state)
         self._compact.setEnabled(not why and not plan.changes_nothing)

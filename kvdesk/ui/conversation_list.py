@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from kvdesk import calls
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.ui.controls import IconButton, label
 from kvdesk.ui.conversation_model import ID_ROLE, ConversationDelegate, ConversationModel, SearchFilter
@@ -187,7 +188,7 @@ class ConversationList(QWidget):
         view.selectionModel().currentChanged.connect(self._on_current_changed)
         for text, keys, slot, tip in (
             ("Rename", QKeySequence(Qt.Key.Key_F2), self._on_rename, ""),
-            (FORGET, QKeySequence(), self._on_forget, "llama_memory_seq_rm(mem, seq, -1, -1)"),
+            (FORGET, QKeySequence(), self._on_forget, calls.seq_rm("seq_id", -1, -1)),
             ("Delete…", QKeySequence(QKeySequence.StandardKey.Delete), self._on_delete, ""),
         ):
             action = QAction(text, view)

@@ -11,6 +11,7 @@ from typing import Final
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout
 
+from kvdesk import calls
 from kvdesk.messages import OperationDone, SpeedSample
 from kvdesk.ui.controls import IconButton, label, set_tone
 from kvdesk.ui.effect_text import Titles, figures, sentences, took
@@ -36,7 +37,7 @@ class EffectView(QFrame):
         self._took = label("", tone="secondary", scale="small")
         self._undo = QPushButton("Undo")
         self._undo.setProperty("scale", "small")
-        self._undo.setToolTip("Puts the whole cache back as it was before this operation\nllama_state_set_data(ctx, …)")
+        self._undo.setToolTip(f"Puts the whole cache back as it was before this operation\n{calls.state_set()}")
         self._undo.clicked.connect(self._on_undo_clicked)
         close = IconButton(look, "close", "Dismiss this comparison")
         close.clicked.connect(self.hide)

@@ -11,10 +11,10 @@ from typing import Final
 from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
+from kvdesk.calls import call_text
 from kvdesk.operations import BatchRefused
 from kvdesk.ui.acts import TIPS, Act, Chosen, operation_of, refusal, remark
 from kvdesk.ui.cache_state import CacheState, Target
-from kvdesk.ui.calls import call_text
 from kvdesk.ui.controls import Choice, label, roomy, set_tone
 from kvdesk.ui.fold import Fold
 from kvdesk.ui.theme import Look
@@ -192,7 +192,7 @@ class OperationsPanel(QWidget):
             button.setText(shown.value)
             button.setAccessibleName(shown.value)
             operation = operation_of(shown, chosen, state)
-            call = f"\n{call_text(operation, _seq(chosen))}" if operation else ""
+            call = f"\n{call_text(operation, _seq(chosen, shown))}" if operation else ""
             button.setToolTip(f"{TIPS[shown]}{call}{f'{chr(10)}{why}' if why else ''}")
         shown = self._shown(self._act)
         operation = operation_of(shown, chosen, state)
@@ -286,6 +286,6 @@ def _name(target: Target) -> str:
     return f"{target.title}  ·  {where}{'  ·  swapped out' if target.swapped_bytes else ''}"
 
 
-def _seq(chosen: Chosen, act: Act | None = None) -> int:
+def _seq(chosen: Chosen, act: Act) -> int:
     """The sequence that a call names: of a fork it is a new one."""
     return chosen.target.seq_id if chosen.target and act is not Act.FORK else -1

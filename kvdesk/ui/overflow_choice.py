@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QRadioButton, QVBoxLayout, QWidget
 
-from kvdesk.operations import Possible
+from kvdesk.operations import Capability
 from kvdesk.policy.overflow import WHY
 from kvdesk.settings import Overflow
 from kvdesk.ui.controls import ElidedButton, label
@@ -60,9 +60,9 @@ class OverflowChoice(QFrame):
     def show_chosen(self, overflow: Overflow) -> None:
         self._buttons[overflow].setChecked(True)
 
-    def show_possible(self, possible: Mapping[str, Possible]) -> None:
+    def show_possible(self, possible: Mapping[str, Capability]) -> None:
         """What can be done to the cache of this model: rows of the capability matrix by operation."""
-        refused = [row.why for name in _NEEDS if (row := possible.get(name)) is not None and row.answer == "no"]
+        refused = [row.why for name in _NEEDS if (row := possible.get(name)) is not None and not row.allowed]
         for overflow, button in self._buttons.items():
             cannot = refused[0] if refused and overflow in (Overflow.SLIDE, Overflow.SINKS) else ""
             button.setEnabled(not cannot)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
+from kvdesk import calls
 from kvdesk.cache.snapshot import Verification
 from kvdesk.messages import ContextInfo
 from kvdesk.ui.controls import ElidedLabel, label, set_tone
@@ -41,9 +42,7 @@ class StatusBar(QWidget):
         self._save = _action("Save report…", "Writes what the map and the engine disagreed about, as JSON")
         self._save.clicked.connect(self.save_clicked)
         self._save.hide()
-        self._audit = _action(
-            "Audit", "Compares every cell with the engine's own state\nllama_state_get_data(ctx, ...)"
-        )
+        self._audit = _action("Audit", f"Compares every cell with the engine's own state\n{calls.state_get()}")
         self._audit.clicked.connect(self.audit_clicked)
         self._audit.setEnabled(False)
         row.addWidget(self._save)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvdesk.cache.batch import Batch, check_batch, engine_order, split_equal, split_seq, split_simple
+from kvdesk.cache.batch import Batch, LogitsOf, check_batch, engine_order, split_equal, split_seq, split_simple
 
 
 def make(*entries: tuple[int, tuple[int, ...]]) -> Batch:
@@ -22,6 +22,18 @@ def check(batch: Batch, last: dict[int, int] | None = None, **more: int) -> str:
         **more,
     )
     return problem.kind if problem else ""
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+@pytest.mark.parametrize("logits", ["none", "last", "all"])
+def test_tokens_of_one_sequence(n: int, logits: LogitsOf) -> None:
+    batch = Batch.of(3, 7, range(100, 100 + n), logits)
+    assert list(batch.tokens) == [100 + i for i in range(n)]
+    assert list(batch.pos) == [7 + i for i in range(n)]
+    assert list(batch.seq_ids) == [(3,)] * n
+    wanted = {"none": [], "last": [n - 1], "all": list(range(n))}[logits]
+    assert [i for i, output in enumerate(batch.output) if output] == wanted
+    assert len(batch.output) == n
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,6 @@ def headless(loaded: Headless) -> Headless:
         loaded.do(CloseConversation(sequence.conversation))
     assert session.context.totals()[0] == 0
     session.context.clear()
-    session.keeper.snapshots.drop([key.key for key in session.keeper.snapshots.values()])
+    session.snapshots.drop([key.key for key in session.snapshots.values()])
     assert session.context.verification.state == "verified", session.context.verification.detail
     return loaded

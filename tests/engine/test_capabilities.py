@@ -10,8 +10,9 @@ import pytest
 from kvdesk.__main__ import main
 from kvdesk.cache.creation import CreatedCache, Creation
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
-from kvdesk.engine.capabilities import OperationName, capabilities, capability
+from kvdesk.engine.capabilities import capabilities
 from kvdesk.engine.traits import ModelTraits, Traits, context_traits, model_traits
+from kvdesk.operations import OperationName
 from kvdesk.settings import CacheType, ContextSettings
 
 MADE = Creation((CreatedCache(256, 4, 4, 1, "f16", "f16"),), 0)
@@ -39,11 +40,11 @@ def traits(
 
 
 def answer(t: Traits, operation: OperationName) -> str:
-    return capability(t, operation).answer
+    return capabilities(t)[operation].answer
 
 
 def test_every_row_has_a_sentence() -> None:
-    rows = capabilities(traits())
+    rows = capabilities(traits()).values()
     assert len({row.operation for row in rows}) == len(rows) == 13
     for row in rows:
         assert row.answer in ("yes", "no", "with loss")
@@ -52,7 +53,7 @@ def test_every_row_has_a_sentence() -> None:
 
 
 def test_a_plain_model_can_do_all() -> None:
-    assert {row.answer for row in capabilities(traits())} == {"yes", "with loss"}
+    assert {row.answer for row in capabilities(traits()).values()} == {"yes", "with loss"}
     assert answer(traits(), "seq_add") == "yes"
     assert answer(traits(), "seq_add with quantized K") == "with loss"
 
@@ -74,7 +75,7 @@ def test_a_plain_model_can_do_all() -> None:
     ],
 )
 def test_no_shift_and_why(changed: Traits, says: str) -> None:
-    found = capability(changed, "seq_add")
+    found = capabilities(changed)["seq_add"]
     assert found.answer == "no"
     assert says in found.why
 
@@ -105,6 +106,17 @@ def test_streams() -> None:
 def test_quantized_v_needs_flash_attention() -> None:
     assert answer(traits(settings=ContextSettings(flash_attn=False)), "quantized V") == "no"
     assert answer(traits(settings=ContextSettings(type_v=CacheType.Q8_0)), "flash attention off") == "no"
+
+
+def test_what_moves_cells_tells_of_rounding_without_flash_attention() -> None:
+    """Sums then depend on where cells lie (docs/known-limits.md)."""
+    plain, off = traits(), traits(settings=ContextSettings(flash_attn=False))
+    for operation in ("swap", "compaction"):
+        assert answer(plain, operation) == "yes"
+        assert answer(off, operation) == "with loss"
+        assert "rounding" in capabilities(off)[operation].why
+    recurrent = traits(ModelFacts("mamba", "recurrent"), settings=ContextSettings(flash_attn=False))
+    assert answer(recurrent, "swap") == "yes", "one state per conversation: no sum over cells"
 
 
 def test_traits_from_metadata_and_log() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import Verdict
+from kvdesk.calls import call_text
 from kvdesk.chat import new_conversation_id, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
@@ -192,6 +193,61 @@ def test_swap_out_and_in_computes_nothing(headless: Headless) -> None:
     assert talk.answer("Go on.", GREEDY).stats.reused_tokens == n
     with pytest.raises(UserError, match="not swapped out"):
         headless.do(Operate(SwapIn(talk.id)))
+
+
+def test_a_preview_tells_of_rounding_without_flash_attention(headless: Headless) -> None:
+    settings = headless.engine.session.context.settings
+    try:
+        for flash_attn in (False, True):
+            headless.do(RebuildContext(settings.model_copy(update={"flash_attn": flash_attn})))
+            first, _ = talked(headless), talked(headless, "Name three towns.")
+            headless.do(Operate(RemoveRange(seq(headless, first)), measured=False))
+            preview = of(headless.do(PreviewCompaction(Layout.KEEP_ORDER)), CompactionPreview)[0]
+            assert not preview.plan.changes_nothing
+            assert ("differ by rounding" in preview.remark) is not flash_attn
+    finally:
+        headless.do(RebuildContext(settings))
+
+
+def test_a_state_that_finds_no_room_stays_saved(headless: Headless) -> None:
+    talk = talked(headless, "Tell me of the sea. " * 60)
+    n, settings = used(headless), headless.engine.session.context.settings
+    assert n > 256
+    headless.do(Operate(SwapOut(talk.id), measured=False))
+    headless.do(RebuildContext(settings.model_copy(update={"n_ctx": 256})))
+    try:
+        with pytest.raises(UserError, match="no room"):
+            headless.do(Operate(SwapIn(talk.id), measured=False))
+    finally:
+        headless.do(RebuildContext(settings))
+    headless.do(Operate(SwapIn(talk.id), measured=False))
+    assert used(headless) == n
+
+
+def test_a_call_is_told_as_it_is_shown_before(headless: Headless) -> None:
+    """On a button, and in the event and the journal afterwards: the same text."""
+    talk, copy = talked(headless), new_conversation_id()
+    s, other = seq(headless, talk), 1
+    for operation in (
+        CopySequence(s, copy),
+        SwapOut(copy),
+        SwapIn(copy),
+        RemoveRange(s, 10, 15),
+        ShiftPositions(s, 20, -1, 3),
+        Compact(Layout.KEEP_ORDER),
+        TryDecode(other, headless.engine.session.context.seq_pos_max(s) + 1),
+        KeepOnly(s),
+        ClearCache(),
+    ):
+        done = operate(headless, operation, measured=False)
+        assert done.call.partition(" -> ")[0] == call_text(operation, other)
+        assert done.call.startswith("llama_")
+        recording = of(headless.do(TakeRecording()), RecordingTaken)[0].recording
+        (entry,) = recording.operations(done.operation, done.operation)
+        if isinstance(operation, (RemoveRange, ShiftPositions, KeepOnly, ClearCache, CopySequence)):
+            assert entry.operation.call.partition(" -> ")[0] == done.call
+    done = operate(headless, Undo(done.operation), measured=False)
+    assert done.call.endswith("llama_state_set_data(ctx, src, size)")
 
 
 def test_a_refused_batch_is_explained(headless: Headless) -> None:

@@ -15,9 +15,10 @@ import pytest
 from kvdesk.cache.batch import Batch
 from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
+from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import CloseConversation, LoadModel, UsePolicy
-from kvdesk.operations import Operate, SwapOut
+from kvdesk.messages import CacheView, CloseConversation, LoadModel, UsePolicy, Watch
+from kvdesk.operations import Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.cache.models import write_model
 from tests.engine.conftest import SMALL
@@ -132,6 +133,31 @@ def test_a_changed_byte(folder: Path, back: Callable[[], int], at: int) -> None:
 def test_a_forged_state(folder: Path, back: Callable[[], int], change: Callable[[bytes], bytes]) -> None:
     forge(folder, change(state_of(folder)))
     assert back() == 0
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda folder: state_file(folder).write_bytes(b""), lambda folder: forge(folder, state_of(folder)[:-1])]
+)
+def test_swapped_in_by_hand(
+    headless: Headless, saved: tuple[Path, Talk], folder: Path, damage: Callable[[Path], object]
+) -> None:
+    """It is said what is wrong, and that nothing is lost; the window shows it as gone."""
+    damage(folder)
+    conversation = saved[1].id
+    headless.do(UsePolicy(ON_DISK, folder))
+    headless.do(Watch(snapshots=True))
+    try:
+        assert [name for name, _ in headless.engine.session.view().swapped] == [conversation]
+        with pytest.raises(UserError, match=r"is damaged .* read again from its text"):
+            headless.do(Operate(SwapIn(conversation), measured=False))
+        assert [event.swapped for event in headless.events if isinstance(event, CacheView)] == [()]
+        talk = Talk(headless)
+        talk.id, talk.messages = conversation, list(saved[1].messages)
+        assert talk.answer("And?", SHORT).stats.reused_tokens == 0
+    finally:
+        headless.do(Watch(snapshots=False))
+        headless.do(CloseConversation(conversation))
+        headless.do(UsePolicy(CachePolicy(), None))
 
 
 def test_the_state_of_another_model(folder: Path, back: Callable[[], int], tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_out_and_back(headless: Headless, tmp_path: Path, where: str) -> None:
         talk.answer("What came today?", GREEDY)
         tokens = list(held(headless, talk))
         headless.do(Operate(SwapOut(talk.id), measured=False))
-        headless.engine.session.keeper.snapshots.close()
+        headless.engine.session.snapshots.close()
         assert used(headless) == 0
         assert len(list(tmp_path.glob("*.kvstate"))) == 1
         headless.do(Operate(SwapIn(talk.id), measured=False))
@@ -213,7 +213,7 @@ def test_every_memory_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) 
             ids.close()
 
     ids = Ids(tiny, tmp_path / "states", type_kv)
-    can = ids.keeper.can
+    can = ids.context.can
     try:
         _, first = ids.answer("one", a)
         assert first == fresh(a)

@@ -157,7 +157,7 @@ def test_layers_without_rope_would_be_rotated(folder: Path) -> None:
     """Why such models are refused a shift: K of the layer without RoPE changes with its number."""
     model = Model(write(folder / "smollm3.gguf", "smollm3"))
     context = Context(model, SMALL, proved=False)
-    assert not context.can_shift
+    assert not context.can("seq_add")
     context.decode(text(8))
 
     def k_of_last_layer() -> NDArray[np.float16]:
@@ -178,7 +178,7 @@ def test_quantized_k_and_every_type_can_be_made(llama: Model) -> None:
     for kind in CacheType:
         context = Context(llama, SMALL.model_copy(update={"type_k": kind, "type_v": kind}), proved=False)
         context.decode(text(12))
-        if context.can_shift:
+        if context.can("seq_add"):
             context.seq_add(0, 3, -1, 2)
             context.decode(text(1, 14))
         verified(context)
@@ -208,7 +208,7 @@ def test_mismatch_is_reported_and_the_map_rebuilt(context: Context) -> None:
     told = json.loads(report.to_json())
     assert told["difference"]["mirror"] == "99"
     assert told["difference"]["engine"] == "10"
-    assert "seq_rm(0, 5, 9) -> True" in told["operations"][-1]
+    assert "llama_memory_seq_rm(mem, 0, 5, 9) -> True" in told["operations"][-1]
     assert told["versions"]["llama-cpp-python"]
     assert told["settings"]["n_ctx"] == 512
     assert context.decode(text(1, 20)).rc == 0

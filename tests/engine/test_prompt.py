@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from kvdesk.chat import ConversationId, Message, MessageId
-from kvdesk.engine.prompt import common_prefix
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.settings import Sampling
 
@@ -34,12 +33,6 @@ def test_a_token_of_nowhere_has_no_text(headless: Headless, token: int) -> None:
     vocab = headless.engine.session.model.vocab
     assert vocab.piece(token) == b""
     assert vocab.label(token) == ""
-
-
-def test_common_prefix() -> None:
-    assert common_prefix([1, 2, 3], [1, 2]) == 2
-    assert common_prefix([1, 2, 3], [1, 5, 3]) == 1
-    assert common_prefix([], [1]) == 0
 
 
 def test_a_template_that_fails_gives_way_to_a_plain_one(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:

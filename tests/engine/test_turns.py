@@ -9,9 +9,13 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
+from kvdesk.cache.batch import Batch
 from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.engine.binding import engine_log
-from kvdesk.errors import UserError
+from kvdesk.engine.context import Decoded
+from kvdesk.engine.memory import DecodeKind
+from kvdesk.engine.sampler import Sampler as EngineSampler
+from kvdesk.errors import DecodeError, UserError
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import (
     AuditCache,
@@ -105,8 +109,8 @@ def test_repeating_a_turn_decodes_one_token(headless: Headless) -> None:
     assert ended.stats.why.startswith("The answer is given anew")
     assert tuple(t for e in of(events, TextDelta) for t in e.tokens) == answer.tokens
     parked, removal = of(events, OperationDone)[:2]
-    assert parked.call == f"llama_memory_seq_cp(seq {ended.stats.seq_id}, seq 1, -1, -1)", "the first answer stays"
-    assert removal.call == f"llama_memory_seq_rm(seq {ended.stats.seq_id}, {first.stats.prompt_tokens - 1}, -1)"
+    assert parked.call == f"llama_memory_seq_cp(mem, {ended.stats.seq_id}, 1, -1, -1)", "the first answer stays"
+    assert removal.call == f"llama_memory_seq_rm(mem, {ended.stats.seq_id}, {first.stats.prompt_tokens - 1}, -1)"
 
 
 def test_an_edited_message_keeps_the_common_prefix(headless: Headless) -> None:
@@ -198,6 +202,44 @@ def test_stop_in_decode_then_go_on(headless: Headless) -> None:
     assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
 
 
+def test_a_stop_before_the_next_token_tells_no_empty_text(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk, answer = Talk(headless), new_message_id()
+    message = Message(new_message_id(), talk.id, None, "user", "Count from one to twenty.")
+    context = headless.engine.session.context
+    advance = context.advance
+
+    def stop_and_advance(token: int, sampler: EngineSampler) -> int:
+        headless.engine.request_stop(answer)
+        return advance(token, sampler)
+
+    monkeypatch.setattr(context, "advance", stop_and_advance)
+    events = headless.do(Generate(talk.id, answer, (message,), GREEDY))
+    assert of(events, TurnEnded)[0].state == "stopped"
+    assert [len(delta.tokens) for delta in of(events, TextDelta)] == [1], "the one that the prefill gave"
+    held(headless, talk)
+
+
+def test_a_failed_decode_is_told_with_what_stayed(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ubatches that were finished before the failure stay in the cache, and the answer's numbers count them."""
+    talk = Talk(headless)
+    message = Message(new_message_id(), talk.id, None, "user", LONG)
+    context = headless.engine.session.context
+    decode = context.decode
+
+    def decode_and_fail(batch: Batch, kind: DecodeKind = "decode") -> Decoded:
+        decode(batch, kind)
+        raise DecodeError(-3, "The graph could not be computed.")
+
+    monkeypatch.setattr(context, "decode", decode_and_fail)
+    events = headless.do(Generate(talk.id, new_message_id(), (message,), GREEDY))
+    monkeypatch.undo()
+    ended = of(events, TurnEnded)[0]
+    assert (ended.state, ended.note) == ("failed", "The graph could not be computed.")
+    assert ended.stats.prefilled_tokens == len(held(headless, talk)) == 64
+    events = headless.do(Generate(talk.id, new_message_id(), (message,), GREEDY))
+    assert of(events, TurnStarted)[0].reused_tokens == 64
+
+
 def test_a_stop_for_an_answer_that_waits(headless: Headless) -> None:
     conversation, answer = new_conversation_id(), new_message_id()
     message = Message(new_message_id(), conversation, None, "user", "Hello")
@@ -263,7 +305,7 @@ def test_forget_and_rebuild(headless: Headless) -> None:
     talk = Talk(headless)
     first = talk.answer("Hello", GREEDY)
     events = headless.do(Forget(talk.id))
-    assert of(events, OperationDone)[0].call == f"llama_memory_seq_rm(seq {first.stats.seq_id}, -1, -1)"
+    assert of(events, OperationDone)[0].call == f"llama_memory_seq_rm(mem, {first.stats.seq_id}, -1, -1)"
     assert first.stats.why.startswith("Nothing of this conversation was in the cache")
     assert held(headless, talk) == []
     talk.messages = talk.messages[:1]

@@ -16,6 +16,7 @@ from kvdesk.chat import MessageId
 from kvdesk.messages import CacheView, ContextReady, OperationDone, SpeedSample
 from kvdesk.operations import (
     BatchRefused,
+    Capability,
     ClearCache,
     Compact,
     CompactionPreview,
@@ -25,7 +26,6 @@ from kvdesk.operations import (
     MessageSpan,
     MessageSpans,
     Operate,
-    Possible,
     PreviewCompaction,
     PreviewContext,
     RemoveRange,
@@ -97,9 +97,9 @@ def test_the_call_is_shown_before_it_is_made(window: MainWindow) -> None:
 def test_what_the_model_cannot_do_is_disabled_with_its_reason(window: MainWindow) -> None:
     why = "A recurrent state cannot give back a part."
     rows = (
-        Possible("partial seq_rm", "no", why),
-        Possible("seq_rm", "yes", ""),
-        Possible("swap", "with loss", "Leaves out."),
+        Capability("partial seq_rm", "no", why),
+        Capability("seq_rm", "yes", ""),
+        Capability("swap", "with loss", "Leaves out."),
     )
     window.apply_event(ContextReady(CONTEXT, rebuilt=False, possible=rows))
     panel = show(window)

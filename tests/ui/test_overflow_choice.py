@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
 from kvdesk.messages import ContextReady, TurnEnded
-from kvdesk.operations import Overflowed, Possible, Shades
+from kvdesk.operations import Capability, Overflowed, Shades
 from kvdesk.policy.overflow import WHY
 from kvdesk.settings import CachePolicy, Overflow, Settings
 from kvdesk.ui.main_window import MainWindow
@@ -47,7 +47,7 @@ def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow, qtbot:
 
 
 def test_what_the_model_cannot_do_says_why(window: MainWindow) -> None:
-    rows = (Possible("partial seq_rm", "no", CANNOT), Possible("seq_add", "yes", "It can."))
+    rows = (Capability("partial seq_rm", "no", CANNOT), Capability("seq_add", "yes", "It can."))
     window.apply_event(ContextReady(CONTEXT, rebuilt=False, possible=rows))
     choice = window.chat.overflow.choice
     enabled = [overflow for overflow in Overflow if choice.button(overflow).isEnabled()]
