@@ -20,6 +20,12 @@ hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_collection_finish() -> None:
+    """What was imported stays: collections between tests need not look at it."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def kvdesk_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Database, settings and logs of the whole session go to a temporary folder, in child processes too."""
