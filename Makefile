@@ -10,8 +10,10 @@ run:
 setup:
 	@$(PYTHON) packaging/setup.py
 
+# Two workers, each with files of its own, so that a model is loaded once. They get them in the order of their names: the
+# small ones of tests/ui are last, and both workers end together.
 test: setup
-	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest
+	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: lint-style lint-format lint-types lint-imports
 

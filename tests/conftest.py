@@ -13,11 +13,22 @@ os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ["GGML_NO_BACKTRACE"] = "1"  # an aborting child must not wait for a debugger
 
 import hypothesis
+import psutil
 import pytest
+
+# Settings made by tests have one thread: tests run side by side, and threads of llama.cpp that wait for each other
+# lose tenfold where a core is taken.
+psutil.cpu_count = lambda logical=True: 1  # noqa: ARG005 - the name is psutil's
 
 hypothesis.settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=False)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays: collections between tests need not look at it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

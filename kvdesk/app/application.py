@@ -85,7 +85,7 @@ def build(file: str | None) -> Parts:
     errors = _ErrorRelay()
     store = StoreWriter(paths.database_file(), errors.say)
     store.opened.result()
-    window = MainWindow(qt)
+    window = MainWindow(qt, settings.theme)
     errors.said.connect(window.show_error)
     marker = LoadMarker(paths.data_dir() / "loading.txt", paths.embedded_model())
     model, remark = choose_model(file, settings.model, marker)

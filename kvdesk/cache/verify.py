@@ -6,7 +6,7 @@ engine is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from kvdesk.cache.blob import StateBlob, StreamBlob
 from kvdesk.cache.cells import masked_swa, seq_members
-from kvdesk.cache.dump import SlotDump, parse_log, render_lines, render_position_map, render_sequence_map
+from kvdesk.cache.dump import SlotDump, render_position_map, render_sequence_map
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
@@ -44,18 +44,6 @@ def verdict(operation: int, difference: Difference | None) -> Verification:
     if difference is None:
         return Verification("verified", operation)
     return Verification("mismatch", operation, str(difference))
-
-
-def first_difference(differences: Iterable[Difference | None]) -> Difference | None:
-    """The first that is one."""
-    return next((d for d in differences if d is not None), None)
-
-
-def compare_log(expected: Sequence[SlotState], lines: Sequence[bytes]) -> Difference | None:
-    """The log messages of one call, as they came: the same bytes are the same, others are read and compared."""
-    if lines == render_lines(expected):
-        return None
-    return compare_lines(expected, parse_log(line.decode("utf-8", "replace") for line in lines))
 
 
 def compare_lines(expected: Sequence[SlotState], dumps: Sequence[SlotDump]) -> Difference | None:

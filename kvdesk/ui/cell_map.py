@@ -105,10 +105,6 @@ class CellMapView(QWidget):
         return self._viewport.zoom
 
     @property
-    def colour_by(self) -> ColourBy:
-        return self._scene.mode
-
-    @property
     def clock(self) -> FrameClock:
         """Times of the map's own frames."""
         return self._clock

@@ -136,10 +136,6 @@ class GraphsPage(QWidget):
         return self._windows
 
     @property
-    def export_button(self) -> QPushButton:
-        return self._export
-
-    @property
     def note(self) -> str:
         return self._note.full_text
 

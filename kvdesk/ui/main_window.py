@@ -61,7 +61,7 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QSplitter,
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.messages import Event
-from kvdesk.settings import ContextSettings, Overflow, Settings
+from kvdesk.settings import ContextSettings, Overflow, Settings, Theme
 from kvdesk.ui.activity_strip import ActivityStrip
 from kvdesk.ui.cache_desk import CacheDesk
 from kvdesk.ui.cache_state import CacheState
@@ -81,7 +81,7 @@ from kvdesk.ui.theme import Look
 
 
 class MainWindow(QMainWindow):
-    """Three panes and a status line; two panes fold away."""
+    """Three panes and a status line; two panes fold away. `theme`: the one it opens with."""
 
     message_sent = Signal(str, str)
     stop_requested = Signal(str)
@@ -109,12 +109,12 @@ class MainWindow(QMainWindow):
     inspector_watched = Signal(bool)
     closing = Signal()
 
-    def __init__(self, app: QApplication) -> None:
+    def __init__(self, app: QApplication, theme: Theme = Theme.SYSTEM) -> None:
         super().__init__()
         self.setWindowTitle("kvdesk")
         self.setWindowIcon(application_icon())
         self.setAcceptDrops(True)
-        self._look = Look(app, self)
+        self._look = Look(app, self, theme)
         self._settings = Settings()
         self._watched: bool | None = None
         self._list = ConversationList(self._look)

@@ -27,9 +27,7 @@ from kvdesk.ui.raster import (
     Layer,
 )
 
-GRID_FROM_PX: Final = 5
 MARKS_FROM_PX: Final = 5
-SPLIT_FROM_PX: Final = 2
 _SPLIT_AT: Final = 0.55
 TOP, BOTTOM, LEFT, RIGHT = (1 << bit for bit in range(4))
 

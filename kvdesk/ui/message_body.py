@@ -59,10 +59,6 @@ class MessageBody(QWidget):
         column.addWidget(self._below)
 
     @property
-    def more_button(self) -> QPushButton:
-        return self._more
-
-    @property
     def selected_text(self) -> str:
         """What is selected in the prose, empty where nothing is."""
         for _, widget in self._shown:

@@ -36,7 +36,7 @@ LIGHT_RAMP: Final = ("#b3cf6a", "#4fae86", "#2b8592", "#3b568f", "#40175c")
 
 # Curves of graphs, (dark, light): no conversation's, so that light ones can be darker than a cell would be.
 ORANGE, BLUE, GREEN = ("#e69f00", "#b06f00"), ("#56b4e9", "#1f77b0"), ("#00b488", "#00795a")
-SILVER, PURPLE = ("#b9bec8", "#6b717c"), ("#d98cbc", "#a04a7e")
+SILVER = ("#b9bec8", "#6b717c")
 
 
 def conversation_colour(index: int, dark: bool) -> str:

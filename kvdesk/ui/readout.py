@@ -12,8 +12,6 @@ from kvdesk.cache.snapshot import CacheSnapshot, StreamMap, Verification
 from kvdesk.chat import TurnStats
 from kvdesk.messages import ContextInfo
 
-THIN = "\u2009"
-
 
 @dataclass(frozen=True, slots=True)
 class Totals:

@@ -106,15 +106,28 @@ class Rulers(QWidget):
             note.deleteLater()
 
 
-class _Heading(QWidget):
-    """The scale over the rulers and what stands beside them; without rulers, what will be here."""
+class _Line(QWidget):
+    """One line, as wide as there is room."""
 
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look = look
-        self._scale = 0
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         look.changed.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, ROW_PX)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+
+class _Heading(_Line):
+    """The scale over the rulers and what stands beside them; without rulers, what will be here."""
+
+    def __init__(self, look: Look) -> None:
+        super().__init__(look)
+        self._scale = 0
 
     def show_scale(self, scale: int) -> None:
         """0: there are no rulers."""
@@ -122,12 +135,6 @@ class _Heading(QWidget):
             self._scale = scale
             self.setAccessibleName(f"Scale: positions 0 to {scale:,}" if scale else _EMPTY)
             self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(200, ROW_PX)
-
-    def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
@@ -148,29 +155,20 @@ class _Heading(QWidget):
         painter.drawText(QRectF(left, 0, width, ROW_PX), _RIGHT, f"{self._scale:,}")
 
 
-class Ruler(QWidget):
+class Ruler(_Line):
     """One sequence: title, bar, positions held, next legal position. With the keyboard, its tip is shown on focus."""
 
     def __init__(self, look: Look) -> None:
-        super().__init__()
-        self._look = look
+        super().__init__(look)
         self._row: RulerRow | None = None
         self._scale = 1
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        look.changed.connect(self.update)
 
     def show_row(self, row: RulerRow, scale: int) -> None:
         self._row, self._scale = row, scale
         self.setAccessibleName(f"Positions of {row.title}: {row.range_text}")
         self.setAccessibleDescription(row.tip)
         self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(200, ROW_PX)
-
-    def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         row = self._row

@@ -91,22 +91,24 @@ _GENERIC_FAMILIES: Final = ("sans", "sans serif", "sans-serif", "dejavu sans", "
 
 
 class Look(QObject):
-    """The look in force. Widgets read it when they paint and repaint when it changes."""
+    """The look in force. Widgets read it when they paint and repaint when it changes.
+
+    theme  what it begins with: made before the widgets, so that they are not styled twice
+    """
 
     changed = Signal()
 
-    def __init__(self, app: QApplication, parent: QObject | None = None) -> None:
+    def __init__(self, app: QApplication, parent: QObject | None = None, theme: Theme = Theme.SYSTEM) -> None:
         super().__init__(parent)
         self._app = app
-        self._theme = Theme.SYSTEM
         self._colours = LIGHT
         self._icons: dict[tuple[str, str], QIcon] = {}
-        if app.style().objectName() != "fusion":  # setting it takes 0.2 s
+        if app.style().objectName() not in ("fusion", ""):  # setting it takes 0.2 s; "": a sheet lies over it already
             app.setStyle("Fusion")
         self._text, self._mono = _text_font(), _mono_font()
         self._base_px = self._text.pixelSize()
         app.styleHints().colorSchemeChanged.connect(self._on_color_scheme_changed)
-        self._apply()
+        self.set_theme(theme)
 
     @property
     def colours(self) -> Colours:
@@ -185,14 +187,17 @@ class Look(QObject):
         else:
             dark = self._theme is Theme.DARK
         colours = DARK if dark else LIGHT
-        if colours is self._colours and self._app.styleSheet():
-            return
-        self._colours = colours
-        self._icons.clear()
-        self._app.setFont(self._text)
-        self._app.setPalette(_qt_palette(colours))
-        self._app.setStyleSheet(style_sheet(colours, self._base_px, self._mono.family()))
-        self.changed.emit()
+        other = colours is not self._colours
+        if other:
+            self._colours = colours
+            self._icons.clear()
+        sheet = style_sheet(colours, self._base_px, self._mono.family())
+        if self._app.styleSheet() != sheet:  # setting it styles every widget there is anew
+            self._app.setFont(self._text)
+            self._app.setPalette(_qt_palette(colours))
+            self._app.setStyleSheet(sheet)
+        if other:
+            self.changed.emit()
 
 
 def _text_font() -> QFont:

@@ -131,10 +131,6 @@ class TimelinePage(QWidget):
     def filter(self) -> Choice:
         return self._filter
 
-    @property
-    def export_button(self) -> QPushButton:
-        return self._export
-
     def set_room(self, height: int) -> None:
         """Height of the whole pane: the map takes a part of it that leaves room for the list."""
         self._map.set_room(max(80, min(round(height * 0.3), height - 460)))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, Signal
-from PySide6.QtWidgets import QApplication
+from PySide6.QtCore import QObject, Signal
 from pytestqt.qtbot import QtBot
 
 from kvdesk.app.controller import Controller
@@ -19,6 +17,7 @@ from kvdesk.messages import Command, Event, Generate
 from kvdesk.settings import Settings
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.main_window import MainWindow
+from tests.garbage import garbage_between_tests  # noqa: F401 - a fixture
 
 
 class ScriptedWorker(QObject):
@@ -72,18 +71,6 @@ class Rig:
     store: StoreWriter
     marker: LoadMarker
     errors: list[str] = field(default_factory=list)
-
-
-@pytest.fixture(autouse=True)
-def garbage_between_tests(qapp: QApplication) -> Iterator[None]:
-    """Cyclic garbage with Qt objects in it is collected here and never in mid-test, as the application does it: PySide6
-    crashes where windows of an earlier test are collected inside another's event loop."""
-    gc.collect()
-    gc.disable()
-    yield
-    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
-    gc.collect()
-    gc.enable()
 
 
 @pytest.fixture

@@ -116,12 +116,12 @@ def test_any_bytes(blob: bytes, geometry: Geometry, data: st.DataObject) -> None
     at = data.draw(st.integers(0, len(good) - 1))
     changed = good[:at] + data.draw(st.binary(min_size=1, max_size=8)) + good[at + 1 :]
     for candidate in (blob, full(blob), changed):
-        before = time.monotonic()
+        before = time.thread_time()
         try:
             parse_state(candidate, geometry)
         except BlobError:
             pass
-        assert time.monotonic() - before < 1
+        assert time.thread_time() - before < 1
 
 
 def test_restore_refuses_a_bad_blob_before_it_changes_anything() -> None:

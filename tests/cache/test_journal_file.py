@@ -167,10 +167,10 @@ def test_damaged(tmp_path: Path, changes: dict[str, Any]) -> None:
 )
 def test_not_a_journal(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "j").write_bytes(data)
-    before = time.monotonic()
+    before = time.thread_time()
     with pytest.raises(UserError):
         load_journal(tmp_path / "j")
-    assert time.monotonic() - before < 5
+    assert time.thread_time() - before < 5
 
 
 @SHARED

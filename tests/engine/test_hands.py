@@ -324,7 +324,7 @@ def test_a_rebuild_keeps_the_conversations(headless: Headless, keep: Literal["to
 
 
 def test_a_rebuild_can_be_cancelled(headless: Headless) -> None:
-    talk = talked(headless, "Tell me of the sea. " * 40)
+    talk = talked(headless, "Tell me of the sea. " * 15)
     small = headless.engine.session.context.settings
     headless._on_event = lambda event: headless.engine.request_cancel() if isinstance(event, Working) else None
     try:

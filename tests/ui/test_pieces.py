@@ -26,7 +26,7 @@ HOSTILE = {
     "a fence that is none": "```" + "x" * 100_000 + "`",
     "code": "```python\n" + "x = [1, 2]\n" * 20_000 + "```\n",
 }
-BOUND_S = 0.5  # the bar is 0.1 on the machine it was measured on; a loaded one gets room
+BOUND_S = 0.5  # of processor time; the bar is 0.1 on the machine it was measured on
 
 
 def more(widget: MessageWidget) -> QPushButton:
@@ -36,16 +36,16 @@ def more(widget: MessageWidget) -> QPushButton:
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("role", ["user", "assistant"])
 def test_no_message_freezes_the_window(window: MainWindow, qtbot: QtBot, name: str, role: Role) -> None:
-    begin = time.perf_counter()
+    begin = time.thread_time()
     window.show_messages(ONE, (message("m", role, HOSTILE[name]),))
     qtbot.wait(1)
-    assert time.perf_counter() - begin < BOUND_S
+    assert time.thread_time() - begin < BOUND_S
     (widget,) = window.chat.view.widgets
     before = len(widget.findChildren(ProseView)) + len(widget.findChildren(CodeBlock))
-    begin = time.perf_counter()
+    begin = time.thread_time()
     more(widget).click()
     qtbot.wait(1)
-    assert time.perf_counter() - begin < BOUND_S
+    assert time.thread_time() - begin < BOUND_S
     assert len(widget.findChildren(ProseView)) + len(widget.findChildren(CodeBlock)) == before + 1
 
 
@@ -87,9 +87,9 @@ def test_an_answer_is_shown_to_its_end_while_it_is_written(window: MainWindow) -
     slowest = 0.0
     for i in range(40):
         window.apply_event(TextDelta(ONE, MessageId("a"), f"**word** number {i} of an answer. " * 30, (1,)))
-        begin = time.perf_counter()
+        begin = time.thread_time()
         widget.flush()
-        slowest = max(slowest, time.perf_counter() - begin)
+        slowest = max(slowest, time.thread_time() - begin)
     window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     assert slowest < BOUND_S
     assert not more(widget).isVisible()
@@ -98,10 +98,10 @@ def test_an_answer_is_shown_to_its_end_while_it_is_written(window: MainWindow) -
 
 def test_a_long_run_can_be_pasted(window: MainWindow, qtbot: QtBot) -> None:
     QGuiApplication.clipboard().setText("x" * 100_000)
-    begin = time.perf_counter()
+    begin = time.thread_time()
     window.chat.composer.edit.paste()
     qtbot.wait(1)
-    assert time.perf_counter() - begin < 2 * BOUND_S
+    assert time.thread_time() - begin < 2 * BOUND_S
     assert len(window.chat.composer.text) == 100_000
 
 

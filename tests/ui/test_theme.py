@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import Theme
@@ -35,3 +37,26 @@ def test_the_theme_switches_live(look: Look, qtbot: QtBot) -> None:
     with qtbot.waitSignal(look.changed):
         look.set_theme(Theme.LIGHT)
     assert look.colours is LIGHT
+
+
+class Styled(QWidget):
+    """Counts how often it is styled."""
+
+    times = 0
+
+    def changeEvent(self, event: QEvent) -> None:
+        self.times += event.type() == QEvent.Type.StyleChange
+        super().changeEvent(event)
+
+
+def test_only_another_theme_styles_the_widgets_anew(look: Look, qapp: QApplication, qtbot: QtBot) -> None:
+    widget = Styled()
+    qtbot.addWidget(widget)
+    widget.show()
+    qtbot.waitExposed(widget)
+    before = widget.times
+    look.set_theme(Theme.DARK)
+    assert Look(qapp, theme=Theme.DARK).colours is DARK
+    assert widget.times == before
+    look.set_theme(Theme.LIGHT)
+    assert widget.times > before
