@@ -38,10 +38,10 @@ Description: chat with GGUF models and watch what the KV cache does
 """
 
 
-def make(bundle: Path, build: Path, dist: Path, version: str, *, without_model: bool) -> list[Path]:
-    """Both packages, and those without the embedded model when asked for; answers their files."""
+def make(bundle: Path, build: Path, dist: Path, version: str) -> list[Path]:
+    """Both packages without the embedded model, and with it; answers their files. The tree is left whole."""
     files = []
-    for suffix in ("", "-without-model") if without_model else ("",):
+    for suffix in ("-without-model", ""):
         tree = build / "tree"
         lay_out(bundle, build / "icons", tree)
         if suffix:

@@ -1,4 +1,4 @@
-"""Makes packages of kvdesk for this system: `python packaging/package.py [--without-model] [--bundle-only]`.
+"""Makes packages of kvdesk for this system: `python packaging/package.py [--bundle-only]`.
 
 Owns the order of the steps; each can be repeated, and a second run takes what the first one built.
 
@@ -7,7 +7,7 @@ Owns the order of the steps; each can be repeated, and a second run takes what t
     bundle       build/dist/kvdesk: PyInstaller, then what is the system's is taken out, the rest is stripped
     notice       the licences of all that is in it
     self-test    `kvdesk selftest`, run from the bundle
-    packages     dist/: .deb and .run on Linux, an installer on Windows, a .dmg on macOS
+    packages     dist/: .deb and .run on Linux, both without the model too; an installer on Windows, a .dmg on macOS
 
 Must never know: what kvdesk does.
 """
@@ -35,6 +35,7 @@ VENV = BUILD / "venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = BIN / ("python.exe" if os.name == "nt" else "python")
 BUNDLE = BUILD / "dist" / ("kvdesk.app" if sys.platform == "darwin" else "kvdesk")
+INSIDE = BUNDLE / ("Contents/Frameworks" if sys.platform == "darwin" else "_internal")
 PROGRAM = {"darwin": "Contents/MacOS/kvdesk", "win32": "kvdesk.exe"}.get(sys.platform, "kvdesk")
 LOCK = ROOT / "packaging" / "requirements.lock"
 LOCK_COMMAND = [
@@ -69,8 +70,9 @@ def shipped(blocks: Mapping[str, str], root: str = "kvdesk (pyproject.toml)") ->
 
 
 def not_found(log: str) -> list[tuple[str, str]]:
-    """The libraries that PyInstaller says are missing, each with the file that needs it."""
-    return re.findall(r"(?i)library not found: could not resolve '([^']+)', dependency of '([^']+)'", log)
+    """The libraries that PyInstaller says are missing, each with the file of the bundle that needs it."""
+    found = re.findall(r"(?i)library not found: could not resolve '([^']+)', dependency of '([^']+)'", log)
+    return [(name, re.split("site-packages/", re.sub(r"\\+", "/", by))[-1]) for name, by in found]
 
 
 def version() -> str:
@@ -161,8 +163,7 @@ def make_bundle() -> None:
     with setup.LOG.open("rb") as log:
         log.seek(begin)
         said = log.read().decode(errors="replace")
-    inside = BUNDLE / "_internal"
-    missing = [f"{name} for {by}" for name, by in not_found(said) if (inside / by.split("site-packages/")[-1]).exists()]
+    missing = [f"{name} for {by}" for name, by in not_found(said) if (INSIDE / by).exists()]
     if missing:
         raise SetupError(f"PyInstaller did not find {', '.join(missing)}.")
 
@@ -173,7 +174,7 @@ def tidy() -> None:
     files = [file for file in BUNDLE.rglob("*") if libraries.is_elf(file)]
     stripped = [file for file in files if STRIPPED.match(str(file.relative_to(BUNDLE)))]
     setup.step(f"stripping {len(stripped)} libraries", ["strip", "--strip-unneeded", *stripped])
-    for link, target in same_files(BUNDLE / "_internal/llama_cpp/lib"):
+    for link, target in same_files(INSIDE / "llama_cpp/lib"):
         link.unlink()
         link.symlink_to(target.name)
     _, missing = libraries.system_libraries(BUNDLE)
@@ -209,13 +210,13 @@ def selftest() -> None:
         raise SetupError(f"The bundle fails its self-test.\n{result.stderr}")
 
 
-def make_packages(*, without_model: bool) -> list[Path]:
+def make_packages() -> list[Path]:
     """The files to give to people, in dist/."""
     DIST.mkdir(exist_ok=True)
     if sys.platform.startswith("linux"):
         import linux_packages
 
-        return linux_packages.make(BUNDLE, BUILD, DIST, version(), without_model=without_model)
+        return linux_packages.make(BUNDLE, BUILD, DIST, version())
     if sys.platform == "darwin":
         file = DIST / f"kvdesk-{version()}.dmg"
         setup.step("the disk image", [ROOT / "packaging/macos/make-dmg.sh", BUNDLE, file])
@@ -227,17 +228,13 @@ def make_packages(*, without_model: bool) -> list[Path]:
 
 def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="packaging/package.py", description="Make packages of kvdesk.")
-    parser.add_argument("--without-model", action="store_true", help="Linux: also packages without the model")
     parser.add_argument("--bundle-only", action="store_true", help="stop after build/dist/kvdesk and its self-test")
-    parser.add_argument("--system-only", action="store_true", help="install what this system lacks for it and stop")
     parser.add_argument("--lock", action="store_true", help="renew packaging/requirements.lock and stop")
     options = parser.parse_args(argv)
     started = time.monotonic()
     try:
         if sys.platform.startswith("linux"):
             setup.check_machine(to_build=True, to_package=True)
-        if options.system_only:
-            return 0
         setup.set_up()
         if options.lock:
             setup.step("locking what packages are made with", [setup.BIN / "uv", *LOCK_COMMAND])
@@ -252,7 +249,7 @@ def main(argv: Sequence[str]) -> int:
         say(f"  {BUNDLE.relative_to(ROOT)} is built; its self-test:")
         selftest()
         if not options.bundle_only:
-            for file in make_packages(without_model=options.without_model):
+            for file in make_packages():
                 say(f"  {file.relative_to(ROOT)}: {file.stat().st_size / 1e6:.0f} MB")
     except SetupError as error:
         print(f"\n{error}", file=sys.stderr)

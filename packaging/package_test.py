@@ -28,17 +28,20 @@ from setup import SetupError, say
 DATA = f"/home/{USER}"
 TOOLS = ("xvfb", "xauth", "xdotool", "desktop-file-utils", "appstream", "shared-mime-info", "libglib2.0-bin")
 FORBIDDEN = ("python3", "python", "gcc", "cc", "g++", "c++", "clang")
-WINDOW_LIMIT_S = 1.5
+OPENINGS, WINDOW_LIMIT_S = 6, 1.5
 SIZE_LIMIT_MB = {"": 220, "-without-model": 120}
 OLD_PROCESSOR = "Nehalem"
 SPEED_RUNS, SPEED_RATIO = 15, 0.97
 SPEED_OPTIONS = ("--temperature", "0", "--max-tokens", "128", "--threads", "1")
 X_WINDOW = ["xvfb-run", "-a", "-s", "-screen 0 1280x1024x24 -noreset"]
 OPEN_WINDOW = """
+start=$(date +%s%N)
 kvdesk > /tmp/window.log 2>&1 &
 pid=$!
-start=$(date +%s%N)
-xdotool search --sync --onlyvisible --name kvdesk > /dev/null
+until xdotool search --onlyvisible --name kvdesk > /dev/null 2>&1; do # its own --sync looks twice a second
+    kill -0 $pid || exit 1
+    sleep 0.01
+done
 echo $(( $(date +%s%N) - start ))
 sleep 1
 kill $pid
@@ -104,13 +107,13 @@ def desktop_files(root: CleanRoot) -> None:
 def opening(root: CleanRoot) -> None:
     """From the start of the program to a window that is seen."""
     seconds = []
-    for _ in range(4):
+    for _ in range(OPENINGS):
         result = root.run([*X_WINDOW, "sh", "-c", OPEN_WINDOW], user=USER, check=False)
         expect(result.stdout.strip().isdigit(), f"no window opened: {result.stdout}{result.stderr}")
         seconds.append(int(result.stdout) / 1e9)
-    warm = seconds[1:]
-    say(f"  the window opens after {statistics.median(warm):.2f} s (cold {seconds[0]:.2f} s)")
-    expect(min(warm) <= WINDOW_LIMIT_S, f"the window took {min(warm):.2f} s")
+    warm = statistics.median(seconds[1:])
+    say(f"  the window opens after {warm:.2f} s (cold {seconds[0]:.2f} s)")
+    expect(warm <= WINDOW_LIMIT_S, f"the window took {warm:.2f} s")
 
 
 def run_file(file: Path) -> None:

@@ -11,11 +11,13 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 
-from PySide6.QtCore import QObject, QTimer, Signal, qInstallMessageHandler
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal, qInstallMessageHandler
+from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication
 
 from kvdesk import __version__, paths
@@ -26,11 +28,25 @@ from kvdesk.errors import KvdeskError, UserError
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.painted import when_painted
+from kvdesk.ui.prose import markdown_parser
 from kvdesk.worker.worker import Worker
 
 GC_INTERVAL_MS = 5_000
 WAKE_MS = 250
 LOG_BYTES = 1 << 20
+
+
+class Application(QApplication):
+    """Qt's, which also hears which file macOS wants it to open: there it comes as an event, not as an argument."""
+
+    file_opened = Signal(str)
+
+    def event(self, event: QEvent) -> bool:
+        if isinstance(event, QFileOpenEvent):
+            self.file_opened.emit(event.file())
+            return True
+        return super().event(event)
 
 
 class _ErrorRelay(QObject):
@@ -75,7 +91,7 @@ def run(file: str | None) -> int:
 
 def build(file: str | None) -> Parts:
     """Everything but the event loop. Raises StoreError when the database cannot be used."""
-    qt = QApplication.instance() or QApplication(sys.argv[:1])
+    qt = QApplication.instance() or Application(sys.argv[:1])
     assert isinstance(qt, QApplication)
     qt.setApplicationName("kvdesk")
     qt.setApplicationDisplayName("kvdesk")
@@ -97,11 +113,21 @@ def build(file: str | None) -> Parts:
         collector.timeout.connect(gc.collect)
         collector.start()
         _show_exceptions(errors.said.emit)
+    if isinstance(qt, Application):
+        qt.file_opened.connect(window.model_open_requested)
     controller.start(model)
+    when_painted(window, lambda: _load_the_rest(worker))
     for sentence in (complaint, remark):
         if sentence:
             window.show_error(sentence, "")
     return Parts(qt, window, controller)
+
+
+def _load_the_rest(worker: Worker) -> None:
+    """What the window does not need to be seen: the engine, and what the first answer is drawn with."""
+    worker.start()
+    import_module("kvdesk.ui.highlight")
+    markdown_parser()
 
 
 @contextmanager

@@ -94,11 +94,10 @@ class Controller(QObject):
     # --- public -------------------------------------------------------------------------------------------------------
 
     def start(self, model: Path | None) -> None:
-        """Show the stored conversations, start the worker and load `model`."""
+        """Show the stored conversations; the worker loads `model` as soon as it runs."""
         self._window.set_settings(self.settings)
         self._window.show_embedded(self._marker.embedded is not None)
         self.chats.start()
-        self._worker.start()
         self._send_policy()
         if model is not None:
             self.open_model(model)
@@ -120,6 +119,7 @@ class Controller(QObject):
             return
         self._closed = True
         self._worker.shut_down()
+        self._marker.clear()
         self._on_frame()  # what the engine said while it closed
         self.chats.interrupt("kvdesk was closed.")
         self._cache.close()

@@ -10,12 +10,12 @@ from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.cell_map import CellMapView
 from kvdesk.ui.controls import ElidedLabel
 from kvdesk.ui.effect_view import EffectView
-from kvdesk.ui.graphs import Graphs
 from kvdesk.ui.legend import Legend
 from kvdesk.ui.map_bar import MapBar
 from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.operations_panel import OperationsPanel
+from kvdesk.ui.painted import when_painted
 from kvdesk.ui.readout import positions_of
 from kvdesk.ui.ruler_row import RulerRow
 from kvdesk.ui.rulers import Rulers
@@ -34,7 +34,7 @@ class CachePage(QWidget):
         self.map.described.connect(self._on_described)
         self.numbers = NumbersPanel(look, measured)
         self.rulers = Rulers(look)
-        self.graphs = Graphs(look, measured)
+        self._graphs = _Graphs(look, measured)
         self.operations = OperationsPanel(look)
         self.effect = EffectView(look)
         self.bar = MapBar(look, self.map)
@@ -126,7 +126,7 @@ class CachePage(QWidget):
         column.setSpacing(8)
         for widget in (self.bar, self.map, self._readout, self.operations, self.effect, self.numbers, self.rulers):
             column.addWidget(widget)
-        column.addWidget(self.graphs, 1)
+        column.addWidget(self._graphs, 1)
         scroll = self._scroll = QScrollArea()
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -142,6 +142,27 @@ class CachePage(QWidget):
         both.setSpacing(8)
         both.addWidget(scroll, 1)
         both.addLayout(buttons)
+
+
+class _Graphs(QWidget):
+    """The place of the graphs. They come when it was seen: pyqtgraph takes half a second, and the window is not to
+    wait for it."""
+
+    HEIGHT_PX = 220  # about theirs
+
+    def __init__(self, look: Look, measured: Measurements) -> None:
+        super().__init__()
+        self._look, self._measured = look, measured
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self.setMinimumHeight(self.HEIGHT_PX)
+        when_painted(self, self._make)
+
+    def _make(self) -> None:
+        from kvdesk.ui.graphs import Graphs
+
+        self.setMinimumHeight(0)
+        self._column.addWidget(Graphs(self._look, self._measured))
 
 
 def _button(text: str, tip: str) -> QPushButton:

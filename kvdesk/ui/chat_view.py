@@ -12,7 +12,6 @@ from kvdesk.chat import Message, MessageId
 from kvdesk.messages import PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.operations import Overflowed
 from kvdesk.ui.message_widget import MessageWidget
-from kvdesk.ui.prose import markdown_parser
 from kvdesk.ui.theme import Look
 from kvdesk.ui.throttle import Throttle
 
@@ -34,7 +33,6 @@ class ChatView(QScrollArea):
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look = look
-        self._parser = markdown_parser()
         self._answerer = ""
         self._names: dict[MessageId, str] = {}  # who made the answers of this session; of others it is not known
         self._dead = False
@@ -228,7 +226,7 @@ class ChatView(QScrollArea):
             self._builder.start()
 
     def _add(self, message: Message, first: bool = False) -> None:
-        widget = MessageWidget(self._look, self._parser, message, self._names.get(message.id, ""))
+        widget = MessageWidget(self._look, message, self._names.get(message.id, ""))
         widget.regenerate_clicked.connect(self.regenerate_clicked)
         widget.edit_clicked.connect(self.edit_clicked)
         widget.branch_clicked.connect(self.branch_clicked)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from math import ceil
-from typing import Any, Final
+from typing import Final
 
-from pygments.lexers import get_lexer_by_name
-from pygments.lexers.special import TextLexer
-from pygments.token import Token
-from pygments.util import ClassNotFound
 from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QResizeEvent, QSyntaxHighlighter, QTextCharFormat, QWheelEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout
@@ -20,32 +15,6 @@ from kvdesk.ui.theme import Look
 
 _HIGHLIGHT_WHILE_OPEN: Final = 8_000  # characters; a longer program is coloured once, when it is complete
 _HIGHLIGHT_AT_ALL: Final = 200_000
-_DARK: Final = {
-    Token.Comment: "#9aa0aa",
-    Token.Keyword: "#8fb4ff",
-    Token.Name.Function: "#e8c07a",
-    Token.Name.Class: "#e8c07a",
-    Token.Name.Builtin: "#7fc9c2",
-    Token.Name.Decorator: "#d9a3c9",
-    Token.Literal.String: "#a5cf8e",
-    Token.Literal.Number: "#e5a37e",
-    Token.Operator.Word: "#8fb4ff",
-    Token.Generic.Deleted: "#ff9185",
-    Token.Generic.Inserted: "#7cc8a2",
-}
-_LIGHT: Final = {
-    Token.Comment: "#61666f",
-    Token.Keyword: "#1f4fb8",
-    Token.Name.Function: "#7a5200",
-    Token.Name.Class: "#7a5200",
-    Token.Name.Builtin: "#00696b",
-    Token.Name.Decorator: "#8c3d78",
-    Token.Literal.String: "#2f6b1f",
-    Token.Literal.Number: "#a04010",
-    Token.Operator.Word: "#1f4fb8",
-    Token.Generic.Deleted: "#b3261e",
-    Token.Generic.Inserted: "#1f6d47",
-}
 
 
 class CodeBlock(QFrame):
@@ -107,8 +76,10 @@ class CodeBlock(QFrame):
     def _highlight(self) -> None:
         limit = _HIGHLIGHT_AT_ALL if self._segment.closed else _HIGHLIGHT_WHILE_OPEN
         if len(self._segment.text) <= limit:
-            table = _DARK if self._look.colours.dark else _LIGHT
-            self._colouring.set_lines(_lines_of_spans(self._segment.text, self._segment.language, table))
+            from kvdesk.ui.highlight import lines_of_spans  # not at the top: Pygments is loaded for the first program
+
+            text, language = self._segment.text, self._segment.language
+            self._colouring.set_lines(lines_of_spans(text, language, dark=self._look.colours.dark))
 
 
 class _CodeView(QPlainTextEdit):
@@ -164,24 +135,3 @@ class _Colouring(QSyntaxHighlighter):
             form = QTextCharFormat()
             form.setForeground(QColor(colour))
             self.setFormat(start, length, form)
-
-
-def _lines_of_spans(text: str, language: str, table: Mapping[Any, str]) -> list[list[tuple[int, int, str]]]:
-    try:
-        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else TextLexer()
-    except ClassNotFound:
-        lexer = TextLexer()
-    lines: list[list[tuple[int, int, str]]] = [[]]
-    column = 0
-    for kind, value in lexer.get_tokens(text):
-        while kind not in table and kind.parent is not None:
-            kind = kind.parent
-        colour = table.get(kind)
-        for i, part in enumerate(value.split("\n")):
-            if i:
-                lines.append([])
-                column = 0
-            if part and colour:
-                lines[-1].append((column, len(part), colour))
-            column += len(part)
-    return lines

@@ -41,7 +41,8 @@ class EffectView(QFrame):
         self._undo.clicked.connect(self._on_undo_clicked)
         close = IconButton(look, "close", "Dismiss this comparison")
         close.clicked.connect(self.hide)
-        close.setVisible(closable)
+        if not closable:
+            close.hide()
         head = QHBoxLayout()
         head.setSpacing(8)
         head.addWidget(self._title, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -14,7 +14,6 @@ from kvdesk.ui.cache_page import CachePage
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.cell_map import CellMapView
 from kvdesk.ui.controls import IconButton
-from kvdesk.ui.graphs import Graphs, GraphsPage
 from kvdesk.ui.log_panel import LogPanel
 from kvdesk.ui.map_bar import MapBar
 from kvdesk.ui.measurements import Measurements
@@ -23,6 +22,9 @@ from kvdesk.ui.rulers import Rulers
 from kvdesk.ui.theme import Look
 from kvdesk.ui.throttle import Throttle
 from kvdesk.ui.timeline_page import TimelinePage
+
+if TYPE_CHECKING:
+    from kvdesk.ui.graphs import GraphsPage
 
 TEXT_INTERVAL_MS = 250  # numbers change at most 4 times a second
 NUMBERS_SHARE: Final = 0.005  # of one core
@@ -87,13 +89,10 @@ class Inspector(QWidget):
         return self._cache.rulers
 
     @property
-    def graphs(self) -> Graphs:
-        """The few that stand below the map."""
-        return self._cache.graphs
-
-    @property
     def graphs_page(self) -> GraphsPage:
         if self._graphs_page is None:
+            from kvdesk.ui.graphs import GraphsPage
+
             self._graphs_page = GraphsPage(self._look, self.measured)
             self._stack.removeWidget(self._no_graphs)
             self._stack.insertWidget(TABS.index("Graphs"), self._graphs_page)

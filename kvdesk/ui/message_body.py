@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from markdown_it import MarkdownIt
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
@@ -25,9 +24,9 @@ class MessageBody(QWidget):
     copy_clicked = Signal()
     selected = Signal(int, int)  # characters of the source
 
-    def __init__(self, look: Look, parser: MarkdownIt, *, plain: bool = False, quiet: bool = False) -> None:
+    def __init__(self, look: Look, *, plain: bool = False, quiet: bool = False) -> None:
         super().__init__()
-        self._look, self._parser = look, parser
+        self._look = look
         self._plain, self._quiet = plain, quiet
         self._source = ""
         self._pages = 1  # how much is shown, in full pieces
@@ -118,8 +117,8 @@ class MessageBody(QWidget):
         if segment.kind == "code":
             return CodeBlock(self._look)
         if segment.kind == "think":
-            return ThinkFold(self._look, self._parser)
-        prose = ProseView(self._look, self._parser, quiet=self._quiet)
+            return ThinkFold(self._look)
+        prose = ProseView(self._look, quiet=self._quiet)
         prose.selectionChanged.connect(lambda: self._on_selection_changed(prose))
         return prose
 
@@ -140,14 +139,14 @@ class MessageBody(QWidget):
 class ThinkFold(QWidget):
     """What the model thought before it answered: folded away until asked for."""
 
-    def __init__(self, look: Look, parser: MarkdownIt) -> None:
+    def __init__(self, look: Look) -> None:
         super().__init__()
         self._segment = Segment("think", "", closed=False)
         self._open = False
         self._button = IconButton(look, "chevron-right", "Show the model's thinking")
         self._button.clicked.connect(self._on_button_clicked)
         self._title = label("Thinking…", tone="secondary", scale="small")
-        self._text = MessageBody(look, parser, quiet=True)
+        self._text = MessageBody(look, quiet=True)
         self._text.hide()
         head = QWidget()
         row = QHBoxLayout(head)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from markdown_it import MarkdownIt
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import QFrame, QGraphicsOpacityEffect, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
@@ -34,7 +33,7 @@ class MessageWidget(QWidget):
     text_selected = Signal(str, int, int)  # message, first character, last + 1; equal where nothing is selected
     menu_requested = Signal(str, QPoint)  # message; where, on the screen
 
-    def __init__(self, look: Look, parser: MarkdownIt, message: Message, answerer: str) -> None:
+    def __init__(self, look: Look, message: Message, answerer: str) -> None:
         super().__init__()
         self._look = look
         self._message = message
@@ -48,7 +47,7 @@ class MessageWidget(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        self._body = MessageBody(look, parser, plain=message.role != "assistant")
+        self._body = MessageBody(look, plain=message.role != "assistant")
         self._body.copy_clicked.connect(self._on_copy_clicked)
         self._body.selected.connect(lambda first, last: self.text_selected.emit(self._message.id, first, last))
         self._switch = BranchSwitch(look)

@@ -7,10 +7,9 @@ loaded. Links are kept only for the schemes of `SAFE_SCHEMES`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from functools import cache
+from typing import TYPE_CHECKING, Final
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import (
     QBrush,
@@ -29,13 +28,20 @@ from PySide6.QtGui import (
 
 from kvdesk.ui.theme import Look
 
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
 SAFE_SCHEMES: Final = ("http", "https", "mailto")
 _GAP_PX: Final = 8
 _BULLETS: Final = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare)
 
 
+@cache
 def markdown_parser() -> MarkdownIt:
-    """CommonMark with tables and strikethrough, without HTML."""
+    """CommonMark with tables and strikethrough, without HTML. One for all; made for the first message."""
+    from markdown_it import MarkdownIt
+
     return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
 
 

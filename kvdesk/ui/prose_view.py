@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from math import ceil
 
-from markdown_it import MarkdownIt
 from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QColor, QDesktopServices, QPalette, QResizeEvent, QTextCursor, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QTextEdit
@@ -17,10 +16,9 @@ from kvdesk.ui.theme import Look
 class ProseView(QTextBrowser):
     """Read-only text one can select. Markdown or, for what a person typed, plain text."""
 
-    def __init__(self, look: Look, parser: MarkdownIt | None = None, quiet: bool = False) -> None:
+    def __init__(self, look: Look, quiet: bool = False) -> None:
         super().__init__()
         self._look, self._quiet = look, quiet
-        self._parser = parser or markdown_parser()
         self._source, self._markdown = "", True
         self._settled_text, self._settled_end = "", 0
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -54,7 +52,7 @@ class ProseView(QTextBrowser):
         if not source.startswith(self._settled_text):
             self._settled_text, self._settled_end = "", 0
         rest = source[len(self._settled_text) :]
-        tokens = self._parser.parse(rest)
+        tokens = markdown_parser().parse(rest)
         starts = top_level_starts(tokens)
         last = starts[-1] if starts else 0
         self._drop_tail()

@@ -64,6 +64,8 @@ class Worker(QThread):
 
     def shut_down(self) -> None:
         """Refuse new work, stop what runs, and wait until context and model are closed."""
+        if not self.isRunning():
+            return
         self._engine.request_close()
         self._inbox.put(None)
         self.wait()

@@ -10,7 +10,8 @@ identity=${KVDESK_CODESIGN_IDENTITY:--}
 timestamp=--timestamp
 [ "$identity" = - ] && timestamp=--timestamp=none
 
-codesign --force --deep "$timestamp" --options runtime \
+# PyInstaller has signed everything inside; the notice came after that, so the whole is sealed again.
+codesign --force "$timestamp" --options runtime \
     --entitlements "$(dirname "$0")/entitlements.plist" --sign "$identity" "$app"
 codesign --verify --deep --strict "$app"
 

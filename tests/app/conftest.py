@@ -30,11 +30,8 @@ class ScriptedWorker(QObject):
         self.commands: list[Command] = []
         self.stopped: list[MessageId] = []
         self.cancelled = 0
-        self.running = False
-        self._events: list[Event] = []
-
-    def start(self) -> None:
         self.running = True
+        self._events: list[Event] = []
 
     def send(self, command: Command) -> None:
         self.commands.append(command)

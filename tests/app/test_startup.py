@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 from kvdesk.app.startup import LoadMarker, choose_model
@@ -43,3 +45,17 @@ def test_the_embedded_model_is_never_marked(tmp_path: Path) -> None:
     marker = LoadMarker(tmp_path / "loading", embedded)
     marker.set(embedded)
     assert marker.unfinished() == ""
+
+
+def test_a_file_that_the_system_wants_opened_is_said(tmp_path: Path) -> None:
+    code = """
+import sys
+from PySide6.QtGui import QFileOpenEvent
+from kvdesk.app.application import Application
+app = Application([])
+app.file_opened.connect(print)
+app.sendEvent(app, QFileOpenEvent(sys.argv[1]))
+"""
+    file = str(tmp_path / "a.gguf")
+    said = subprocess.run([sys.executable, "-c", code, file], capture_output=True, text=True, check=True).stdout
+    assert said.strip() == file

@@ -6,6 +6,8 @@ import re
 import shutil
 import struct
 import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import icons
@@ -35,6 +37,31 @@ def test_the_lock_file_of_packaging_names_no_host() -> None:
 def test_a_missing_library_is_found_in_the_log() -> None:
     line = "122 WARNING: Library not found: could not resolve 'libxcb-cursor.so.0', dependency of '/a/libqxcb.so'."
     assert package.not_found(f"1 INFO: x\n{line}\n") == [("libxcb-cursor.so.0", "/a/libqxcb.so")]
+    line = r"WARNING: Library not found: could not resolve 'x.dll', dependency of 'C:\\site-packages\\PySide6\\y.dll'."
+    assert package.not_found(line) == [("x.dll", "PySide6/y.dll")]
+
+
+@pytest.mark.parametrize(("file", "fails"), [("PySide6/y.so", True), ("PySide6/left-out.so", False)])
+def test_a_library_that_the_bundle_lacks_ends_the_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, fails: bool
+) -> None:
+    log, inside = tmp_path / "log", tmp_path / "bundle"
+    log.write_text("Library not found: could not resolve 'old', dependency of 'an earlier build'\n", encoding="utf-8")
+    (inside / "PySide6").mkdir(parents=True)
+    (inside / "PySide6/y.so").touch()
+
+    def build(_text: str, _command: Sequence[str | Path], _env: Mapping[str, str] | None = None) -> None:
+        with log.open("a", encoding="utf-8") as said:
+            said.write(
+                f"WARNING: Library not found: could not resolve 'libx.so', dependency of '/site-packages/{file}'.\n"
+            )
+
+    monkeypatch.setattr(setup, "LOG", log)
+    monkeypatch.setattr(setup, "step", build)
+    monkeypatch.setattr(package, "INSIDE", inside)
+    monkeypatch.setattr(package, "embedded_model", lambda: "")
+    with pytest.raises(setup.SetupError, match=r"libx\.so for PySide6/y\.so") if fails else nullcontext():
+        package.make_bundle()
 
 
 def test_icons_are_there_in_every_size(tmp_path: Path) -> None:
@@ -72,6 +99,7 @@ def test_the_systems_libraries_are_taken_out_with_what_only_they_need(tmp_path: 
         ["sh", "-n", LINUX / "install.sh"],
         ["sh", "-n", LINUX / "make-appimage.sh"],
         ["sh", "-n", ROOT / "packaging/macos/make-dmg.sh"],
+        ["sh", "-n", ROOT / "packaging/macos/keychain.sh"],
     ],
     ids=lambda command: f"{command[0]} {command[-1].name}",
 )

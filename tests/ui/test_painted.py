@@ -1,0 +1,47 @@
+"""What waits until the window is seen."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from kvdesk.ui.cache_page import CachePage
+from kvdesk.ui.measurements import Measurements
+from kvdesk.ui.painted import when_painted
+from kvdesk.ui.theme import Look
+
+
+def test_it_is_done_once_and_only_after_the_first_painting(qtbot: QtBot) -> None:
+    widget, done = QWidget(), []
+    qtbot.addWidget(widget)
+    when_painted(widget, lambda: done.append(widget.isVisible()))
+    qtbot.wait(0)
+    assert done == []
+    widget.show()
+    qtbot.waitUntil(lambda: done == [True])
+    widget.repaint()
+    qtbot.wait(0)
+    assert done == [True]
+
+
+def test_the_graphs_under_the_map_come_once_their_place_was_seen(qtbot: QtBot, look: Look) -> None:
+    page = CachePage(look, Measurements())
+    qtbot.addWidget(page)
+    page.resize(440, 1400)
+    assert not has_graphs(page)
+    page.show()
+    qtbot.waitUntil(lambda: has_graphs(page))
+
+
+def has_graphs(page: CachePage) -> bool:
+    return any(type(child).__name__ == "Graphs" for child in page.findChildren(QWidget))
+
+
+def test_the_window_is_imported_without_what_takes_long() -> None:
+    slow = {"pyqtgraph", "pygments", "markdown_it", "jinja2", "llama_cpp", "kvdesk.lab"}
+    code = f"import sys, kvdesk.app.application; print(sorted({slow} & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
