@@ -298,12 +298,7 @@ class Memory:
             self._trust.conclude(self._mirror.operation, found)
         if pending(self._mirror) or self._trust.mismatch:
             return False
-<<<<<<< HEAD
-        self._fill(Batch((0,), (pos,), ((seq_id,),), (True,)))
-=======
-        self._settle_at = time.perf_counter() + SETTLE_S
         self._fill(Batch.of(seq_id, pos, (0,), "last"))
->>>>>>> wt-keeper
         self._run_now = _Run(seq_id, pos)
         self._log.capture_start()
         return True

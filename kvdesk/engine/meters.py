@@ -9,7 +9,7 @@ from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.memory import Followed, FollowedRun
 from kvdesk.messages import SpeedSample
 from kvdesk.policy.batch_times import BatchTimes
-from kvdesk.policy.compaction_gain import SpanCost
+from kvdesk.policy.compaction_gain import Reads, SpanCost
 from kvdesk.settings import ContextSettings
 
 _GUESS_MS = 4.0  # of a token of a prompt, before one was measured
@@ -23,31 +23,30 @@ class Meters:
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
         self._by_settings: dict[_Key, tuple[BatchTimes, SpanCost]] = {}
-        self.use(ContextSettings())
         self._n_kv = 256
 
-    def use(self, settings: ContextSettings) -> None:
-        """Another context: what was measured with the same types, attention and threads still holds."""
-        self.times, self.cost = self._by_settings.setdefault(_key(settings), (BatchTimes(), SpanCost()))
+    def use(self, settings: ContextSettings, reads: Reads) -> None:
+        """The first context, or another: what was measured with the same types, attention and threads still holds."""
+        self.times, self.cost = self._by_settings.setdefault(_key(settings), (BatchTimes(), SpanCost(reads)))
 
     def run(self, followed: FollowedRun) -> None:
         """Decodes of one token each."""
         placed = followed.placed
         for i, (n_kv, ms, at_s) in enumerate(zip(placed.n_kv, followed.ms, followed.at_s, strict=True)):
             self.times.learn(1, n_kv, ms)
-            self.cost.learn(n_kv, followed.pos + i + 1, ms)
+            self.cost.learn(n_kv, followed.pos + i + 1, ms, followed.n_threads)
             self._emit(SpeedSample(at_s, "decode", 1, ms, n_kv, 1, len(placed.places)))
         self._n_kv = placed.n_kv[-1]
 
     def decoded(self, followed: Followed) -> None:
         """One decode, with what the mirror made of it."""
-        record, batch, kind, ms, at_s, _ = followed
+        record, batch, kind, ms, at_s, n_threads = followed
         n = len(batch.tokens)
         if record.rc == 0 and kind != "flush":
             self._n_kv = record.n_kv
             self.times.learn(n, record.n_kv, ms)
             if n == 1:
-                self.cost.learn(record.n_kv, batch.pos[0] + 1, ms)
+                self.cost.learn(record.n_kv, batch.pos[0] + 1, ms, n_threads)
         if kind != "check" or record.n_shifted:
             told = "flush" if kind == "check" else kind
             counts = record.n_ubatches, record.n_tested, record.rc, record.n_shifted

@@ -257,7 +257,10 @@ class Runner:
         context = self._session().context
         by_seq = {turn.sequence.seq_id: turn for turn in self._turns}
         now = time.perf_counter()
-        wants = [Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()]
+        wants = [
+            Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0, t.position - t.reused)
+            for s, t in by_seq.items()
+        ]
         plan = compose(wants, self._session().meters.times.ms, context.last_n_kv, context.n_batch)
         return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in plan.shares]
 

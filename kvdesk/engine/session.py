@@ -36,6 +36,7 @@ from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.library.preflight import run_preflight
 from kvdesk.messages import CacheView, ContextInfo, Generate
 from kvdesk.operations import Capability, LedgerRow, MemoryLedger, MessageSpan, MessageSpans, PreviewTurn, Shades
+from kvdesk.policy.compaction_gain import Reads
 from kvdesk.policy.overflow import Abilities
 from kvdesk.policy.swap import Limits, StateKind
 from kvdesk.settings import CachePolicy, ContextSettings
@@ -305,7 +306,7 @@ class Session:
     def _use(self, context: Context) -> None:
         self.context = context
         self.chronicle = Chronicle(context, self._emit)
-        self.meters.use(context.settings)
+        self.meters.use(context.settings, self._reads())
         self._old_snapshots = self._snapshots()
         self.keeper = Keeper(context, self.chronicle, self._old_snapshots, self.meters.costs)
         self.keeper.gone |= self._gone
@@ -326,6 +327,12 @@ class Session:
         if old is not None:
             old.close()
         return Snapshots(self.own.folder, kind, self.own.limits)
+
+    def _reads(self) -> Reads:
+        """What a decoded token reads, for the cost of a cell before it was measured."""
+        n_cells = max(1, self.context.n_ctx)
+        cell = (self.estimate.k + self.estimate.v) // n_cells
+        return Reads(self.model.info().size_bytes, cell, self.context.settings.flash_attn)
 
     def _kind(self) -> StateKind:
         """All that decides whether a saved state means the same here."""

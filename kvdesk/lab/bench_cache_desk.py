@@ -5,6 +5,7 @@ Owns no measurement.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -46,8 +47,12 @@ class Bench:
     def desk(
         self, policy: CachePolicy = STEADY, folder: Path | None = None, settings: ContextSettings | None = None
     ) -> Iterator[Headless]:
-        """A fresh engine with the model loaded; its whole cache is audited at the end, then it is closed."""
-        headless = Headless()
+        """A fresh engine with the model loaded; its whole cache is audited at the end, then it is closed.
+
+        As in the window no garbage is looked for between two tokens.
+        """
+        headless, collects = Headless(), gc.isenabled()
+        gc.disable()
         try:
             headless.do(UsePolicy(policy, folder))
             headless.do(LoadModel(self.path, settings or self.settings))
@@ -57,6 +62,8 @@ class Bench:
             self.audits.append(f"{verification.state}{wrong}")
         finally:
             headless.close()
+            if collects:
+                gc.enable()
 
     @property
     def audited(self) -> str:

@@ -11,7 +11,8 @@ from kvdesk.errors import UserError
 from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, asked, of, session_of, text_of_tokens
 from kvdesk.lab.bench_engine import QUESTION, Bar
 from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import CloseConversation, Generate, SpeedSample, TextDelta, TurnEnded
+from kvdesk.lab.waits import waited_s
+from kvdesk.messages import CloseConversation, Event, Generate, SpeedSample, TextDelta, TurnEnded
 from kvdesk.settings import Sampling
 
 TOPICS = ("a lighthouse", "a glacier", "a railway", "a beehive")
@@ -41,7 +42,8 @@ def four(bench: Bench) -> Outcome:
 def beside_prefill(bench: Bench) -> Outcome:
     """A conversation generates while another one reads 2,000 tokens: its longest gap between two tokens.
 
-    Against the median gap while it was alone, which is stricter than that of its whole answer.
+    Against the median gap while it was alone, which is stricter than that of its whole answer. What other processes
+    took of the processor meanwhile is not counted where the system tells it; the raw numbers have both.
     """
     settings = bench.settings.model_copy(update={"n_ctx": max(8192, bench.settings.n_ctx)})
     with bench.desk(STEADY, settings=settings) as headless:
@@ -49,27 +51,37 @@ def beside_prefill(bench: Bench) -> Outcome:
         reader.answer(text_of_tokens(headless, 300), ANSWER)  # the engine learns what prompts take
         headless.do(CloseConversation(reader.id))
         writing, reading = asked(QUESTION, LONG_ANSWER), asked(text_of_tokens(headless, N_PROMPT), ANSWER)
-        engine, headless.events = headless.engine, []
+        engine, ends = headless.engine, list[tuple[float, float]]()
         engine.handle(writing)
-        while sum(alone := _gaps(headless)) < ALONE_S:
-            _step(headless)
+        while not ends or ends[-1][0] - ends[0][0] < ALONE_S:
+            ends += _token_ends(_step(headless), first="decode" if not ends else "")
+        n_alone = len(ends)
         engine.handle(reading)
-        while not any(started.answer == reading.answer for started in of(headless.events, TextDelta)):
-            _step(headless)
-        beside = _gaps(headless)[len(alone) :]
+        first: list[TextDelta] = []
+        while not first:
+            events = _step(headless)
+            ends += _token_ends(events)
+            first = [event for event in of(events, TextDelta) if event.answer == reading.answer]
+        read_s = ends[-1][0] - ends[n_alone - 1][0]
         engine.request_stop(writing.answer)
         while engine.busy:
             engine.step()
-    longest, median = max(beside), statistics.median(alone)
+    gaps = [b[0] - a[0] for a, b in itertools.pairwise(ends)]
+    alone, beside = gaps[: n_alone - 1], gaps[n_alone - 1 :]
+    own = [b[0] - a[0] - (b[1] - a[1]) for a, b in itertools.pairwise(ends[n_alone - 1 :])]
+    median = statistics.median(alone)
     return Outcome(
-        {"longest_gap_over_median": Bar(longest / median, 5.0, at_least=False)},
+        {"longest_gap_over_median": Bar(max(own) / median, 5.0, at_least=False)},
         {
-            "longest_gap_ms": longest * 1e3,
             "median_gap_alone_ms": median * 1e3,
             "median_gap_beside_ms": statistics.median(beside) * 1e3,
-            "longest_gaps_beside_ms": [gap * 1e3 for gap in sorted(beside)[-5:]],
-            "longest_gap_alone_ms": max(alone) * 1e3,
-            "longest_over_median_of_all": longest / statistics.median(alone + beside),
+            "longest_gaps_beside_ms": [gap * 1e3 for gap in sorted(own)[-5:]],
+            "longest_gaps_with_other_processes_ms": [gap * 1e3 for gap in sorted(beside)[-5:]],
+            "longest_gap_alone_with_other_processes_ms": max(alone) * 1e3,
+            "longest_over_median_of_all": max(own) / statistics.median(alone + beside),
+            "longest_with_other_processes_over_median": max(beside) / median,
+            "waited_for_a_processor_s": ends[-1][1] - ends[n_alone - 1][1],
+            "read_s": read_s,
             "n_gaps": [len(alone), len(beside)],
         },
     )
@@ -110,15 +122,23 @@ def _ended(headless: Headless, commands: list[Generate]) -> list[TurnStats]:
     return [e.stats for e in ended]
 
 
-def _step(headless: Headless) -> None:
+def _step(headless: Headless) -> list[Event]:
+    """One step and its events."""
+    headless.events = []
     headless.engine.step()
+    session_of(headless).context.settle()
+    session_of(headless).digest()
     for ended in of(headless.events, TurnEnded):
         raise UserError(f"The answer that is measured ended too early, after {ended.stats.generated_tokens} tokens.")
+    return headless.events
 
 
-def _gaps(headless: Headless) -> list[float]:
-    """Seconds between the tokens of the answer that is generated: every decode since its prompt gives it one."""
-    session_of(headless).context.settle()
-    samples = of(headless.events, SpeedSample)
-    first = next((i for i, sample in enumerate(samples) if sample.kind == "decode"), len(samples))
-    return [b.at_s - a.at_s for a, b in itertools.pairwise(samples[first:])]
+def _token_ends(events: list[Event], first: str = "") -> list[tuple[float, float]]:
+    """When each token of the answer that is generated was there, and what had been waited for a processor until then.
+
+    Every decode since its prompt gives it one; `first`: of what kind the first is.
+    """
+    samples = of(events, SpeedSample)
+    start = next((i for i, sample in enumerate(samples) if not first or sample.kind == first), len(samples))
+    waited = waited_s() if samples[start:] else 0.0
+    return [(sample.at_s, waited) for sample in samples[start:]]

@@ -8,9 +8,7 @@ from __future__ import annotations
 import statistics
 from collections import deque
 
-import numpy as np
-
-from kvdesk.policy.fit import Vector, robust_fit
+from kvdesk.policy.fit import Line, at, robust_fit
 
 SMALL = 32
 _KEPT = 4  # measurements of one kind of batch; their median counts
@@ -23,7 +21,7 @@ class BatchTimes:
 
     def __init__(self) -> None:
         self._samples: dict[bool, dict[tuple[int, int], deque[float]]] = {False: {}, True: {}}
-        self._lines: dict[bool, Vector] = {}
+        self._lines: dict[bool, Line] = {}
         self._news = {False: 0, True: 0}
 
     def learn(self, n_tokens: int, n_kv: int, ms: float) -> None:
@@ -48,7 +46,7 @@ class BatchTimes:
         if large not in self._lines or self._news[large] >= min(_PATIENCE, len(self._samples[large])):
             self._lines[large] = self._fit(large)
             self._news[large] = 0
-        return float(np.asarray(_row(n_tokens, n_kv)) @ self._lines[large])
+        return at(self._lines[large], _row(n_tokens, n_kv))
 
     def prefill_ms(self, n_tokens: int, n_past: int, n_batch: int) -> float | None:
         """Expected time of a prompt's `n_tokens` behind `n_past` cells, in batches of `n_batch`."""
@@ -61,7 +59,7 @@ class BatchTimes:
             total += ms
         return total
 
-    def _fit(self, large: bool) -> Vector:
+    def _fit(self, large: bool) -> Line:
         kinds = self._samples[large]
         return robust_fit([_row(n, n_kv) for n, n_kv in kinds], [statistics.median(taken) for taken in kinds.values()])
 

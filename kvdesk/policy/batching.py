@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-LONGEST_STEP = 3.5
+LONGEST_STEP = 2.75
 """A step with prefill takes at most so many steps without: 5 is what a reader may notice, the rest is for noise."""
 
 BatchMs = Callable[[int, int], float | None]
@@ -23,12 +23,14 @@ _UNKNOWN_CHUNK = 4  # tokens of prefill beside decoding turns while no time is k
 class Want:
     """A running turn. n_prefill: tokens of its prompt not decoded yet, 0 when it decodes one token a step.
 
-    waited_ms: since it last had a token in a batch; the longest waiting come first when not all fit.
+    n_read     tokens of its prompt that were decoded for this turn
+    waited_ms  since it last had a token in a batch; the longest waiting come first when not all fit
     """
 
     seq_id: int
     n_prefill: int
     waited_ms: float = 0.0
+    n_read: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,8 @@ def compose(wants: Sequence[Want], batch_ms: BatchMs, n_kv: int, n_batch: int) -
         parts = _split(prompts, n_room)
         n = sum(share.n_tokens for share in parts)
         return BatchPlan(parts, batch_ms(n, n_kv), "Nobody waits for a token: the batch is full of prompt.")
-    chunk = _chunk(len(decoding), min(n_room, sum(w.n_prefill for w in prompts)), batch_ms, n_kv)
+    without = batch_ms(len(decoding), max(1, n_kv - sum(w.n_read for w in prompts)))
+    chunk = _chunk(len(decoding), min(n_room, sum(w.n_prefill for w in prompts)), batch_ms, n_kv, without)
     shares = _ones(decoding) + _split(prompts, chunk)
     return BatchPlan(
         shares,
@@ -82,12 +85,14 @@ def _ones(decoding: Sequence[Want]) -> tuple[Share, ...]:
     return tuple(Share(w.seq_id, 1) for w in decoding)
 
 
-def _chunk(n_decoding: int, most: int, batch_ms: BatchMs, n_kv: int) -> int:
-    """The most tokens of prompt, at least one, with which a step stays within its limit."""
-    alone = batch_ms(n_decoding, n_kv)
-    if alone is None:
+def _chunk(n_decoding: int, most: int, batch_ms: BatchMs, n_kv: int, without: float | None) -> int:
+    """The most tokens of prompt, at least one, with which a step stays within its limit.
+
+    `without`: ms of a step while no prompt was read. What is read already makes steps longer, and counts against it.
+    """
+    if without is None:
         return min(most, _UNKNOWN_CHUNK)
-    limit = LONGEST_STEP * alone
+    limit = LONGEST_STEP * without
     low, high = 1, most
     while low < high:
         middle = (low + high + 1) // 2

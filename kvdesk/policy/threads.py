@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from kvdesk.policy.decode_speed import DecodeSpeed, Work
@@ -41,17 +42,50 @@ class DecodeSample:
     ms: float
 
 
+@dataclass(slots=True)
+class Trial:
+    """Another count is being tried, for batches of one size (`Work.size`): what it is compared with, and what it has
+    taken so far.
+    """
+
+    back_to: int
+    back_ms: float
+    size: int
+    evidence: str
+    taken: list[float] = field(default_factory=list)
+
+    @property
+    def lost(self) -> bool:
+        """Clearly worse before it is over."""
+        return any(ms > 2 * self.back_ms for ms in self.taken) or sum(ms > self.back_ms for ms in self.taken) >= 2
+
+    @property
+    def over(self) -> bool:
+        return self.lost or len(self.taken) >= _TRIAL
+
+    @property
+    def won(self) -> bool:
+        return not self.lost and statistics.median(self.taken) < _GAIN * self.back_ms
+
+
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """Threads for decode and for prefill, and why, as a sentence."""
+    """Threads for decode and for prefill, and why, as a sentence. `trial`: what `decode` is being tried for."""
 
     decode: int
     prefill: int
     reason: str
+    trial: Trial | None = None
 
     def of_batch(self, n_tokens: int) -> int:
-        """Threads for a batch of so many tokens. Several conversations that decode together are no prefill."""
-        return self.prefill if n_tokens >= LARGE_BATCH else self.decode
+        """Threads for a batch of so many tokens. Several conversations that decode together are no prefill, and a chunk
+        of a prompt is not what a count is tried with.
+        """
+        if n_tokens >= LARGE_BATCH:
+            return self.prefill
+        if self.trial is not None and self.trial.size != Work(n_tokens, 0).size:
+            return self.trial.back_to
+        return self.decode
 
 
 @dataclass(slots=True)
@@ -73,29 +107,6 @@ class _Patience:
         self.failures, self.next_s = 0, -math.inf
 
 
-@dataclass(slots=True)
-class _Trial:
-    """Another count is being tried: what it is compared with, and what it has taken so far."""
-
-    back_to: int
-    back_ms: float
-    evidence: str
-    taken: list[float] = field(default_factory=list)
-
-    @property
-    def lost(self) -> bool:
-        """Clearly worse before it is over."""
-        return any(ms > 2 * self.back_ms for ms in self.taken) or sum(ms > self.back_ms for ms in self.taken) >= 2
-
-    @property
-    def over(self) -> bool:
-        return self.lost or len(self.taken) >= _TRIAL
-
-    @property
-    def won(self) -> bool:
-        return not self.lost and statistics.median(self.taken) < _GAIN * self.back_ms
-
-
 class ThreadPolicy:
     """Call `load` with every reading of the load and `decoded` after every decode of few tokens; set what `choice`
     says before the next one. `n_cores`: physical cores of the machine; `n_most`: threads the person allows.
@@ -112,7 +123,7 @@ class ThreadPolicy:
         self._work: Work | None = None
         self._last_s = -math.inf
         self._raised_s = -math.inf
-        self._trial: _Trial | None = None
+        self._trial: Trial | None = None
         self._fewer = _Patience()
         self._more = _Patience()
 
@@ -123,7 +134,7 @@ class ThreadPolicy:
 
     @property
     def choice(self) -> Threads:
-        return Threads(self._n, self._n_most, self._reason)
+        return Threads(self._n, self._n_most, self._reason, self._trial)
 
     def load(self, at_s: float, others: float) -> Threads:
         """Other processes take `others` cores' worth of processor time. Returns the choice from now on."""
@@ -171,15 +182,15 @@ class ThreadPolicy:
         lately = list(taken)[-3:]
         if self._n > 1 and at_s >= self._fewer.next_s and (evidence := self._too_slow(lately, work)):
             target = self._fit if self._fit < self._n else self._n // 2
-            self._try(target, statistics.median(lately), evidence)
-        elif len(taken) >= _RECENT // 2 and (better := self._better_known(statistics.fmean(taken))) is not None:
+            self._try(target, statistics.median(lately), work, evidence)
+        elif len(taken) >= _RECENT // 2 and (better := self._better_known(_usual(taken))) is not None:
             self._use(
                 better, f"{_threads(better)} took {self._ms(better):.1f} ms a token, {_threads(self._n)} take more."
             )
             self._more.failed(at_s)
         elif self._n < self._fit and at_s >= self._more.next_s and len(taken) >= 2:
             target = self._n + 1 if self._more.failures else self._fit
-            self._try(target, statistics.median(taken), self._seen())
+            self._try(target, statistics.median(taken), work, self._seen())
 
     def _too_slow(self, lately: list[float], work: Work) -> str:
         """What says that the current count is too slow, "" when nothing does."""
@@ -194,18 +205,18 @@ class ThreadPolicy:
             return f"tokens take {statistics.median(lately):.1f} ms, at best {best:.1f}"
         return ""
 
-    def _better_known(self, mean_ms: float) -> int | None:
+    def _better_known(self, usual_ms: float) -> int | None:
         """Another count that was measured under this load and takes clearly less."""
         known = {n: self._ms(n) for n in self._recent if n < self._n}
         n = min(known, key=lambda n: known[n], default=None)
-        return n if n is not None and known[n] < _GAIN * mean_ms else None
+        return n if n is not None and known[n] < _GAIN * usual_ms else None
 
-    def _try(self, n: int, now_ms: float, evidence: str) -> None:
-        self._trial = _Trial(self._n, now_ms, evidence)
+    def _try(self, n: int, now_ms: float, work: Work, evidence: str) -> None:
+        self._trial = Trial(self._n, now_ms, work.size, evidence)
         self._recent.pop(n, None)
         self._use(n, f"Trying {_threads(n)}: {evidence}.")
 
-    def _judge(self, trial: _Trial, work: Work, at_s: float) -> None:
+    def _judge(self, trial: Trial, work: Work, at_s: float) -> None:
         """The trial is over: keep the count that took less."""
         self._trial = None
         tried, fewer = self._n, self._n < trial.back_to
@@ -239,7 +250,7 @@ class ThreadPolicy:
         self._more.failed(at_s)
         best = self._speed.best_ms(self._n, work)
         if 1 < self._n <= self._fit and best is not None and ms > _SLOW * best:
-            self._try(self._n // 2, ms, "it is still slow")
+            self._try(self._n // 2, ms, work, "it is still slow")
 
     def _end_trial(self) -> None:
         """What is decoded has changed under the trial: what it took cannot be compared any more."""
@@ -259,6 +270,11 @@ class ThreadPolicy:
 
     def _seen(self) -> str:
         return f"other processes take {self._others:.1f} of {self._n_cores} cores"
+
+
+def _usual(taken: Collection[float]) -> float:
+    """The mean without the longest: one hiccup of the system says nothing about a count, stalls that come back do."""
+    return (sum(taken) - max(taken)) / (len(taken) - 1)
 
 
 def _threads(n: int) -> str:

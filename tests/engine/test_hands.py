@@ -49,6 +49,7 @@ from kvdesk.operations import (
     VerifyConversation,
     Working,
 )
+from kvdesk.policy.compaction_gain import Reads, SpanCost
 from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Sampling
 
 E = TypeVar("E", bound=Event)
@@ -464,13 +465,15 @@ def test_a_second_answer_at_once_waits_for_the_prompt_and_shares_it(headless: He
     assert headless.engine.session.context.audit(whole=True).state == "verified"
 
 
-def test_idle_work_compacts_where_it_pays(headless: Headless) -> None:
+def test_idle_work_compacts_where_it_pays(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
     session = headless.engine.session
-    for seen, n_kv in ((100, 512), (200, 1024), (300, 1024), (100, 256), (400, 1024)):
-        session.meters.cost.learn(n_kv, seen, 5.0 + n_kv * 0.05)
     first, second = talked(headless, "Tell me about the sea, " * 50), talked(headless, "Name three towns.")
     headless.do(Operate(RemoveRange(seq(headless, first)), measured=False))
     assert session.context.totals()[1] > 256
+    dear = SpanCost(Reads(weights=10**8, cell=10**6, skips=False))
+    for seen, n_kv in ((100, 512), (200, 1024), (300, 1024), (100, 256), (400, 1024)):
+        dear.learn(n_kv, seen, 5.0 + n_kv * 0.05)
+    monkeypatch.setattr(session.meters, "cost", dear)
     assert headless.engine.idle_work_due
     headless.events = []
     headless.engine.idle()

@@ -60,6 +60,19 @@ def test_a_decoding_conversation_while_another_prefills(n_decoding: int, learned
     assert max(gaps) <= 5 * statistics.median(gaps)
 
 
+def test_what_is_read_already_does_not_stretch_the_steps() -> None:
+    """Every step over a long prompt costs more: the reader measures by the time before it came."""
+
+    def ms(n_tokens: int, n_kv: int) -> float:
+        return 5 + 2.5 * n_tokens + 0.001 * n_tokens * n_kv
+
+    read = 0
+    while read < 2000:
+        plan = compose([Want(0, 0), Want(1, 2000 - read, n_read=read)], ms, 300 + read, 512)
+        read += plan.n_tokens - 1
+        assert ms(plan.n_tokens, 300 + read) <= 3.2 * ms(1, 300)
+
+
 def test_the_prompt_is_not_much_slower_for_it() -> None:
     left, spent = 2000, 0.0
     while left:

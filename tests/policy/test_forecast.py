@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kvdesk.policy.batch_times import BatchTimes
-from kvdesk.policy.fit import robust_fit
+from kvdesk.policy.fit import Guess, robust_fit
 from kvdesk.policy.forecast import Forecast, forecast
 
 
@@ -23,7 +23,15 @@ def test_a_line_is_found_under_noise_and_outliers() -> None:
 
 
 def test_coefficients_are_never_negative() -> None:
-    assert (robust_fit([(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)], [9.0, 5.0, 1.0]) >= 0).all()
+    assert min(robust_fit([(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)], [9.0, 5.0, 1.0])) >= 0
+
+
+def test_a_guess_stands_where_nothing_tells_and_gives_way_where_something_does() -> None:
+    rows, guesses = [(1.0, 512.0)] * 4, (None, Guess(0.002, 0.002))
+    assert robust_fit(rows, [9.0] * 4, guesses) == pytest.approx((9.0 - 512 * 0.002, 0.002), rel=0.05)
+    rows = [(1.0, 256.0 * n) for n in range(1, 9)]
+    told = robust_fit(rows, [6.0 + 0.005 * kv for _, kv in rows], guesses)
+    assert told == pytest.approx((6.0, 0.005), rel=0.05)
 
 
 def test_no_samples() -> None:

@@ -112,3 +112,24 @@ def test_threads_of_a_batch() -> None:
     policy.load(0.0, 1.0)
     assert policy.choice.of_batch(1) == policy.choice.of_batch(4) == 1
     assert policy.choice.of_batch(LARGE_BATCH) == 2
+
+
+def test_a_hiccup_is_no_reason_to_change() -> None:
+    """One token that took 63 ms, as measured: a few tokens may be tried with one thread, but no answer is."""
+    policy, counts = ThreadPolicy(2), []
+    for i in range(120):
+        n = policy.choice.decode
+        ms = 63.0 if i == 60 else {1: 11.0, 2: 7.7}[n]
+        policy.decoded(DecodeSample(i * 0.01, n, 1, 256, ms))
+        counts.append(n)
+    assert counts.count(1) <= 4
+
+
+def test_a_prompt_is_not_read_with_a_count_that_is_being_tried() -> None:
+    policy = ThreadPolicy(2)
+    for i in range(40):
+        policy.decoded(DecodeSample(i * 0.01, policy.choice.decode, 1, 256, 7.7 if i < 30 else 70.0))
+        if policy.trying:
+            break
+    assert policy.choice.of_batch(1) == 1
+    assert policy.choice.of_batch(32) == 2
