@@ -15,7 +15,16 @@ from kvdesk.lab.waits import waited_s
 from kvdesk.messages import CloseConversation, Event, Generate, SpeedSample, TextDelta, TurnEnded
 from kvdesk.settings import Sampling
 
-TOPICS = ("a lighthouse", "a glacier", "a railway", "a beehive")
+QUESTIONS = tuple(
+    f"Explain to a curious child, in many sentences, {what}."
+    for what in (
+        "how a lighthouse keeper spends a stormy night",
+        "how a glacier carves a valley over many years",
+        "how a baker works through a cold night",
+        "how bees in a hive get through a long winter",
+    )
+)
+"""Answered at length: four answers are generated until the limit ends them all."""
 ANSWER = Sampling(temperature=0.0, max_tokens=96)
 LONG_ANSWER = Sampling(temperature=0.0, max_tokens=3000)
 
@@ -89,7 +98,7 @@ def beside_prefill(bench: Bench) -> Outcome:
 
 def _at_once(headless: Headless) -> float:
     """Tokens a second of four answers that are generated together, from the first token of the first to the last."""
-    commands = [asked(f"Explain to a child, in many sentences, what {topic} is.", ANSWER) for topic in TOPICS]
+    commands = [asked(question, ANSWER) for question in QUESTIONS]
     headless.events = []
     start = time.perf_counter()
     for command in commands:
@@ -105,8 +114,8 @@ def _at_once(headless: Headless) -> float:
 def _in_turn(headless: Headless) -> float:
     """The same four answers, each alone: tokens a second of generation."""
     stats: list[TurnStats] = []
-    for topic in TOPICS:
-        command = asked(f"Explain to a child, in many sentences, what {topic} is.", ANSWER)
+    for question in QUESTIONS:
+        command = asked(question, ANSWER)
         headless.do(command)
         stats += _ended(headless, [command])
     return sum(s.generated_tokens - 1 for s in stats) / sum((s.generated_tokens - 1) / s.decode_tok_s for s in stats)
