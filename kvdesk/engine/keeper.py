@@ -8,7 +8,6 @@ told as an operation with its reason. Owns the sequences of one context; states 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 import numpy as np
 
@@ -19,7 +18,7 @@ from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Chronicle
 from kvdesk.engine.context import Context
 from kvdesk.engine.sequences import UNMOVED, WORTH, Sequence, SequencePool
-from kvdesk.engine.snapshots import Saved, Snapshots
+from kvdesk.engine.snapshots import Saved
 from kvdesk.engine.swapper import Swapper
 from kvdesk.errors import PromptError, UserError
 from kvdesk.policy.prefix_tree import PrefixTree
@@ -33,18 +32,12 @@ _DAMAGED = (
 
 
 class Keeper:
-    """The sequences of one context. `costs` estimates (prefill ms, restore ms) of so many tokens and bytes."""
+    """The sequences of one context."""
 
-    def __init__(
-        self,
-        context: Context,
-        chronicle: Chronicle,
-        snapshots: Snapshots,
-        costs: Callable[[int, int], tuple[float, float]],
-    ) -> None:
+    def __init__(self, context: Context, chronicle: Chronicle, swapper: Swapper) -> None:
         self._context = context
         self._chronicle = chronicle
-        self.swapper = Swapper(context, chronicle, snapshots, costs)
+        self.swapper = swapper
         self.pool = SequencePool(context.n_seq_max)
         self.taken = ""  # where the last prefix came from, "" for the sequence itself
         self.gone: dict[ConversationId, str] = {}  # why the cells of a conversation are no longer there

@@ -27,6 +27,7 @@ from kvdesk.engine.model import Model
 from kvdesk.engine.prompt import PromptBuilder
 from kvdesk.engine.sequences import Sequence, SequencePool
 from kvdesk.engine.snapshots import Snapshots
+from kvdesk.engine.swapper import Swapper
 from kvdesk.engine.threads import Threads
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError, ModelFileError, PromptError, TemplateError, UserError
@@ -308,7 +309,8 @@ class Session:
         self.chronicle = Chronicle(context, self._emit)
         self.meters.use(context.settings, self._reads())
         self._old_snapshots = self._snapshots()
-        self.keeper = Keeper(context, self.chronicle, self._old_snapshots, self.meters.costs)
+        swapper = Swapper(context, self.chronicle, self._old_snapshots, self.meters.costs)
+        self.keeper = Keeper(context, self.chronicle, swapper)
         self.keeper.gone |= self._gone
         self.departures = Departures(self.prompts, context.n_ctx_seq, abilities(context)) if self.prompts else None
         self.chronicle.owner = self._owner

@@ -19,6 +19,7 @@ from kvdesk.engine.keeper import Keeper
 from kvdesk.engine.model import Model
 from kvdesk.engine.sequences import Sequence
 from kvdesk.engine.snapshots import Snapshots
+from kvdesk.engine.swapper import Swapper
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import Event, LoadModel, UsePolicy
 from kvdesk.operations import Operate, SwapIn, SwapOut
@@ -141,7 +142,8 @@ class Ids:
         kind = StateKind("tiny", "now", type_kv, type_kv, True, (1.0, 1.0))
         chronicle = Chronicle(self.context, self._ignore)
         snapshots = Snapshots(folder, kind, Limits(1 << 24, 1 << 24))
-        self.keeper = Keeper(self.context, chronicle, snapshots, lambda n_tokens, _: (1e3 * n_tokens, 1.0))
+        swapper = Swapper(self.context, chronicle, snapshots, lambda n_tokens, _: (1e3 * n_tokens, 1.0))
+        self.keeper = Keeper(self.context, chronicle, swapper)
 
     def _ignore(self, event: Event) -> None: ...
 

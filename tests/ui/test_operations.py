@@ -88,6 +88,7 @@ def test_the_call_is_shown_before_it_is_made(window: MainWindow) -> None:
     panel = show(window)
     panel.set_range(1, 40, -1)
     assert panel.call == "llama_memory_seq_rm(mem, 1, 40, -1)"
+    assert "llama_memory_seq_cp(mem, 1, new, 40, -1)" in panel.button(Act.FORK).toolTip()
     QApplication.sendEvent(panel.button(Act.SHIFT), QEvent(QEvent.Type.Enter))
     assert panel.call == "llama_memory_seq_add(mem, 1, 40, -1, -1)"
     panel._shift.setValue(7)
