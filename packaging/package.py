@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -51,8 +52,14 @@ ENGINE_OPTIONS = [
     "-DCMAKE_INSTALL_LIBDIR=llama_cpp/lib",
     "-DCMAKE_INSTALL_INCLUDEDIR=llama_cpp/include",
 ]
-ENGINE_TARGETS = ("llama", "llama-common")
-"""Not the tools; `llama-common` is not shipped, but llama.cpp installs it."""
+ENGINE_ENVIRONMENT = {
+    "SKBUILD_CMAKE_ARGS": ";".join(ENGINE_OPTIONS),
+    "SKBUILD_BUILD_TARGETS": "llama;llama-common",
+}
+"""Not the tools; llama-common is not shipped, but llama.cpp installs it.
+
+By the environment: some versions of pip forget --config-settings for what a file asks for.
+"""
 STRIPPED = re.compile(r"_internal/(libpython|llama_cpp/|lib[\w+-]+\.so|lib-dynload/|python3)")
 """Not NumPy's OpenBLAS, which `strip` breaks; Qt comes stripped."""
 
@@ -103,32 +110,34 @@ def make_environment() -> list[str]:
 
 
 def engine_wheel(block: str) -> Path:
-    """The engine, compiled unless this person has it already; uv's own cache forgets it when an index changes."""
-    key = hashlib.sha256(repr((block, ENGINE_OPTIONS, ENGINE_TARGETS, sys.platform)).encode()).hexdigest()[:16]
+    """The engine, compiled unless this person has it already; uv's own cache forgets it when an index changes.
+
+    Raises SetupError when there is no code for several processors in it.
+    """
+    key = hashlib.sha256(repr((block, ENGINE_ENVIRONMENT, sys.platform)).encode()).hexdigest()[:16]
     folder = user_cache() / "engine" / key
     if not list(folder.glob("*.whl")):
         wanted, made = BUILD / "engine.txt", BUILD / "engine"
         wanted.write_text(block, encoding="utf-8")
-        wheel: list[str | Path] = [
-            setup.python_exe(),
-            "-m",
-            "pip",
-            "wheel",
-            "--verbose",
-            "--no-deps",
-            "--no-build-isolation",
-        ]
-        options = [f"--config-settings=cmake.args={';'.join(ENGINE_OPTIONS)}"]
-        options += [f"--config-settings=build.targets={';'.join(ENGINE_TARGETS)}"]
-        minutes = max(2, round(20 / (os.cpu_count() or 1)))
+        shutil.rmtree(made, ignore_errors=True)
+        wheel = [str(setup.python_exe()), "-m", "pip", "wheel", "--verbose", "--no-deps", "--no-build-isolation"]
+        where = ["--no-cache-dir", "--require-hashes", "-r", str(wanted), "-w", str(made)]
+        minutes = max(2, round(45 / (os.cpu_count() or 1)))
         text = f"compiling the engine for every processor of this kind, about {minutes} minutes, only this once"
-        where: list[str | Path] = ["--no-cache-dir", "--require-hashes", "-r", wanted, "-w", made]
-        setup.step(text, [*wheel, *options, *where], setup.environment())
+        setup.step(text, [*wheel, *where], setup.environment() | ENGINE_ENVIRONMENT)
+        (file,) = made.glob("*.whl")
+        if len(found := variants(file)) < 2:
+            raise SetupError(f"The engine is not one for every processor: of ggml-cpu it has {found or 'nothing'}.")
         folder.mkdir(parents=True, exist_ok=True)
-        for file in made.glob("*.whl"):
-            shutil.copy(file, folder / f"{file.name}.part")
-            (folder / f"{file.name}.part").rename(folder / file.name)
+        shutil.copy(file, folder / f"{file.name}.part")
+        (folder / f"{file.name}.part").rename(folder / file.name)
     return next(folder.glob("*.whl"))
+
+
+def variants(wheel: Path) -> list[str]:
+    """The kinds of processor that an engine has code for, such as "haswell"."""
+    with zipfile.ZipFile(wheel) as file:
+        return sorted(set(re.findall(r"ggml-cpu-([\w.]+)\.(?:so|dylib|dll)", "\n".join(file.namelist()))))
 
 
 def user_cache() -> Path:

@@ -6,6 +6,7 @@ import re
 import shutil
 import struct
 import subprocess
+import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -62,6 +63,14 @@ def test_a_library_that_the_bundle_lacks_ends_the_build(
     monkeypatch.setattr(package, "embedded_model", lambda: "")
     with pytest.raises(setup.SetupError, match=r"libx\.so for PySide6/y\.so") if fails else nullcontext():
         package.make_bundle()
+
+
+def test_the_kinds_of_processor_of_an_engine(tmp_path: Path) -> None:
+    wheel = tmp_path / "engine.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        for name in ("libggml-cpu-haswell.so", "libggml-cpu-armv8.2_1.so", "libggml-cpu.so.0", "libggml-base.so"):
+            file.writestr(f"llama_cpp/lib/{name}", b"")
+    assert package.variants(wheel) == ["armv8.2_1", "haswell"]
 
 
 def test_icons_are_there_in_every_size(tmp_path: Path) -> None:
