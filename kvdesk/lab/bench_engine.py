@@ -17,7 +17,7 @@ import psutil
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.lab.baselines import BareLoop, LlamaClass
-from kvdesk.lab.talk import Headless, Talk
+from kvdesk.lab.talk import Headless, Talk, uncollected
 from kvdesk.messages import CloseConversation, ContextReady, LoadModel, Watch
 from kvdesk.settings import ContextSettings, Sampling
 
@@ -46,8 +46,9 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
     headless.do(Watch(snapshots=True))
     ready = next(e for e in headless.do(LoadModel(path, settings)) if isinstance(e, ContextReady)).context
     try:
-        speeds = _decode_speeds(headless, path, settings, rounds, say)
-        six = _six_requests(headless)
+        with uncollected():
+            speeds = _decode_speeds(headless, path, settings, rounds, say)
+            six = _six_requests(headless)
         say("six equal requests: " + ", ".join(f"{s:.2f} s" for s in six))
         turns = _five_turns(headless)
         say("turn 5: " + f"{turns[-1].reused_tokens} reused, {turns[-1].prefilled_tokens} prefilled")

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from kvdesk.chat import ConversationId, Message, MessageId, Role, TurnStats, new_conversation_id, new_message_id
 from kvdesk.engine.engine import Engine
 from kvdesk.errors import UserError
 from kvdesk.messages import Command, CommandFailed, Event, Generate, LoadModel, TextDelta, TurnEnded
 from kvdesk.settings import Overflow, Sampling
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """As in the window no garbage is looked for between two tokens."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 class Headless:
