@@ -10,17 +10,18 @@ import time
 from collections.abc import Sequence
 
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
-from kvdesk.engine.session import Session
+from kvdesk.engine.context import Context
 from kvdesk.errors import KvdeskError
+from kvdesk.policy.compaction_gain import SpanCost
 
 
-def compact(session: Session, layout: Layout, hot: Sequence[int] = ()) -> int:
+def compact(context: Context, cost: SpanCost, layout: Layout, hot: Sequence[int] = ()) -> int:
     """Move used cells to the front. Changes the cache; audits it. Logits of the last decode are lost.
 
-    Returns the bytes of state that were read and written; the meters learn how long that took. Raises RefusedCall where
+    Returns the bytes of state that were read and written; `cost` learns how long that took. Raises RefusedCall where
     states cannot be saved; EngineError when llama.cpp does not take the new order: then the cache is as it was.
     """
-    context, start = session.context, time.perf_counter()
+    start = time.perf_counter()
     blob = context.state_get()
     snapshot = context.snapshot()
     plan = plan_compaction(snapshot, layout, hot)
@@ -30,5 +31,5 @@ def compact(session: Session, layout: Layout, hot: Sequence[int] = ()) -> int:
     except KvdeskError:
         context.state_set(blob, known=snapshot.maps)
         raise
-    session.meters.cost.learn_blob(len(blob), (time.perf_counter() - start) * 1e3)
+    cost.learn_blob(len(blob), (time.perf_counter() - start) * 1e3)
     return 2 * len(blob)

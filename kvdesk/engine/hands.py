@@ -137,7 +137,8 @@ class Hands:
                 context.clear()
                 return _Done("clear", emptied=True)
             case Compact(layout, hot):
-                return _Done("compact", bytes_moved=compact(self._session, layout, hot))
+                n_bytes = compact(context, self._session.meters.cost, layout, hot)
+                return _Done("compact", bytes_moved=n_bytes)
             case SwapOut(conversation):
                 sequence = self._leased(conversation)
                 n_bytes = self._session.keeper.swap_out(sequence)

@@ -64,7 +64,7 @@ class Idle:
         start = time.perf_counter()
         try:
             with session.chronicle.doing("compact", None, verdict.reason):
-                compact(session, Layout.KEEP_ORDER)
+                compact(session.context, session.meters.cost, Layout.KEEP_ORDER)
         except KvdeskError:
             return False
         session.chronicle.report("compact", call_text(Compact(Layout.KEEP_ORDER)), start, None, verdict.reason)

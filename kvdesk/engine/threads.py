@@ -33,6 +33,8 @@ class Threads:
 
     def choose(self, n_tokens: int) -> None:
         """Set the threads for the next decode, of so many tokens."""
+        if self.trying:
+            self._context.settle()  # what was decoded meanwhile may have decided it
         now = time.monotonic()
         others = self._meter.read(now)
         if others is not None:

@@ -24,21 +24,32 @@ class BareLoop:
         params.n_ubatch = settings.n_ubatch
         params.n_threads = settings.n_threads
         params.n_threads_batch = settings.n_threads_batch
-        params.flash_attn_type = lib.LLAMA_FLASH_ATTN_TYPE_ENABLED
+        flash = lib.LLAMA_FLASH_ATTN_TYPE_ENABLED, lib.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        params.flash_attn_type = flash[0 if settings.flash_attn else 1]
         self._ctx: Any = lib.llama_init_from_model(model.handle, params)
         self._sampler: Any = lib.llama_sampler_init_greedy()
         self._batch = lib.llama_batch_init(settings.n_batch, 0, 1)
 
     def decode_tok_s(self, prompt: Sequence[int], n_tokens: int) -> float:
         """Prefill `prompt` in an empty cache, generate `n_tokens`; tokens per second of the generation."""
-        lib.llama_memory_clear(lib.llama_get_memory(self._ctx), True)
+        _, seconds = self._answer(prompt, n_tokens)
+        return (n_tokens - 1) / seconds
+
+    def seconds(self, prompt: Sequence[int], n_tokens: int) -> float:
+        """What the whole request takes: prefill in an empty cache, then `n_tokens`."""
+        return sum(self._answer(prompt, n_tokens))
+
+    def _answer(self, prompt: Sequence[int], n_tokens: int) -> tuple[float, float]:
+        """Seconds until the first token, and from the first to the last."""
+        lib.llama_memory_clear(lib.llama_get_memory(self._ctx), False)
+        start = time.perf_counter()
         self._run(prompt, 0)
         token = lib.llama_sampler_sample(self._sampler, self._ctx, -1)
-        start = time.perf_counter()
+        first = time.perf_counter()
         for position in range(len(prompt), len(prompt) + n_tokens - 1):
             self._run((token,), position)
             token = lib.llama_sampler_sample(self._sampler, self._ctx, -1)
-        return (n_tokens - 1) / (time.perf_counter() - start)
+        return first - start, time.perf_counter() - first
 
     def close(self) -> None:
         lib.llama_batch_free(self._batch)

@@ -86,6 +86,11 @@ def tokens_of(headless: Headless, talk: Talk) -> list[int]:
     return prompts.tokens(talk.messages)
 
 
+def prompt_of(headless: Headless, command: Generate) -> list[int]:
+    """The tokens that are to be prefilled for a turn."""
+    return session_of(headless).fit(command).whole.tokens
+
+
 def text_of_tokens(headless: Headless, n_tokens: int) -> str:
     """About so many tokens of text that means nothing much."""
     words = "The keeper wrote down what the sea brought: a rope, a bottle, a plank, a shoe, and once a clock. "

@@ -8,34 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from kvdesk.cache.batch import Batch
 from kvdesk.chat import ConversationId
-from kvdesk.engine.chronicle import Chronicle
-from kvdesk.engine.context import Context
-from kvdesk.engine.keeper import Keeper
 from kvdesk.engine.model import Model
-from kvdesk.engine.sequences import Sequence
-from kvdesk.engine.snapshots import Snapshots
-from kvdesk.engine.swapper import Swapper
 from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import Event, LoadModel, UsePolicy
+from kvdesk.messages import LoadModel, UsePolicy
 from kvdesk.operations import Operate, SwapIn, SwapOut
-from kvdesk.policy.swap import Limits, StateKind
-from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Sampling
-from tests.cache.models import KINDS, write_model
+from kvdesk.settings import CachePolicy, CacheType, Sampling
 from tests.engine.conftest import SMALL
+from tests.engine.ids import NAMES, Ids, open_model, prompt_of, prompt_tokens
 from tests.engine.test_turns import fresh_answer, held
-from tests.engine.tiny_models import write
 
+N = 12
 GREEDY = Sampling(temperature=0.0, max_tokens=24)  # as `fresh_answer` has it
 SYSTEM = "You are the keeper of a lighthouse, and you write down what the sea brings: " + "a rope, a shoe, " * 9
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "models"
-TINY = ("mamba2", "gpt2", "qwen2vl")
-DENSE = ("llama", "qwen2", "gemma3", "lfm2", "mamba", "gpt2", "qwen2vl")
-FILES = (*(f"{name}-dense" for name in DENSE), "gpt-oss-moe")
 
 
 # --- whole turns on the embedded model --------------------------------------------------------------------------------
@@ -129,70 +116,14 @@ def test_back_after_a_restart(model_file: Path, tmp_path: Path) -> None:
 # --- token ids on every kind of memory --------------------------------------------------------------------------------
 
 
-class Ids:
-    """A keeper on a model without text: answers to prompts of token ids, each the likeliest."""
-
-    def __init__(self, model: Model, folder: Path, type_kv: CacheType, *, unified: bool = True) -> None:
-        n_ctx = 384 if unified else 1024
-        settings = ContextSettings(
-            n_ctx=n_ctx, n_seq_max=4, n_batch=32, n_ubatch=8, n_threads=1, n_threads_batch=1,
-            type_k=type_kv, type_v=type_kv, kv_unified=unified, swa_full=True,
-        )  # fmt: skip
-        self.context = Context(model, settings, proved=False)
-        kind = StateKind("tiny", "now", type_kv, type_kv, True, (1.0, 1.0))
-        chronicle = Chronicle(self.context, self._ignore)
-        snapshots = Snapshots(folder, kind, Limits(1 << 24, 1 << 24))
-        swapper = Swapper(self.context, chronicle, snapshots, lambda n_tokens, _: (1e3 * n_tokens, 1.0))
-        self.keeper = Keeper(self.context, chronicle, swapper)
-
-    def _ignore(self, event: Event) -> None: ...
-
-    def lease(self, name: str) -> Sequence:
-        return self.keeper.lease(ConversationId(name))
-
-    def answer(self, name: str, prompt: list[int], n: int = 12) -> tuple[int, list[int]]:
-        """(tokens that were there already, the answer)."""
-        sequence = self.lease(name)
-        reused = self.keeper.take_prefix(sequence, prompt)
-        assert sequence.tokens == prompt[:reused]
-        answer: list[int] = []
-        while len(answer) < n:
-            start = len(sequence.tokens)
-            part = prompt[start : start + 32] if start < len(prompt) else [answer[-1]]
-            last = start + len(part) >= len(prompt)
-            output = [False] * (len(part) - 1) + [last]
-            self.context.decode(Batch(part, range(start, start + len(part)), [(sequence.seq_id,)] * len(part), output))
-            sequence.tokens += part
-            if last:
-                answer.append(int(np.argmax(self.context.logits())))
-        return reused, answer
-
-    def close(self) -> None:
-        assert self.context.audit(whole=True).state in ("verified", "mirrored")
-        self.keeper.save_all()
-        self.context.close()
-
-
-def prompt_of(first: int, n: int) -> list[int]:
-    return [(first + 7 * i * i + 3 * i) % 100 + 5 for i in range(n)]
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tiny")
 
 
-@pytest.fixture(scope="module", params=[*KINDS, *TINY, *FILES])
+@pytest.fixture(scope="module", params=NAMES)
 def tiny(request: pytest.FixtureRequest, folder: Path) -> Iterator[Model]:
-    name = request.param
-    path = SHARED / f"{name}.gguf" if name in FILES else folder / f"{name}.gguf"
-    if name in KINDS:
-        write_model(path, name)
-    elif name in TINY:
-        write(path, name)
-    if not path.exists():
-        pytest.skip(f"{path.name} is not here")
-    model = Model(path)
+    model = open_model(request.param, folder)
     yield model
     model.close()
 
@@ -200,14 +131,14 @@ def tiny(request: pytest.FixtureRequest, folder: Path) -> Iterator[Model]:
 @pytest.mark.parametrize("type_kv", [CacheType.F16, CacheType.F32])
 def test_every_memory_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) -> None:
     """Sharing, going on, editing, regenerating, leaving and a restart: always the answer of a fresh start."""
-    n = 16 if tiny.facts.architecture == "gpt2" else 44  # the written one has learned 64 positions
+    n = prompt_tokens(tiny)
     begin = prompt_of(0, n)
     a, b = begin + prompt_of(50, 6), begin + prompt_of(71, 9)
 
     def fresh(prompt: list[int]) -> list[int]:
         ids = Ids(tiny, tmp_path / "none", type_kv)
         try:
-            reused, answer = ids.answer("alone", prompt)
+            reused, answer, _ = ids.answer("alone", prompt, N)
             assert reused == 0
             ids.keeper.forget(ConversationId("alone"), "")
             return answer
@@ -217,32 +148,32 @@ def test_every_memory_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) 
     ids = Ids(tiny, tmp_path / "states", type_kv)
     can = ids.context.can
     try:
-        _, first = ids.answer("one", a)
+        _, first, _ = ids.answer("one", a, N)
         assert first == fresh(a)
-        shared, second = ids.answer("two", b)  # the beginning is another conversation's
+        shared, second, _ = ids.answer("two", b, N)  # the beginning is another conversation's
         assert second == fresh(b)
-        edited, third = ids.answer("one", [*b[:-3], 9, 8, 7])
+        edited, third, _ = ids.answer("one", [*b[:-3], 9, 8, 7], N)
         assert third == fresh([*b[:-3], 9, 8, 7])
         if can("partial seq_cp") and can("partial seq_rm"):
             assert shared == n
             assert edited >= n
-        _, again = ids.answer("one", a)  # the branch that was parked, or anew
+        _, again, _ = ids.answer("one", a, N)  # the branch that was parked, or anew
         assert again == first
         longer = a + first[:-1] + prompt_of(90, 4)
         wanted = fresh(longer)
         if can("swap"):
             ids.keeper.swap_out(ids.lease("one"))
-            kept, fourth = ids.answer("one", longer)
+            kept, fourth, _ = ids.answer("one", longer, N)
             assert kept == len(a) + len(first) - 1
         else:
-            _, fourth = ids.answer("one", longer)
+            _, fourth, _ = ids.answer("one", longer, N)
         assert fourth == wanted
     finally:
         ids.close()
     ids = Ids(tiny, tmp_path / "states", type_kv)  # as after a restart
     try:
         more = longer + fourth[:-1] + prompt_of(33, 3)
-        kept, fifth = ids.answer("one", more)
+        kept, fifth, _ = ids.answer("one", more, N)
         assert kept == (len(longer) + len(fourth) - 1 if can("swap") else 0)
     finally:
         ids.close()

@@ -1,0 +1,90 @@
+"""Greedy answers to prompts of token ids through the cache: for experiments on models that need not have any text.
+
+Owns the loop over `llama_decode`; what is in the cache is the keeper's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.batch import Batch
+from kvdesk.chat import ConversationId
+from kvdesk.engine.context import Context
+from kvdesk.engine.keeper import Keeper
+from kvdesk.engine.sequences import Sequence as Held
+from kvdesk.errors import DecodeError
+
+Logits = NDArray[np.float32]
+
+
+class Answer(NamedTuple):
+    """n_reused: tokens that were there already; the likeliest tokens, one after another; logits of shape (n_vocab,)
+    from which the first one came.
+    """
+
+    n_reused: int
+    tokens: list[int]
+    logits: Logits
+
+
+class ByIds:
+    """Conversations of token ids, by name, in the cache of one context."""
+
+    def __init__(self, context: Context, keeper: Keeper) -> None:
+        self.context = context
+        self.keeper = keeper
+
+    def lease(self, name: str) -> Held:
+        """The conversation's sequence. Raises PromptError when there is none."""
+        return self.keeper.lease(ConversationId(name))
+
+    def read(self, name: str, prompt: list[int]) -> int:
+        """Have the whole prompt in the cache; returns how many tokens were there. Changes the cache.
+
+        The last token has just been decoded: its logits are the context's. Raises DecodeError.
+        """
+        sequence = self.lease(name)
+        reused = self.keeper.take_prefix(sequence, prompt)
+        while len(sequence.tokens) < len(prompt):
+            start = len(sequence.tokens)
+            self.decode([(name, prompt[start : start + self.context.n_batch])])
+        return reused
+
+    def answer(self, name: str, prompt: list[int], n_tokens: int) -> Answer:
+        """The greedy answer of `n_tokens`, of which the last is not in the cache. Changes the cache."""
+        reused = self.read(name, prompt)
+        logits = self.context.logits()
+        tokens = [int(logits.argmax())]
+        while len(tokens) < n_tokens:
+            self.decode([(name, tokens[-1:])])
+            tokens.append(int(self.context.logits().argmax()))
+        return Answer(reused, tokens, logits)
+
+    def decode(self, parts: Sequence[tuple[str, list[int]]]) -> list[Logits]:
+        """One batch: these tokens behind what each conversation holds. Logits after the last token of each.
+
+        Changes the cache. Raises DecodeError.
+        """
+        tokens: list[int] = []
+        pos: list[int] = []
+        seq_ids: list[tuple[int]] = []
+        output: list[bool] = []
+        rows: list[int] = []
+        sequences = [self.lease(name) for name, _ in parts]
+        for sequence, (_, more) in zip(sequences, parts, strict=True):
+            start, n = len(sequence.tokens), len(more)
+            tokens += more
+            pos += range(start, start + n)
+            seq_ids += [(sequence.seq_id,)] * n
+            output += [False] * (n - 1) + [True]
+            rows.append(len(tokens) - 1)
+        rc = self.context.decode(Batch(tokens, pos, seq_ids, output)).rc
+        if rc != 0:
+            raise DecodeError(rc, f"A batch of {len(tokens)} tokens was not decoded (code {rc}).")
+        for sequence, (_, more) in zip(sequences, parts, strict=True):
+            sequence.tokens += more
+        return [self.context.logits(row) for row in rows]

@@ -1,0 +1,124 @@
+"""Compaction and batches on every kind of memory: the text, and the logits, of a sequence that is alone.
+
+Sharing, forks, swapping and restarts are in `test_keeper`; the embedded model's answers there and in `test_turns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.compaction import Layout
+from kvdesk.cache.compare import ROUNDING, Verdict, compare_logits
+from kvdesk.chat import ConversationId
+from kvdesk.engine.compacting import compact
+from kvdesk.engine.model import Model
+from kvdesk.policy.compaction_gain import Reads, SpanCost
+from kvdesk.settings import CacheType
+from tests.engine.ids import NAMES, Ids, open_model, prompt_of, prompt_tokens
+
+N = 12
+STEPS = 6
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def tiny(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
+    model = open_model(request.param, tmp_path_factory.mktemp("tiny"))
+    yield model
+    model.close()
+
+
+@pytest.fixture(params=[CacheType.F16, CacheType.F32])
+def type_kv(request: pytest.FixtureRequest) -> CacheType:
+    return CacheType(request.param)
+
+
+def fresh(model: Model, folder: Path, type_kv: CacheType, prompt: list[int]) -> list[int]:
+    """The answer in an empty cache."""
+    ids = Ids(model, folder, type_kv)
+    try:
+        reused, tokens, _ = ids.answer("alone", prompt, N)
+        assert reused == 0
+        ids.keeper.forget(ConversationId("alone"), "")
+        return tokens
+    finally:
+        ids.close()
+
+
+def streams(ids: Ids) -> list[StreamCells]:
+    return [cells for cache in ids.context.mirror.caches for cells in cache.streams]
+
+
+def test_compaction_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) -> None:
+    """Three conversations take turns, two share a beginning, one leaves holes: then cells are moved to the front."""
+    n = prompt_tokens(tiny)
+    begin = prompt_of(0, n // 2)
+    prompts = {"one": begin + prompt_of(50, n // 4), "two": begin + prompt_of(71, n // 4), "hole": prompt_of(33, n)}
+    ids = Ids(tiny, tmp_path / "states", type_kv)
+    try:
+        if not ids.context.can("compaction"):
+            pytest.skip("this memory has no cells to compact")
+        for turn in range(2):
+            for name, prompt in prompts.items():
+                _, tokens, _ = ids.answer(name, prompt, 3)
+                prompts[name] = prompt + tokens[:-1] + prompt_of(9 * turn + len(name), 3)
+        ids.keeper.close(ConversationId("hole"), "")
+        assert any(cells.used < cells.high_water for cells in streams(ids))
+        compact(ids.context, SpanCost(Reads(1, 1, skips=True)), Layout.KEEP_ORDER)
+        assert all(cells.used == cells.high_water for cells in streams(ids))
+        answers = {name: ids.answer(name, prompts[name], N) for name in ("one", "two")}
+    finally:
+        ids.close()
+    for name, (reused, tokens, _) in answers.items():
+        assert reused == len(prompts[name]) - 3, "nothing is computed again"
+        assert tokens == fresh(tiny, tmp_path / "none", type_kv, prompts[name])
+
+
+def test_a_batch_of_several_differs_by_rounding(tiny: Model, tmp_path: Path, type_kv: CacheType) -> None:
+    """Next-token logits of three sequences that decode together, a chunk of a prompt with them, against each alone.
+
+    The bound is relative to the largest logit (at least 1): sums are added up in another order, so what differs is
+    their last bits, which are worth more where the numbers are larger. Weights are f32 here: nothing is quantized.
+    """
+    n = prompt_tokens(tiny)
+    prompts = {name: prompt_of(7 * i, n - 3 * i) for i, name in enumerate(("one", "two", "three"))}
+    more = {name: prompt_of(40 + i, STEPS) for i, name in enumerate(prompts)}
+    arriving = prompt_of(91, n)
+    alone: dict[str, list[np.ndarray]] = {}
+    for name, prompt in {**prompts, "arriving": []}.items():
+        ids = Ids(tiny, tmp_path / "none", type_kv)
+        try:
+            if name == "arriving":
+                ids.read(name, arriving)
+                alone[name] = [ids.context.logits()]
+            else:
+                ids.read(name, prompt)
+                alone[name] = [ids.decode([(name, [token])])[0] for token in more[name]]
+            ids.keeper.forget(ConversationId(name), "")
+        finally:
+            ids.close()
+    together: dict[str, list[np.ndarray]] = {name: [] for name in alone}
+    ids = Ids(tiny, tmp_path / "none", type_kv)
+    try:
+        for name, prompt in prompts.items():
+            ids.read(name, prompt)
+        chunks = np.array_split(arriving, STEPS)
+        for step, chunk in enumerate(chunks):
+            parts = [(name, [more[name][step]]) for name in prompts]
+            *rows, last = ids.decode([*parts, ("arriving", chunk.tolist())])
+            for name, row in zip(prompts, rows, strict=True):
+                together[name].append(row)
+        together["arriving"].append(last)
+        for name in together:
+            ids.keeper.forget(ConversationId(name), "")
+    finally:
+        ids.close()
+    for name, rows in together.items():
+        for found, wanted in zip(rows, alone[name], strict=True):
+            scale = max(1.0, float(np.abs(wanted).max()))
+            assert float(np.abs(found - wanted).max()) <= ROUNDING * scale
+            assert compare_logits(wanted, found).verdict is not Verdict.APPROXIMATE
