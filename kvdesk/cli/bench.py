@@ -7,9 +7,10 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from kvdesk.cli import options
 from kvdesk.errors import KvdeskError, UserError
@@ -26,8 +27,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "what",
         choices=["engine", "cache", "ui"],
-        help="engine: decode speed, equal requests, reuse, memory; cache: sharing, swapping, batching, load, "
-        "compaction; ui: drawing, stalls, and what the inspector takes (the real window, on whatever display there is)",
+        help="engine: decode speed, equal requests, reuse, memory; cache: equal requests, sharing, swapping, batching, "
+        "load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the real window, on whatever "
+        "display there is)",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help="counted rounds (default 7; cache 3)")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help=f"of cache: {', '.join(SCENARIOS)}")
@@ -51,10 +53,23 @@ def main(argv: Sequence[str]) -> int:
     if args.json:
         print(json.dumps(result, indent=2))
     else:
-        for name, figure in result["figures"].items():  # type: ignore[attr-defined]
-            sign = "at least" if figure["at_least"] else "at most"
-            print(f"{'ok  ' if figure['passed'] else 'FAIL'} {name}: {figure['value']} ({sign} {figure['bar']})")
+        print("\n".join(_table(result)))
     return 0 if result["passed"] else 1
+
+
+def _table(result: dict[str, Any]) -> Iterator[str]:
+    """One line a figure, then those of scenarios that could not be measured."""
+    figures = result["figures"]
+    width = max((len(name) for name in figures), default=0)
+    for name, figure in figures.items():
+        sign = "at least" if figure["at_least"] else "at most "
+        verdict = "ok  " if figure["passed"] else "FAIL"
+        yield f"{verdict}  {name:<{width}}  {figure['value']:>10.4g}   {sign} {figure['bar']:.4g}"
+    for name, scenario in result.get("scenarios", {}).items():
+        if "problem" in scenario:
+            yield f"FAIL  {name}: {scenario['problem']}"
+        elif scenario["audit"] != "verified":
+            yield f"FAIL  {name}: the map is {scenario['audit']}"
 
 
 def _ui(model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None]) -> dict[str, object]:

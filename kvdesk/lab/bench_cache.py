@@ -5,6 +5,7 @@ After every scenario the whole cache of each engine it used is audited: a figure
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from kvdesk.errors import KvdeskError, UserError
 from kvdesk.lab import (
     bench_cache_compact,
     bench_cache_equal,
+    bench_cache_exact,
     bench_cache_load,
     bench_cache_prefix,
     bench_cache_swap,
@@ -33,6 +35,7 @@ SCENARIOS: dict[str, Callable[[Bench], Outcome]] = {
     "one-busy": bench_cache_load.one_busy,
     "two-busy": bench_cache_load.two_busy,
     "compaction": bench_cache_compact.fragmented,
+    "exact": bench_cache_exact.exact,
 }
 
 
@@ -53,13 +56,14 @@ def run(
 
 def _measure(bench: Bench, scenario: Callable[[Bench], Outcome]) -> dict[str, object]:
     """One scenario: passed when every bar was reached and every map was right. One that cannot be run has failed."""
+    start = time.perf_counter()
     try:
         outcome = scenario(bench)
     except KvdeskError as error:
         bench.say(f"  FAIL {error}")
         return {"passed": False, "audit": bench.audited, "problem": f"{error} {error.detail}".strip(), "figures": {}}
     figures = {
-        name: {"value": round(bar.value, 4), "bar": bar.bar, "at_least": bar.at_least, "passed": bar.passed}
+        name: {"value": _rounded(bar.value), "bar": bar.bar, "at_least": bar.at_least, "passed": bar.passed}
         for name, bar in outcome.bars.items()
     }
     passed = all(bar.passed for bar in outcome.bars.values()) and bench.audited == "verified"
@@ -67,14 +71,21 @@ def _measure(bench: Bench, scenario: Callable[[Bench], Outcome]) -> dict[str, ob
         bench.say(f"  {'ok  ' if bar.passed else 'FAIL'} {name}: {bar.value:.4g} (bar {bar.bar:.4g})")
     if bench.audited != "verified":
         bench.say(f"  FAIL the map: {bench.audited}")
-    return {"passed": passed, "audit": bench.audited, "figures": figures, "raw": _rounded(outcome.raw)}
+    seconds = round(time.perf_counter() - start, 1)
+    return {
+        "passed": passed,
+        "seconds": seconds,
+        "audit": bench.audited,
+        "figures": figures,
+        "raw": _rounded(outcome.raw),
+    }
 
 
 def _rounded(value: object) -> object:
     """Numbers with as many digits as they are worth."""
     match value:
         case float():
-            return round(value, 4)
+            return float(f"{value:.5g}")
         case dict():
             return {key: _rounded(inner) for key, inner in value.items()}
         case list() | tuple():

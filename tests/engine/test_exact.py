@@ -17,6 +17,8 @@ from kvdesk.cache.compare import ROUNDING, Verdict, compare_logits
 from kvdesk.chat import ConversationId
 from kvdesk.engine.compacting import compact
 from kvdesk.engine.model import Model
+from kvdesk.lab.by_ids import ByIds
+from kvdesk.lab.talk import Headless
 from kvdesk.policy.compaction_gain import Reads, SpanCost
 from kvdesk.settings import CacheType
 from tests.engine.ids import NAMES, Ids, open_model, prompt_of, prompt_tokens
@@ -122,3 +124,44 @@ def test_a_batch_of_several_differs_by_rounding(tiny: Model, tmp_path: Path, typ
             scale = max(1.0, float(np.abs(wanted).max()))
             assert float(np.abs(found - wanted).max()) <= ROUNDING * scale
             assert compare_logits(wanted, found).verdict is not Verdict.APPROXIMATE
+
+
+def test_the_embedded_model_decodes_alike_in_a_batch(headless: Headless) -> None:
+    """Its weights are quantized, so the bound is what rounding may do there (`Session.noise`): a last bit that differs
+    may become a step.
+    """
+    session = headless.engine.session
+    ids = ByIds(session.context, session.keeper)
+    prompts = {name: prompt_of(7 * i, 80 - 9 * i) for i, name in enumerate(("one", "two", "three"))}
+    more = {name: prompt_of(40 + i, STEPS) for i, name in enumerate(prompts)}
+    alone: dict[str, list[np.ndarray]] = {}
+    for name, prompt in prompts.items():
+        ids.read(name, prompt)
+        alone[name] = [ids.decode([(name, [token])])[0] for token in more[name]]
+        ids.keeper.close(ConversationId(name), "")
+    for name, prompt in prompts.items():
+        assert ids.read(name, prompt) == 0
+    for step in range(STEPS):
+        rows = ids.decode([(name, [more[name][step]]) for name in prompts])
+        for name, row in zip(prompts, rows, strict=True):
+            found = compare_logits(alone[name][step], row, *session.noise)
+            assert found.verdict is not Verdict.APPROXIMATE, found
+
+
+def test_the_embedded_model_answers_alike_after_compaction(headless: Headless) -> None:
+    session = headless.engine.session
+    ids = ByIds(session.context, session.keeper)
+    prompt, hole = prompt_of(0, 60), prompt_of(33, 60)
+    for n in (20, 40, 60):
+        ids.read("one", prompt[:n])
+        ids.read("hole", hole[:n])
+    ids.keeper.close(ConversationId("hole"), "")
+    used, high_water, _ = session.context.totals()
+    assert used < high_water
+    compact(session.context, Layout.KEEP_ORDER)
+    assert session.context.totals()[:2] == (used, used)
+    prompt += prompt_of(50, 9)
+    reused, tokens, _ = ids.answer("one", prompt, N)
+    assert reused == 60
+    ids.keeper.close(ConversationId("one"), "")
+    assert ids.answer("one", prompt, N)[:2] == (0, tokens)

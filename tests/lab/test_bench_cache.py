@@ -1,0 +1,42 @@
+"""`kvdesk bench cache` as it is called: a table or JSON, and an exit code. Speeds are not judged here."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kvdesk.cli import bench
+from kvdesk.lab.waits import waited_s
+from tests.cache.models import write_model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(write_model(tmp_path_factory.mktemp("bench") / "attention.gguf", "attention"))
+
+
+def test_exact_on_a_model_without_text(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["cache", "--only", "exact", "--model", model, "--n-ctx", "512", "--json"]
+    assert bench.main(arguments) == 0
+    result = json.loads(capsys.readouterr().out)
+    scenario = result["scenarios"]["exact"]
+    assert (result["passed"], scenario["audit"]) == (True, "verified")
+    assert result["figures"]["exact.difference_over_largest_logit"]["value"] == 0.0
+    assert 0.0 <= result["figures"]["exact.batched_over_largest_logit"]["value"] <= 1e-3
+    assert scenario["raw"]["f16 swapped to disk"]["reused_tokens"] > scenario["raw"]["f16 shared"]["reused_tokens"] > 0
+
+
+def test_what_cannot_be_measured_has_failed(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main(["cache", "--only", "fork", "--model", model, "--n-ctx", "512"]) == 1
+    assert capsys.readouterr().out.startswith("FAIL  fork: This model has no text tokenizer")
+
+
+def test_no_such_scenario(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main(["cache", "--only", "nothing", "--model", model]) == 2
+    assert "There is no scenario nothing" in capsys.readouterr().err
+
+
+def test_waiting_for_a_processor_only_grows() -> None:
+    before = waited_s()
+    assert 0.0 <= before <= waited_s()
