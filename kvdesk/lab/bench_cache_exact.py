@@ -84,18 +84,18 @@ def _try_all(headless: Headless, folder: Path) -> Iterator[Tried]:
     yield "forked", forked, ids.answer("one", forked, N_ANSWER)
     longer = begin + first.tokens[:-1] + _prompt(ids, 3, n // 8)
     yield "back to the other branch", longer, ids.answer("one", longer, N_ANSWER)
-    if keeper.can("swap"):
+    if ids.context.can("swap"):
         for where, policy in (("memory", STEADY), ("disk", ON_DISK)):
             headless.do(UsePolicy(policy, folder))
             keeper.swap_out(ids.lease("two"))
-            keeper.snapshots.close()  # waits until it is written
+            session_of(headless).snapshots.close()  # waits until it is written
             keeper.swap_in(ConversationId("two"))
             shared = shared + _prompt(ids, 4, n // 8)
             yield f"swapped to {where}", shared, ids.answer("two", shared, N_ANSWER)
         headless.do(UsePolicy(NOTHING_SAVED, folder))
-    if keeper.can("compaction"):
+    if ids.context.can("compaction"):
         keeper.close(ConversationId("one"), "so that there are holes")
-        compact(ids.context, Layout.KEEP_ORDER)
+        compact(ids.context, session_of(headless).meters.cost, Layout.KEEP_ORDER)
         shared = shared + _prompt(ids, 5, n // 8)
         yield "compacted", shared, ids.answer("two", shared, N_ANSWER)
 
