@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt, QTimer, Signal, Slot
@@ -32,7 +33,7 @@ from kvdesk.operations import MessageSpans
 from kvdesk.ui.map_clock import FrameClock
 from kvdesk.ui.map_colours import ColourBy, Scene
 from kvdesk.ui.map_frame import MapFrame, make_frame, strips_of
-from kvdesk.ui.map_key import MapKey, key_of
+from kvdesk.ui.map_key import MapKey, grounds_of, key_of
 from kvdesk.ui.map_layout import Strip, total_height
 from kvdesk.ui.map_pages import PageKeeper
 from kvdesk.ui.map_painter import Edges, MapPainter
@@ -58,6 +59,7 @@ class CellMapView(QWidget):
     """Cache, stream, first cell, last cell + 1 of what a person selected; (-1, -1, 0, 0) when it was let go."""
     key_changed = Signal(object)
     """A `MapKey`: what colours and marks mean now."""
+    _due = Signal()
     pages_told = Signal(str)
     """What paging would hold and waste, in words; empty when the map is not coloured by page."""
 
@@ -72,13 +74,14 @@ class CellMapView(QWidget):
         self._view: CacheView | None = None
         self._frame: MapFrame | None = None
         self._key: MapKey | None = None
+        self._grounds: tuple[object, ...] = ()  # of `_key`
         self._scene = Scene()
         self._texts: Mapping[int, str] = {}
         self._operations: deque[tuple[float, int]] = deque([(0.0, 0)], maxlen=256)
         self._viewport = Viewport(self.width(), self.height())
         self._at_mouse = False
         self._drag: QPointF | None = None
-        self._selecting = self._space = self._overlay = False
+        self._selecting = self._space = self._overlay = self._is_due = False
         self._wheel = 0
         self._said = _NOTHING
         self._room = 240
@@ -92,6 +95,7 @@ class CellMapView(QWidget):
         self.setFixedHeight(self._room)
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.refresh)
+        self._due.connect(self.refresh, Qt.ConnectionType.QueuedConnection)  # it comes before what is to be painted
         look.changed.connect(self._invalidate)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
@@ -197,9 +201,7 @@ class CellMapView(QWidget):
     # --- frames -------------------------------------------------------------------------------------------------------
 
     def _change_scene(self, **fields: object) -> None:
-        old = self._scene
-        now = {name: getattr(old, name) for name in ("mode", "colours", "titles", "spans")} | fields
-        self._scene = Scene(**now)
+        self._scene = replace(self._scene, **fields)  # type: ignore[arg-type]
         self._invalidate()
 
     @Slot()
@@ -210,13 +212,18 @@ class CellMapView(QWidget):
             self._come_back(round(max(0.0, self._clock.interval_ms - since)))
 
     def _come_back(self, ms: int) -> None:
-        """Make a frame in `ms`: 0 for what a person did, which does not wait."""
-        if not self._timer.isActive() or self._timer.remainingTime() > ms:
+        """Make a frame in `ms`; 0 is at once, but together with all else that is shown now, in one painting."""
+        if ms <= 0 and not self._is_due:
+            self._is_due = True
+            self._due.emit()
+        elif ms > 0 and (not self._timer.isActive() or self._timer.remainingTime() > ms):
             self._timer.start(ms)
 
     @Slot()
     def refresh(self) -> None:
         """Make a new frame now, whatever the clock says."""
+        self._is_due = False
+        self._timer.stop()
         if self._view is None or not self.isVisible():
             return
         begun = time.perf_counter()
@@ -238,14 +245,14 @@ class CellMapView(QWidget):
         strips = strips_of(view, self.width(), self._room, self.devicePixelRatioF())
         scene = self._scene
         if scene.mode is ColourBy.PAGE:
-            pages = self._pages.overlays(view.snapshot)
-            scene = Scene(scene.mode, scene.colours, scene.titles, scene.spans, pages)
+            scene = replace(scene, pages=self._pages.overlays(view.snapshot))
         self._frame = frame = make_frame(view, strips, scene, limits)
         self.setFixedHeight(max(total_height(strips), 64) if strips else self._room)
         if strips != before:
             self._on_layout_changed()
-        key = key_of(frame, view.snapshot)
-        if key != self._key:
+        grounds = grounds_of(frame, view.snapshot)
+        if grounds != self._grounds:
+            self._grounds, key = grounds, key_of(frame, view.snapshot)
             if self._key is None or key.pages != self._key.pages:
                 self.pages_told.emit(key.pages)
             self._key = key

@@ -22,7 +22,7 @@ from kvdesk.ui.time_graph import TimeGraph
 
 INTERVAL_MS: Final = 250
 _SELDOM_S: Final = 2.0
-_SHARE: Final = 0.005  # of one core
+_SHARE: Final = 0.003  # of one core
 _NEXT_MS: Final = 20  # between one graph and the next: all at once would hold up the window
 _NEAR: Final = 0.02  # of the width: an operation so near is the one that is meant
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kvdesk.ui.graphs import GraphsPage
 
 TEXT_INTERVAL_MS = 250  # numbers change at most 4 times a second
-NUMBERS_SHARE: Final = 0.005  # of one core
+NUMBERS_SHARE: Final = 0.003  # of one core
 TABS: Final = ("Cache", "Graphs", "Timeline", "Log")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
@@ -60,7 +61,10 @@ def strips_of(view: CacheView, width: float, height: float, ratio: float) -> tup
             name = strip_name(maps, m, s)
             short = name if len(cache.streams) == 1 else f"{cache.name if len(maps) > 1 else 'stream'} {s}"
             sizes.append(StreamSize(m, s, name, stream.size, short))
-    return lay_out(sizes, width, height, ratio)
+    return _laid_out(tuple(sizes), width, height, ratio)
+
+
+_laid_out = lru_cache(maxsize=8)(lay_out)  # the same for every frame, as a rule
 
 
 def strip_name(maps: tuple[CacheMap, ...], cache: int, stream: int) -> str:

@@ -45,6 +45,12 @@ class MapKey:
     pages: str = ""
 
 
+def grounds_of(frame: MapFrame, snapshot: CacheSnapshot) -> tuple[object, ...]:
+    """All that the key of a frame depends on: while it is equal, so is the key."""
+    names = tuple(cache.name for cache in snapshot.maps)
+    return frame.scene.mode, frame.scales, frame.present & raster.SHIFTED, names, frame.scene.pages
+
+
 def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapKey:
     """The key of a frame: its scale first, then the marks that it has, then what is drawn over it."""
     mode, scene = frame.scene.mode, frame.scene
