@@ -148,7 +148,7 @@ class _Graphs(QWidget):
     """The place of the graphs. They come when it was seen: pyqtgraph takes half a second, and the window is not to
     wait for it."""
 
-    HEIGHT_PX = 220  # about theirs
+    HEIGHT_PX = 172  # as they need
 
     def __init__(self, look: Look, measured: Measurements) -> None:
         super().__init__()
