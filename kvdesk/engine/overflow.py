@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.engine.departures import Step
 from kvdesk.engine.keeper import Keeper
@@ -10,22 +12,47 @@ from kvdesk.policy.overflow import recompute_sentence, slide_sentence
 from kvdesk.settings import Overflow
 
 
-def carry_out(keeper: Keeper, sequence: Sequence, step: Step, policy: Overflow, n_ctx_seq: int) -> str:
-    """Let what leaves leave the sequence; returns the sentence that tells it. Changes the cache.
+class Move(NamedTuple):
+    """Of the first `held` tokens of a sequence, those of [p0, p1) leave, and the later ones move down to p0."""
 
-    What of `step.after` the sequence does not hold afterwards is to be decoded: nearly all of it with "recompute";
-    nothing but the last token when K and V could be moved. They cannot where the template writes the rest in other
-    words when messages are gone, or where another answer that is being written shares the cells.
+    held: int
+    p0: int
+    p1: int
+
+    @property
+    def stays(self) -> int:
+        """Tokens that the sequence has afterwards."""
+        return self.held - (self.p1 - self.p0)
+
+
+def move_for(held: list[int], step: Step, policy: Overflow) -> Move | None:
+    """How a sequence that holds `held` gets to what `step.after` begins with; None where nothing of it would move.
+
+    That is so with "recompute", where the template writes the rest in other words when messages are gone, and where the
+    sequence does not hold what would move.
     """
     before, after = step.before, step.after
     same, n_left = common_prefix(before, after), len(before) - len(after)
-    if policy is not Overflow.RECOMPUTE and before[same + n_left :] == after[same:]:
-        held = common_prefix(sequence.tokens, before)
-        sentence = slide_sentence(n_ctx_seq, len(step.gone), n_left, same, parted=step.plan.parted)
-        if held > same + n_left and keeper.slide(sequence, held, same, same + n_left, sentence):
+    if policy is Overflow.RECOMPUTE or before[same + n_left :] != after[same:]:
+        return None
+    n = common_prefix(held, before)
+    return Move(n, same, same + n_left) if n > same + n_left else None
+
+
+def carry_out(keeper: Keeper, sequence: Sequence, step: Step, policy: Overflow, n_ctx_seq: int) -> str:
+    """Let what leaves leave the sequence; returns the sentence that tells it. Changes the cache.
+
+    What of `step.after` the sequence does not hold afterwards is to be decoded: nothing but the last token when K and V
+    could be moved (`move_for`). They cannot where another answer that is being written shares the cells.
+    """
+    n_left = len(step.before) - len(step.after)
+    move = move_for(sequence.tokens, step, policy)
+    if move is not None:
+        sentence = slide_sentence(n_ctx_seq, len(step.gone), n_left, move.p0, parted=step.plan.parted)
+        if keeper.slide(sequence, move.held, move.p0, move.p1, sentence):
             return sentence
-    n = keeper.stays(sequence, after, exact=policy is Overflow.RECOMPUTE)
-    sentence = recompute_sentence(n_ctx_seq, len(step.gone), n_left, len(after) - n)
+    n = keeper.stays(sequence, step.after, exact=policy is Overflow.RECOMPUTE)
+    sentence = recompute_sentence(n_ctx_seq, len(step.gone), n_left, len(step.after) - n)
     keeper.keep(sequence, n, sentence)
     keeper.gone.pop(sequence.conversation, None)
     return sentence

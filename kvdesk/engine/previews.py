@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kvdesk.cache.compaction import plan_compaction
+from kvdesk.engine.overflow import move_for
 from kvdesk.engine.session import Session
 from kvdesk.errors import ContextError, RefusedCall
 from kvdesk.library.estimate import available_bytes, estimate
@@ -74,6 +75,10 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
     fit = session.fit(asked)
     prompt = fit.whole.tokens
     reused, restore_ms = session.keeper.foresee(asked.conversation, prompt)
+    sequence = session.pool.get(asked.conversation)
+    move = move_for(sequence.tokens, fit.step, asked.overflow) if sequence is not None and fit.step else None
+    if move is not None and move.stays > reused:
+        reused, restore_ms = move.stays, 0.0
     found = forecast(len(prompt), reused, session.meters.times, session.context.n_batch, restore_ms=restore_ms)
     leaving = f"the context is full: messages leave first ({len(fit.step.gone)}), " if fit.step else ""
     sentence = leaving + found.sentence

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import MessageId, new_message_id
+from kvdesk.chat import Message, MessageId, new_message_id
 from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
 from kvdesk.engine.sampler import Sampler
@@ -16,7 +16,7 @@ from kvdesk.engine.session import abilities
 from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import CloseConversation, Generate, LoadModel, OperationDone, TurnEnded
-from kvdesk.operations import MessageSpans, Overflowed, Shades
+from kvdesk.operations import MessageSpans, Overflowed, PreviewTurn, Shades, TurnPreview
 from kvdesk.policy.overflow import OverflowPolicy, Situation, Span, plan_overflow
 from kvdesk.settings import ContextSettings, Overflow, Sampling
 from tests.engine.test_turns import fresh_answer, held, of
@@ -106,6 +106,24 @@ def test_slide_goes_on_and_finds_its_cache_again(desk: Headless, system: str) ->
     assert not overflowed(desk)
     assert stats.reused_tokens == len(holds), "nothing is read again"
     audited(desk, talk)
+
+
+@pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.SINKS])
+def test_what_will_be_reused_is_foretold(desk: Headless, overflow: Overflow) -> None:
+    """While it is typed, a message that makes older ones leave: their successors move, and are not read again."""
+    talk = filled(desk, overflow)
+    while not (found := foretold(desk, talk, TOLD)).sentence.startswith("the context is full"):
+        talk.answer("And then?", SHORT)
+    stats = talk.answer(TOLD, SHORT).stats
+    assert len(overflowed(desk)) == 1
+    assert (found.n_reused, found.n_prefill) == (stats.reused_tokens, stats.prefilled_tokens)
+    assert stats.reused_tokens > 60
+    audited(desk, talk)
+
+
+def foretold(desk: Headless, talk: Talk, text: str) -> TurnPreview:
+    message = Message(new_message_id(), talk.id, None, "user", text)
+    return of(desk.do(PreviewTurn(talk.id, (*talk.messages, message), talk.overflow)), TurnPreview)[0]
 
 
 def test_recompute_is_exactly_the_shortened_conversation(desk: Headless) -> None:
