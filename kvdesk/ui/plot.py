@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import pyqtgraph as pg
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QPaintEvent, QWheelEvent
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPixmap, QWheelEvent
 from PySide6.QtWidgets import QGraphicsView, QHBoxLayout, QLabel
 
 from kvdesk.ui import palette
@@ -61,6 +61,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         super().__init__()
         self._movable = movable
         self._drag_x: float | None = None
+        self._picture: QPixmap | None = None
+        self._keeping = False
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)  # a cached background is pixels in an SVG
@@ -104,9 +106,26 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         return QSize(200, self.minimumHeight())
 
     def paintEvent(self, event: QPaintEvent) -> None:
+        if self._picture is not None and self._picture.deviceIndependentSize().toSize() == self.viewport().size():
+            with QPainter(self.viewport()) as painter:
+                painter.drawPixmap(0, 0, self._picture)
+            return
         begun = time.perf_counter()
         super().paintEvent(event)
-        self.painted.emit((time.perf_counter() - begun) * 1e3)
+        if not self._keeping:
+            self.painted.emit((time.perf_counter() - begun) * 1e3)
+
+    def keep_picture(self) -> None:
+        """Draw now, and show just that until `drop_picture`: a plot that is moved or uncovered is not drawn again."""
+        self._picture, self._keeping = None, True
+        picture = self.viewport().grab()
+        self._picture, self._keeping = picture, False
+
+    def drop_picture(self) -> None:
+        """Draw again what is shown."""
+        if self._picture is not None:
+            self._picture = None
+            self.viewport().update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         turn, modifiers = event.angleDelta(), event.modifiers()

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 
 from kvdesk.ui.pace import Pace
 
-_SLOWEST: Final = 8  # intervals: text that changes so seldom is still read as live
+_SLOWEST: Final = 4  # intervals: text that changes so seldom is still read as live
 
 
 class Throttle(QObject):

@@ -23,6 +23,7 @@ class TimeGraph(QWidget):
     def __init__(self, look: Look, spec: RowSpec, axis: TimeAxis, *, height: int, ticks: bool, movable: bool) -> None:
         super().__init__()
         self._look, self._spec, self._axis, self._ticks = look, spec, axis, ticks
+        self._is_kept = not movable  # the others are exported as they are drawn
         self.captions = Captions(look, spec)
         self.plot = Plot(f"{spec.title} over time", x_values=ticks, movable=movable)
         self.plot.setMinimumHeight(height + (TICKS_PX if ticks else 0))
@@ -52,6 +53,7 @@ class TimeGraph(QWidget):
 
     def set_colours(self) -> None:
         colours = self._look.colours
+        self.plot.drop_picture()
         self.plot.set_colours(self._look)
         self.captions.set_colours()
         for curve, item in zip(self._spec.curves, self.items, strict=True):
@@ -81,9 +83,13 @@ class TimeGraph(QWidget):
             most = int(self.plot.inside.width()) // _TICK_PX
             self.plot.getAxis("bottom").setTicks([self._axis.ticks(most)] if known else [[]])
         self.plot.scene().prepareForPaint()  # else the first paint finds that another one is needed
+        if self._is_kept and not self._line.isVisible() and self.isVisible():
+            self.plot.keep_picture()
 
     def show_at(self, second: float | None, start_s: float) -> None:
         """Write every curve's value at a second of the axis, or the last one."""
+        if second is not None or self._line.isVisible():
+            self.plot.drop_picture()
         self._line.setVisible(second is not None)
         if second is not None:
             self._line.setValue(second)
