@@ -151,22 +151,13 @@ class StreamCells:
     def freeze(self) -> StreamMap:
         """A copy for others to look at. Read-only."""
         top = self.high_water
-        pos, token = np.empty_like(self.pos), np.empty_like(self.token)
-        bits, born = np.zeros_like(self.bits), np.zeros_like(self.born)
-        pos[:top], token[:top], bits[:top], born[:top] = (
-            self.pos[:top],
-            self.token[:top],
-            self.bits[:top],
-            self.born[:top],
-        )
-        pos[top:] = token[top:] = -1  # there is nothing beyond, so it is not read: at 131,072 cells that is most of it
-        shifted = self.shift != 0 if self.has_shift else None
+        pos, bits = self.pos[:top].copy(), self.bits[:top].copy()
+        token, born = self.token[:top].copy(), self.born[:top].copy()
+        shifted = self.shift[:top] != 0 if self.has_shift else None
         for array in (pos, bits, token, born, shifted):
             if array is not None:
                 array.flags.writeable = False
-        return StreamMap(
-            pos, bits, token, born, head=self.head, used=self.used, high_water=self.high_water, shifted=shifted
-        )
+        return StreamMap(pos, bits, token, born, self.size, self.head, self.used, top, shifted)
 
     # --- changes the cache -------------------------------------------------------------------------------------------
 

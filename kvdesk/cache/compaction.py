@@ -164,7 +164,7 @@ def _order(cells: StreamMap, layout: Layout, hot: Sequence[int]) -> Index:
     present = _sequences(cells)
     first = [s for s in dict.fromkeys(hot) if s in present] if layout is Layout.HOT_FIRST else []
     ranked = first + [s for s in present if s not in first]
-    rank = np.full(cells.size, len(ranked), dtype=np.int64)  # cells of nobody go last
+    rank = np.full(len(cells.pos), len(ranked), dtype=np.int64)  # cells of nobody go last
     for r, s in reversed(list(enumerate(ranked))):
         rank[holders(cells, s)] = r
     return np.argsort(rank[used], kind="stable")
@@ -179,12 +179,10 @@ def _sequences(cells: StreamMap) -> list[int]:
 def _compacted(cells: StreamMap, order: Index) -> StreamMap:
     kept = np.flatnonzero(cells.pos != -1)[order]
     n = len(kept)
-    pos, bits = np.full_like(cells.pos, -1), np.zeros_like(cells.seq_bits)
-    token, born = np.full_like(cells.token, -1), np.zeros_like(cells.born)
-    pos[:n], bits[:n], token[:n], born[:n] = cells.pos[kept], cells.seq_bits[kept], cells.token[kept], cells.born[kept]
+    pos, bits, token, born = cells.pos[kept], cells.seq_bits[kept], cells.token[kept], cells.born[kept]
     for array in (pos, bits, token, born):
         array.flags.writeable = False
-    return StreamMap(pos, bits, token, born, head=0, used=n, high_water=n)
+    return StreamMap(pos, bits, token, born, cells.size, head=0, used=n, high_water=n)
 
 
 def _stream_plan(cache: str, stream: int, order: Index, before: StreamMap, after: StreamMap) -> StreamPlan:

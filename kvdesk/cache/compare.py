@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.difference import StreamDifference, map_difference
 from kvdesk.cache.metrics import StreamMetrics, holders, scatter, stream_metrics
-from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
+from kvdesk.cache.snapshot import CacheSnapshot, Columns, StreamMap
 
 ROUNDING = 1e-3
 """Largest |difference| of logits, relative to the largest |logit| (at least 1), that is put down to rounding.
@@ -202,9 +202,11 @@ def _present(*sides: StreamMap) -> list[int]:
     return [s for s in range(64 * len(bits)) if int(bits[s >> 6]) >> (s & 63) & 1]
 
 
-def _sequence_change(cache: str, stream: int, seq_id: int, old: StreamMap, new: StreamMap) -> SequenceChange:
+def _sequence_change(cache: str, stream: int, seq_id: int, before: StreamMap, after: StreamMap) -> SequenceChange:
+    n = max(before.high_water, after.high_water)
+    old, new = before.columns(n), after.columns(n)
     held, holds = holders(old, seq_id), holders(new, seq_id)
-    before, after = _n_sequences(old), _n_sequences(new)
+    n_before, n_after = _n_sequences(old), _n_sequences(new)
     same = held & holds & (old.pos == new.pos)
     shifted = held & holds & ~same & (old.token == new.token) & (old.born == new.born)
     if np.array_equal(np.sort(old.pos[held]), np.sort(new.pos[holds])):
@@ -221,13 +223,13 @@ def _sequence_change(cache: str, stream: int, seq_id: int, old: StreamMap, new: 
         moved=moved,
         placed=int(arrived.sum()) - moved,
         freed=int(left.sum()) - int(np.isin(old.pos[left], new.pos[arrived]).sum()),
-        shared=int((holds & ~moving & (before == 1) & (after > 1)).sum()),
-        unshared=int((holds & ~moving & (before > 1) & (after == 1)).sum()),
-        scatter_before=scatter(old, seq_id),
-        scatter_after=scatter(new, seq_id),
+        shared=int((holds & ~moving & (n_before == 1) & (n_after > 1)).sum()),
+        unshared=int((holds & ~moving & (n_before > 1) & (n_after == 1)).sum()),
+        scatter_before=scatter(before, seq_id),
+        scatter_after=scatter(after, seq_id),
     )
 
 
-def _n_sequences(cells: StreamMap) -> NDArray[np.int64]:
+def _n_sequences(cells: Columns) -> NDArray[np.int64]:
     counts: NDArray[np.int64] = np.bitwise_count(cells.seq_bits).sum(axis=1, dtype=np.int64)
     return counts

@@ -11,17 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.snapshot import CacheMap, StreamMap
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cells:
-    """The content of some cells: the columns of `StreamMap`, one entry per cell; pos -1 is an empty cell."""
-
-    pos: NDArray[np.int32]
-    seq_bits: NDArray[np.uint64]  # shape (cells, words)
-    token: NDArray[np.int32]
-    born: NDArray[np.int64]
+from kvdesk.cache.snapshot import CacheMap, Columns, StreamMap
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,8 +21,8 @@ class StreamDifference:
     cache: str
     stream: int
     index: NDArray[np.int64]
-    before: Cells
-    after: Cells
+    before: Columns
+    after: Columns
     head_before: int
     head_after: int
 
@@ -61,10 +51,13 @@ def map_difference(before: Sequence[CacheMap], after: Sequence[CacheMap]) -> tup
 
 def changed_cells(old: StreamMap, new: StreamMap) -> NDArray[np.int64]:
     """Indices of the cells of which anything differs, ascending."""
-    changed = (old.pos != new.pos) | (old.token != new.token) | (old.born != new.born)
-    return np.flatnonzero(changed | (old.seq_bits != new.seq_bits).any(axis=1))
+    n = max(old.high_water, new.high_water)
+    was, now = old.columns(n), new.columns(n)
+    changed = (was.pos != now.pos) | (was.token != now.token) | (was.born != now.born)
+    return np.flatnonzero(changed | (was.seq_bits != now.seq_bits).any(axis=1))
 
 
-def cells_at(stream: StreamMap, index: NDArray[np.int64]) -> Cells:
+def cells_at(stream: StreamMap, index: NDArray[np.int64]) -> Columns:
     """The content of these cells, a copy."""
-    return Cells(stream.pos[index], stream.seq_bits[index], stream.token[index], stream.born[index])
+    c = stream.columns(max(stream.high_water, int(index.max(initial=-1)) + 1))
+    return Columns(c.pos[index], c.seq_bits[index], c.token[index], c.born[index])

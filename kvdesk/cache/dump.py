@@ -92,12 +92,13 @@ def render_lines(states: Iterable[SlotState]) -> list[bytes]:
 def render_sequence_map(cells: StreamMap) -> str:
     """The sequence map that the engine would log for these cells: `.` free, the id, `M` for more than one."""
     text = []
-    used = cells.pos != -1
+    c = cells.columns(cells.size)
+    used = c.pos != -1
     for i in range(cells.size):
         if not used[i]:
             text.append(".")
         else:
-            members = seq_members(cells.seq_bits[i])
+            members = seq_members(c.seq_bits[i])
             text.append(str(members[0]) if len(members) == 1 else "M")
         if i % _SEQ_ROW == _SEQ_ROW - 1:
             text.append(" *\n")
@@ -107,7 +108,7 @@ def render_sequence_map(cells: StreamMap) -> str:
 def render_position_map(cells: StreamMap) -> str:
     """The position map that the engine would log for these cells: positions in columns of at least five characters."""
     text = []
-    for i, pos in enumerate(cells.pos.tolist()):
+    for i, pos in enumerate(cells.columns(cells.size).pos.tolist()):
         text.append(("." if pos == -1 else str(pos)).ljust(_POS_WIDTH))
         if i % _SEQ_ROW == _SEQ_ROW - 1:
             text.append(" *")

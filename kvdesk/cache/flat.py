@@ -163,13 +163,14 @@ class Flat:
         return other
 
     def _stream(self, stream: int) -> StreamMap:
-        part = slice(self.offsets[stream], self.offsets[stream + 1])
+        first, end = self.offsets[stream], self.offsets[stream + 1]
+        filled = np.flatnonzero(self.pos[first:end] != -1)
+        high_water = int(filled[-1]) + 1 if len(filled) else 0
+        part = slice(first, first + high_water)
         arrays = (self.pos[part].copy(), self.bits[part].copy(), self.token[part].copy(), self.born[part].copy())
         for array in arrays:
             array.flags.writeable = False
-        filled = np.flatnonzero(arrays[0] != -1)
-        high_water = int(filled[-1]) + 1 if len(filled) else 0
-        return StreamMap(*arrays, head=self.heads[stream], used=len(filled), high_water=high_water)
+        return StreamMap(*arrays, end - first, self.heads[stream], used=len(filled), high_water=high_water)
 
 
 def join_patches(parts: Sequence[Patch], words: int, heads: tuple[tuple[int, int], ...] | None = None) -> Patch:

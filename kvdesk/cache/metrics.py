@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.cells import masked_swa
 from kvdesk.cache.geometry import CTX_PAD, SwaType, pad
-from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
+from kvdesk.cache.snapshot import CacheSnapshot, Columns, StreamMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def sequence_metrics(cells: StreamMap, seq_id: int, n_swa: int = 0, swa_type: Sw
     )
 
 
-def holders(cells: StreamMap, seq_id: int) -> NDArray[np.bool_]:
+def holders(cells: StreamMap | Columns, seq_id: int) -> NDArray[np.bool_]:
     """Mask of the cells that hold the sequence."""
     word, bit = divmod(seq_id, 64)
     mask: NDArray[np.bool_] = (cells.seq_bits[:, word] & np.uint64(1 << bit)) != 0
@@ -94,7 +94,9 @@ def hole_ratio(cells: StreamMap) -> float:
 
 def free_runs(cells: StreamMap) -> NDArray[np.int64]:
     """Maximal intervals of free cells as rows [start, end), of shape (runs, 2), in index order."""
-    return _runs(cells.pos == -1)
+    runs = _runs(np.append(cells.pos == -1, len(cells.pos) < cells.size))
+    runs[runs > len(cells.pos)] = cells.size
+    return runs
 
 
 def largest_free_run(cells: StreamMap) -> int:

@@ -18,7 +18,7 @@ from kvdesk.cache.dump import SlotDump, render_position_map, render_sequence_map
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
-from kvdesk.cache.snapshot import CacheMap, StreamMap, Verification
+from kvdesk.cache.snapshot import CacheMap, Columns, StreamMap, Verification
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,17 +147,18 @@ def _compare_text(ours: str, theirs: str, cells: StreamMap, what: str) -> tuple[
     if ours.rstrip("\n") == theirs.rstrip("\n"):
         return None
     at = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=False)) if a != b), min(len(ours), len(theirs)))
-    cell = _cell_at(ours, at, cells, what)
+    c = cells.columns(cells.size)
+    cell = _cell_at(ours, at, c, what)
     width = 5 if what == "position" else 1
-    mine = f"position {cells.pos[cell]}" if cells.pos[cell] != -1 else "free"
+    mine = f"position {c.pos[cell]}" if c.pos[cell] != -1 else "free"
     if what == "sequence":
-        mine = _members_words(seq_members(cells.seq_bits[cell]))
+        mine = _members_words(seq_members(c.seq_bits[cell]))
     return f"{what} map", mine, repr(theirs[at : at + width].strip() or theirs[at : at + width]), cell
 
 
-def _cell_at(text: str, at: int, cells: StreamMap, what: str) -> int:
+def _cell_at(text: str, at: int, cells: Columns, what: str) -> int:
     offset = 1  # the text starts with a line break
-    for i in range(cells.size):
+    for i in range(len(cells.pos)):
         if what == "position":
             offset += max(5, len(str(cells.pos[i]))) + (2 if i % 256 == 255 else 0) + (1 if i % 64 == 63 else 0)
         else:
@@ -165,7 +166,7 @@ def _cell_at(text: str, at: int, cells: StreamMap, what: str) -> int:
             offset += (len(str(members[0])) if len(members) == 1 else 1) + (3 if i % 256 == 255 else 0)
         if at < min(offset, len(text)):
             return i
-    return cells.size - 1
+    return len(cells.pos) - 1
 
 
 def _members_words(seq_ids: Sequence[int]) -> str:

@@ -52,7 +52,8 @@ def selection_words(snapshot: CacheSnapshot, runs: Sequence[CellRun], titles: Ma
             continue
         stream = snapshot.maps[run.cache].streams[run.stream]
         cells = run.cells[run.cells < stream.size]
-        used = cells[np.any(stream.seq_bits[cells], axis=1)]
+        used = cells[cells < stream.high_water]
+        used = used[np.any(stream.seq_bits[used], axis=1)]
         n_cells, n_used = n_cells + len(cells), n_used + len(used)
         if name := strip_name(snapshot.maps, run.cache, run.stream):
             where.append(name)

@@ -42,12 +42,13 @@ def totals(snapshot: CacheSnapshot) -> Totals:
 
 def n_shared(stream: StreamMap) -> int:
     """Cells that more than one sequence holds."""
-    bits = stream.seq_bits[: stream.high_water]
-    return int(np.count_nonzero(np.bitwise_count(bits).sum(axis=1) > 1))
+    return int(np.count_nonzero(np.bitwise_count(stream.seq_bits).sum(axis=1) > 1))
 
 
 def sequences_of(stream: StreamMap, cell: int) -> tuple[int, ...]:
     """The seq_ids that hold a cell, rising."""
+    if cell >= stream.high_water:
+        return ()
     words = enumerate(stream.seq_bits[cell].tolist())
     return tuple(64 * word + bit for word, bits in words for bit in range(64) if bits >> bit & 1)
 
@@ -58,9 +59,7 @@ def positions_of(snapshot: CacheSnapshot, seq_id: int) -> NDArray[np.int32]:
         return np.zeros(0, np.int32)
     word, bit = divmod(seq_id, 64)
     found = [
-        stream.pos[: stream.high_water][
-            (stream.seq_bits[: stream.high_water, word] & np.uint64(1 << bit)).astype(np.bool_)
-        ]
+        stream.pos[(stream.seq_bits[:, word] & np.uint64(1 << bit)).astype(np.bool_)]
         for stream in snapshot.maps[0].streams
         if stream.seq_bits.shape[1] > word
     ]

@@ -107,8 +107,9 @@ class Operations(RuleBasedStateMachine):
         for cache in snapshot.maps:
             for stream in cache.streams:
                 assert not stream.pos.flags.writeable
-                assert stream.used == stream.used_mask.sum()
-                assert (read_positions(render_position_map(stream), stream.size) == stream.pos).all()
+                assert stream.used == stream.seq_bits.any(axis=1).sum()
+                pos = stream.columns(stream.size).pos
+                assert (read_positions(render_position_map(stream), stream.size) == pos).all()
 
 
 TestOperations = Operations.TestCase

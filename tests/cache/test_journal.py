@@ -53,8 +53,9 @@ def _n_changed(before: tuple[CacheMap, ...], after: tuple[CacheMap, ...]) -> int
     n = 0
     for old_map, new_map in zip(before, after, strict=True):
         for old, new in zip(old_map.streams, new_map.streams, strict=True):
-            changed = (old.pos != new.pos) | (old.token != new.token) | (old.born != new.born)
-            n += int((changed | (old.seq_bits != new.seq_bits).any(axis=1)).sum())
+            was, now = old.columns(old.size), new.columns(new.size)
+            changed = (was.pos != now.pos) | (was.token != now.token) | (was.born != now.born)
+            n += int((changed | (was.seq_bits != now.seq_bits).any(axis=1)).sum())
     return n
 
 

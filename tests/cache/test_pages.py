@@ -96,7 +96,7 @@ def test_slots_add_up(facts: ModelFacts, unified: bool, seed: int, page_size: in
         assert sum(s.n_empty for s in found.sequences) == found.n_empty
         assert {p for s in found.sequences for p in s.pages} == set(range(found.n_pages))
         for page, stream in zip(found.page_of, cache.streams, strict=True):
-            assert ((page >= 0) == stream.used_mask).all()
+            assert ((page >= 0) == stream.columns(stream.size).seq_bits.any(axis=1)).all()
             _, counts = np.unique(page[page >= 0], return_counts=True)
             assert (counts <= page_size).all()
         if page_size == 1:

@@ -82,7 +82,7 @@ def stream(size: int, runs: Sequence[Run], head: int = 0) -> StreamMap:
             bits[a:b, 0] |= np.uint64(1 << seq)
     used = np.flatnonzero(bits.any(axis=1))
     high = int(used[-1]) + 1 if used.size else 0
-    return StreamMap(pos, bits, token, born, head, int(used.size), high)
+    return StreamMap(pos[:high], bits[:high], token[:high], born[:high], size, head, int(used.size), high)
 
 
 def spans(cells: StreamMap) -> tuple[SequenceSpan, ...]:
