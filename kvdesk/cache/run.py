@@ -51,7 +51,8 @@ def place_run(
     for cache in caches:
         cells = cache.cells_of(seq_id)
         start = cells.search_start(1)
-        free = start + n <= cells.size and (cells.pos[start : start + n] == -1).all()
+        free = start >= cells.high_water or bool((cells.pos[start : start + n] == -1).all())
+        free = free and start + n <= cells.size
         if cache.pending_copies or cells.has_shift or not free or not cells.n_cells(seq_id):
             return None
         starts.append(start)

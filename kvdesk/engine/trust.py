@@ -56,9 +56,8 @@ class Trust:
             return
         if found is None:
             state: VerificationState = "mirrored" if self.doubt else "verified"
-            self.verification = replace(
-                self.verification, state=state, operation=operation, detail=self.doubt or self.remark
-            )
+            detail, rebuilt_at = self.doubt or self.remark, self.verification.rebuilt_at
+            self.verification = Verification(state, operation, detail, rebuilt_at)  # `replace` takes five times as long
             return
         self.verification = replace(self.verification, state="mismatch", operation=operation, detail=str(found))
         self.report = AuditReport(

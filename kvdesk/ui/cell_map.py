@@ -9,7 +9,6 @@ How often a frame is made anew is the rule of `map_clock.FrameClock`.
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -41,11 +40,10 @@ from kvdesk.ui.map_pixels import edges_of
 from kvdesk.ui.map_selection import CellRun, MapSelection, stepped
 from kvdesk.ui.map_viewport import Viewport
 from kvdesk.ui.map_words import cell_words, selection_words
+from kvdesk.ui.recency import Recency
 from kvdesk.ui.theme import Look
 
 _FADE_STEP_MS: Final = 120
-_FRESH_S: Final = 0.35
-_FADING_S: Final = 0.8
 _WHEEL_STEP: Final = 60  # eighths of a degree
 _NOTHING: Final = ("", "")
 
@@ -77,7 +75,7 @@ class CellMapView(QWidget):
         self._grounds: tuple[object, ...] = ()  # of `_key`
         self._scene = Scene()
         self._texts: Mapping[int, str] = {}
-        self._operations: deque[tuple[float, int]] = deque([(0.0, 0)], maxlen=256)
+        self._recency = Recency()
         self._viewport = Viewport(self.width(), self.height())
         self._at_mouse = False
         self._drag: QPointF | None = None
@@ -127,7 +125,7 @@ class CellMapView(QWidget):
     def show_view(self, view: CacheView, colours: Mapping[int, int], titles: Mapping[int, str]) -> None:
         """Draw `view`; `colours` and `titles` are those of the conversations, by seq_id."""
         if self._view is None or view.snapshot.operation != self._view.snapshot.operation:
-            self._operations.append((time.monotonic(), view.snapshot.operation))
+            self._recency.note(time.monotonic(), view.snapshot.operation)
         same = view is self._view and self._scene.colours == colours and self._scene.titles == titles
         self._view = view
         if not same:
@@ -240,14 +238,16 @@ class CellMapView(QWidget):
             self.update(region)
 
     def _make_frame(self, view: CacheView) -> None:
-        limits = self._limits()
+        limits = self._recency.limits(time.monotonic())
         before = self.strips
         strips = strips_of(view, self.width(), self._room, self.devicePixelRatioF())
         scene = self._scene
         if scene.mode is ColourBy.PAGE:
             scene = replace(scene, pages=self._pages.overlays(view.snapshot))
         self._frame = frame = make_frame(view, strips, scene, limits)
-        self.setFixedHeight(max(total_height(strips), 64) if strips else self._room)
+        height = max(total_height(strips), 64) if strips else self._room
+        if height != self.minimumHeight():
+            self.setFixedHeight(height)
         if strips != before:
             self._on_layout_changed()
         grounds = grounds_of(frame, view.snapshot)
@@ -273,17 +273,6 @@ class CellMapView(QWidget):
     def _make_edges(self) -> Edges:
         masks = ((i, strip, self._selection.mask(strip)) for i, strip in enumerate(self.strips))
         return {i: edges_of(mask, strip.columns) for i, strip, mask in masks if mask is not None}
-
-    def _limits(self) -> tuple[int, int]:
-        """Operations after which a cell is fading, and fresh."""
-        now = time.monotonic()
-        fading = fresh = 0
-        for at, operation in self._operations:
-            if at <= now - _FADING_S:
-                fading = operation
-            if at <= now - _FRESH_S:
-                fresh = operation
-        return fading, fresh
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         begun = time.perf_counter()

@@ -21,8 +21,8 @@ from kvdesk.ui.time_axis import TimeAxis, clock_text
 from kvdesk.ui.time_graph import TimeGraph
 
 INTERVAL_MS: Final = 250
-_SELDOM_S: Final = 2.0
-_SHARE: Final = 0.003  # of one core
+_SELDOM_S: Final = 3.0
+_SHARE: Final = 0.004  # of one core
 _NEXT_MS: Final = 20  # between one graph and the next: all at once would hold up the window
 _NEAR: Final = 0.02  # of the width: an operation so near is the one that is meant
 
@@ -30,8 +30,8 @@ _NEAR: Final = 0.02  # of the width: an operation so near is the one that is mea
 class GraphStack(QWidget):
     """Draws at most four times a second, and nothing while hidden; at once when a person moves the axis.
 
-    Numbers are written that often too; curves when they can have moved by a pixel and drawing is cheap enough (`Pace`),
-    at least every `_SELDOM_S`.
+    Numbers are written that often too; curves when they can have moved by a pixel. While an answer is written they also
+    wait until drawing is cheap enough (`Pace`), at most `_SELDOM_S`: drawing takes its time from the decoding threads.
 
     Keys, where `movable`: Left and Right move the line that is read, with Ctrl the axis; + and - zoom; End follows;
     Escape takes the line away.
@@ -134,7 +134,7 @@ class GraphStack(QWidget):
             return
         begin, end = self.axis.range
         pixel_s = (end - begin) / max(self.graphs[0].plot.inside.width(), 1.0)
-        rest_s = max(min(pixel_s, _SELDOM_S), self._pace.rest_ms / 1e3)
+        rest_s = max(min(pixel_s, _SELDOM_S), self._pace.rest_ms / 1e3 if self._measured.is_running else 0.0)
         if self._drawn < 0 or (not self._left and self._clock() - self._drawn_s >= rest_s):
             self._begin()
             self._next.start()

@@ -76,11 +76,11 @@ class Scales:
 
 
 def scales_of(snapshot: CacheSnapshot) -> Scales:
-    highest = max((int(s.pos[: s.high_water].max(initial=0)) for m in snapshot.maps for s in m.streams), default=0)
+    highest = max((span.pos_max for span in snapshot.sequences), default=0)
     age = 100
     while age < snapshot.operation:
         age *= 10
-    return Scales(1 << max(8, highest.bit_length()), age)
+    return Scales(1 << max(8, max(0, highest).bit_length()), age)
 
 
 def conversation_groups(colours: Mapping[int, int]) -> NDArray[np.uint8]:

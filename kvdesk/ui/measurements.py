@@ -126,6 +126,11 @@ class Measurements:
             self._token_s = None
         self._n_running += 1
 
+    @property
+    def is_running(self) -> bool:
+        """Whether an answer is being written."""
+        return self._n_running > 0
+
     def end_prefill(self) -> None:
         """A prompt has been read: its speed is a reading of its own."""
         self.prefill.finish()

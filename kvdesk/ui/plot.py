@@ -63,6 +63,7 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         self._drag_x: float | None = None
         self._picture: QPixmap | None = None
         self._keeping = False
+        self._scale: tuple[object, ...] = ()  # what the vertical axis shows
         self.setAccessibleName(name)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setCacheMode(QGraphicsView.CacheModeFlag.CacheNone)  # a cached background is pixels in an SVG
@@ -91,6 +92,9 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         """The vertical axis goes from 0 to an even number; its ticks are empty while nothing is known."""
         top = round_up(highest) if top is None else top
         height = max(self.inside.height(), 16.0)
+        if (top, height, known) == self._scale:
+            return top  # pyqtgraph would draw the axis anew
+        self._scale = top, height, known
         self.setYRange(0, top * (1 + max(0.12, 8 / (height - 8))), padding=0)  # half a number fits above its line
         shares = (0.0, 0.5, 1.0) if height >= _LOW_PX else (0.0, 1.0)
         ticks = [(top * share, f"{top * share:,.0f}") for share in shares] if known else []

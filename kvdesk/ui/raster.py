@@ -6,6 +6,7 @@ the shade from the marks, so that one table of 256 colours draws every map. Code
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ NO_SEQUENCE: Final = 255
 FADING, FRESH, HIDDEN, SHIFTED, SHARED, PARTIAL = (1 << bit for bit in range(6))
 """Marks of a cell, as bits: written a while ago, just written, no longer seen by the sliding window (it is overwritten
 next), K-shift pending, held by several sequences, on a page that is not full."""
+
+_FEW: Final = 16  # so many runs are counted one by one sooner than by numpy
 
 _SHADES: Final = np.array(
     [
@@ -70,10 +73,26 @@ def runs_of(stream: StreamMap) -> Runs:
     changes = bits[1:, 0] != bits[:-1, 0]
     for word in range(1, bits.shape[1]):
         changes |= bits[1:, word] != bits[:-1, word]
-    starts = np.concatenate(([0], np.flatnonzero(changes) + 1))
+    at = np.flatnonzero(changes) + 1
+    if at.size < _FEW and bits.shape[1] == 1:
+        return _few_runs(bits, [0, *at.tolist(), bits.shape[0]])
+    starts = np.concatenate(([0], at))
     lengths = np.diff(starts, append=bits.shape[0])
     held = bits[starts]
     return Runs(starts, lengths, held, lowest_sequence(held), np.bitwise_count(held).sum(axis=1, dtype=np.int64))
+
+
+def _few_runs(bits: NDArray[np.uint64], edges: list[int]) -> Runs:
+    """`runs_of` where there are few, with fewer calls: between two tokens each costs as much as 1,000 cells do."""
+    held = bits[edges[:-1]]
+    words = held[:, 0].tolist()
+    return Runs(
+        np.array(edges[:-1], np.int64),
+        np.array([b - a for a, b in pairwise(edges)], np.int64),
+        held,
+        np.array([(w & -w).bit_length() - 1 if w else NO_SEQUENCE for w in words], np.uint8),
+        np.array([w.bit_count() for w in words], np.int64),
+    )
 
 
 def lowest_sequence(bits: NDArray[np.uint64]) -> NDArray[np.uint8]:

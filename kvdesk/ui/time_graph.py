@@ -33,6 +33,7 @@ class TimeGraph(QWidget):
         self._line.setVisible(False)
         self.plot.addItem(self._marks)
         self.items: list[Any] = []
+        self._drawn_marks: tuple[float, bytes] = 0.0, b""
         for n, curve in enumerate(spec.curves):
             symbol = None if curve.style == "line" else "o"
             item = pg.PlotDataItem(connect="finite", symbol=symbol, symbolSize=5, **AS_PATHS)
@@ -53,6 +54,7 @@ class TimeGraph(QWidget):
 
     def set_colours(self) -> None:
         colours = self._look.colours
+        self._drawn_marks = 0.0, b""
         self.plot.drop_picture()
         self.plot.set_colours(self._look)
         self.captions.set_colours()
@@ -76,8 +78,11 @@ class TimeGraph(QWidget):
             shown = values[times >= begin + start_s]
             highest = max(highest, float(np.nan_to_num(shown).max(initial=0.0)))
         top = self.plot.set_top(highest, known=known, top=self._spec.top)
-        self._marks.setXVals(marks)
-        self._points.setData(marks, np.full(marks.size, top * 1.06), brush=brushes)
+        drawn = top, marks.tobytes()
+        if drawn != self._drawn_marks:
+            self._drawn_marks = drawn
+            self._marks.setXVals(marks)
+            self._points.setData(marks, np.full(marks.size, top * 1.06), brush=brushes)
         self.plot.setXRange(begin, end, padding=0)
         if self._ticks:
             most = int(self.plot.inside.width()) // _TICK_PX
