@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPoint, Qt, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.messages import ModelInfo
 from kvdesk.ui.chat_view import ChatView
 from kvdesk.ui.composer import Composer, centred
-from kvdesk.ui.controls import Banner, ElidedButton, ElidedLabel, IconButton, ThinProgress, label, set_tone
+from kvdesk.ui.controls import Banner, ElidedButton, ElidedLabel, IconButton, NumberLabel, ThinProgress, label, set_tone
 from kvdesk.ui.conversation_model import NEW_CHAT
 from kvdesk.ui.overflow_choice import OverflowButton
 from kvdesk.ui.readout import megabytes
@@ -211,7 +211,7 @@ class _Header(QWidget):
         self._embedded = self._menu.addAction("Open the embedded model", self.embedded_clicked.emit)
         self._embedded.setEnabled(False)
         self._model.clicked.connect(self._on_model_clicked)
-        self._meter = QLabel()
+        self._meter = NumberLabel()
         self._meter.setProperty("tone", "secondary")
         self._meter.setProperty("scale", "small")
         self._meter.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

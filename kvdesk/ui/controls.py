@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -46,12 +46,14 @@ class IconButton(QToolButton):
 
 
 class ElidedLabel(QLabel):
-    """A label of one line that ends in … where there is no room; the whole text is its tooltip then."""
+    """A label of one line that ends in … where there is no room; the whole text is its tooltip then.
+
+    It draws its text itself: a QLabel with another text has all layouts around it made anew, up to the window.
+    """
 
     def __init__(self, text: str = "", mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
-        super().__init__()
-        self._full, self._mode = "", mode
-        self.setTextFormat(Qt.TextFormat.PlainText)
+        super().__init__(" ")
+        self._full, self._shown, self._mode = "", "", mode
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setText(text)
 
@@ -60,18 +62,60 @@ class ElidedLabel(QLabel):
         return self._full
 
     def setText(self, text: str) -> None:
-        self._full = text
-        self.setAccessibleName(text)
-        self._elide()
+        if text != self._full:
+            self._full = text
+            self.setAccessibleName(text)
+            self._elide()
 
     def _elide(self) -> None:
-        shown = self.fontMetrics().elidedText(self._full, self._mode, max(self.width(), 0))
-        super().setText(shown)
-        self.setToolTip(self._full if shown != self._full else "")
+        self._shown = self.fontMetrics().elidedText(self._full, self._mode, max(self.width(), 0))
+        self.setToolTip(self._full if self._shown != self._full else "")
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        role, flags = self.foregroundRole(), self.alignment() | Qt.TextFlag.TextSingleLine
+        box = self.contentsRect()
+        self.style().drawItemText(painter, box, int(flags), self.palette(), self.isEnabled(), self._shown, role)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._elide()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._elide()
+
+
+class NumberLabel(QLabel):
+    """A label whose text changes many times a second. It is as wide as its widest text so far, `widest` at least, so
+    that nothing around it moves, and no layout is made anew.
+    """
+
+    def __init__(self, text: str = "", *, widest: str = "") -> None:
+        super().__init__()
+        self._widest = widest
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(text)
+
+    def setText(self, text: str) -> None:
+        if text != self.text():
+            self._fit(text)
+            super().setText(text)
+
+    def _fit(self, text: str) -> None:
+        metrics = self.fontMetrics()
+        if metrics.horizontalAdvance(text) > metrics.horizontalAdvance(self._widest):
+            self._widest = text
+        size = QSize(metrics.horizontalAdvance(self._widest), metrics.height())
+        if size != self.minimumSize():
+            self.setFixedSize(size)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fit(self.text())
 
 
 class ElidedButton(QPushButton):
@@ -87,6 +131,8 @@ class ElidedButton(QPushButton):
         return self._full
 
     def setText(self, text: str) -> None:
+        if text == self._full:
+            return
         self._full = text
         self.setAccessibleName(text)
         self.updateGeometry()

@@ -20,7 +20,7 @@ from kvdesk.ui.theme import Look
 from kvdesk.ui.time_axis import TimeAxis, clock_text
 from kvdesk.ui.time_graph import TimeGraph
 
-INTERVAL_MS: Final = 250
+INTERVAL_MS: Final = 500
 _SELDOM_S: Final = 3.0
 _SHARE: Final = 0.004  # of one core
 _NEXT_MS: Final = 20  # between one graph and the next: all at once would hold up the window
@@ -28,7 +28,7 @@ _NEAR: Final = 0.02  # of the width: an operation so near is the one that is mea
 
 
 class GraphStack(QWidget):
-    """Draws at most four times a second, and nothing while hidden; at once when a person moves the axis.
+    """Draws at most twice a second, and nothing while hidden; at once when a person moves the axis.
 
     Numbers are written that often too; curves when they can have moved by a pixel. While an answer is written they also
     wait until drawing is cheap enough (`Pace`), at most `_SELDOM_S`: drawing takes its time from the decoding threads.

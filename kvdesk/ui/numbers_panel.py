@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from kvdesk.messages import CacheView
-from kvdesk.ui.controls import label
+from kvdesk.ui.controls import NumberLabel, label
 from kvdesk.ui.fold import Fold
 from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.metric_groups import Group, metric_groups
@@ -119,13 +119,13 @@ class NumbersPanel(QWidget):
         grid.setVerticalSpacing(0)
         for column, (name, definition) in enumerate(_METRICS):
             caption = label(name, tone="secondary", scale="small")
-            value = label("–")
+            value = NumberLabel("–", widest="8,888")
             value.setFont(self._look.mono)
             unit = label("cells", tone="secondary", scale="small")
             for row, widget in enumerate((caption, value, unit)):
                 widget.setToolTip(definition)
                 widget.setAccessibleDescription(definition)
-                grid.addWidget(widget, row, column)
+                grid.addWidget(widget, row, column, Qt.AlignmentFlag.AlignLeft)
             self._values[name], self._units[name] = value, unit
             grid.setColumnStretch(column, 1)
         return grid

@@ -12,7 +12,7 @@ from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPixmap, QWheelEve
 from PySide6.QtWidgets import QGraphicsView, QHBoxLayout, QLabel
 
 from kvdesk.ui import palette
-from kvdesk.ui.controls import label
+from kvdesk.ui.controls import NumberLabel, label
 from kvdesk.ui.series import Series, round_up
 from kvdesk.ui.theme import Look
 
@@ -177,9 +177,8 @@ class Captions(QHBoxLayout):
         for n, curve in enumerate(spec.curves):
             self.addSpacing(8 if n else 0)
             self.addWidget(label(curve.name, tone="secondary", scale="small"))
-            value = label("–")
+            value = NumberLabel("–", widest="8,888")
             value.setFont(look.mono_small)
-            value.setMinimumWidth(value.fontMetrics().horizontalAdvance("8,888"))
             self._values.append(value)
             self.addWidget(value)
         self.addStretch(1)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 from kvdesk import calls
 from kvdesk.cache.snapshot import Verification
 from kvdesk.messages import ContextInfo
-from kvdesk.ui.controls import ElidedLabel, label, set_tone
+from kvdesk.ui.controls import ElidedLabel, NumberLabel, label, set_tone
 from kvdesk.ui.readout import kv_used_bytes, megabytes, verification_line
 
 
@@ -24,15 +24,13 @@ class StatusBar(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._context: ContextInfo | None = None
         self._threads = _field("No context", "Threads that decode")
-        self._speed = _field("", "Decode speed of the last tokens")
-        self._bytes = _field("", "Bytes of K and V in use, of those allocated")
+        self._speed = _number("8,888 tok/s", "Decode speed of the last tokens")
+        self._bytes = _number("", "Bytes of K and V in use, of those allocated")
         self._types = _field("", "Data types of K and V, and flash attention")
         self._trust = ElidedLabel()
         self._trust.setProperty("scale", "small")
         self._trust.setProperty("tone", "secondary")
         self._trust.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        advance = self._speed.fontMetrics().horizontalAdvance
-        self._speed.setMinimumWidth(advance("8,888 tok/s"))
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 4, 12, 4)
         row.setSpacing(16)
@@ -68,7 +66,7 @@ class StatusBar(QWidget):
         same = context.type_k == context.type_v
         types = context.type_k if same else f"{context.type_k}/{context.type_v}"
         self._types.setText(f"K/V {types}{'  ·  flash attention' if context.flash_attn else ''}")
-        self._bytes.setMinimumWidth(self._bytes.fontMetrics().horizontalAdvance(self._bytes_text(1, 1)))
+        self.show_used(1, 1)  # the widest
         self.show_used(0, 1)
 
     def set_dead(self) -> None:
@@ -104,6 +102,14 @@ def _action(text: str, tip: str) -> QToolButton:
     button.setProperty("link", "true")
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return button
+
+
+def _number(widest: str, tip: str) -> NumberLabel:
+    result = NumberLabel(widest=widest)
+    result.setProperty("scale", "small")
+    result.setProperty("tone", "secondary")
+    result.setToolTip(tip)
+    return result
 
 
 def _field(text: str, tip: str) -> QLabel:
