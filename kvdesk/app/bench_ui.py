@@ -16,7 +16,7 @@ from kvdesk.app.application import Parts, build
 from kvdesk.app.bench_map import N_CELLS, frame_times, p99
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
-from kvdesk.lab.bench_engine import Bar
+from kvdesk.lab.bar import Bar
 from kvdesk.messages import CommandFailed, ContextReady, EngineDied, Event, TextDelta, TurnEnded
 from kvdesk.settings import ContextSettings
 

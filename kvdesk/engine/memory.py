@@ -28,6 +28,8 @@ from kvdesk.errors import RefusedCall
 
 SETTLE_S = 0.06
 """For so long may decodes wait for the mirror to follow."""
+RUN_S = 0.25
+"""The same for tokens of one answer while nobody looks at the cache."""
 
 DecodeKind = Literal["prefill", "decode", "check", "flush"]
 """What a decode is for: a prompt, an answer, a look at logits, the application of what is pending."""
@@ -292,6 +294,8 @@ class Memory:
             return False
         run = self._run_now
         goes_on = run is not None and run.seq_id == seq_id and run.pos + len(run.tokens) == pos
+        if run is not None and goes_on and run.ends and time.perf_counter() - run.ends[0] < RUN_S:
+            return True
         self.settle()
         if goes_on and self._mirror.seq_pos_max(seq_id) != self.seq_pos_max(seq_id):
             found = Difference(f"last position of sequence {seq_id}", str(pos - 1), str(self.seq_pos_max(seq_id)))

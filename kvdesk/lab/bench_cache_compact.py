@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 
 from kvdesk.errors import UserError
-from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, branch_of, of, session_of, text_of_tokens
-from kvdesk.lab.bench_engine import Bar
-from kvdesk.lab.talk import Headless, Talk
+from kvdesk.lab.bar import Bar
+from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, branch_of, of, text_of_tokens
+from kvdesk.lab.talk import Headless, Talk, session_of
 from kvdesk.messages import CloseConversation, OperationDone
 from kvdesk.settings import Sampling
 

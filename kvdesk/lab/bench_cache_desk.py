@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from kvdesk.chat import Message, new_conversation_id, new_message_id
-from kvdesk.engine.session import Session
 from kvdesk.errors import UserError
-from kvdesk.lab.bench_engine import Bar
-from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import CloseConversation, Event, Generate, LoadModel, TurnEnded, UsePolicy
+from kvdesk.lab.bar import Bar
+from kvdesk.lab.talk import Headless, Talk, session_of
+from kvdesk.messages import CloseConversation, Event, LoadModel, TurnEnded, UsePolicy
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 
 E = TypeVar("E", bound=Event)
@@ -71,24 +69,12 @@ class Bench:
         return next((audit for audit in self.audits if audit != "verified"), "verified" if self.audits else "none")
 
 
-def session_of(headless: Headless) -> Session:
-    """The session of an engine that has a model."""
-    session = headless.engine.session
-    assert session is not None
-    return session
-
-
 def tokens_of(headless: Headless, talk: Talk) -> list[int]:
     """The prompt that the talk's messages make now."""
     prompts = session_of(headless).prompts
     if prompts is None:
         raise UserError("This model cannot chat, so its cache cannot be measured with conversations.")
     return prompts.tokens(talk.messages)
-
-
-def prompt_of(headless: Headless, command: Generate) -> list[int]:
-    """The tokens that are to be prefilled for a turn."""
-    return session_of(headless).fit(command).whole.tokens
 
 
 def text_of_tokens(headless: Headless, n_tokens: int) -> str:
@@ -121,13 +107,6 @@ def fresh(headless: Headless, talk: Talk, sampling: Sampling) -> tuple[TurnEnded
 def same(pairs: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> Bar:
     """The share of answers that are token for token those of a fresh prefill: all of them."""
     return Bar(sum(a == b for a, b in pairs) / len(pairs), 1.0, at_least=True)
-
-
-def asked(text: str, sampling: Sampling) -> Generate:
-    """The first turn of a new conversation."""
-    conversation = new_conversation_id()
-    message = Message(new_message_id(), conversation, None, "user", text)
-    return Generate(conversation, new_message_id(), (message,), sampling)
 
 
 def of(events: list[Event], kind: type[E]) -> list[E]:

@@ -15,10 +15,10 @@ from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import ROUNDING, divergence
 from kvdesk.chat import ConversationId
 from kvdesk.engine.compacting import compact
-from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, same, session_of
-from kvdesk.lab.bench_engine import Bar
+from kvdesk.lab.bar import Bar
+from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, same
 from kvdesk.lab.by_ids import Answer, ByIds, Logits
-from kvdesk.lab.talk import Headless
+from kvdesk.lab.talk import Headless, session_of
 from kvdesk.messages import UsePolicy
 from kvdesk.settings import CacheType
 

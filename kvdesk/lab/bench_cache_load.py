@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from kvdesk.errors import UserError
-from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, asked, of, session_of
-from kvdesk.lab.bench_engine import QUESTION, Bar
-from kvdesk.lab.talk import Headless
+from kvdesk.lab.bar import Bar
+from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, of
+from kvdesk.lab.bench_engine import QUESTION
+from kvdesk.lab.talk import Headless, asked, session_of
 from kvdesk.messages import CloseConversation, TextDelta, TurnEnded
 from kvdesk.operations import LoadSample
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, default_threads

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kvdesk.lab.bench_cache_desk import Bench, Outcome, branch_of, fresh, same, session_of, text_of_tokens, tokens_of
-from kvdesk.lab.bench_engine import Bar
-from kvdesk.lab.talk import Headless, Talk
+from kvdesk.lab.bar import Bar
+from kvdesk.lab.bench_cache_desk import Bench, Outcome, branch_of, fresh, same, text_of_tokens, tokens_of
+from kvdesk.lab.talk import Headless, Talk, session_of
 from kvdesk.settings import Sampling
 
 ANSWER = Sampling(temperature=0.0, max_tokens=24)

@@ -7,9 +7,9 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, fresh, same, session_of, text_of_tokens
-from kvdesk.lab.bench_engine import Bar
-from kvdesk.lab.talk import Headless, Talk
+from kvdesk.lab.bar import Bar
+from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, fresh, same, text_of_tokens
+from kvdesk.lab.talk import Headless, Talk, session_of
 from kvdesk.messages import OperationDone
 from kvdesk.operations import Operate, SwapOut
 from kvdesk.settings import Sampling

@@ -8,9 +8,10 @@ import time
 
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
-from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, asked, of, session_of, text_of_tokens
-from kvdesk.lab.bench_engine import QUESTION, Bar
-from kvdesk.lab.talk import Headless, Talk
+from kvdesk.lab.bar import Bar
+from kvdesk.lab.bench_cache_desk import STEADY, Bench, Outcome, of, text_of_tokens
+from kvdesk.lab.bench_engine import QUESTION
+from kvdesk.lab.talk import Headless, Talk, asked, session_of
 from kvdesk.lab.waits import waited_s
 from kvdesk.messages import CloseConversation, Event, Generate, SpeedSample, TextDelta, TurnEnded
 from kvdesk.settings import Sampling

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from kvdesk.chat import ConversationId, Message, MessageId, Role, TurnStats, new_conversation_id, new_message_id
 from kvdesk.engine.engine import Engine
+from kvdesk.engine.session import Session
 from kvdesk.errors import UserError
 from kvdesk.messages import Command, CommandFailed, Event, Generate, LoadModel, TextDelta, TurnEnded
 from kvdesk.settings import Overflow, Sampling
@@ -91,3 +92,22 @@ class Talk:
         parent = self.messages[-1].id if self.messages else None
         name = message_id or new_message_id()
         self.messages.append(Message(name, self.id, parent, role, text, tokens=tokens, stats=stats))
+
+
+def session_of(headless: Headless) -> Session:
+    """The session of an engine that has a model."""
+    session = headless.engine.session
+    assert session is not None
+    return session
+
+
+def asked(text: str, sampling: Sampling) -> Generate:
+    """The first turn of a new conversation."""
+    conversation = new_conversation_id()
+    message = Message(new_message_id(), conversation, None, "user", text)
+    return Generate(conversation, new_message_id(), (message,), sampling)
+
+
+def prompt_of(headless: Headless, command: Generate) -> list[int]:
+    """The tokens that are to be prefilled for a turn."""
+    return session_of(headless).fit(command).whole.tokens

@@ -1,0 +1,56 @@
+"""Requests in turns with the same in an empty cache without kvdesk: a yardstick on a machine whose speed drifts."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Sequence
+
+from kvdesk.chat import TurnStats
+from kvdesk.errors import UserError
+from kvdesk.lab.baselines import BareLoop
+from kvdesk.lab.talk import Headless, Talk, asked, prompt_of, session_of
+from kvdesk.lab.waits import waited_s
+from kvdesk.messages import CloseConversation
+from kvdesk.settings import Sampling
+
+
+def in_turns(headless: Headless, requests: Sequence[str], sampling: Sampling) -> tuple[list[float], list[float]]:
+    """Seconds that each request takes, and those of the bare loop before the first and after each, without what was
+    waited for a processor. Raises UserError when the requests are not of one size: then they cannot be compared.
+    """
+    prompt = prompt_of(headless, asked(requests[0], sampling))
+    session = session_of(headless)
+    bare = BareLoop(session.model, session.context.settings)
+
+    def yardstick() -> float:
+        waited = waited_s()
+        return bare.seconds(prompt, sampling.max_tokens) - (waited_s() - waited)
+
+    try:
+        yardstick()  # warms up
+        seconds, sizes, empty = [], set(), [yardstick()]
+        for request in requests:
+            waited = waited_s()
+            stats = _request(headless, request, sampling)
+            taken = stats.ttft_ms / 1e3 + (stats.generated_tokens - 1) / stats.decode_tok_s
+            seconds.append(taken - (waited_s() - waited))
+            sizes.add((stats.prefilled_tokens, stats.generated_tokens))
+            empty.append(yardstick())
+    finally:
+        bare.close()
+    if len(sizes) != 1:
+        raise UserError(f"The requests are not of equal size with this model: {sorted(sizes)}.")
+    return seconds, empty
+
+
+def against(seconds: list[float], empty: list[float]) -> list[float]:
+    """Each request over the mean of the bare loop before and after it."""
+    return [taken / statistics.fmean(pair) for taken, pair in zip(seconds, itertools.pairwise(empty), strict=True)]
+
+
+def _request(headless: Headless, request: str, sampling: Sampling) -> TurnStats:
+    talk = Talk(headless)
+    stats = talk.answer(request, sampling).stats
+    headless.do(CloseConversation(talk.id))
+    return stats
