@@ -8,6 +8,7 @@ told as an operation with its reason. Owns the sequences of one context; states 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -39,6 +40,7 @@ class Keeper:
         self._chronicle = chronicle
         self.swapper = swapper
         self.pool = SequencePool(context.n_seq_max)
+        self.went_back = False  # the last prefix is a checkpoint of the conversation
         self.taken = ""  # where the last prefix came from, "" for the sequence itself
         self.gone: dict[ConversationId, str] = {}  # why the cells of a conversation are no longer there
         self._tree = PrefixTree()
@@ -167,9 +169,10 @@ class Keeper:
         From the sequence itself, from another one that lends its cells (`seq_cp`), from a parked branch of the same
         conversation, or from a saved state. What the sequence held beyond is parked as a branch where cells can be
         shared. A memory that cannot give back a part (recurrent states), or that no longer holds the window before the
-        cut (sliding windows; llama-server's rule, `pos_min_thold` in server-context.cpp), starts again from nothing.
+        cut (sliding windows; llama-server's rule, `pos_min_thold` in server-context.cpp), goes back to the longest
+        saved state that the prompt begins with, and without one starts again from nothing.
         """
-        self.taken = ""
+        self.taken, self.went_back = "", False
         most = prompt[:-1]
         own = self.stays(sequence, most)
         branch, there = self._best_branch(sequence, most)
@@ -183,10 +186,13 @@ class Keeper:
         offer = self.swapper.offer(most, max(own, lent))
         blob = None if offer is None else self.swapper.snapshots.take(offer.saved)
         self._park(sequence, own)
+        if own < len(sequence.tokens):
+            self.swapper.checkpoint(sequence)  # for memories that cannot park: this branch may be gone on with
         if offer is not None and blob is not None and not self._restore(sequence, offer.saved, blob):
             self._cut(sequence, offer.n_tokens)
             mine = offer.saved.conversation == sequence.conversation
             self.taken = "its saved state" if mine else "a saved state"
+            self.went_back = mine and offer.saved.checkpoint
         elif lender is not None and lent >= own + WORTH:
             self._borrow(sequence, lender, lent)
             mine = lender.conversation == sequence.conversation
@@ -194,6 +200,13 @@ class Keeper:
         else:
             self._cut(sequence, own)
         return len(sequence.tokens)
+
+    def pauses(self, sequence: Sequence, prompt: list[int], marks: Iterable[int] = ()) -> tuple[int, ...]:
+        """After `take_prefix`: keep the state at which a turn begins, where it is worth it, and say after how many
+        tokens of its prompt it pauses for another `swapper.checkpoint`. `marks`: where an edit would go back to.
+        """
+        self.swapper.checkpoint(sequence)
+        return self.swapper.pauses(sequence, prompt, marks)
 
     def foresee(self, conversation: ConversationId, prompt: list[int]) -> tuple[int, float]:
         """(tokens that `take_prefix` would find, ms to bring back the state they are saved in). Changes nothing."""

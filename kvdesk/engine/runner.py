@@ -122,6 +122,8 @@ class Runner:
         why = session.explain(sequence, held, prompt, command.messages)
         turn = Turn(command, sequence, fit.whole, reused, sampler, submitted_at, why, session.model.vocab, fit.left)
         turn.notes += told
+        places = fit.whole.places
+        turn.pauses = session.keeper.pauses(sequence, prompt, [place.first for place in places[-1:]])
         with self._lock:
             self._turns.append(turn)
             self._answers.add(command.answer)
@@ -299,6 +301,7 @@ class Runner:
             return
         turn.notes.append(self._carry_out(command, turn.sequence, step))
         turn.whole, turn.prompt, turn.left, turn.skipped = step.whole, step.whole.tokens, step.left, step.skipped
+        turn.pauses = ()
         session.departures.remember(command.conversation, step.left)
         session.tell_spans(turn)
 
@@ -319,19 +322,11 @@ class Runner:
             rc, ms = session.context.decode(_joined(batches), kind)
         except KvdeskError as error:
             failure = error
-        for turn, batch in batches:
-            if rc == 0:
-                turn.sequence.tokens += batch.tokens
-            else:
-                session.keeper.agree(turn.sequence, list(batch.tokens))
-        if failure is not None:
-            for turn, _ in batches:
-                self.finish(turn, "failed", str(failure))
-        if rc == 1:
-            for turn, batch in batches:
-                self.finish(turn, "stopped", f"llama.cpp found no room for {len(batch.tokens)} more tokens.")
         if rc != 0:
-            return  # stopped: the next step ends those that were asked to
+            self._not_decoded(batches, rc, failure)
+            return
+        for turn, batch in batches:
+            turn.sequence.tokens += batch.tokens
         row = -1
         for turn, batch in batches:
             row += len(batch.tokens)
@@ -339,7 +334,20 @@ class Runner:
                 self._tell_progress(turn, ms / 1e3)
             if batch.output[-1]:
                 self._sample(turn, row)
+        for turn in self._turns:
+            if turn.position in turn.pauses:
+                session.keeper.swapper.checkpoint(turn.sequence)
         self._tell_all()
+
+    def _not_decoded(self, batches: Several[tuple[Turn, Batch]], rc: int, failure: KvdeskError | None) -> None:
+        """Ends the turns, unless the decode was stopped (rc 2): then the next step ends those that were asked to."""
+        for turn, batch in batches:
+            self._session().keeper.agree(turn.sequence, list(batch.tokens))
+        for turn, batch in batches:
+            if failure is not None:
+                self.finish(turn, "failed", str(failure))
+            elif rc == 1:
+                self.finish(turn, "stopped", f"llama.cpp found no room for {len(batch.tokens)} more tokens.")
 
     def _tell_all(self) -> None:
         """When it is time for the text of one turn, send that of all."""

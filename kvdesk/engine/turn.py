@@ -33,6 +33,7 @@ class Turn:
     """`prompt[:reused]` was in the cache at the start; `sequence.tokens` is what is in it now. Times in seconds.
 
     prompt   the tokens of `whole`: of the messages that have not left; n_asked: how many they were at the start
+    pauses   numbers of tokens after which a batch ends, so that the state there can be kept
     skipped  so many of the first generated tokens have left the context
     untold   sampled tokens whose text has not been sent yet
     notes    what is to be said when the turn ends: which messages left
@@ -47,6 +48,7 @@ class Turn:
     why: str
     vocab: Vocab
     left: Left = field(default_factory=Left)
+    pauses: tuple[int, ...] = ()
     skipped: int = 0
     notes: list[str] = field(default_factory=list)
     generated: list[int] = field(default_factory=list)
@@ -84,11 +86,12 @@ class Turn:
         return self.n_to_read > 0
 
     def next_batch(self, most: int) -> Batch:
-        """The next `most` tokens to be read, or the token sampled last. Logits only for the last of them."""
+        """The next `most` tokens to be read, up to a pause, or the token sampled last. Logits where the prompt ends."""
         start, left = len(self.sequence.tokens), self.n_to_read
         if not left:
             return Batch.of(self.sequence.seq_id, start, self.generated[-1:], "last")
-        tokens = (self.known if self.generated else self.prompt)[start : start + most]
+        end = min([start + most, *(at for at in self.pauses if at > start)])
+        tokens = (self.known if self.generated else self.prompt)[start:end]
         return Batch.of(self.sequence.seq_id, start, tokens, "last" if len(tokens) == left else "none")
 
     def sampled(self, token: int, now: float) -> None:

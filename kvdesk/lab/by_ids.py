@@ -49,9 +49,12 @@ class ByIds:
         """
         sequence = self.lease(name)
         reused = self.keeper.take_prefix(sequence, prompt)
-        while len(sequence.tokens) < len(prompt):
-            start = len(sequence.tokens)
-            self.decode([(name, prompt[start : start + self.context.n_batch])])
+        pauses = self.keeper.pauses(sequence, prompt)
+        while (start := len(sequence.tokens)) < len(prompt):
+            end = min([start + self.context.n_batch, *(at for at in pauses if at > start)])
+            self.decode([(name, prompt[start:end])])
+            if end in pauses:
+                self.keeper.swapper.checkpoint(sequence)
         return reused
 
     def answer(self, name: str, prompt: list[int], n_tokens: int) -> Answer:
