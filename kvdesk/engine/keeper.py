@@ -49,6 +49,7 @@ class Keeper:
         self._can = context.can
         self._one_buffer = geometry.n_stream == 1
         self._n_swa = geometry.facts.n_swa if geometry.has_window else 0
+        self._small_window = 0 < geometry.n_window < geometry.n_cells
 
     # --- leases -------------------------------------------------------------------------------------------------------
 
@@ -320,9 +321,18 @@ class Keeper:
         whole = not self._one_buffer or not self._can("partial seq_cp")
         match = self._tree.longest_prefix(prompt, without=sequence.seq_id if sequence else -1, whole=whole)
         lender = self.pool.by_seq(match.seq_id)
-        if lender is None or not self._can("seq_cp") or not self._window_holds(match.seq_id, match.n_tokens):
+        if lender is None or not self._can("seq_cp") or not self._window_lends(match.seq_id, match.n_tokens):
             return None, 0
         return lender, match.n_tokens
+
+    def _window_lends(self, seq_id: int, n: int) -> bool:
+        """Whether the window before position `n` is there and may be shared.
+
+        In a window smaller than the context a cell that two sequences hold is never overwritten (llama-kv-cache.cpp,
+        `find_slot`), so more than one window of them would leave no cell for either.
+        """
+        n_shared = n - self._context.seq_pos_min(seq_id)
+        return self._window_holds(seq_id, n) and (not self._small_window or n_shared <= self._n_swa)
 
     def _borrow(self, sequence: Sequence, lender: Sequence, n: int) -> None:
         """Share the lender's first `n` cells; with streams they are copied."""
@@ -344,7 +354,8 @@ class Keeper:
         free. Costs nothing: both have the same cells until one of them goes on.
         """
         tail = len(sequence.tokens) - n
-        if tail < WORTH or not self._one_buffer or not self._can("partial seq_cp") or len(self.pool.free) < 2:
+        shares = self._one_buffer and self._can("partial seq_cp") and not self._small_window  # see `_window_lends`
+        if tail < WORTH or not shares or len(self.pool.free) < 2:
             return  # one is left for a new conversation
         branch = self.pool.lease(sequence.conversation, parked=True)
         assert branch is not None
