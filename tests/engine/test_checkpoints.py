@@ -1,6 +1,7 @@
 """Going back where a state comes back only whole: to the longest checkpoint, and with the text of a fresh prefill.
 
-On tiny models of every such memory, with token ids; windows smaller than the context.
+On tiny models of every such memory with token ids, windows smaller than the context; and whole turns on two that have
+a tokenizer.
 """
 
 from __future__ import annotations
@@ -10,11 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.chat import ConversationId
+from kvdesk.chat import ConversationId, Message, new_message_id
 from kvdesk.engine.model import Model
-from kvdesk.messages import OperationDone
-from kvdesk.settings import CacheType
+from kvdesk.lab.talk import Headless, Talk
+from kvdesk.messages import CloseConversation, Generate, LoadModel, OperationDone, TextDelta, TurnEnded, UsePolicy
+from kvdesk.operations import PreviewTurn, TurnPreview
+from kvdesk.settings import CachePolicy, CacheType, Sampling
+from tests.engine.conftest import SMALL
 from tests.engine.ids import NAMES, Ids, open_model, prompt_of
+from tests.engine.test_turns import fresh_answer, of
+from tests.engine.tiny_models import write
 
 WHOLE = ("hybrid", "hybrid_iswa", "iswa", "mamba2", "gemma3-dense", "gpt-oss-moe", "lfm2-dense", "mamba-dense")
 WINDOWED = ("iswa", "gemma3-dense", "gpt-oss-moe")
@@ -169,3 +175,93 @@ def test_a_window_of_full_size_has_none(name: str, tmp_path: Path) -> None:
             ids.close()
     finally:
         model.close()
+
+
+# --- whole turns ------------------------------------------------------------------------------------------------------
+
+GREEDY = Sampling(temperature=0.0, max_tokens=N)
+SYSTEM = "You are the keeper of a lighthouse, and you write down what the sea brings."
+FIRST, SECOND = "What came today, and from where?", "And what was it that came yesterday?"
+MARKS = 4  # <|im_end|>, new line, <|im_start|>, and the new line behind the role
+TAIL = MARKS + len("assistant")  # what ChatML puts behind a question, a token a byte
+
+
+@pytest.fixture(scope="module", params=["mamba2", "granitehybrid"])
+def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Headless]:
+    path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
+    headless = Headless()
+    headless.do(LoadModel(path, SMALL))
+    yield headless
+    headless.close()
+
+
+@pytest.fixture
+def talk(desk: Headless) -> Talk:
+    """Two exchanges. Nothing is guessed: a token of a prompt is said to take a second, a state a millisecond."""
+    session = desk.engine.session
+    for sequence in session.pool:
+        desk.do(CloseConversation(sequence.conversation))
+    desk.do(UsePolicy(CachePolicy(), None))
+    session.keeper.swapper._costs = lambda n_tokens, _: (1e3 * n_tokens, 1.0)
+    talk = Talk(desk, SYSTEM)
+    talk.answer(FIRST, GREEDY)
+    talk.answer(SECOND, GREEDY)
+    assert len(talk.messages[-1].tokens) == N, "the answer ended by itself: choose another question"
+    return talk
+
+
+def exact(talk: Talk) -> bool:
+    """Whether the last answer is that of a conversation that has nothing in the cache, and nothing saved."""
+    talk.desk.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))
+    return fresh_answer(talk.desk, talk.messages[:-1]) == talk.messages[-1].tokens
+
+
+def test_another_answer_reads_one_token(talk: Talk) -> None:
+    second = talk.messages.pop().tokens
+    question = talk.messages.pop().text
+    ended = talk.answer(question, GREEDY)
+    assert (ended.stats.prefilled_tokens, talk.messages[-1].tokens) == (1, second)
+    assert "went back to a checkpoint" in ended.stats.why
+    assert exact(talk)
+
+
+def test_an_edit_reads_the_new_text(talk: Talk) -> None:
+    talk.messages = talk.messages[:-2]
+    stats = talk.answer("And what did not come?", GREEDY).stats
+    before = 2 + MARKS + len("user")  # from the end of the answer before, whose last token was only sampled
+    assert stats.prefilled_tokens <= before + len("And what did not come?") + TAIL
+    assert "went back to a checkpoint" in stats.why
+    assert exact(talk)
+
+
+def test_an_edit_of_the_first_question_goes_back_to_the_system_prompt(talk: Talk) -> None:
+    talk.messages = talk.messages[:1]
+    stats = talk.answer("Who are you?", GREEDY).stats
+    assert stats.prefilled_tokens == len("Who are you?") + TAIL
+    assert exact(talk)
+
+
+def test_what_will_be_reused_is_foretold_from_checkpoints(talk: Talk) -> None:
+    talk.messages = talk.messages[:-2]
+    message = Message(new_message_id(), talk.id, None, "user", "And what did not come?")
+    (found,) = of(talk.desk.do(PreviewTurn(talk.id, (*talk.messages, message))), TurnPreview)
+    stats = talk.answer(message.text, GREEDY).stats
+    assert (found.n_reused, found.n_prefill) == (stats.reused_tokens, stats.prefilled_tokens)
+
+
+def test_answers_that_are_written_together_keep_checkpoints_too(talk: Talk) -> None:
+    """Two turns in one batch: one pauses, the other goes on."""
+    desk, other = talk.desk, Talk(talk.desk, SYSTEM + " You are brief.")
+    other.answer(FIRST, GREEDY)
+    commands = []
+    for each in (talk, other):
+        each.messages.append(
+            Message(new_message_id(), each.id, None, "user", "What will tomorrow bring, do you think?")
+        )
+        commands.append(Generate(each.id, new_message_id(), tuple(each.messages), GREEDY))
+    desk.engine.handle(commands[0])
+    answers = [t for e in of(desk.do(commands[1]), TextDelta) for t in e.tokens if e.answer == commands[1].answer]
+    again = Generate(other.id, new_message_id(), commands[1].messages, GREEDY)
+    events = desk.do(again)
+    assert of(events, TurnEnded)[0].stats.prefilled_tokens == 1
+    assert [t for e in of(events, TextDelta) for t in e.tokens] == answers
