@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.chat import ALL_THERE, ConversationId, Left, Message, MessageId
 from kvdesk.engine.prompt import Place, Prompt, PromptBuilder
-from kvdesk.engine.turn import Left, Turn
+from kvdesk.engine.turn import Turn
 from kvdesk.errors import PromptError, TemplateError
 from kvdesk.messages import Generate
 from kvdesk.operations import PreviewTurn
@@ -20,7 +20,6 @@ from kvdesk.policy.overflow import RESERVE, Abilities, OverflowPlan, Shade, Situ
 from kvdesk.settings import Overflow
 
 Asked = Generate | PreviewTurn
-_ALL_THERE = Left()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +59,11 @@ class Departures:
         self._can = can
         self._left: dict[ConversationId, Left] = {}
 
-    def remember(self, conversation: ConversationId, left: Left) -> None:
-        """The next prompt of the conversation begins without these."""
-        self._left[conversation] = left
+    def remember(self, asked: Asked, left: Left) -> bool:
+        """The next prompt of the conversation begins without these. Whether they are others than before."""
+        before = self._left.get(asked.conversation, asked.left)
+        self._left[asked.conversation] = left
+        return left != before
 
     def forget(self, conversation: ConversationId) -> None:
         """All messages of the conversation are there again."""
@@ -74,7 +75,13 @@ class Departures:
         Raises PromptError: nothing may leave, or not enough; TemplateError.
         """
         left = self._remembered(asked)
-        before = whole = self._prompt(asked, left)
+        try:
+            before = whole = self._prompt(asked, left)
+        except TemplateError:
+            if left == ALL_THERE:
+                raise
+            left = ALL_THERE  # what was remembered makes no conversation: all is there again
+            before = whole = self._prompt(asked, left)
         plan, gone = None, tuple[MessageId, ...]()
         while len(whole.tokens) >= self._n_ctx:
             plan = self._plan(asked, whole, len(whole.tokens), answering=False)
@@ -129,20 +136,22 @@ class Departures:
 
     def _remembered(self, asked: Asked) -> Left:
         """What has left; nothing where all fits again, such as on another branch, or where nothing may leave."""
-        left = self._left.get(asked.conversation, _ALL_THERE)
-        if left == _ALL_THERE or asked.overflow is Overflow.STOP:
-            return _ALL_THERE
+        left = self._left.get(asked.conversation, asked.left)
+        if left == ALL_THERE or asked.overflow is Overflow.STOP or asked.messages[-1].id in left.messages:
+            return ALL_THERE
         whole = self._prompts.prompt(asked.messages)
-        return _ALL_THERE if len(whole.tokens) + self._n_ctx // RESERVE <= self._n_ctx else left
+        return ALL_THERE if len(whole.tokens) + self._n_ctx // RESERVE <= self._n_ctx else left
 
     def _prompt(self, asked: Asked, left: Left) -> Prompt:
-        if left == _ALL_THERE:
+        if left == ALL_THERE:
             return self._prompts.prompt(asked.messages)
         if asked.overflow is not Overflow.SINKS:
             return self._prompts.prompt([m for m in asked.messages if m.id not in left.messages])
         whole = self._prompts.prompt(asked.messages)
         ends = [place.end for place in whole.places if place.message in left.messages]
-        ends += [p.first + left.parted[1] for p in whole.places if left.parted and p.message == left.parted[0]]
+        if left.parted is not None:
+            answer, n = left.parted
+            ends += [min(p.first + n, p.end) for p in whole.places if p.message == answer]
         return _without(whole, Situation((), 0, 0, 0, asked.n_keep).n_sinks, max(ends, default=0))
 
     def _plan(self, asked: Asked, whole: Prompt, n_held: int, *, answering: bool) -> OverflowPlan:

@@ -13,7 +13,7 @@ from collections.abc import Sequence as Several
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.prefix import common_prefix
-from kvdesk.chat import ConversationId, MessageId, MessageState, TurnStats
+from kvdesk.chat import ConversationId, Left, MessageId, MessageState, TurnStats
 from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.context import Context
 from kvdesk.engine.departures import Fit, Step
@@ -25,7 +25,7 @@ from kvdesk.engine.session import Session
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError, PromptError
 from kvdesk.messages import Generate, PrefillProgress, TextDelta, TokenTexts, TurnEnded, TurnStarted
-from kvdesk.operations import Overflowed
+from kvdesk.operations import Departed, Overflowed
 from kvdesk.policy.batching import Want, compose
 from kvdesk.settings import Overflow
 
@@ -282,8 +282,7 @@ class Runner:
     def _use_fit(self, command: Generate, sequence: Sequence, fit: Fit) -> list[str]:
         """Before the turn begins: let what leaves for its prompt leave the cache. Returns what is to be told of it."""
         session = self._session()
-        if session.departures is not None:
-            session.departures.remember(command.conversation, fit.left)
+        self._remember(command, fit.left)
         if fit.step is not None:
             return [self._carry_out(command, sequence, fit.step)]
         if command.overflow is Overflow.RECOMPUTE and sequence.exact < len(sequence.tokens):
@@ -302,8 +301,14 @@ class Runner:
         turn.notes.append(self._carry_out(command, turn.sequence, step))
         turn.whole, turn.prompt, turn.left, turn.skipped = step.whole, step.whole.tokens, step.left, step.skipped
         turn.pauses = ()
-        session.departures.remember(command.conversation, step.left)
+        self._remember(command, step.left)
         session.tell_spans(turn)
+
+    def _remember(self, command: Generate, left: Left) -> None:
+        """What has left counts for the next prompt too; where it changed, it is told."""
+        departures = self._session().departures
+        if departures is not None and departures.remember(command, left):
+            self._emit(Departed(command.conversation, left))
 
     def _carry_out(self, command: Generate, sequence: Sequence, step: Step) -> str:
         """Let messages leave the cache, and say so."""

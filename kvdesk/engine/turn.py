@@ -8,24 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import MessageId, TurnStats
+from kvdesk.chat import ALL_THERE, Left, TurnStats
 from kvdesk.engine.prompt import Prompt
 from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.sequences import Sequence
 from kvdesk.engine.utf8 import Utf8Decoder
 from kvdesk.engine.vocab import Vocab
 from kvdesk.messages import Generate
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What has left a conversation's context: whole messages, and with "sinks" perhaps more of one answer.
-
-    parted  that answer, and how many tokens after the beginning of its text the rest begins
-    """
-
-    messages: frozenset[MessageId] = frozenset()
-    parted: tuple[MessageId, int] | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +36,7 @@ class Turn:
     submitted_at: float
     why: str
     vocab: Vocab
-    left: Left = field(default_factory=Left)
+    left: Left = ALL_THERE
     pauses: tuple[int, ...] = ()
     skipped: int = 0
     notes: list[str] = field(default_factory=list)
