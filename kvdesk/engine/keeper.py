@@ -163,7 +163,7 @@ class Keeper:
         self._chronicle.report("slide", call, start, sequence.conversation, reason)
         return True
 
-    def take_prefix(self, sequence: Sequence, prompt: list[int]) -> int:
+    def take_prefix(self, sequence: Sequence, prompt: list[int], *, moved: bool = True) -> int:
         """Get as much of the prompt's beginning into the sequence as is to be had without computing, and remove the
         rest; returns how many tokens that are. At least one is left to decode, since logits are needed.
 
@@ -171,12 +171,13 @@ class Keeper:
         conversation, or from a saved state. What the sequence held beyond is parked as a branch where cells can be
         shared. A memory that cannot give back a part (recurrent states), or that no longer holds the window before the
         cut (sliding windows; llama-server's rule, `pos_min_thold` in server-context.cpp), goes back to the longest
-        saved state that the prompt begins with, and without one starts again from nothing.
+        saved state that the prompt begins with, and without one starts again from nothing. `moved`: K and V of the
+        conversation that were moved when messages left may be reused.
         """
         self.taken, self.went_back = "", False
         most = prompt[:-1]
-        own = self.stays(sequence, most)
-        branch, there = self._best_branch(sequence, most)
+        own = self.stays(sequence, most, exact=not moved)
+        branch, there = self._best_branch(sequence, most, exact=not moved)
         if branch is not None and there > own:
             self.pool.change_places(sequence, branch)
             self._put_in_tree(sequence)
@@ -184,7 +185,7 @@ class Keeper:
             own = there
             self.taken = "another branch of this conversation"
         lender, lent = self._lender(sequence, most)
-        offer = self.swapper.offer(most, max(own, lent))
+        offer = self.swapper.offer(most, max(own, lent), sequence.conversation if moved else None)
         blob = None if offer is None else self.swapper.snapshots.take(offer.saved)
         self._park(sequence, own)
         if own < len(sequence.tokens):
@@ -209,14 +210,15 @@ class Keeper:
         self.swapper.checkpoint(sequence)
         return self.swapper.pauses(sequence, prompt, marks)
 
-    def foresee(self, conversation: ConversationId, prompt: list[int]) -> tuple[int, float]:
+    def foresee(self, conversation: ConversationId, prompt: list[int], *, moved: bool) -> tuple[int, float]:
         """(tokens that `take_prefix` would find, ms to bring back the state they are saved in). Changes nothing."""
         most = prompt[:-1]
         sequence = self.pool.get(conversation)
         found = self._lender(sequence, most)[1]
         if sequence is not None:
-            found = max(found, self.stays(sequence, most), self._best_branch(sequence, most)[1])
-        offer = self.swapper.offer(most, found)
+            there = self._best_branch(sequence, most, exact=not moved)[1]
+            found = max(found, self.stays(sequence, most, exact=not moved), there)
+        offer = self.swapper.offer(most, found, conversation if moved else None)
         return (found, 0.0) if offer is None else (offer.n_tokens, offer.restore_ms)
 
     def make_room(self, sequence: Sequence, n_tokens: int) -> bool:
@@ -260,11 +262,8 @@ class Keeper:
     def swap_out(self, sequence: Sequence) -> int:
         """Save the sequence outside the cache, remove its cells, give its seq_id back. Returns the bytes saved.
 
-        Raises RefusedCall where this memory cannot be saved, UserError where the limit on bytes does not allow it or
-        where tokens were moved: saved states are those of a prefill.
+        Raises RefusedCall where this memory cannot be saved, UserError where the limit on bytes does not allow it.
         """
-        if sequence.exact < len(sequence.tokens):
-            raise UserError("Tokens of this conversation were moved, so its state is not that of a prefill: not saved.")
         n_bytes = self.swapper.save(sequence, by_hand=True)
         if not n_bytes:
             raise UserError("Its state is larger than what may be kept outside the cache: raise the limit in settings.")
@@ -311,9 +310,9 @@ class Keeper:
         """Whether the sliding window before position `n` is still there."""
         return not self._n_swa or not n or self._context.seq_pos_min(seq_id) <= max(0, n - self._n_swa)
 
-    def _best_branch(self, sequence: Sequence, prompt: list[int]) -> tuple[Sequence | None, int]:
-        branches = [(b, self.stays(b, prompt)) for b in self.pool.parked(sequence.conversation) if not b.busy]
-        return max(branches, key=lambda pair: pair[1], default=(None, 0))
+    def _best_branch(self, sequence: Sequence, prompt: list[int], *, exact: bool) -> tuple[Sequence | None, int]:
+        parked = [branch for branch in self.pool.parked(sequence.conversation) if not branch.busy]
+        return max(((b, self.stays(b, prompt, exact=exact)) for b in parked), key=lambda p: p[1], default=(None, 0))
 
     def _lender(self, sequence: Sequence | None, prompt: list[int]) -> tuple[Sequence | None, int]:
         """Who else holds the longest prefix of the prompt, and how much of it can be taken over."""

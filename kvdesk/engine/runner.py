@@ -107,7 +107,7 @@ class Runner:
             sequence = session.keeper.lease(command.conversation, parked=there is not None and there.busy)
             told = self._use_fit(command, sequence, fit)
             held = list(sequence.tokens)
-            reused = session.keeper.take_prefix(sequence, prompt)
+            reused = session.keeper.take_prefix(sequence, prompt, moved=command.overflow is not Overflow.RECOMPUTE)
             if not session.keeper.make_room(sequence, len(prompt) - reused):
                 if self._turns:
                     return False

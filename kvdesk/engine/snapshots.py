@@ -24,6 +24,7 @@ from pathlib import Path
 
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
+from kvdesk.engine.sequences import UNMOVED
 from kvdesk.operations import MessageSpan
 from kvdesk.policy.checkpoints import Checkpoint
 from kvdesk.policy.swap import Limits, Placement, Snapshot, StateKind, over_limit, snapshot_key
@@ -41,6 +42,8 @@ class Saved:
 
     key, n_bytes   of the state; prefill_ms: what it spares; at_s: time.time() of its last use
     checkpoint     kept on the way, to go back to; not the conversation as it was when it left the cache
+    exact          so many leading tokens have K and V as a prefill makes them; those behind were moved there, so the
+                   state is of use to its own conversation only
     """
 
     key: str
@@ -55,6 +58,11 @@ class Saved:
     digest: str = ""
     packed: bool = False
     checkpoint: bool = False
+    exact: int = UNMOVED
+
+    def may_go_to(self, conversation: ConversationId | None) -> bool:
+        """Whether the state is what a prefill makes, or the conversation's own."""
+        return self.exact >= len(self.tokens) or self.conversation == conversation
 
 
 class Snapshots:
@@ -91,9 +99,9 @@ class Snapshots:
         mine = [s for s in self._all() if s.conversation == conversation and not s.checkpoint]
         return max(mine, key=lambda s: s.at_s, default=None)
 
-    def has(self, tokens: Sequence[int]) -> bool:
+    def has(self, tokens: Sequence[int], conversation: ConversationId, exact: int) -> bool:
         """Whether the state of exactly these tokens is saved, other than as a checkpoint."""
-        saved = self._saved.get(snapshot_key(self.kind, tokens))
+        saved = self._saved.get(_key(self.kind, tokens, conversation, exact))
         return saved is not None and not saved.checkpoint
 
     def checkpoints(self) -> list[Checkpoint]:
@@ -105,17 +113,21 @@ class Snapshots:
             if s.checkpoint
         ]
 
-    def longest_whole(self, prompt: Sequence[int]) -> Saved | None:
-        """The longest saved state all of whose tokens `prompt` begins with."""
+    def longest_whole(self, prompt: Sequence[int], whose: ConversationId | None = None) -> Saved | None:
+        """The longest saved state all of whose tokens `prompt` begins with. `whose`: as in `longest_prefix`."""
         wanted = tuple(prompt)
-        fitting = sorted((s for s in self._all() if len(s.tokens) <= len(wanted)), key=lambda s: -len(s.tokens))
+        fitting = [s for s in self._all() if len(s.tokens) <= len(wanted) and s.may_go_to(whose)]
+        fitting.sort(key=lambda s: -len(s.tokens))
         return next((s for s in fitting if s.tokens == wanted[: len(s.tokens)]), None)
 
-    def longest_prefix(self, prompt: Sequence[int]) -> tuple[Saved | None, int]:
-        """The saved state that has the most leading tokens in common with `prompt`, and how many."""
+    def longest_prefix(self, prompt: Sequence[int], whose: ConversationId | None = None) -> tuple[Saved | None, int]:
+        """The saved state that has the most leading tokens in common with `prompt`, and how many.
+
+        whose: the conversation whose moved tokens may be among them; None: only what a prefill makes.
+        """
         best, most = None, 0
         wanted = array("i", prompt)
-        for saved in self._all():
+        for saved in (s for s in self._all() if s.may_go_to(whose)):
             held = array("i", saved.tokens[: len(wanted)])
             n = common_prefix(held, wanted)
             if n > most:
@@ -143,6 +155,7 @@ class Snapshots:
         texts: tuple[str, ...],
         spans: tuple[MessageSpan, ...],
         *,
+        exact: int = UNMOVED,
         checkpoint: bool = False,
     ) -> None:
         """Save a state where `placement` says, after what it says must give way. An older one of the same conversation
@@ -154,11 +167,14 @@ class Snapshots:
         if placement.to == "nowhere":
             return
         tokens = tuple(tokens)
-        key = snapshot_key(self.kind, tokens)
+        key = _key(self.kind, tokens, conversation, exact)
         mine = [s for s in self._all() if s.conversation == conversation and not (s.checkpoint or checkpoint)]
         self.drop([key, *(s.key for s in mine if tokens[: len(s.tokens)] == s.tokens)])
-        now = time.time()
-        saved = Saved(key, conversation, tokens, len(blob), prefill_ms, now, blob, texts, spans, checkpoint=checkpoint)
+        saved = Saved(
+            *(key, conversation, tokens, len(blob), prefill_ms, time.time(), blob, texts, spans),
+            checkpoint=checkpoint,
+            exact=exact,
+        )
         with self._lock:
             self._saved[key] = saved
         if placement.to == "disk":
@@ -295,7 +311,9 @@ class Snapshots:
         for row in rows:
             try:
                 saved = _saved_of(row)
-                ours = row["kind"] == kind and saved.key == snapshot_key(self.kind, saved.tokens)
+                ours = row["kind"] == kind and saved.key == _key(
+                    self.kind, saved.tokens, saved.conversation, saved.exact
+                )
             except (KeyError, TypeError, ValueError, OverflowError) as error:
                 _log.warning("An entry of the index of saved states cannot be read: %s", error)
                 continue
@@ -332,7 +350,14 @@ def _saved_of(row: dict[str, object]) -> Saved:
         digest=str(row["digest"]),
         packed=bool(row["packed"]),
         checkpoint=bool(row.get("checkpoint", False)),
+        exact=int(row.get("exact", UNMOVED)),  # type: ignore[call-overload]
     )
+
+
+def _key(kind: StateKind, tokens: Sequence[int], conversation: ConversationId, exact: int) -> str:
+    """A state with moved tokens is not that of its tokens: it has a key of its own, and of its conversation's."""
+    moved = (-1, exact, *conversation.encode()) if exact < len(tokens) else ()
+    return snapshot_key(kind, (*tokens, *moved))
 
 
 def _write_whole(path: Path, data: bytes) -> None:

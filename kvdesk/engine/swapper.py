@@ -12,9 +12,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kvdesk import calls
+from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Chronicle
 from kvdesk.engine.context import Context
-from kvdesk.engine.sequences import UNMOVED, WORTH, Sequence
+from kvdesk.engine.sequences import WORTH, Sequence
 from kvdesk.engine.snapshots import Saved, Snapshots
 from kvdesk.errors import KvdeskError
 from kvdesk.policy.checkpoints import give_way, pauses, pays
@@ -67,18 +68,18 @@ class Swapper:
             prefill_ms=prefill_ms / (4.0 if sequence.parked else 1.0),  # a branch is missed less
             restore_ms=restore_ms,
             busy=sequence.busy,
-            has_snapshot=self.snapshots.has(sequence.tokens),
+            has_snapshot=self.snapshots.has(sequence.tokens, sequence.conversation, sequence.exact),
         )
 
-    def offer(self, prompt: list[int], found: int) -> Offer | None:
+    def offer(self, prompt: list[int], found: int, whose: ConversationId | None) -> Offer | None:
         """The saved state with the longest beginning of the prompt, where it pays: it has enough beyond the `found`
-        tokens that are there already, and is back before they would be computed.
+        tokens that are there already, and is back before they would be computed. `whose`: see `Snapshots`.
         """
         if self._only_whole:
-            saved = self.snapshots.longest_whole(prompt)
+            saved = self.snapshots.longest_whole(prompt, whose)
             n = 0 if saved is None else len(saved.tokens)
         else:
-            saved, n = self.snapshots.longest_prefix(prompt)
+            saved, n = self.snapshots.longest_prefix(prompt, whose)
         if saved is None or n < found + WORTH:
             return None
         prefill_ms, restore_ms = self._costs(n - found, saved.n_bytes)
@@ -106,7 +107,7 @@ class Swapper:
             return resident.state_bytes
         judged = replace(resident, prefill_ms=float("inf")) if by_hand else resident
         placement = place(judged, self.snapshots.values(), self.snapshots.limits)
-        if placement.to == "nowhere" or sequence.exact < len(sequence.tokens):
+        if placement.to == "nowhere":
             return 0
         try:
             blob = self._context.state_seq_get(sequence.seq_id)
@@ -114,8 +115,8 @@ class Swapper:
             if by_hand:
                 raise
             return 0
-        who, ms = sequence.conversation, resident.prefill_ms
-        self.snapshots.put(placement, who, sequence.tokens, blob, ms, sequence.texts, sequence.spans)
+        who, ms, exact = sequence.conversation, resident.prefill_ms, sequence.exact
+        self.snapshots.put(placement, who, sequence.tokens, blob, ms, sequence.texts, sequence.spans, exact=exact)
         return len(blob)
 
     def checkpoint(self, sequence: Sequence) -> None:
@@ -158,7 +159,7 @@ class Swapper:
         if not taken or not self._is_whole(sequence.seq_id, len(saved.tokens)):
             self.snapshots.drop([saved.key])
             return False
-        sequence.tokens, sequence.exact = list(saved.tokens), UNMOVED
+        sequence.tokens, sequence.exact = list(saved.tokens), saved.exact
         if saved.conversation == sequence.conversation and not saved.checkpoint:
             sequence.texts, sequence.spans = saved.texts, saved.spans
         call = calls.state_seq_set(sequence.seq_id, len(blob))

@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import Message, MessageId, new_message_id
+from kvdesk.chat import Left, Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
 from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.session import abilities
 from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import CloseConversation, Generate, LoadModel, OperationDone, TurnEnded
-from kvdesk.operations import MessageSpans, Overflowed, PreviewTurn, Shades, TurnPreview
+from kvdesk.messages import CloseConversation, Generate, LoadModel, OperationDone, TurnEnded, UsePolicy
+from kvdesk.operations import MessageSpans, Operate, Overflowed, PreviewTurn, Shades, SwapIn, SwapOut, TurnPreview
 from kvdesk.policy.overflow import OverflowPolicy, Situation, Span, plan_overflow
-from kvdesk.settings import ContextSettings, Overflow, Sampling
+from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
 from tests.engine.test_turns import fresh_answer, held, of
 from tests.engine.tiny_models import write
 
@@ -43,6 +43,7 @@ def desk(opened: Headless) -> Headless:
     for sequence in opened.engine.session.pool:
         opened.do(CloseConversation(sequence.conversation))
     opened.engine.session.context.clear()
+    opened.engine.session.snapshots.drop([key.key for key in opened.engine.session.snapshots.values()])
     return opened
 
 
@@ -298,3 +299,81 @@ def test_a_recurrent_model_says_why_it_cannot(tmp_path: Path) -> None:
     assert not plan_overflow("recompute", full, can).stops
     context.close()
     model.close()
+
+
+@pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.SINKS, Overflow.RECOMPUTE])
+def test_what_left_has_left_after_a_restart(model_file: Path, tmp_path: Path, overflow: Overflow) -> None:
+    """The next prompt begins as before, so the saved state fits: nothing of it is read again, and nothing leaves."""
+    first = restarted(model_file, tmp_path)
+    try:
+        talk = filled(first, overflow)
+        long_answer(talk)
+        assert talk.left.messages
+        tokens, exact = audited(first, talk), first.engine.session.pool.get(talk.id).exact
+    finally:
+        first.close()
+    second = talk.desk = restarted(model_file, tmp_path)
+    try:
+        stats = talk.answer("And?", Sampling(temperature=0.0, max_tokens=2)).stats
+        assert not overflowed(second)
+        assert stats.reused_tokens == len(tokens)
+        assert audited(second, talk)[: len(tokens)] == tokens
+        assert second.engine.session.pool.get(talk.id).exact == exact
+        gone = [name for name, shade in of(second.events, Shades)[-1].shades if shade == "gone"]
+        assert set(gone) == talk.left.messages
+    finally:
+        second.close()
+
+
+def restarted(model_file: Path, folder: Path) -> Headless:
+    headless = Headless()
+    headless.do(UsePolicy(CachePolicy(), folder))
+    headless.do(LoadModel(model_file, SMALL))
+    return headless
+
+
+def test_moved_tokens_go_to_their_own_conversation_and_never_to_exact_answers(desk: Headless) -> None:
+    talk = filled(desk, Overflow.SLIDE)
+    long_answer(talk)
+    session = desk.engine.session
+    sequence = session.keeper.lease(talk.id)
+    tokens = list(held(desk, talk))
+    assert sequence.exact < len(tokens)
+    session.keeper.swap_out(sequence)
+    saved = session.snapshots
+    prompt = [*tokens, 1]
+    assert saved.longest_prefix(prompt, talk.id)[1] == len(tokens)
+    assert saved.longest_whole(prompt, talk.id) is not None
+    assert saved.longest_prefix(prompt) == (None, 0)
+    assert saved.longest_prefix(prompt, new_conversation_id()) == (None, 0)
+    assert saved.longest_whole(prompt) is None
+    talk.overflow = Overflow.RECOMPUTE
+    assert talk.answer("And?", SHORT).stats.reused_tokens == 0
+    session.snapshots.drop_of(talk.id)
+
+
+def test_a_conversation_with_moved_tokens_comes_back_as_it_was(desk: Headless) -> None:
+    talk = filled(desk, Overflow.SLIDE)
+    long_answer(talk)
+    before = list(held(desk, talk))
+    desk.do(Operate(SwapOut(talk.id), measured=False))
+    desk.do(Operate(SwapIn(talk.id), measured=False))
+    assert audited(desk, talk) == before
+    assert desk.engine.session.pool.get(talk.id).exact < len(before)
+
+
+@pytest.mark.parametrize("damage", ["all", "questions", "others", "behind"])
+def test_a_damaged_memory_of_what_left_does_no_harm(desk: Headless, damage: str) -> None:
+    talk = filled(desk, Overflow.SINKS if damage == "behind" else Overflow.SLIDE)
+    names = [m.id for m in talk.messages]
+    desk.do(CloseConversation(talk.id))
+    left = {
+        "all": Left(frozenset(names)),
+        "questions": Left(frozenset(names[1::2])),
+        "others": Left(frozenset({MessageId("nobody")}), (MessageId("nothing"), 1 << 40)),
+        "behind": Left(frozenset(names[:2]), (names[2], 1 << 40)),
+    }[damage]
+    talk.left = left
+    ended = talk.answer(TOLD * 2, SHORT)
+    assert ended.state == "complete"
+    audited(desk, talk)
