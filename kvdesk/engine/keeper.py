@@ -11,10 +11,12 @@ import time
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvdesk import calls
 from kvdesk.cache.cells import seq_members
 from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.snapshot import StreamMap
 from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Chronicle
 from kvdesk.engine.context import Context
@@ -139,16 +141,32 @@ class Keeper:
             return 0
         return n
 
+    def may_slide(self, sequence: Sequence, p1: int) -> bool:
+        """Whether nobody who is being answered shares the cells from position `p1` on, which would move. Read-only."""
+        return not any(other.busy for other in self._sharing(sequence, p1))
+
+    def own_cells(self, sequence: Sequence, p0: int, p1: int) -> int:
+        """Cells at positions `[p0, p1)` that only the sequence holds, or that only idle ones do, which would leave:
+        removing them makes room. Read-only.
+        """
+        if not self._one_buffer or not self._context.mirror.caches:
+            return 0
+        cells = self._context.snapshot().maps[0].streams[0]
+        mine = _held_by(cells, sequence.seq_id) & (cells.pos >= p0) & (cells.pos < p1)
+        for other in self.pool:
+            if other.busy and other is not sequence:
+                mine &= ~_held_by(cells, other.seq_id)
+        return int(mine.sum())
+
     def slide(self, sequence: Sequence, held: int, p0: int, p1: int, reason: str) -> bool:
         """Of its first `held` tokens, `[p0, p1)` leave and the later ones move down to p0. Changes the cache.
 
         Cells that another sequence shares would move for it too, so an idle one that has any of those that move leaves.
         False where one of them is being answered; then nothing changed.
         """
-        others = self._sharing(sequence, p1)
-        if any(other.busy for other in others):
+        if not self.may_slide(sequence, p1):
             return False
-        for other in others:
+        for other in self._sharing(sequence, p1):
             self.leave(other, "cells that it shared are moved")
         self.keep(sequence, held, reason)
         start = time.perf_counter()
@@ -381,10 +399,9 @@ class Keeper:
         if not self._one_buffer:
             return []
         found: set[int] = set()
-        word, bit = divmod(sequence.seq_id, 64)
         for cache in self._context.snapshot().maps:
             cells = cache.streams[0]
-            mine = (cells.pos >= p0) & (cells.seq_bits[:, word] >> np.uint64(bit) & np.uint64(1) == 1)
+            mine = (cells.pos >= p0) & _held_by(cells, sequence.seq_id)
             found.update(seq_members(np.bitwise_or.reduce(cells.seq_bits[mine], axis=0)))
         return [s for s in self.pool if s.seq_id in found and s is not sequence]
 
@@ -410,3 +427,10 @@ class Keeper:
     def _forget_in_tree(self, seq_id: int) -> None:
         self._tree.remove(seq_id)
         self._in_tree.pop(seq_id, None)
+
+
+def _held_by(cells: StreamMap, seq_id: int) -> NDArray[np.bool_]:
+    """Which cells the sequence holds, alone or not: bool of shape (n_cells,)."""
+    word, bit = divmod(seq_id, 64)
+    held: NDArray[np.bool_] = cells.seq_bits[:, word] >> np.uint64(bit) & np.uint64(1) == 1
+    return held

@@ -18,7 +18,7 @@ from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.context import Context
 from kvdesk.engine.departures import Fit, Step
 from kvdesk.engine.memory import DecodeKind
-from kvdesk.engine.overflow import carry_out
+from kvdesk.engine.overflow import carry_out, frees_enough
 from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.sequences import WORTH, Sequence
 from kvdesk.engine.session import Session
@@ -147,9 +147,12 @@ class Runner:
             batches = [(turn, turn.next_batch(self._session().context.n_batch))]
         else:
             batches = self._compose()
-        batches = [(turn, batch) for turn, batch in batches if self._has_room(turn, len(batch.tokens))]
-        if batches:
-            self._decode(batches)
+        fitting: list[tuple[Turn, Batch]] = []
+        for turn, batch in batches:
+            if self._has_room(turn, len(batch.tokens), sum(len(b.tokens) for _, b in fitting)):
+                fitting.append((turn, batch))
+        if fitting:
+            self._decode(fitting)
 
     def end_stopped(self) -> None:
         """End the turns that somebody asked to stop."""
@@ -266,18 +269,22 @@ class Runner:
         plan = compose(wants, self._session().meters.times.ms, context.last_n_kv, context.n_batch)
         return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in plan.shares]
 
-    def _has_room(self, turn: Turn, n_tokens: int) -> bool:
-        """Whether the turn can go on with so many tokens now. Where its context is full its policy acts: the turn goes
-        on with the next step, or ends.
+    def _has_room(self, turn: Turn, n_tokens: int, n_before: int = 0) -> bool:
+        """Whether the turn can go on with so many tokens now, after `n_before` of others in the same batch.
+
+        Where its context is full, or the cache with what others that run have of it, its policy acts: the turn goes on
+        with the next step, or ends.
         """
         session = self._session()
         if turn.position + n_tokens > session.context.n_ctx_seq:
             self._overflow(turn)
             return False
-        if not session.keeper.make_room(turn.sequence, n_tokens):
-            self.finish(turn, "stopped", "The cache is full of conversations that are being answered.")
-            return False
-        return True
+        if not session.context.settings.kv_unified:
+            n_before = 0  # they have cells of their own
+        if session.keeper.make_room(turn.sequence, n_before + n_tokens):
+            return True
+        self._overflow(turn, session.context.free_cells(turn.sequence.seq_id) - n_before)
+        return False
 
     def _use_fit(self, command: Generate, sequence: Sequence, fit: Fit) -> list[str]:
         """Before the turn begins: let what leaves for its prompt leave the cache. Returns what is to be told of it."""
@@ -289,14 +296,18 @@ class Runner:
             session.keeper.keep(sequence, sequence.exact, "what was moved is read again: exact answers were chosen")
         return []
 
-    def _overflow(self, turn: Turn) -> None:
-        """The context is full in the middle of an answer."""
+    def _overflow(self, turn: Turn, n_free: int | None = None) -> None:
+        """The context is full in the middle of a turn. n_free: it is the cache, of which so many cells are free."""
         session, command = self._session(), turn.command
         assert session.departures is not None
-        step = session.departures.go_on(turn)
-        if step.plan.stops:
-            self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, step.plan.sentence))
-            self.finish(turn, "stopped", step.plan.sentence)
+        step = session.departures.go_on(turn, None if n_free is None else turn.position + n_free)
+        why = step.plan.sentence if step.plan.stops else ""
+        shared = not why and n_free is not None
+        if shared and not frees_enough(session.keeper, turn.sequence, step, command.overflow, n_free or 0):
+            why = f"{step.full} is full, and what could leave is shared with them. The answer ends here."
+        if why:
+            self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, why))
+            self.finish(turn, "stopped", why)
             return
         turn.notes.append(self._carry_out(command, turn.sequence, step))
         turn.whole, turn.prompt, turn.left, turn.skipped = step.whole, step.whole.tokens, step.left, step.skipped
@@ -313,7 +324,7 @@ class Runner:
     def _carry_out(self, command: Generate, sequence: Sequence, step: Step) -> str:
         """Let messages leave the cache, and say so."""
         session = self._session()
-        sentence = carry_out(session.keeper, sequence, step, command.overflow, session.context.n_ctx_seq)
+        sentence = carry_out(session.keeper, sequence, step, command.overflow)
         self._emit(Overflowed(command.conversation, command.answer, command.overflow, sentence, step.gone))
         return sentence
 

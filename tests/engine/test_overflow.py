@@ -15,7 +15,7 @@ from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.session import abilities
 from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import CloseConversation, Generate, LoadModel, OperationDone, TurnEnded, UsePolicy
+from kvdesk.messages import CloseConversation, Event, Generate, LoadModel, OperationDone, TurnEnded, UsePolicy
 from kvdesk.operations import MessageSpans, Operate, Overflowed, PreviewTurn, Shades, SwapIn, SwapOut, TurnPreview
 from kvdesk.policy.overflow import OverflowPolicy, Situation, Span, plan_overflow
 from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
@@ -377,3 +377,74 @@ def test_a_damaged_memory_of_what_left_does_no_harm(desk: Headless, damage: str)
     ended = talk.answer(TOLD * 2, SHORT)
     assert ended.state == "complete"
     audited(desk, talk)
+
+
+# --- other answers have the rest of the cache -------------------------------------------------------------------------
+
+
+def together(desk: Headless, talks: list[Talk], *, questions: list[str], n_tokens: int) -> dict[str, list[Event]]:
+    """All are asked at once, and none ends by itself; returns the events of each conversation."""
+    commands, events = [], []
+    for talk, question in zip(talks, questions, strict=True):
+        talk._add("user", question)
+        sampling = Sampling(temperature=0.9, seed=7, max_tokens=n_tokens, repeat_penalty=1.2)
+        commands.append(Generate(talk.id, new_message_id(), tuple(talk.messages), sampling, talk.overflow))
+    vocab = desk.engine.session.model.vocab
+    is_eog, vocab.is_eog = vocab.is_eog, lambda _: False  # type: ignore[method-assign]
+    try:
+        desk.events = []
+        for command in commands:
+            desk.engine.handle(command)
+        while desk.engine.busy:
+            desk.engine.step()
+            events += desk.events
+            desk.events = []
+    finally:
+        vocab.is_eog = is_eog  # type: ignore[method-assign]
+    assert desk.engine.session.context.audit(whole=True).state == "verified"
+    return {talk.id: [e for e in events if getattr(e, "conversation", None) == talk.id] for talk in talks}
+
+
+@pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.RECOMPUTE, Overflow.SINKS])
+def test_where_others_fill_the_cache_the_own_policy_acts(desk: Headless, overflow: Overflow) -> None:
+    """256 cells for two answers that would need about 150 each, so neither has a context that is full by itself."""
+    long, short = Talk(desk, SYSTEM, overflow), Talk(desk, "You are brief.", Overflow.STOP)
+    long.answer(TOLD[:97], SHORT)
+    long.answer("And then?", SHORT)
+    oldest = [m.id for m in long.messages][1:3]
+    told = together(desk, [long, short], questions=["Go on.", QUESTION], n_tokens=90)
+    events = of(told[long.id], Overflowed)
+    assert {event.policy for event in events} == {overflow}
+    for event in events:
+        assert event.sentence.startswith("The cache, shared with other running answers, was full: ")
+    gone = [name for event in events for name in event.gone]
+    assert [name for name in gone if name != long.messages[0].id][:2] == oldest, "whole exchanges, oldest first"
+    assert overflow is Overflow.SINKS or long.messages[0].id not in gone
+    (ended,) = of(told[long.id], TurnEnded)
+    assert (ended.state, ended.stats.generated_tokens) == ("complete", 90)
+    assert events[-1].sentence in ended.note
+    (other,) = of(told[short.id], TurnEnded)
+    assert (other.state, other.stats.generated_tokens) == ("complete", 90)
+
+
+def test_where_nothing_may_leave_the_answer_ends_and_says_why(desk: Headless) -> None:
+    one, two = Talk(desk, SYSTEM, Overflow.STOP), Talk(desk, "You are brief.", Overflow.SLIDE)
+    told = together(desk, [one, two], questions=[QUESTION, QUESTION], n_tokens=150)
+    ends = [of(told[talk.id], TurnEnded)[0] for talk in (one, two)]
+    assert sorted(end.state for end in ends) == ["complete", "stopped"], "the other has the room that is left"
+    (stopped,) = [end for end in ends if end.state == "stopped"]
+    (event,) = of(told[stopped.conversation], Overflowed)
+    assert event.policy is Overflow.STOP
+    assert event.sentence == stopped.note
+    assert stopped.note.startswith("The cache, shared with other running answers, is full.")
+    assert stopped.note.endswith("The answer ends here.")
+
+
+def test_nothing_leaves_that_would_free_nothing(desk: Headless) -> None:
+    """Two answers to one question share all that is old: letting it leave one of them gives no cell."""
+    talk = filled(desk, Overflow.SLIDE)
+    told = together(desk, [talk, talk], questions=["Go on.", "Go on."], n_tokens=120)
+    events = of(told[talk.id], Overflowed)
+    assert events[0].policy is Overflow.STOP
+    assert "shared with them" in events[0].sentence
+    assert events[0].gone == ()
