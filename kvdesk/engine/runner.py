@@ -312,6 +312,8 @@ class Runner:
         turn.notes.append(self._carry_out(command, turn.sequence, step))
         turn.whole, turn.prompt, turn.left, turn.skipped = step.whole, step.whole.tokens, step.left, step.skipped
         turn.pauses = ()
+        if not turn.generated:  # its prompt is still read, and is shorter now
+            turn.reused, turn.n_asked = min(turn.reused, turn.position), len(turn.prompt)
         self._remember(command, step.left)
         session.tell_spans(turn)
 

@@ -202,6 +202,12 @@ class Snapshots:
             return None
         return blob
 
+    def touch(self, saved: Saved) -> None:
+        """It was of use now: others give way before it."""
+        with self._lock:
+            if (known := self._saved.get(saved.key)) is not None:
+                self._saved[saved.key] = replace(known, at_s=time.time())
+
     def drop(self, keys: Iterable[str]) -> None:
         """Forget these states and remove their files."""
         on_disk = False

@@ -122,8 +122,10 @@ class Swapper:
     def checkpoint(self, sequence: Sequence) -> None:
         """Keep the state that the sequence has now, to go back to, where that is worth it. Read-only for the cache."""
         tokens = sequence.tokens
+        if not self.keeps_checkpoints or sequence.parked or sequence.exact < len(tokens):
+            return
         n_new = len(tokens) - self._kept(tokens)
-        if not self.keeps_checkpoints or sequence.parked or sequence.exact < len(tokens) or n_new < WORTH:
+        if n_new < WORTH:
             return
         who, n_bytes = sequence.conversation, self._context.state_seq_size(sequence.seq_id)
         spared_ms, cost_ms = self._costs(n_new, n_bytes)
@@ -159,6 +161,7 @@ class Swapper:
         if not taken or not self._is_whole(sequence.seq_id, len(saved.tokens)):
             self.snapshots.drop([saved.key])
             return False
+        self.snapshots.touch(saved)
         sequence.tokens, sequence.exact = list(saved.tokens), saved.exact
         if saved.conversation == sequence.conversation and not saved.checkpoint:
             sequence.texts, sequence.spans = saved.texts, saved.spans

@@ -15,7 +15,18 @@ from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.session import abilities
 from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import CloseConversation, Event, Generate, LoadModel, OperationDone, TurnEnded, UsePolicy
+from kvdesk.messages import (
+    CloseConversation,
+    Event,
+    Forget,
+    Generate,
+    LoadModel,
+    OperationDone,
+    PrefillProgress,
+    TextDelta,
+    TurnEnded,
+    UsePolicy,
+)
 from kvdesk.operations import MessageSpans, Operate, Overflowed, PreviewTurn, Shades, SwapIn, SwapOut, TurnPreview
 from kvdesk.policy.overflow import OverflowPolicy, Situation, Span, plan_overflow
 from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
@@ -448,3 +459,42 @@ def test_nothing_leaves_that_would_free_nothing(desk: Headless) -> None:
     assert events[0].policy is Overflow.STOP
     assert "shared with them" in events[0].sentence
     assert events[0].gone == ()
+
+
+@pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.RECOMPUTE, Overflow.SINKS])
+def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(
+    desk: Headless, monkeypatch: pytest.MonkeyPatch, overflow: Overflow
+) -> None:
+    """It fits when it begins, but the other answer goes on meanwhile. No time is known, so chunks are of 4 tokens."""
+    monkeypatch.setattr(desk.engine.session.meters.times, "ms", lambda *_: None)
+    talk = filled(desk, overflow)
+    desk.do(Forget(talk.id))
+    session, other = desk.engine.session, Talk(desk, "You are brief.")
+    other._add("user", QUESTION)
+    endless = Sampling(temperature=0.9, seed=7, max_tokens=100, repeat_penalty=1.2)
+    desk.events = []
+    desk.engine.handle(Generate(other.id, new_message_id(), tuple(other.messages), endless))
+    while not of(desk.events, TextDelta):
+        desk.engine.step()
+    free = session.context.free_cells(0)
+    question = QUESTION
+    while len(session.fit(asked := generate(talk, question)).whole.tokens) < free - 1:
+        question += " Why"
+    desk.engine.handle(asked)
+    while not of(desk.events, Overflowed):
+        desk.engine.step()
+    (event,) = of(desk.events, Overflowed)
+    assert (event.conversation, event.policy) == (talk.id, overflow)
+    assert len([e for e in of(desk.events, PrefillProgress) if e.answer == asked.answer and e.done < e.total]) > 1
+    assert asked.messages[-1].id not in event.gone
+    while desk.engine.busy:
+        desk.engine.step()
+    ended = {e.answer: e for e in of(desk.events, TurnEnded)}
+    assert ended[asked.answer].state == "complete"
+    assert all(0 <= e.done <= e.total for e in of(desk.events, PrefillProgress))
+    assert session.context.audit(whole=True).state == "verified"
+
+
+def generate(talk: Talk, question: str) -> Generate:
+    asked = Message(MessageId("asked"), talk.id, talk.messages[-1].id, "user", question)
+    return Generate(talk.id, MessageId("answer"), (*talk.messages, asked), SHORT, talk.overflow)
