@@ -65,10 +65,25 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Left:
+    """What has left a conversation's context: whole messages, and with "sinks" perhaps more of one answer.
+
+    parted  that answer, and how many tokens after the beginning of its text the rest begins
+    """
+
+    messages: frozenset[MessageId] = frozenset()
+    parted: tuple[MessageId, int] | None = None
+
+
+ALL_THERE = Left()
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """A conversation without its messages. `leaf` is the last message of the branch that is shown.
 
     `overflow` is what happens when its context is full (`kvdesk.settings.Overflow`); empty: as the settings say.
+    `left` is what left when it was, so that the next prompt begins with what the cache, or a saved state, holds.
     """
 
     id: ConversationId
@@ -79,6 +94,7 @@ class Conversation:
     created_ms: int = 0
     updated_ms: int = 0
     overflow: str = ""
+    left: Left = ALL_THERE
     messages: tuple[Message, ...] = field(default=(), compare=False)
 
 

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Literal
 
 from kvdesk.cache.snapshot import CacheSnapshot
-from kvdesk.chat import ConversationId, Message, MessageId, MessageState, TurnStats
+from kvdesk.chat import ALL_THERE, ConversationId, Left, Message, MessageId, MessageState, TurnStats
 from kvdesk.operations import (
     BatchRefused,
     Capability,
     CompactionPreview,
     ContextPreview,
+    Departed,
     Effect,
     LoadSample,
     MemoryLedger,
@@ -97,6 +98,7 @@ class Generate:
     """Answer the conversation `messages` (oldest first, system prompt included) as message `answer`.
 
     overflow  what happens when the context is full; n_keep: leading tokens that stay then
+    left      what left it before; what the engine has told since (`Departed`) counts more
     """
 
     conversation: ConversationId
@@ -105,6 +107,7 @@ class Generate:
     sampling: Sampling
     overflow: Overflow = Overflow.STOP
     n_keep: int = 0
+    left: Left = ALL_THERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,6 +363,7 @@ Event = (
     | MessageSpans
     | Shades
     | Overflowed
+    | Departed
     | LoadSample
     | BatchRefused
 )

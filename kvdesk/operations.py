@@ -12,7 +12,7 @@ from typing import Literal
 from kvdesk.cache.compaction import CompactionPlan, Layout
 from kvdesk.cache.compare import Comparison, LogitsComparison
 from kvdesk.cache.recording import Recording
-from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.chat import ALL_THERE, ConversationId, Left, Message, MessageId
 from kvdesk.settings import ContextSettings, Overflow
 
 # --- by hand ----------------------------------------------------------------------------------------------------------
@@ -139,13 +139,14 @@ class PreviewContext:
 class PreviewTurn:
     """What would answering `messages` cost? Answered by `TurnPreview`; by nothing where it cannot be said.
 
-    overflow, n_keep: as in `kvdesk.messages.Generate`
+    overflow, n_keep, left: as in `kvdesk.messages.Generate`
     """
 
     conversation: ConversationId
     messages: tuple[Message, ...]
     overflow: Overflow = Overflow.STOP
     n_keep: int = 0
+    left: Left = ALL_THERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +320,16 @@ class Overflowed:
     policy: Overflow
     sentence: str
     gone: tuple[MessageId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Departed:
+    """All that has left a conversation's context by now. Whoever keeps conversations tells the engine with the next
+    `Generate`, after a restart too.
+    """
+
+    conversation: ConversationId
+    left: Left
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from kvdesk.chat import (
 )
 from kvdesk.errors import KvdeskError
 from kvdesk.messages import Command, Generate, TextDelta, TurnEnded
+from kvdesk.operations import Departed
 from kvdesk.settings import Overflow, Settings
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
@@ -174,6 +175,12 @@ class Chats(QObject):
                 self._store.put_conversation(changed)
             self.show_list()
 
+    def keep_left(self, event: Departed) -> None:
+        """What has left the conversation's context counts after a restart too."""
+        if (known := self._conversations.get(event.conversation)) is not None:
+            self._conversations[event.conversation] = replace(known, left=event.left)
+            self._store.put_conversation(self._conversations[event.conversation])
+
     def show_list(self) -> None:
         self._window.show_conversations(tuple(self._conversations.values()), self._selected)
 
@@ -299,7 +306,8 @@ class Chats(QObject):
         self._running[answer.id] = Running(answer, replaces)
         settings, overflow = self._settings(), self.overflow_of(conversation)
         told = self._told(conversation, asked)
-        self._send(Generate(conversation, answer.id, told, settings.sampling, overflow, settings.cache.n_keep))
+        n_keep, left = settings.cache.n_keep, self._conversations[conversation].left
+        self._send(Generate(conversation, answer.id, told, settings.sampling, overflow, n_keep, left))
         return answer.id
 
     def _told(self, conversation: ConversationId, messages: list[Message]) -> tuple[Message, ...]:

@@ -14,7 +14,7 @@ from kvdesk import paths
 from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chats import Chats
 from kvdesk.app.startup import LoadMarker
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.chat import ALL_THERE, ConversationId, MessageId
 from kvdesk.errors import KvdeskError
 from kvdesk.messages import (
     AuditCache,
@@ -33,7 +33,7 @@ from kvdesk.messages import (
     UsePolicy,
     Watch,
 )
-from kvdesk.operations import PreviewTurn
+from kvdesk.operations import Departed, PreviewTurn
 from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter
@@ -218,7 +218,8 @@ class Controller(QObject):
     def _on_draft_changed(self, conversation: str, text: str) -> None:
         if messages := self.chats.draft(ConversationId(conversation), text):
             where, n_keep = ConversationId(conversation), self.settings.cache.n_keep
-            self._worker.send(PreviewTurn(where, messages, self.chats.overflow_of(where), n_keep))
+            overflow, known = self.chats.overflow_of(where), self.chats.get(where)
+            self._worker.send(PreviewTurn(where, messages, overflow, n_keep, known.left if known else ALL_THERE))
 
     @Slot(str, str, str)
     def _on_message_edited(self, conversation: str, message: str, text: str) -> None:
@@ -266,6 +267,8 @@ class Controller(QObject):
         match event:
             case TurnEnded():
                 self.chats.end_turn(event)
+            case Departed():
+                self.chats.keep_left(event)
             case ContextReady():
                 self._has_context = True
                 if self._wanted is not None:

@@ -21,6 +21,7 @@ _QUOTE = 40  # characters of a token's text in the sentence
 class Cause(StrEnum):
     """Why the cached tokens ended where they did; the first that applies."""
 
+    CHECKPOINT = "checkpoint"  # the state comes back only whole: one of the conversation's checkpoints did
     TAKEN = "taken over"  # the beginning came from another sequence or from a saved state
     FIRST = "first turn"  # the sequence held nothing, and nothing had taken it away
     EVICTED = "evicted"  # its cells had been removed for another conversation, or by hand
@@ -46,6 +47,7 @@ class Facts:
     window_lost      a sliding window had lost the cells before the divergence
     recurrent        the model's memory cannot give back a part
     taken            where the reused tokens came from, when not from the sequence itself
+    checkpoint       it was a checkpoint of the conversation, made while an earlier turn was read
     """
 
     evicted: str = ""
@@ -55,6 +57,7 @@ class Facts:
     window_lost: bool = False
     recurrent: bool = False
     taken: str = ""
+    checkpoint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,8 @@ def explain(
 
 
 def _cause(held: list[int], prompt: list[int], same: int, text: Text, facts: Facts) -> Cause:
+    if facts.checkpoint:
+        return Cause.CHECKPOINT
     if facts.taken:
         return Cause.TAKEN
     if same == len(held) and facts.evicted:
@@ -141,6 +146,7 @@ def _same_text(held: list[int], prompt: list[int], text: Text) -> bool:
 def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
     counts = f"{reused:,} of {reused + prefilled:,} tokens were in the cache, {prefilled:,} prefilled."
     return {
+        Cause.CHECKPOINT: f"This model's state comes back only whole, so it went back to a checkpoint: {counts}",
         Cause.TAKEN: f"The beginning came from {facts.taken}: {counts}",
         Cause.FIRST: f"Nothing of this conversation was in the cache: all {prefilled:,} tokens were prefilled.",
         Cause.EVICTED: f"Its cells had been removed ({facts.evicted}): {counts}",

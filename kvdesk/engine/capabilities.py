@@ -40,8 +40,10 @@ def _all(t: Traits) -> Iterator[Capability]:
 
 def _partial_rm(t: Traits) -> tuple[Answer, str]:
     if t.geometry.has_recurrent:
-        return "no", "A recurrent state cannot give back a part: only a whole conversation can be removed."
+        return "no", "A recurrent state cannot give back a part: an edit goes back to a checkpoint of all of it."
     if t.geometry.has_window:
+        if t.geometry.n_window < t.geometry.n_cells:
+            return "with loss", "What the sliding window has let go of comes back only with a checkpoint of all of it."
         return "with loss", "What the sliding window has let go of does not come back when the end is removed."
     return "yes", "Any range of positions can be removed."
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.chat import ALL_THERE, ConversationId, Left, Message, MessageId
 from kvdesk.engine.prompt import Place, Prompt, PromptBuilder
-from kvdesk.engine.turn import Left, Turn
+from kvdesk.engine.turn import Turn
 from kvdesk.errors import PromptError, TemplateError
 from kvdesk.messages import Generate
 from kvdesk.operations import PreviewTurn
@@ -20,7 +20,6 @@ from kvdesk.policy.overflow import RESERVE, Abilities, OverflowPlan, Shade, Situ
 from kvdesk.settings import Overflow
 
 Asked = Generate | PreviewTurn
-_ALL_THERE = Left()
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +27,14 @@ class Step:
     """What changes when messages leave. `plan.stops`: nothing can leave, and nothing else here counts.
 
     gone     messages that leave now, in order; `left` has those of before too
+    full     what is full, in words
     whole    the prompt without them
     before   tokens of prompt and answer as they were, `after` without what leaves; the last has no K and V yet
     skipped  tokens at the beginning of the answer that are not in `after`
     """
 
     plan: OverflowPlan
+    full: str
     left: Left
     gone: tuple[MessageId, ...]
     whole: Prompt
@@ -60,9 +61,11 @@ class Departures:
         self._can = can
         self._left: dict[ConversationId, Left] = {}
 
-    def remember(self, conversation: ConversationId, left: Left) -> None:
-        """The next prompt of the conversation begins without these."""
-        self._left[conversation] = left
+    def remember(self, asked: Asked, left: Left) -> bool:
+        """The next prompt of the conversation begins without these. Whether they are others than before."""
+        before = self._left.get(asked.conversation, asked.left)
+        self._left[asked.conversation] = left
+        return left != before
 
     def forget(self, conversation: ConversationId) -> None:
         """All messages of the conversation are there again."""
@@ -74,10 +77,17 @@ class Departures:
         Raises PromptError: nothing may leave, or not enough; TemplateError.
         """
         left = self._remembered(asked)
-        before = whole = self._prompt(asked, left)
+        try:
+            before = whole = self._prompt(asked, left)
+        except TemplateError:
+            if left == ALL_THERE:
+                raise
+            left = ALL_THERE  # what was remembered makes no conversation: all is there again
+            before = whole = self._prompt(asked, left)
         plan, gone = None, tuple[MessageId, ...]()
         while len(whole.tokens) >= self._n_ctx:
-            plan = self._plan(asked, whole, len(whole.tokens), answering=False)
+            now = self._situation(asked, whole, len(whole.tokens), answering=False)
+            plan = plan_overflow(asked.overflow.value, now, self._can)
             if plan.stops:
                 why = "" if asked.overflow is Overflow.STOP else plan.sentence.partition("is full.")[2]
                 raise PromptError(
@@ -89,30 +99,39 @@ class Departures:
             whole = self._prompt(asked, left)
         if plan is None:
             return Fit(whole, left)
-        return Fit(whole, left, Step(plan, left, gone, whole, before.tokens, whole.tokens))
+        return Fit(whole, left, Step(plan, now.full, left, gone, whole, before.tokens, whole.tokens))
 
-    def go_on(self, turn: Turn) -> Step:
-        """The context is full while the answer is written: what leaves, so that it can go on. Read-only."""
+    def go_on(self, turn: Turn, n_cells: int | None = None) -> Step:
+        """The context is full while the turn runs: what leaves, so that it can go on. Read-only.
+
+        n_cells: where it is the cache that is full, so many cells the turn can have beside the others that run.
+        """
         command, known = turn.command, turn.known
-        plan = self._plan(command, turn.whole, turn.position, answering=True)
+        answering = bool(turn.generated)
+        n_held = len(known) - answering  # when its prompt is read; of the token sampled last there is no K and V
+        now = self._situation(command, turn.whole, n_held, answering=answering)
+        if n_cells is not None:
+            now = replace(now, n_ctx_seq=n_cells, shared=True)
+        plan = plan_overflow(command.overflow.value, now, self._can)
+        stop = Step(plan, now.full, turn.left, (), turn.whole, known, known, turn.skipped)
         if plan.stops:
-            return Step(plan, turn.left, (), turn.whole, known, known, turn.skipped)
+            return stop
         left, gone = _leave(command.messages, turn.whole, turn.left, plan)
         if plan.parted:
             first, end = plan.ranges[0]
             offset = turn.skipped + end - len(turn.prompt)
             head = Prompt(known[:first] + turn.prompt[end:], tuple(p for p in turn.whole.places if p.end <= first))
             left = replace(left, parted=(command.answer, offset))
-            return Step(plan, left, gone, head, known, known[:first] + known[end:], max(0, offset))
+            return Step(plan, now.full, left, gone, head, known, known[:first] + known[end:], max(0, offset))
         try:
             whole = self._prompt(command, left)
         except TemplateError as error:
             why = f"{plan.sentence} But the chat template refuses what is left: {error}"
-            return Step(OverflowPlan("stop", why), turn.left, (), turn.whole, known, known, turn.skipped)
+            return replace(stop, plan=OverflowPlan("stop", why))
         after = whole.tokens + turn.generated[turn.skipped :]
-        if len(after) > self._n_ctx or not gone:
-            plan = OverflowPlan("stop", f"The context of {self._n_ctx:,} tokens is full. The answer ends here.")
-        return Step(plan, left, gone, whole, known, after, turn.skipped)
+        if len(after) > now.n_ctx_seq or not gone:
+            return replace(stop, plan=OverflowPlan("stop", f"{now.full} is full. The answer ends here."))
+        return Step(plan, now.full, left, gone, whole, known, after, turn.skipped)
 
     def shades(self, turn: Turn) -> tuple[tuple[MessageId, Shade], ...]:
         """How the messages are shown: gone, next to go when a turn of an eighth of the context follows, or there."""
@@ -129,26 +148,23 @@ class Departures:
 
     def _remembered(self, asked: Asked) -> Left:
         """What has left; nothing where all fits again, such as on another branch, or where nothing may leave."""
-        left = self._left.get(asked.conversation, _ALL_THERE)
-        if left == _ALL_THERE or asked.overflow is Overflow.STOP:
-            return _ALL_THERE
+        left = self._left.get(asked.conversation, asked.left)
+        if left == ALL_THERE or asked.overflow is Overflow.STOP or asked.messages[-1].id in left.messages:
+            return ALL_THERE
         whole = self._prompts.prompt(asked.messages)
-        return _ALL_THERE if len(whole.tokens) + self._n_ctx // RESERVE <= self._n_ctx else left
+        return ALL_THERE if len(whole.tokens) + self._n_ctx // RESERVE <= self._n_ctx else left
 
     def _prompt(self, asked: Asked, left: Left) -> Prompt:
-        if left == _ALL_THERE:
+        if left == ALL_THERE:
             return self._prompts.prompt(asked.messages)
         if asked.overflow is not Overflow.SINKS:
             return self._prompts.prompt([m for m in asked.messages if m.id not in left.messages])
         whole = self._prompts.prompt(asked.messages)
         ends = [place.end for place in whole.places if place.message in left.messages]
-        ends += [p.first + left.parted[1] for p in whole.places if left.parted and p.message == left.parted[0]]
+        if left.parted is not None:
+            answer, n = left.parted
+            ends += [min(p.first + n, p.end) for p in whole.places if p.message == answer]
         return _without(whole, Situation((), 0, 0, 0, asked.n_keep).n_sinks, max(ends, default=0))
-
-    def _plan(self, asked: Asked, whole: Prompt, n_held: int, *, answering: bool) -> OverflowPlan:
-        return plan_overflow(
-            asked.overflow.value, self._situation(asked, whole, n_held, answering=answering), self._can
-        )
 
     def _situation(self, asked: Asked, whole: Prompt, n_held: int, *, answering: bool) -> Situation:
         """A message's tokens end with its own text, so the marks between two belong to the later one. What a template

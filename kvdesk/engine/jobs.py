@@ -42,13 +42,17 @@ def verify(session: Session, conversation: ConversationId, emit: Emit) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a conversation had in a context that is no more: its tokens, and its state where that is carried over."""
+    """What a conversation had in a context that is no more: its tokens, and its state where that is carried over.
+
+    exact   as in `Sequence`
+    """
 
     conversation: ConversationId
     tokens: tuple[int, ...]
     texts: tuple[str, ...]
     spans: tuple[MessageSpan, ...]
     blob: bytes
+    exact: int
 
 
 def hold(session: Session, *, with_state: bool) -> list[Held]:
@@ -57,7 +61,7 @@ def hold(session: Session, *, with_state: bool) -> list[Held]:
     for s in sorted(session.pool, key=lambda s: -s.last_used):
         if s.tokens and not s.parked:
             blob = session.context.state_seq_get(s.seq_id) if with_state else b""
-            held.append(Held(s.conversation, tuple(s.tokens), s.texts, s.spans, blob))
+            held.append(Held(s.conversation, tuple(s.tokens), s.texts, s.spans, blob, s.exact))
     return held
 
 
@@ -81,7 +85,7 @@ def refill(session: Session, held: Sequence[Held]) -> Iterator[Working]:
         sequence.busy, sequence.texts = True, h.texts
         try:
             if h.blob and context.state_seq_set(sequence.seq_id, h.blob, h.tokens):
-                sequence.tokens = list(h.tokens)
+                sequence.tokens, sequence.exact = list(h.tokens), h.exact
                 yield Working("Carrying conversations over", done, total)
             else:
                 keeper.take_prefix(sequence, list(h.tokens))  # what others have already

@@ -8,12 +8,15 @@ told as an operation with its reason. Owns the sequences of one context; states 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvdesk import calls
 from kvdesk.cache.cells import seq_members
 from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.snapshot import StreamMap
 from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Chronicle
 from kvdesk.engine.context import Context
@@ -39,6 +42,7 @@ class Keeper:
         self._chronicle = chronicle
         self.swapper = swapper
         self.pool = SequencePool(context.n_seq_max)
+        self.went_back = False  # the last prefix is a checkpoint of the conversation
         self.taken = ""  # where the last prefix came from, "" for the sequence itself
         self.gone: dict[ConversationId, str] = {}  # why the cells of a conversation are no longer there
         self._tree = PrefixTree()
@@ -47,6 +51,7 @@ class Keeper:
         self._can = context.can
         self._one_buffer = geometry.n_stream == 1
         self._n_swa = geometry.facts.n_swa if geometry.has_window else 0
+        self._small_window = 0 < geometry.n_window < geometry.n_cells
 
     # --- leases -------------------------------------------------------------------------------------------------------
 
@@ -136,16 +141,32 @@ class Keeper:
             return 0
         return n
 
+    def may_slide(self, sequence: Sequence, p1: int) -> bool:
+        """Whether nobody who is being answered shares the cells from position `p1` on, which would move. Read-only."""
+        return not any(other.busy for other in self._sharing(sequence, p1))
+
+    def own_cells(self, sequence: Sequence, p0: int, p1: int) -> int:
+        """Cells at positions `[p0, p1)` that only the sequence holds, or that only idle ones do, which would leave:
+        removing them makes room. Read-only.
+        """
+        if not self._one_buffer or not self._context.mirror.caches:
+            return 0
+        cells = self._context.snapshot().maps[0].streams[0]
+        mine = _held_by(cells, sequence.seq_id) & (cells.pos >= p0) & (cells.pos < p1)
+        for other in self.pool:
+            if other.busy and other is not sequence:
+                mine &= ~_held_by(cells, other.seq_id)
+        return int(mine.sum())
+
     def slide(self, sequence: Sequence, held: int, p0: int, p1: int, reason: str) -> bool:
         """Of its first `held` tokens, `[p0, p1)` leave and the later ones move down to p0. Changes the cache.
 
         Cells that another sequence shares would move for it too, so an idle one that has any of those that move leaves.
         False where one of them is being answered; then nothing changed.
         """
-        others = self._sharing(sequence, p1)
-        if any(other.busy for other in others):
+        if not self.may_slide(sequence, p1):
             return False
-        for other in others:
+        for other in self._sharing(sequence, p1):
             self.leave(other, "cells that it shared are moved")
         self.keep(sequence, held, reason)
         start = time.perf_counter()
@@ -160,19 +181,21 @@ class Keeper:
         self._chronicle.report("slide", call, start, sequence.conversation, reason)
         return True
 
-    def take_prefix(self, sequence: Sequence, prompt: list[int]) -> int:
+    def take_prefix(self, sequence: Sequence, prompt: list[int], *, moved: bool = True) -> int:
         """Get as much of the prompt's beginning into the sequence as is to be had without computing, and remove the
         rest; returns how many tokens that are. At least one is left to decode, since logits are needed.
 
         From the sequence itself, from another one that lends its cells (`seq_cp`), from a parked branch of the same
         conversation, or from a saved state. What the sequence held beyond is parked as a branch where cells can be
         shared. A memory that cannot give back a part (recurrent states), or that no longer holds the window before the
-        cut (sliding windows; llama-server's rule, `pos_min_thold` in server-context.cpp), starts again from nothing.
+        cut (sliding windows; llama-server's rule, `pos_min_thold` in server-context.cpp), goes back to the longest
+        saved state that the prompt begins with, and without one starts again from nothing. `moved`: K and V of the
+        conversation that were moved when messages left may be reused.
         """
-        self.taken = ""
+        self.taken, self.went_back = "", False
         most = prompt[:-1]
-        own = self.stays(sequence, most)
-        branch, there = self._best_branch(sequence, most)
+        own = self.stays(sequence, most, exact=not moved)
+        branch, there = self._best_branch(sequence, most, exact=not moved)
         if branch is not None and there > own:
             self.pool.change_places(sequence, branch)
             self._put_in_tree(sequence)
@@ -180,13 +203,16 @@ class Keeper:
             own = there
             self.taken = "another branch of this conversation"
         lender, lent = self._lender(sequence, most)
-        offer = self.swapper.offer(most, max(own, lent))
+        offer = self.swapper.offer(most, max(own, lent), sequence.conversation if moved else None)
         blob = None if offer is None else self.swapper.snapshots.take(offer.saved)
         self._park(sequence, own)
+        if own < len(sequence.tokens):
+            self.swapper.checkpoint(sequence)  # for memories that cannot park: this branch may be gone on with
         if offer is not None and blob is not None and not self._restore(sequence, offer.saved, blob):
             self._cut(sequence, offer.n_tokens)
             mine = offer.saved.conversation == sequence.conversation
             self.taken = "its saved state" if mine else "a saved state"
+            self.went_back = mine and offer.saved.checkpoint
         elif lender is not None and lent >= own + WORTH:
             self._borrow(sequence, lender, lent)
             mine = lender.conversation == sequence.conversation
@@ -195,14 +221,22 @@ class Keeper:
             self._cut(sequence, own)
         return len(sequence.tokens)
 
-    def foresee(self, conversation: ConversationId, prompt: list[int]) -> tuple[int, float]:
+    def pauses(self, sequence: Sequence, prompt: list[int], marks: Iterable[int] = ()) -> tuple[int, ...]:
+        """After `take_prefix`: keep the state at which a turn begins, where it is worth it, and say after how many
+        tokens of its prompt it pauses for another `swapper.checkpoint`. `marks`: where an edit would go back to.
+        """
+        self.swapper.checkpoint(sequence)
+        return self.swapper.pauses(sequence, prompt, marks)
+
+    def foresee(self, conversation: ConversationId, prompt: list[int], *, moved: bool) -> tuple[int, float]:
         """(tokens that `take_prefix` would find, ms to bring back the state they are saved in). Changes nothing."""
         most = prompt[:-1]
         sequence = self.pool.get(conversation)
         found = self._lender(sequence, most)[1]
         if sequence is not None:
-            found = max(found, self.stays(sequence, most), self._best_branch(sequence, most)[1])
-        offer = self.swapper.offer(most, found)
+            there = self._best_branch(sequence, most, exact=not moved)[1]
+            found = max(found, self.stays(sequence, most, exact=not moved), there)
+        offer = self.swapper.offer(most, found, conversation if moved else None)
         return (found, 0.0) if offer is None else (offer.n_tokens, offer.restore_ms)
 
     def make_room(self, sequence: Sequence, n_tokens: int) -> bool:
@@ -246,11 +280,8 @@ class Keeper:
     def swap_out(self, sequence: Sequence) -> int:
         """Save the sequence outside the cache, remove its cells, give its seq_id back. Returns the bytes saved.
 
-        Raises RefusedCall where this memory cannot be saved, UserError where the limit on bytes does not allow it or
-        where tokens were moved: saved states are those of a prefill.
+        Raises RefusedCall where this memory cannot be saved, UserError where the limit on bytes does not allow it.
         """
-        if sequence.exact < len(sequence.tokens):
-            raise UserError("Tokens of this conversation were moved, so its state is not that of a prefill: not saved.")
         n_bytes = self.swapper.save(sequence, by_hand=True)
         if not n_bytes:
             raise UserError("Its state is larger than what may be kept outside the cache: raise the limit in settings.")
@@ -297,9 +328,9 @@ class Keeper:
         """Whether the sliding window before position `n` is still there."""
         return not self._n_swa or not n or self._context.seq_pos_min(seq_id) <= max(0, n - self._n_swa)
 
-    def _best_branch(self, sequence: Sequence, prompt: list[int]) -> tuple[Sequence | None, int]:
-        branches = [(b, self.stays(b, prompt)) for b in self.pool.parked(sequence.conversation) if not b.busy]
-        return max(branches, key=lambda pair: pair[1], default=(None, 0))
+    def _best_branch(self, sequence: Sequence, prompt: list[int], *, exact: bool) -> tuple[Sequence | None, int]:
+        parked = [branch for branch in self.pool.parked(sequence.conversation) if not branch.busy]
+        return max(((b, self.stays(b, prompt, exact=exact)) for b in parked), key=lambda p: p[1], default=(None, 0))
 
     def _lender(self, sequence: Sequence | None, prompt: list[int]) -> tuple[Sequence | None, int]:
         """Who else holds the longest prefix of the prompt, and how much of it can be taken over."""
@@ -307,9 +338,18 @@ class Keeper:
         whole = not self._one_buffer or not self._can("partial seq_cp")
         match = self._tree.longest_prefix(prompt, without=sequence.seq_id if sequence else -1, whole=whole)
         lender = self.pool.by_seq(match.seq_id)
-        if lender is None or not self._can("seq_cp") or not self._window_holds(match.seq_id, match.n_tokens):
+        if lender is None or not self._can("seq_cp") or not self._window_lends(match.seq_id, match.n_tokens):
             return None, 0
         return lender, match.n_tokens
+
+    def _window_lends(self, seq_id: int, n: int) -> bool:
+        """Whether the window before position `n` is there and may be shared.
+
+        In a window smaller than the context a cell that two sequences hold is never overwritten (llama-kv-cache.cpp,
+        `find_slot`), so more than one window of them would leave no cell for either.
+        """
+        n_shared = n - self._context.seq_pos_min(seq_id)
+        return self._window_holds(seq_id, n) and (not self._small_window or n_shared <= self._n_swa)
 
     def _borrow(self, sequence: Sequence, lender: Sequence, n: int) -> None:
         """Share the lender's first `n` cells; with streams they are copied."""
@@ -331,7 +371,8 @@ class Keeper:
         free. Costs nothing: both have the same cells until one of them goes on.
         """
         tail = len(sequence.tokens) - n
-        if tail < WORTH or not self._one_buffer or not self._can("partial seq_cp") or len(self.pool.free) < 2:
+        shares = self._one_buffer and self._can("partial seq_cp") and not self._small_window  # see `_window_lends`
+        if tail < WORTH or not shares or len(self.pool.free) < 2:
             return  # one is left for a new conversation
         branch = self.pool.lease(sequence.conversation, parked=True)
         assert branch is not None
@@ -358,10 +399,9 @@ class Keeper:
         if not self._one_buffer:
             return []
         found: set[int] = set()
-        word, bit = divmod(sequence.seq_id, 64)
         for cache in self._context.snapshot().maps:
             cells = cache.streams[0]
-            mine = (cells.pos >= p0) & (cells.seq_bits[:, word] >> np.uint64(bit) & np.uint64(1) == 1)
+            mine = (cells.pos >= p0) & _held_by(cells, sequence.seq_id)
             found.update(seq_members(np.bitwise_or.reduce(cells.seq_bits[mine], axis=0)))
         return [s for s in self.pool if s.seq_id in found and s is not sequence]
 
@@ -387,3 +427,10 @@ class Keeper:
     def _forget_in_tree(self, seq_id: int) -> None:
         self._tree.remove(seq_id)
         self._in_tree.pop(seq_id, None)
+
+
+def _held_by(cells: StreamMap, seq_id: int) -> NDArray[np.bool_]:
+    """Which cells the sequence holds, alone or not: bool of shape (n_cells,)."""
+    word, bit = divmod(seq_id, 64)
+    held: NDArray[np.bool_] = cells.seq_bits[:, word] >> np.uint64(bit) & np.uint64(1) == 1
+    return held

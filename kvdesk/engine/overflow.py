@@ -7,7 +7,7 @@ from typing import NamedTuple
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.engine.departures import Step
 from kvdesk.engine.keeper import Keeper
-from kvdesk.engine.sequences import Sequence
+from kvdesk.engine.sequences import UNMOVED, Sequence
 from kvdesk.policy.overflow import recompute_sentence, slide_sentence
 from kvdesk.settings import Overflow
 
@@ -39,7 +39,20 @@ def move_for(held: list[int], step: Step, policy: Overflow) -> Move | None:
     return Move(n, same, same + n_left) if n > same + n_left else None
 
 
-def carry_out(keeper: Keeper, sequence: Sequence, step: Step, policy: Overflow, n_ctx_seq: int) -> str:
+def frees_enough(keeper: Keeper, sequence: Sequence, step: Step, policy: Overflow, n_free: int) -> bool:
+    """Whether `carry_out` leaves room for the tokens that are then to be decoded: `n_free` cells are free now.
+
+    Cells that another sequence shares are not freed. Read-only.
+    """
+    move = move_for(sequence.tokens, step, policy)
+    if move is not None and keeper.may_slide(sequence, move.p1):
+        freed = keeper.own_cells(sequence, move.p0, move.p1) + keeper.own_cells(sequence, move.held, UNMOVED)
+        return n_free + freed >= len(step.after) - move.stays
+    n = keeper.stays(sequence, step.after, exact=policy is Overflow.RECOMPUTE)
+    return n_free + keeper.own_cells(sequence, n, UNMOVED) >= len(step.after) - n
+
+
+def carry_out(keeper: Keeper, sequence: Sequence, step: Step, policy: Overflow) -> str:
     """Let what leaves leave the sequence; returns the sentence that tells it. Changes the cache.
 
     What of `step.after` the sequence does not hold afterwards is to be decoded: nothing but the last token when K and V
@@ -48,11 +61,11 @@ def carry_out(keeper: Keeper, sequence: Sequence, step: Step, policy: Overflow, 
     n_left = len(step.before) - len(step.after)
     move = move_for(sequence.tokens, step, policy)
     if move is not None:
-        sentence = slide_sentence(n_ctx_seq, len(step.gone), n_left, move.p0, parted=step.plan.parted)
+        sentence = slide_sentence(step.full, len(step.gone), n_left, move.p0, parted=step.plan.parted)
         if keeper.slide(sequence, move.held, move.p0, move.p1, sentence):
             return sentence
     n = keeper.stays(sequence, step.after, exact=policy is Overflow.RECOMPUTE)
-    sentence = recompute_sentence(n_ctx_seq, len(step.gone), n_left, len(step.after) - n)
+    sentence = recompute_sentence(step.full, len(step.gone), n_left, len(step.after) - n)
     keeper.keep(sequence, n, sentence)
     keeper.gone.pop(sequence.conversation, None)
     return sentence

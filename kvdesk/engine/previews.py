@@ -14,7 +14,7 @@ from kvdesk.errors import ContextError, RefusedCall
 from kvdesk.library.estimate import available_bytes, estimate
 from kvdesk.operations import CompactionPreview, ContextPreview, PreviewCompaction, PreviewTurn, TurnPreview
 from kvdesk.policy.forecast import forecast
-from kvdesk.settings import ContextSettings
+from kvdesk.settings import ContextSettings, Overflow
 
 
 def preview_compaction(session: Session, asked: PreviewCompaction) -> CompactionPreview:
@@ -74,7 +74,9 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
     """What a turn would reuse and prefill, and when its first token would come. Raises PromptError, TemplateError."""
     fit = session.fit(asked)
     prompt = fit.whole.tokens
-    reused, restore_ms = session.keeper.foresee(asked.conversation, prompt)
+    reused, restore_ms = session.keeper.foresee(
+        asked.conversation, prompt, moved=asked.overflow is not Overflow.RECOMPUTE
+    )
     sequence = session.pool.get(asked.conversation)
     move = move_for(sequence.tokens, fit.step, asked.overflow) if sequence is not None and fit.step else None
     if move is not None and move.stays > reused:

@@ -13,19 +13,19 @@ from collections.abc import Sequence as Several
 
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.prefix import common_prefix
-from kvdesk.chat import ConversationId, MessageId, MessageState, TurnStats
+from kvdesk.chat import ConversationId, Left, MessageId, MessageState, TurnStats
 from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.context import Context
 from kvdesk.engine.departures import Fit, Step
 from kvdesk.engine.memory import DecodeKind
-from kvdesk.engine.overflow import carry_out
+from kvdesk.engine.overflow import carry_out, frees_enough
 from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.sequences import WORTH, Sequence
 from kvdesk.engine.session import Session
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError, PromptError
 from kvdesk.messages import Generate, PrefillProgress, TextDelta, TokenTexts, TurnEnded, TurnStarted
-from kvdesk.operations import Overflowed
+from kvdesk.operations import Departed, Overflowed
 from kvdesk.policy.batching import Want, compose
 from kvdesk.settings import Overflow
 
@@ -107,7 +107,7 @@ class Runner:
             sequence = session.keeper.lease(command.conversation, parked=there is not None and there.busy)
             told = self._use_fit(command, sequence, fit)
             held = list(sequence.tokens)
-            reused = session.keeper.take_prefix(sequence, prompt)
+            reused = session.keeper.take_prefix(sequence, prompt, moved=command.overflow is not Overflow.RECOMPUTE)
             if not session.keeper.make_room(sequence, len(prompt) - reused):
                 if self._turns:
                     return False
@@ -122,6 +122,8 @@ class Runner:
         why = session.explain(sequence, held, prompt, command.messages)
         turn = Turn(command, sequence, fit.whole, reused, sampler, submitted_at, why, session.model.vocab, fit.left)
         turn.notes += told
+        places = fit.whole.places
+        turn.pauses = session.keeper.pauses(sequence, prompt, [place.first for place in places[-1:]])
         with self._lock:
             self._turns.append(turn)
             self._answers.add(command.answer)
@@ -145,9 +147,12 @@ class Runner:
             batches = [(turn, turn.next_batch(self._session().context.n_batch))]
         else:
             batches = self._compose()
-        batches = [(turn, batch) for turn, batch in batches if self._has_room(turn, len(batch.tokens))]
-        if batches:
-            self._decode(batches)
+        fitting: list[tuple[Turn, Batch]] = []
+        for turn, batch in batches:
+            if self._has_room(turn, len(batch.tokens), sum(len(b.tokens) for _, b in fitting)):
+                fitting.append((turn, batch))
+        if fitting:
+            self._decode(fitting)
 
     def end_stopped(self) -> None:
         """End the turns that somebody asked to stop."""
@@ -264,48 +269,64 @@ class Runner:
         plan = compose(wants, self._session().meters.times.ms, context.last_n_kv, context.n_batch)
         return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in plan.shares]
 
-    def _has_room(self, turn: Turn, n_tokens: int) -> bool:
-        """Whether the turn can go on with so many tokens now. Where its context is full its policy acts: the turn goes
-        on with the next step, or ends.
+    def _has_room(self, turn: Turn, n_tokens: int, n_before: int = 0) -> bool:
+        """Whether the turn can go on with so many tokens now, after `n_before` of others in the same batch.
+
+        Where its context is full, or the cache with what others that run have of it, its policy acts: the turn goes on
+        with the next step, or ends.
         """
         session = self._session()
         if turn.position + n_tokens > session.context.n_ctx_seq:
             self._overflow(turn)
             return False
-        if not session.keeper.make_room(turn.sequence, n_tokens):
-            self.finish(turn, "stopped", "The cache is full of conversations that are being answered.")
-            return False
-        return True
+        if not session.context.settings.kv_unified:
+            n_before = 0  # they have cells of their own
+        if session.keeper.make_room(turn.sequence, n_before + n_tokens):
+            return True
+        self._overflow(turn, session.context.free_cells(turn.sequence.seq_id) - n_before)
+        return False
 
     def _use_fit(self, command: Generate, sequence: Sequence, fit: Fit) -> list[str]:
         """Before the turn begins: let what leaves for its prompt leave the cache. Returns what is to be told of it."""
         session = self._session()
-        if session.departures is not None:
-            session.departures.remember(command.conversation, fit.left)
+        self._remember(command, fit.left)
         if fit.step is not None:
             return [self._carry_out(command, sequence, fit.step)]
         if command.overflow is Overflow.RECOMPUTE and sequence.exact < len(sequence.tokens):
             session.keeper.keep(sequence, sequence.exact, "what was moved is read again: exact answers were chosen")
         return []
 
-    def _overflow(self, turn: Turn) -> None:
-        """The context is full in the middle of an answer."""
+    def _overflow(self, turn: Turn, n_free: int | None = None) -> None:
+        """The context is full in the middle of a turn. n_free: it is the cache, of which so many cells are free."""
         session, command = self._session(), turn.command
         assert session.departures is not None
-        step = session.departures.go_on(turn)
-        if step.plan.stops:
-            self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, step.plan.sentence))
-            self.finish(turn, "stopped", step.plan.sentence)
+        step = session.departures.go_on(turn, None if n_free is None else turn.position + n_free)
+        why = step.plan.sentence if step.plan.stops else ""
+        shared = not why and n_free is not None
+        if shared and not frees_enough(session.keeper, turn.sequence, step, command.overflow, n_free or 0):
+            why = f"{step.full} is full, and what could leave is shared with them. The answer ends here."
+        if why:
+            self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, why))
+            self.finish(turn, "stopped", why)
             return
         turn.notes.append(self._carry_out(command, turn.sequence, step))
         turn.whole, turn.prompt, turn.left, turn.skipped = step.whole, step.whole.tokens, step.left, step.skipped
-        session.departures.remember(command.conversation, step.left)
+        turn.pauses = ()
+        if not turn.generated:  # its prompt is still read, and is shorter now
+            turn.reused, turn.n_asked = min(turn.reused, turn.position), len(turn.prompt)
+        self._remember(command, step.left)
         session.tell_spans(turn)
+
+    def _remember(self, command: Generate, left: Left) -> None:
+        """What has left counts for the next prompt too; where it changed, it is told."""
+        departures = self._session().departures
+        if departures is not None and departures.remember(command, left):
+            self._emit(Departed(command.conversation, left))
 
     def _carry_out(self, command: Generate, sequence: Sequence, step: Step) -> str:
         """Let messages leave the cache, and say so."""
         session = self._session()
-        sentence = carry_out(session.keeper, sequence, step, command.overflow, session.context.n_ctx_seq)
+        sentence = carry_out(session.keeper, sequence, step, command.overflow)
         self._emit(Overflowed(command.conversation, command.answer, command.overflow, sentence, step.gone))
         return sentence
 
@@ -319,19 +340,11 @@ class Runner:
             rc, ms = session.context.decode(_joined(batches), kind)
         except KvdeskError as error:
             failure = error
-        for turn, batch in batches:
-            if rc == 0:
-                turn.sequence.tokens += batch.tokens
-            else:
-                session.keeper.agree(turn.sequence, list(batch.tokens))
-        if failure is not None:
-            for turn, _ in batches:
-                self.finish(turn, "failed", str(failure))
-        if rc == 1:
-            for turn, batch in batches:
-                self.finish(turn, "stopped", f"llama.cpp found no room for {len(batch.tokens)} more tokens.")
         if rc != 0:
-            return  # stopped: the next step ends those that were asked to
+            self._not_decoded(batches, rc, failure)
+            return
+        for turn, batch in batches:
+            turn.sequence.tokens += batch.tokens
         row = -1
         for turn, batch in batches:
             row += len(batch.tokens)
@@ -339,7 +352,20 @@ class Runner:
                 self._tell_progress(turn, ms / 1e3)
             if batch.output[-1]:
                 self._sample(turn, row)
+        for turn in self._turns:
+            if turn.position in turn.pauses:
+                session.keeper.swapper.checkpoint(turn.sequence)
         self._tell_all()
+
+    def _not_decoded(self, batches: Several[tuple[Turn, Batch]], rc: int, failure: KvdeskError | None) -> None:
+        """Ends the turns, unless the decode was stopped (rc 2): then the next step ends those that were asked to."""
+        for turn, batch in batches:
+            self._session().keeper.agree(turn.sequence, list(batch.tokens))
+        for turn, batch in batches:
+            if failure is not None:
+                self.finish(turn, "failed", str(failure))
+            elif rc == 1:
+                self.finish(turn, "stopped", f"llama.cpp found no room for {len(batch.tokens)} more tokens.")
 
     def _tell_all(self) -> None:
         """When it is time for the text of one turn, send that of all."""

@@ -152,7 +152,7 @@ class Session:
             LedgerRow("recurrent state", e.r + e.s, got.get("RS")),
             LedgerRow("compute buffers", e.compute, got.get("compute")),
             LedgerRow("output buffer", e.output, got.get("output")),
-            LedgerRow("saved conversations", 0, sum(n for _, n in self.snapshots.conversations())),
+            LedgerRow("saved conversations", 0, self.snapshots.n_bytes),
         ]
         return MemoryLedger(tuple(row for row in rows if row.estimated or row.measured))
 
@@ -231,6 +231,7 @@ class Session:
             window_lost=began_again and self.model.facts.n_swa > 0,
             recurrent=began_again and self.model.facts.n_swa == 0,
             taken=self.keeper.taken,
+            checkpoint=self.keeper.went_back,
         )
         sequence.texts = texts
         return explain(held, prompt, self.model.vocab.label, facts, reused).sentence

@@ -24,7 +24,9 @@ from pathlib import Path
 
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
+from kvdesk.engine.sequences import UNMOVED
 from kvdesk.operations import MessageSpan
+from kvdesk.policy.checkpoints import Checkpoint
 from kvdesk.policy.swap import Limits, Placement, Snapshot, StateKind, over_limit, snapshot_key
 
 _log = logging.getLogger(__name__)
@@ -39,6 +41,9 @@ class Saved:
     """A conversation outside the cache: its tokens, the state of its sequence (None: on disk), and what belongs to it.
 
     key, n_bytes   of the state; prefill_ms: what it spares; at_s: time.time() of its last use
+    checkpoint     kept on the way, to go back to; not the conversation as it was when it left the cache
+    exact          so many leading tokens have K and V as a prefill makes them; those behind were moved there, so the
+                   state is of use to its own conversation only
     """
 
     key: str
@@ -52,6 +57,12 @@ class Saved:
     spans: tuple[MessageSpan, ...] = ()
     digest: str = ""
     packed: bool = False
+    checkpoint: bool = False
+    exact: int = UNMOVED
+
+    def may_go_to(self, conversation: ConversationId | None) -> bool:
+        """Whether the state is what a prefill makes, or the conversation's own."""
+        return self.exact >= len(self.tokens) or self.conversation == conversation
 
 
 class Snapshots:
@@ -79,24 +90,44 @@ class Snapshots:
         """What the policies judge."""
         now = time.time()
         return [
-            Snapshot(s.key, "disk" if s.blob is None else "memory", s.n_bytes, now - s.at_s, s.prefill_ms)
+            Snapshot(s.key, "disk" if s.blob is None else "memory", s.n_bytes, now - s.at_s, s.prefill_ms, s.checkpoint)
             for s in self._all()
         ]
 
     def of(self, conversation: ConversationId) -> Saved | None:
-        """The newest state of the conversation."""
-        mine = [s for s in self._all() if s.conversation == conversation]
+        """The newest state of the conversation; no checkpoint."""
+        mine = [s for s in self._all() if s.conversation == conversation and not s.checkpoint]
         return max(mine, key=lambda s: s.at_s, default=None)
 
-    def has(self, tokens: Sequence[int]) -> bool:
-        """Whether the state of exactly these tokens is saved."""
-        return snapshot_key(self.kind, tokens) in self._saved
+    def has(self, tokens: Sequence[int], conversation: ConversationId, exact: int) -> bool:
+        """Whether the state of exactly these tokens is saved, other than as a checkpoint."""
+        saved = self._saved.get(_key(self.kind, tokens, conversation, exact))
+        return saved is not None and not saved.checkpoint
 
-    def longest_prefix(self, prompt: Sequence[int]) -> tuple[Saved | None, int]:
-        """The saved state that has the most leading tokens in common with `prompt`, and how many."""
+    def checkpoints(self) -> list[Checkpoint]:
+        """What the policy of checkpoints judges."""
+        now = time.time()
+        return [
+            Checkpoint(s.key, s.conversation, len(s.tokens) - self._kept_before(s), s.n_bytes, now - s.at_s)
+            for s in self._all()
+            if s.checkpoint
+        ]
+
+    def longest_whole(self, prompt: Sequence[int], whose: ConversationId | None = None) -> Saved | None:
+        """The longest saved state all of whose tokens `prompt` begins with. `whose`: as in `longest_prefix`."""
+        wanted = tuple(prompt)
+        fitting = [s for s in self._all() if len(s.tokens) <= len(wanted) and s.may_go_to(whose)]
+        fitting.sort(key=lambda s: -len(s.tokens))
+        return next((s for s in fitting if s.tokens == wanted[: len(s.tokens)]), None)
+
+    def longest_prefix(self, prompt: Sequence[int], whose: ConversationId | None = None) -> tuple[Saved | None, int]:
+        """The saved state that has the most leading tokens in common with `prompt`, and how many.
+
+        whose: the conversation whose moved tokens may be among them; None: only what a prefill makes.
+        """
         best, most = None, 0
         wanted = array("i", prompt)
-        for saved in self._all():
+        for saved in (s for s in self._all() if s.may_go_to(whose)):
             held = array("i", saved.tokens[: len(wanted)])
             n = common_prefix(held, wanted)
             if n > most:
@@ -104,8 +135,13 @@ class Snapshots:
         return best, most
 
     def conversations(self) -> tuple[tuple[ConversationId, int], ...]:
-        """Whose states are saved, and the bytes of each."""
-        return tuple((s.conversation, s.n_bytes) for s in self._all())
+        """Whose states are saved, and the bytes of each; no checkpoints."""
+        return tuple((s.conversation, s.n_bytes) for s in self._all() if not s.checkpoint)
+
+    @property
+    def n_bytes(self) -> int:
+        """Of all states, checkpoints too, in memory and on disk."""
+        return sum(s.n_bytes for s in self._all())
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
@@ -118,9 +154,12 @@ class Snapshots:
         prefill_ms: float,
         texts: tuple[str, ...],
         spans: tuple[MessageSpan, ...],
+        *,
+        exact: int = UNMOVED,
+        checkpoint: bool = False,
     ) -> None:
         """Save a state where `placement` says, after what it says must give way. An older one of the same conversation
-        that is a part of it goes.
+        that is a part of it goes, unless one of both is a checkpoint.
         """
         self.drop(placement.drop)
         for key in placement.demote:
@@ -128,10 +167,14 @@ class Snapshots:
         if placement.to == "nowhere":
             return
         tokens = tuple(tokens)
-        mine = [s for s in self._all() if s.conversation == conversation]
-        self.drop([s.key for s in mine if tokens[: len(s.tokens)] == s.tokens])
-        key = snapshot_key(self.kind, tokens)
-        saved = Saved(key, conversation, tokens, len(blob), prefill_ms, time.time(), blob, texts, spans)
+        key = _key(self.kind, tokens, conversation, exact)
+        mine = [s for s in self._all() if s.conversation == conversation and not (s.checkpoint or checkpoint)]
+        self.drop([key, *(s.key for s in mine if tokens[: len(s.tokens)] == s.tokens)])
+        saved = Saved(
+            *(key, conversation, tokens, len(blob), prefill_ms, time.time(), blob, texts, spans),
+            checkpoint=checkpoint,
+            exact=exact,
+        )
         with self._lock:
             self._saved[key] = saved
         if placement.to == "disk":
@@ -158,6 +201,12 @@ class Snapshots:
             self.drop([saved.key])
             return None
         return blob
+
+    def touch(self, saved: Saved) -> None:
+        """It was of use now: others give way before it."""
+        with self._lock:
+            if (known := self._saved.get(saved.key)) is not None:
+                self._saved[saved.key] = replace(known, at_s=time.time())
 
     def drop(self, keys: Iterable[str]) -> None:
         """Forget these states and remove their files."""
@@ -195,6 +244,11 @@ class Snapshots:
     def _all(self) -> list[Saved]:
         with self._lock:
             return list(self._saved.values())
+
+    def _kept_before(self, saved: Saved) -> int:
+        """Tokens of the longest other state that `saved` begins with."""
+        before = self.longest_whole(saved.tokens[:-1])
+        return 0 if before is None else len(before.tokens)
 
     def _disk_bytes(self) -> int:
         return sum(s.n_bytes for s in self._all() if s.blob is None)
@@ -263,7 +317,9 @@ class Snapshots:
         for row in rows:
             try:
                 saved = _saved_of(row)
-                ours = row["kind"] == kind and saved.key == snapshot_key(self.kind, saved.tokens)
+                ours = row["kind"] == kind and saved.key == _key(
+                    self.kind, saved.tokens, saved.conversation, saved.exact
+                )
             except (KeyError, TypeError, ValueError, OverflowError) as error:
                 _log.warning("An entry of the index of saved states cannot be read: %s", error)
                 continue
@@ -299,7 +355,15 @@ def _saved_of(row: dict[str, object]) -> Saved:
         spans=spans,
         digest=str(row["digest"]),
         packed=bool(row["packed"]),
+        checkpoint=bool(row.get("checkpoint", False)),
+        exact=int(row.get("exact", UNMOVED)),  # type: ignore[call-overload]
     )
+
+
+def _key(kind: StateKind, tokens: Sequence[int], conversation: ConversationId, exact: int) -> str:
+    """A state with moved tokens is not that of its tokens: it has a key of its own, and of its conversation's."""
+    moved = (-1, exact, *conversation.encode()) if exact < len(tokens) else ()
+    return snapshot_key(kind, (*tokens, *moved))
 
 
 def _write_whole(path: Path, data: bytes) -> None:

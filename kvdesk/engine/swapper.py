@@ -7,17 +7,21 @@ context. Must never know who has which sequence: the `keeper` frees cells and ma
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
 from kvdesk import calls
+from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Chronicle
 from kvdesk.engine.context import Context
-from kvdesk.engine.sequences import UNMOVED, WORTH, Sequence
+from kvdesk.engine.sequences import WORTH, Sequence
 from kvdesk.engine.snapshots import Saved, Snapshots
 from kvdesk.errors import KvdeskError
+from kvdesk.policy.checkpoints import give_way, pauses, pays
 from kvdesk.policy.swap import Resident, place
+
+_MANY = 256  # tokens of a prompt, to see what one of them costs
 
 
 class Offer(NamedTuple):
@@ -42,6 +46,9 @@ class Swapper:
         self._chronicle = chronicle
         self.snapshots = snapshots
         self._costs = costs
+        geometry, removes = context.mirror.geometry, context.can("partial seq_rm")
+        self._only_whole = geometry.has_window or not removes  # of saved states: they leave out what no window sees
+        self.keeps_checkpoints = context.can("swap") and (not removes or 0 < geometry.n_window < geometry.n_cells)
 
     # --- read-only ----------------------------------------------------------------------------------------------------
 
@@ -61,18 +68,30 @@ class Swapper:
             prefill_ms=prefill_ms / (4.0 if sequence.parked else 1.0),  # a branch is missed less
             restore_ms=restore_ms,
             busy=sequence.busy,
-            has_snapshot=self.snapshots.has(sequence.tokens),
+            has_snapshot=self.snapshots.has(sequence.tokens, sequence.conversation, sequence.exact),
         )
 
-    def offer(self, prompt: list[int], found: int) -> Offer | None:
+    def offer(self, prompt: list[int], found: int, whose: ConversationId | None) -> Offer | None:
         """The saved state with the longest beginning of the prompt, where it pays: it has enough beyond the `found`
-        tokens that are there already, and is back before they would be computed.
+        tokens that are there already, and is back before they would be computed. `whose`: see `Snapshots`.
         """
-        saved, n = self.snapshots.longest_prefix(prompt)
-        if saved is None or n < found + WORTH or not self._usable(saved, n):
+        if self._only_whole:
+            saved = self.snapshots.longest_whole(prompt, whose)
+            n = 0 if saved is None else len(saved.tokens)
+        else:
+            saved, n = self.snapshots.longest_prefix(prompt, whose)
+        if saved is None or n < found + WORTH:
             return None
         prefill_ms, restore_ms = self._costs(n - found, saved.n_bytes)
         return Offer(saved, n, restore_ms) if restore_ms < prefill_ms else None
+
+    def pauses(self, sequence: Sequence, prompt: list[int], marks: Iterable[int]) -> tuple[int, ...]:
+        """Where the prefill of `prompt`, of which the sequence holds the beginning, pauses for a `checkpoint`."""
+        if not self.keeps_checkpoints:
+            return ()
+        one, two, many = (self._costs(n, 0)[0] for n in (1, 2, _MANY))
+        kept, n_held = self._kept(prompt), len(sequence.tokens)
+        return tuple(pauses(kept, n_held, len(prompt), marks, max(0.0, 2 * one - two), many / _MANY))
 
     # --- out and in ---------------------------------------------------------------------------------------------------
 
@@ -88,7 +107,7 @@ class Swapper:
             return resident.state_bytes
         judged = replace(resident, prefill_ms=float("inf")) if by_hand else resident
         placement = place(judged, self.snapshots.values(), self.snapshots.limits)
-        if placement.to == "nowhere" or sequence.exact < len(sequence.tokens):
+        if placement.to == "nowhere":
             return 0
         try:
             blob = self._context.state_seq_get(sequence.seq_id)
@@ -96,9 +115,36 @@ class Swapper:
             if by_hand:
                 raise
             return 0
-        who, ms = sequence.conversation, resident.prefill_ms
-        self.snapshots.put(placement, who, sequence.tokens, blob, ms, sequence.texts, sequence.spans)
+        who, ms, exact = sequence.conversation, resident.prefill_ms, sequence.exact
+        self.snapshots.put(placement, who, sequence.tokens, blob, ms, sequence.texts, sequence.spans, exact=exact)
         return len(blob)
+
+    def checkpoint(self, sequence: Sequence) -> None:
+        """Keep the state that the sequence has now, to go back to, where that is worth it. Read-only for the cache."""
+        tokens = sequence.tokens
+        if not self.keeps_checkpoints or sequence.parked or sequence.exact < len(tokens):
+            return
+        n_new = len(tokens) - self._kept(tokens)
+        if n_new < WORTH:
+            return
+        who, n_bytes = sequence.conversation, self._context.state_seq_size(sequence.seq_id)
+        spared_ms, cost_ms = self._costs(n_new, n_bytes)
+        if not pays(spared_ms, cost_ms):
+            return
+        gone = give_way(self.snapshots.checkpoints(), who, n_bytes, self.snapshots.limits.memory_bytes)
+        if gone is None:
+            return
+        start = time.perf_counter()
+        try:
+            blob = self._context.state_seq_get(sequence.seq_id)
+        except KvdeskError:
+            return
+        self.snapshots.drop(gone)
+        resident = Resident(sequence.seq_id, len(tokens), len(tokens), n_bytes, 0.0, spared_ms, cost_ms)
+        placement = place(resident, self.snapshots.values(), self.snapshots.limits)
+        self.snapshots.put(placement, who, tokens, blob, spared_ms, (), (), checkpoint=True)
+        reason = f"an edit or another answer can go back to these {len(tokens):,} tokens: {placement.reason}"
+        self._chronicle.report("checkpoint", calls.state_seq_get(sequence.seq_id), start, who, reason)
 
     def restore(self, sequence: Sequence, saved: Saved, blob: bytes) -> bool:
         """Put a saved state into the sequence, which is empty and for which there is room. Changes the cache.
@@ -106,7 +152,8 @@ class Swapper:
         False: it is not what it was said to be; it is forgotten, and what is there of it must be removed.
         """
         start = time.perf_counter()
-        with self._chronicle.doing("swap in", sequence.conversation, "computing it again would take longer"):
+        reason = f"back to a checkpoint of {len(saved.tokens):,} tokens" if saved.checkpoint else "its state was saved"
+        with self._chronicle.doing("swap in", sequence.conversation, f"{reason}: computing it would take longer"):
             try:
                 taken = self._context.state_seq_set(sequence.seq_id, blob, saved.tokens, audited=False)
             except KvdeskError:
@@ -114,19 +161,20 @@ class Swapper:
         if not taken or not self._is_whole(sequence.seq_id, len(saved.tokens)):
             self.snapshots.drop([saved.key])
             return False
-        sequence.tokens, sequence.exact = list(saved.tokens), UNMOVED
-        if saved.conversation == sequence.conversation:
+        self.snapshots.touch(saved)
+        sequence.tokens, sequence.exact = list(saved.tokens), saved.exact
+        if saved.conversation == sequence.conversation and not saved.checkpoint:
             sequence.texts, sequence.spans = saved.texts, saved.spans
         call = calls.state_seq_set(sequence.seq_id, len(blob))
-        self._chronicle.report("swap in", call, start, sequence.conversation, "its state was saved")
+        self._chronicle.report("swap in", call, start, sequence.conversation, reason)
         return True
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _usable(self, saved: Saved, n: int) -> bool:
-        """Whether `n` tokens of a saved state can stay when it is back."""
-        windowed = self._context.mirror.geometry.has_window
-        return n == len(saved.tokens) or (self._context.can("partial seq_rm") and not windowed)
+    def _kept(self, tokens: list[int]) -> int:
+        """Tokens of the longest saved state that these begin with."""
+        saved = self.snapshots.longest_whole(tokens)
+        return 0 if saved is None else len(saved.tokens)
 
     def _is_whole(self, seq_id: int, n: int) -> bool:
         """Whether what was restored lies at the first `n` positions; what lies behind them is removed."""

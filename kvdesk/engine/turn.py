@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import MessageId, TurnStats
+from kvdesk.chat import ALL_THERE, Left, TurnStats
 from kvdesk.engine.prompt import Prompt
 from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.sequences import Sequence
@@ -17,22 +17,12 @@ from kvdesk.engine.vocab import Vocab
 from kvdesk.messages import Generate
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What has left a conversation's context: whole messages, and with "sinks" perhaps more of one answer.
-
-    parted  that answer, and how many tokens after the beginning of its text the rest begins
-    """
-
-    messages: frozenset[MessageId] = frozenset()
-    parted: tuple[MessageId, int] | None = None
-
-
 @dataclass(slots=True, eq=False)
 class Turn:
     """`prompt[:reused]` was in the cache at the start; `sequence.tokens` is what is in it now. Times in seconds.
 
     prompt   the tokens of `whole`: of the messages that have not left; n_asked: how many they were at the start
+    pauses   numbers of tokens after which a batch ends, so that the state there can be kept
     skipped  so many of the first generated tokens have left the context
     untold   sampled tokens whose text has not been sent yet
     notes    what is to be said when the turn ends: which messages left
@@ -46,7 +36,8 @@ class Turn:
     submitted_at: float
     why: str
     vocab: Vocab
-    left: Left = field(default_factory=Left)
+    left: Left = ALL_THERE
+    pauses: tuple[int, ...] = ()
     skipped: int = 0
     notes: list[str] = field(default_factory=list)
     generated: list[int] = field(default_factory=list)
@@ -84,11 +75,12 @@ class Turn:
         return self.n_to_read > 0
 
     def next_batch(self, most: int) -> Batch:
-        """The next `most` tokens to be read, or the token sampled last. Logits only for the last of them."""
+        """The next `most` tokens to be read, up to a pause, or the token sampled last. Logits where the prompt ends."""
         start, left = len(self.sequence.tokens), self.n_to_read
         if not left:
             return Batch.of(self.sequence.seq_id, start, self.generated[-1:], "last")
-        tokens = (self.known if self.generated else self.prompt)[start : start + most]
+        end = min([start + most, *(at for at in self.pauses if at > start)])
+        tokens = (self.known if self.generated else self.prompt)[start:end]
         return Batch.of(self.sequence.seq_id, start, tokens, "last" if len(tokens) == left else "none")
 
     def sampled(self, token: int, now: float) -> None:

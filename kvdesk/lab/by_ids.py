@@ -42,21 +42,26 @@ class ByIds:
         """The conversation's sequence. Raises PromptError when there is none."""
         return self.keeper.lease(ConversationId(name))
 
-    def read(self, name: str, prompt: list[int]) -> int:
+    def read(self, name: str, prompt: list[int], marks: Sequence[int] = ()) -> int:
         """Have the whole prompt in the cache; returns how many tokens were there. Changes the cache.
+
+        `marks`: where somebody may go back to, as the beginning of the last message is in a chat.
 
         The last token has just been decoded: its logits are the context's. Raises DecodeError.
         """
         sequence = self.lease(name)
         reused = self.keeper.take_prefix(sequence, prompt)
-        while len(sequence.tokens) < len(prompt):
-            start = len(sequence.tokens)
-            self.decode([(name, prompt[start : start + self.context.n_batch])])
+        pauses = self.keeper.pauses(sequence, prompt, marks)
+        while (start := len(sequence.tokens)) < len(prompt):
+            end = min([start + self.context.n_batch, *(at for at in pauses if at > start)])
+            self.decode([(name, prompt[start:end])])
+            if end in pauses:
+                self.keeper.swapper.checkpoint(sequence)
         return reused
 
-    def answer(self, name: str, prompt: list[int], n_tokens: int) -> Answer:
+    def answer(self, name: str, prompt: list[int], n_tokens: int, marks: Sequence[int] = ()) -> Answer:
         """The greedy answer of `n_tokens`, of which the last is not in the cache. Changes the cache."""
-        reused = self.read(name, prompt)
+        reused = self.read(name, prompt, marks)
         logits = self.context.logits()
         tokens = [int(logits.argmax())]
         while len(tokens) < n_tokens:

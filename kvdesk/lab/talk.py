@@ -6,11 +6,21 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from kvdesk.chat import ConversationId, Message, MessageId, Role, TurnStats, new_conversation_id, new_message_id
+from kvdesk.chat import (
+    ALL_THERE,
+    ConversationId,
+    Message,
+    MessageId,
+    Role,
+    TurnStats,
+    new_conversation_id,
+    new_message_id,
+)
 from kvdesk.engine.engine import Engine
 from kvdesk.engine.session import Session
 from kvdesk.errors import UserError
 from kvdesk.messages import Command, CommandFailed, Event, Generate, LoadModel, TextDelta, TurnEnded
+from kvdesk.operations import Departed
 from kvdesk.settings import Overflow, Sampling
 
 
@@ -64,6 +74,7 @@ class Talk:
         self.id: ConversationId = new_conversation_id()
         self.messages: list[Message] = []
         self.overflow = overflow
+        self.left = ALL_THERE
         self.desk = headless
         if system:
             self._add("system", system)
@@ -72,7 +83,9 @@ class Talk:
         """Ask and get the answer, which is then `messages[-1]`. Raises UserError when the turn failed."""
         self._add("user", prompt)
         answer = new_message_id()
-        events = self.desk.do(Generate(self.id, answer, tuple(self.messages), sampling, self.overflow))
+        asked = Generate(self.id, answer, tuple(self.messages), sampling, self.overflow, left=self.left)
+        events = self.desk.do(asked)
+        self.left = next((e.left for e in reversed(events) if isinstance(e, Departed)), self.left)
         ended = next(e for e in events if isinstance(e, TurnEnded))
         if ended.state == "failed":
             raise UserError(ended.note)

@@ -61,6 +61,7 @@ class Situation:
     n_held     tokens of the sequence in the cache, n_room tokens that must fit behind them
     n_keep     leading tokens that stay whatever they are (rounded up to whole messages, except for "sinks")
     answering  the last message is an answer in the making; the one before it, its question, stays (not for "sinks")
+    shared     the context has room, but other answers have the rest of the cache: `n_ctx_seq` is what is left for this
     """
 
     messages: tuple[Span, ...]
@@ -69,6 +70,14 @@ class Situation:
     n_ctx_seq: int
     n_keep: int = 0
     answering: bool = False
+    shared: bool = False
+
+    @property
+    def full(self) -> str:
+        """What is full, in words."""
+        if self.shared:
+            return "The cache, shared with other running answers,"
+        return f"The context of {self.n_ctx_seq:,} tokens"
 
     @property
     def n_sinks(self) -> int:
@@ -141,22 +150,22 @@ def plan_overflow(policy: OverflowPolicy, now: Situation, can: Abilities) -> Ove
     return _slide(policy, now, gone, (max(start, now.n_sinks) if policy == "sinks" else start, end))
 
 
-def slide_sentence(n_ctx_seq: int, n_gone: int, n_tokens: int, n_before: int, *, parted: bool = False) -> str:
-    """What is said when messages leave and later ones move. n_gone: messages; n_tokens: what left, n_before: what stays
-    before it; parted: the beginning of the answer left too.
+def slide_sentence(full: str, n_gone: int, n_tokens: int, n_before: int, *, parted: bool = False) -> str:
+    """What is said when messages leave and later ones move. full: `Situation.full`; n_gone: messages; n_tokens: what
+    left, n_before: what stays before it; parted: the beginning of the answer left too.
     """
     what = " and ".join(["the beginning of this answer"] * parted + [_messages(n_gone)] * (n_gone > 0))
     stays = f"the first {n_before:,} tokens stay" if n_before else "nothing stays before them"
     return (
-        f"The context of {n_ctx_seq:,} tokens was full: {what} ({n_tokens:,} tokens) left, {stays}, and what follows "
+        f"{full} was full: {what} ({n_tokens:,} tokens) left, {stays}, and what follows "
         "moved down unchanged. Answers are approximate from here on."
     )
 
 
-def recompute_sentence(n_ctx_seq: int, n_gone: int, n_tokens: int, n_read: int) -> str:
+def recompute_sentence(full: str, n_gone: int, n_tokens: int, n_read: int) -> str:
     """What is said when messages leave and the rest is prefilled again: n_read tokens."""
     return (
-        f"The context of {n_ctx_seq:,} tokens was full: {_messages(n_gone)} ({n_tokens:,} tokens) left, and "
+        f"{full} was full: {_messages(n_gone)} ({n_tokens:,} tokens) left, and "
         f"{n_read:,} tokens are read again, so that the answer is exact."
     )
 
@@ -176,7 +185,7 @@ def shades(policy: OverflowPolicy, now: Situation, can: Abilities, n_gone: int =
 
 def _stop(now: Situation, why: str) -> OverflowPlan:
     ends = "The answer ends here." if now.answering else ""
-    sentence = " ".join(part for part in (f"The context of {now.n_ctx_seq:,} tokens is full.", why, ends) if part)
+    sentence = " ".join(part for part in (f"{now.full} is full.", why, ends) if part)
     return OverflowPlan("stop", sentence, n_held=now.n_held)
 
 
@@ -216,7 +225,7 @@ def _slide(
     p0, p1 = left
     return OverflowPlan(
         policy,
-        slide_sentence(now.n_ctx_seq, len(gone), p1 - p0, p0, parted=parted),
+        slide_sentence(now.full, len(gone), p1 - p0, p0, parted=parted),
         gone,
         (left,),
         (SeqRm(p0, p1), SeqAdd(p1, -1, p0 - p1)),
@@ -232,7 +241,7 @@ def _recompute(now: Situation, can: Abilities, gone: tuple[int, ...], left: tupl
     start = p0 if can.can_remove_part else 0
     return OverflowPlan(
         "recompute",
-        recompute_sentence(now.n_ctx_seq, len(gone), p1 - p0, n_held - start),
+        recompute_sentence(now.full, len(gone), p1 - p0, n_held - start),
         gone,
         (left,),
         (SeqRm(start or -1, -1),),

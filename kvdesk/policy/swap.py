@@ -47,13 +47,16 @@ class Resident:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A saved state. `prefill_ms`: what it spares."""
+    """A saved state. prefill_ms: what it spares; checkpoint: one on the way (`kvdesk.policy.checkpoints`), which is
+    dropped rather than moved to disk.
+    """
 
     key: str
     tier: Tier
     n_bytes: int
     idle_s: float
     prefill_ms: float
+    checkpoint: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +167,9 @@ def _demote(
     moved: Sequence[Snapshot], stays: Sequence[Snapshot], limits: Limits
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(to disk, dropped): what memory gives up goes to disk as far as it is worth more than what is there."""
-    arriving = [Snapshot(s.key, "disk", s.n_bytes, s.idle_s, s.prefill_ms) for s in moved]
+    arriving = [Snapshot(s.key, "disk", s.n_bytes, s.idle_s, s.prefill_ms) for s in moved if not s.checkpoint]
     gone = {s.key for s in _give_way([*stays, *arriving], "disk", -limits.disk_bytes)}
+    gone |= {s.key for s in moved if s.checkpoint}
     return tuple(s.key for s in arriving if s.key not in gone), tuple(sorted(gone))
 
 

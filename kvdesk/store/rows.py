@@ -9,12 +9,25 @@ from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import Any, get_args
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, MessageState, Role, TurnStats
+from kvdesk.chat import (
+    ALL_THERE,
+    Conversation,
+    ConversationId,
+    Left,
+    Message,
+    MessageId,
+    MessageState,
+    Role,
+    TurnStats,
+)
 from kvdesk.errors import StoreError
 
 Row = Sequence[Any]
 
-CONVERSATION_COLUMNS = ("id", "title", "colour", "leaf", "system_prompt", "created_ms", "updated_ms", "overflow")
+CONVERSATION_COLUMNS = (
+    *("id", "title", "colour", "leaf", "system_prompt"),
+    *("created_ms", "updated_ms", "overflow", "departed"),
+)
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
     *("tokens", "stats", "note", "created_ms"),
@@ -67,16 +80,43 @@ def unpack_stats(text: str | None) -> TurnStats | None:
         return None
 
 
+def pack_left(left: Left) -> str:
+    """JSON; empty where nothing has left."""
+    if left == ALL_THERE:
+        return ""
+    return json.dumps({"messages": sorted(left.messages), "parted": left.parted}, separators=(",", ":"))
+
+
+def unpack_left(text: str) -> Left:
+    """Whatever cannot be read means that everything is there: the oldest messages then leave again when they must."""
+    if not text:
+        return ALL_THERE
+    try:
+        found = json.loads(text)
+        messages, parted = found["messages"], found["parted"]
+        known = frozenset(MessageId(name) for name in messages if isinstance(name, str))
+        if len(known) != len(messages):
+            return ALL_THERE
+        if parted is None:
+            return Left(known)
+        answer, n_tokens = parted
+        if not isinstance(answer, str) or type(n_tokens) is not int:
+            return ALL_THERE
+        return Left(known, (MessageId(answer), n_tokens))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ALL_THERE
+
+
 def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
     c = conversation
     return (
         *(c.id, storable(c.title), c.colour, c.leaf),
-        *(storable(c.system_prompt), c.created_ms, c.updated_ms, c.overflow),
+        *(storable(c.system_prompt), c.created_ms, c.updated_ms, c.overflow, pack_left(c.left)),
     )
 
 
 def conversation_of(row: Row) -> Conversation:
-    identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow = row
+    identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, departed = row
     return Conversation(
         id=ConversationId(identity),
         title=title,
@@ -86,6 +126,7 @@ def conversation_of(row: Row) -> Conversation:
         created_ms=created_ms,
         updated_ms=updated_ms,
         overflow=overflow,
+        left=unpack_left(departed),
     )
 
 

@@ -69,6 +69,7 @@ MIGRATIONS: tuple[str, ...] = (
     END;
     """,
     "ALTER TABLE conversation ADD COLUMN overflow TEXT NOT NULL DEFAULT '';",
+    "ALTER TABLE conversation ADD COLUMN departed TEXT NOT NULL DEFAULT '';",
 )
 VERSION = len(MIGRATIONS)
 

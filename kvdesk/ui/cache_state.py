@@ -45,6 +45,12 @@ class CacheState:
     def undoable(self) -> tuple[int, ...]:
         return self.view.undoable if self.view else ()
 
+    def shades_of(self, conversation: ConversationId) -> Mapping[MessageId, str]:
+        """How its messages are shown; before its first turn, those that had left by the end of the last run."""
+        known = self.conversations.get(conversation)
+        stored = dict.fromkeys(known.left.messages, "gone") if known is not None else {}
+        return self.shades.get(conversation, stored)
+
     def forget_context(self) -> None:
         """A new context: nothing that was known of the cells is true any more."""
         self.view = None

@@ -100,7 +100,7 @@ class EventView(QObject):
         if conversation != self._state.selected:
             return
         self._chat.show_messages(messages)
-        self._chat.view.show_shades(self._state.shades.get(conversation, {}))
+        self._chat.view.show_shades(self._state.shades_of(conversation))
         self._set_running(conversation, any(message.state == "streaming" for message in messages))
 
     def append_message(self, message: Message) -> None:

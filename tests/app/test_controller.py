@@ -8,7 +8,7 @@ from pathlib import Path
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, TurnStats
+from kvdesk.chat import ALL_THERE, Conversation, ConversationId, Left, Message, MessageId, TurnStats
 from kvdesk.messages import (
     AuditCache,
     CloseConversation,
@@ -24,6 +24,7 @@ from kvdesk.messages import (
     TextDelta,
     TurnEnded,
 )
+from kvdesk.operations import Departed, PreviewTurn
 from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.store import Store
@@ -304,3 +305,17 @@ def test_what_happens_when_the_context_is_full_is_asked_for_and_stored(rig: Rig,
     rig.window.overflow_chosen.emit(first.conversation, Overflow.SINKS)
     assert say(rig, "Two").overflow is Overflow.SINKS
     assert [c.overflow for c in conversations(rig)] == ["sinks"]
+
+
+def test_what_left_the_context_is_stored_and_told_with_the_next_turn(rig: Rig, qtbot: QtBot) -> None:
+    first = say(rig, "One")
+    assert first.left == ALL_THERE
+    left = Left(frozenset({first.messages[0].id}))
+    rig.worker.give(Departed(first.conversation, left), Departed(ConversationId("deleted"), left))
+    answer(rig, qtbot, first, "First answer")
+    assert [c.left for c in conversations(rig)] == [left]
+    assert say(rig, "Two").left == left
+    rig.window.draft_changed.emit(first.conversation, "Three")
+    previewed = rig.worker.commands[-1]
+    assert isinstance(previewed, PreviewTurn)
+    assert previewed.left == left

@@ -26,6 +26,13 @@ def text(token: int) -> str:
         ([1, 2, 3], [1, 2], Facts(), Cause.REGENERATED, (1, 1, 2, -1)),
         ([1, 2], [1, 2], Facts(), Cause.REGENERATED, (1, 1, 1, -1)),
         ([1, 2], [1, 4], Facts(recurrent=True), Cause.RECURRENT, (0, 2, 2, 1)),
+        (
+            [1, 2],
+            [1, 4],
+            Facts(checkpoint=True, taken="its saved state", edited="yours"),
+            Cause.CHECKPOINT,
+            (1, 1, 1, 1),
+        ),
         ([1, 2], [1, 4], Facts(window_lost=True, edited="yours"), Cause.WINDOW, (0, 2, 2, 1)),
         ([1, 2], [1, 4], Facts(thinking=True, template="date"), Cause.THINKING, (1, 1, 1, 1)),
         ([1, 2], [1, 4], Facts(edited="your first message"), Cause.EDITED, (1, 1, 1, 1)),

@@ -29,19 +29,27 @@ NAMES = (*KINDS, *TINY, *FILES)
 class Ids(ByIds):
     """A keeper of its own, with saved states in `folder`. Nothing is guessed: a restore is always worth it."""
 
-    def __init__(self, model: Model, folder: Path, type_kv: CacheType, *, memory: int = 1 << 24) -> None:
+    def __init__(
+        self,
+        model: Model,
+        folder: Path,
+        type_kv: CacheType,
+        *,
+        memory: int = 1 << 24,
+        n_ctx: int = 384,
+        swa_full: bool = True,
+    ) -> None:
         settings = ContextSettings(
-            n_ctx=384, n_seq_max=4, n_batch=32, n_ubatch=8, n_threads=1, n_threads_batch=1, type_k=type_kv,
-            type_v=type_kv, swa_full=True,
+            n_ctx=n_ctx, n_seq_max=4, n_batch=32, n_ubatch=8, n_threads=1, n_threads_batch=1, type_k=type_kv,
+            type_v=type_kv, swa_full=swa_full,
         )  # fmt: skip
         context = Context(model, settings, proved=False)
         kind = StateKind("tiny", "now", type_kv, type_kv, True, (1.0, 1.0))
         snapshots = Snapshots(folder, kind, Limits(memory, 1 << 24))
-        chronicle = Chronicle(context, self._ignore)
+        self.events: list[Event] = []
+        chronicle = Chronicle(context, self.events.append)
         swapper = Swapper(context, chronicle, snapshots, lambda n_tokens, _: (1e3 * n_tokens, 1.0))
         super().__init__(context, Keeper(context, chronicle, swapper))
-
-    def _ignore(self, event: Event) -> None: ...
 
     def close(self) -> None:
         assert self.context.audit(whole=True).state in ("verified", "mirrored")

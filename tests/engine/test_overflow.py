@@ -8,17 +8,28 @@ from pathlib import Path
 import pytest
 
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import Message, MessageId, new_message_id
+from kvdesk.chat import Left, Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
 from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.session import abilities
 from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import CloseConversation, Generate, LoadModel, OperationDone, TurnEnded
-from kvdesk.operations import MessageSpans, Overflowed, PreviewTurn, Shades, TurnPreview
+from kvdesk.messages import (
+    CloseConversation,
+    Event,
+    Forget,
+    Generate,
+    LoadModel,
+    OperationDone,
+    PrefillProgress,
+    TextDelta,
+    TurnEnded,
+    UsePolicy,
+)
+from kvdesk.operations import MessageSpans, Operate, Overflowed, PreviewTurn, Shades, SwapIn, SwapOut, TurnPreview
 from kvdesk.policy.overflow import OverflowPolicy, Situation, Span, plan_overflow
-from kvdesk.settings import ContextSettings, Overflow, Sampling
+from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
 from tests.engine.test_turns import fresh_answer, held, of
 from tests.engine.tiny_models import write
 
@@ -43,6 +54,7 @@ def desk(opened: Headless) -> Headless:
     for sequence in opened.engine.session.pool:
         opened.do(CloseConversation(sequence.conversation))
     opened.engine.session.context.clear()
+    opened.engine.session.snapshots.drop([key.key for key in opened.engine.session.snapshots.values()])
     return opened
 
 
@@ -298,3 +310,191 @@ def test_a_recurrent_model_says_why_it_cannot(tmp_path: Path) -> None:
     assert not plan_overflow("recompute", full, can).stops
     context.close()
     model.close()
+
+
+@pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.SINKS, Overflow.RECOMPUTE])
+def test_what_left_has_left_after_a_restart(model_file: Path, tmp_path: Path, overflow: Overflow) -> None:
+    """The next prompt begins as before, so the saved state fits: nothing of it is read again, and nothing leaves."""
+    first = restarted(model_file, tmp_path)
+    try:
+        talk = filled(first, overflow)
+        long_answer(talk)
+        assert talk.left.messages
+        tokens, exact = audited(first, talk), first.engine.session.pool.get(talk.id).exact
+    finally:
+        first.close()
+    second = talk.desk = restarted(model_file, tmp_path)
+    try:
+        stats = talk.answer("And?", Sampling(temperature=0.0, max_tokens=2)).stats
+        assert not overflowed(second)
+        assert stats.reused_tokens == len(tokens)
+        assert audited(second, talk)[: len(tokens)] == tokens
+        assert second.engine.session.pool.get(talk.id).exact == exact
+        gone = [name for name, shade in of(second.events, Shades)[-1].shades if shade == "gone"]
+        assert set(gone) == talk.left.messages
+    finally:
+        second.close()
+
+
+def restarted(model_file: Path, folder: Path) -> Headless:
+    headless = Headless()
+    headless.do(UsePolicy(CachePolicy(), folder))
+    headless.do(LoadModel(model_file, SMALL))
+    return headless
+
+
+def test_moved_tokens_go_to_their_own_conversation_and_never_to_exact_answers(desk: Headless) -> None:
+    talk = filled(desk, Overflow.SLIDE)
+    long_answer(talk)
+    session = desk.engine.session
+    sequence = session.keeper.lease(talk.id)
+    tokens = list(held(desk, talk))
+    assert sequence.exact < len(tokens)
+    session.keeper.swap_out(sequence)
+    saved = session.snapshots
+    prompt = [*tokens, 1]
+    assert saved.longest_prefix(prompt, talk.id)[1] == len(tokens)
+    assert saved.longest_whole(prompt, talk.id) is not None
+    assert saved.longest_prefix(prompt) == (None, 0)
+    assert saved.longest_prefix(prompt, new_conversation_id()) == (None, 0)
+    assert saved.longest_whole(prompt) is None
+    talk.overflow = Overflow.RECOMPUTE
+    assert talk.answer("And?", SHORT).stats.reused_tokens == 0
+    session.snapshots.drop_of(talk.id)
+
+
+def test_a_conversation_with_moved_tokens_comes_back_as_it_was(desk: Headless) -> None:
+    talk = filled(desk, Overflow.SLIDE)
+    long_answer(talk)
+    before = list(held(desk, talk))
+    desk.do(Operate(SwapOut(talk.id), measured=False))
+    desk.do(Operate(SwapIn(talk.id), measured=False))
+    assert audited(desk, talk) == before
+    assert desk.engine.session.pool.get(talk.id).exact < len(before)
+
+
+@pytest.mark.parametrize("damage", ["all", "questions", "others", "behind"])
+def test_a_damaged_memory_of_what_left_does_no_harm(desk: Headless, damage: str) -> None:
+    talk = filled(desk, Overflow.SINKS if damage == "behind" else Overflow.SLIDE)
+    names = [m.id for m in talk.messages]
+    desk.do(CloseConversation(talk.id))
+    left = {
+        "all": Left(frozenset(names)),
+        "questions": Left(frozenset(names[1::2])),
+        "others": Left(frozenset({MessageId("nobody")}), (MessageId("nothing"), 1 << 40)),
+        "behind": Left(frozenset(names[:2]), (names[2], 1 << 40)),
+    }[damage]
+    talk.left = left
+    ended = talk.answer(TOLD * 2, SHORT)
+    assert ended.state == "complete"
+    audited(desk, talk)
+
+
+# --- other answers have the rest of the cache -------------------------------------------------------------------------
+
+
+def together(desk: Headless, talks: list[Talk], *, questions: list[str], n_tokens: int) -> dict[str, list[Event]]:
+    """All are asked at once, and none ends by itself; returns the events of each conversation."""
+    commands, events = [], []
+    for talk, question in zip(talks, questions, strict=True):
+        talk._add("user", question)
+        sampling = Sampling(temperature=0.9, seed=7, max_tokens=n_tokens, repeat_penalty=1.2)
+        commands.append(Generate(talk.id, new_message_id(), tuple(talk.messages), sampling, talk.overflow))
+    vocab = desk.engine.session.model.vocab
+    is_eog, vocab.is_eog = vocab.is_eog, lambda _: False  # type: ignore[method-assign]
+    try:
+        desk.events = []
+        for command in commands:
+            desk.engine.handle(command)
+        while desk.engine.busy:
+            desk.engine.step()
+            events += desk.events
+            desk.events = []
+    finally:
+        vocab.is_eog = is_eog  # type: ignore[method-assign]
+    assert desk.engine.session.context.audit(whole=True).state == "verified"
+    return {talk.id: [e for e in events if getattr(e, "conversation", None) == talk.id] for talk in talks}
+
+
+@pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.RECOMPUTE, Overflow.SINKS])
+def test_where_others_fill_the_cache_the_own_policy_acts(desk: Headless, overflow: Overflow) -> None:
+    """256 cells for two answers that would need about 150 each, so neither has a context that is full by itself."""
+    long, short = Talk(desk, SYSTEM, overflow), Talk(desk, "You are brief.", Overflow.STOP)
+    long.answer(TOLD[:97], SHORT)
+    long.answer("And then?", SHORT)
+    oldest = [m.id for m in long.messages][1:3]
+    told = together(desk, [long, short], questions=["Go on.", QUESTION], n_tokens=90)
+    events = of(told[long.id], Overflowed)
+    assert {event.policy for event in events} == {overflow}
+    for event in events:
+        assert event.sentence.startswith("The cache, shared with other running answers, was full: ")
+    gone = [name for event in events for name in event.gone]
+    assert [name for name in gone if name != long.messages[0].id][:2] == oldest, "whole exchanges, oldest first"
+    assert overflow is Overflow.SINKS or long.messages[0].id not in gone
+    (ended,) = of(told[long.id], TurnEnded)
+    assert (ended.state, ended.stats.generated_tokens) == ("complete", 90)
+    assert events[-1].sentence in ended.note
+    (other,) = of(told[short.id], TurnEnded)
+    assert (other.state, other.stats.generated_tokens) == ("complete", 90)
+
+
+def test_where_nothing_may_leave_the_answer_ends_and_says_why(desk: Headless) -> None:
+    one, two = Talk(desk, SYSTEM, Overflow.STOP), Talk(desk, "You are brief.", Overflow.SLIDE)
+    told = together(desk, [one, two], questions=[QUESTION, QUESTION], n_tokens=150)
+    ends = [of(told[talk.id], TurnEnded)[0] for talk in (one, two)]
+    assert sorted(end.state for end in ends) == ["complete", "stopped"], "the other has the room that is left"
+    (stopped,) = [end for end in ends if end.state == "stopped"]
+    (event,) = of(told[stopped.conversation], Overflowed)
+    assert event.policy is Overflow.STOP
+    assert event.sentence == stopped.note
+    assert stopped.note.startswith("The cache, shared with other running answers, is full.")
+    assert stopped.note.endswith("The answer ends here.")
+
+
+def test_nothing_leaves_that_would_free_nothing(desk: Headless) -> None:
+    """Two answers to one question share all that is old: letting it leave one of them gives no cell."""
+    talk = filled(desk, Overflow.SLIDE)
+    told = together(desk, [talk, talk], questions=["Go on.", "Go on."], n_tokens=120)
+    events = of(told[talk.id], Overflowed)
+    assert events[0].policy is Overflow.STOP
+    assert "shared with them" in events[0].sentence
+    assert events[0].gone == ()
+
+
+@pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.RECOMPUTE, Overflow.SINKS])
+def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(
+    desk: Headless, monkeypatch: pytest.MonkeyPatch, overflow: Overflow
+) -> None:
+    """It fits when it begins, but the other answer goes on meanwhile. No time is known, so chunks are of 4 tokens."""
+    monkeypatch.setattr(desk.engine.session.meters.times, "ms", lambda *_: None)
+    talk = filled(desk, overflow)
+    desk.do(Forget(talk.id))
+    session, other = desk.engine.session, Talk(desk, "You are brief.")
+    other._add("user", QUESTION)
+    endless = Sampling(temperature=0.9, seed=7, max_tokens=100, repeat_penalty=1.2)
+    desk.events = []
+    desk.engine.handle(Generate(other.id, new_message_id(), tuple(other.messages), endless))
+    while not of(desk.events, TextDelta):
+        desk.engine.step()
+    free = session.context.free_cells(0)
+    question = QUESTION
+    while len(session.fit(asked := generate(talk, question)).whole.tokens) < free - 1:
+        question += " Why"
+    desk.engine.handle(asked)
+    while not of(desk.events, Overflowed):
+        desk.engine.step()
+    (event,) = of(desk.events, Overflowed)
+    assert (event.conversation, event.policy) == (talk.id, overflow)
+    assert len([e for e in of(desk.events, PrefillProgress) if e.answer == asked.answer and e.done < e.total]) > 1
+    assert asked.messages[-1].id not in event.gone
+    while desk.engine.busy:
+        desk.engine.step()
+    ended = {e.answer: e for e in of(desk.events, TurnEnded)}
+    assert ended[asked.answer].state == "complete"
+    assert all(0 <= e.done <= e.total for e in of(desk.events, PrefillProgress))
+    assert session.context.audit(whole=True).state == "verified"
+
+
+def generate(talk: Talk, question: str) -> Generate:
+    asked = Message(MessageId("asked"), talk.id, talk.messages[-1].id, "user", question)
+    return Generate(talk.id, MessageId("answer"), (*talk.messages, asked), SHORT, talk.overflow)

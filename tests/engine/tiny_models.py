@@ -90,9 +90,15 @@ ARCHITECTURES: dict[str, tuple[list[Shapes], Shapes]] = {
 
 
 def write(
-    path: Path, architecture: str, *, context: int = 4096, more: Callable[[gguf.GGUFWriter], None] | None = None
+    path: Path,
+    architecture: str,
+    *,
+    context: int = 4096,
+    text: bool = False,
+    more: Callable[[gguf.GGUFWriter], None] | None = None,
 ) -> Path:
-    """Write a model of `architecture`; `more` adds metadata to it."""
+    """Write a model of `architecture`; `more` adds metadata to it. `text`: it has a tokenizer, of a token a byte."""
+    n_vocab = len(_bytes()) if text else N_VOCAB
     layers, rest = ARCHITECTURES[architecture]
     out = gguf.GGUFWriter(str(path), architecture)
     out.add_context_length(N_POSITIONS if architecture == "gpt2" else context)
@@ -106,16 +112,19 @@ def write(
         out.add_head_count_kv(1)
     out.add_layer_norm_eps(1e-5)
     out.add_layer_norm_rms_eps(1e-5)
-    out.add_vocab_size(N_VOCAB)
+    out.add_vocab_size(n_vocab)
     _add_special(out, architecture)
     if more is not None:
         more(out)
-    out.add_tokenizer_model("test")
-    out.add_token_list([f"tok_{i}" for i in range(N_VOCAB)])
-    out.add_token_types([1] * N_VOCAB)
-    out.add_token_scores([0.0] * N_VOCAB)
+    if text:
+        _add_tokenizer(out)
+    else:
+        out.add_tokenizer_model("test")
+        out.add_token_list([f"tok_{i}" for i in range(N_VOCAB)])
+        out.add_token_types([1] * N_VOCAB)
+        out.add_token_scores([0.0] * N_VOCAB)
     rng = np.random.default_rng(0)
-    tensors = {"token_embd.weight": (N_VOCAB, N_EMBD), **rest}
+    tensors = {"token_embd.weight": (n_vocab, N_EMBD), **rest}
     tensors |= {f"blk.{i}.{name}": shape for i, layer in enumerate(layers) for name, shape in layer.items()}
     for name, shape in tensors.items():
         out.add_tensor(name, _data(name, shape, rng))
@@ -124,6 +133,24 @@ def write(
     out.write_tensors_to_file()
     out.close()
     return path
+
+
+def _bytes() -> list[str]:
+    """GPT-2's characters for the 256 bytes, one merged pair, since llama.cpp wants merges, and ChatML's marks."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [b for b in range(256) if b not in plain]
+    chars = {b: chr(b) for b in plain} | {b: chr(256 + i) for i, b in enumerate(others)}
+    return [*(chars[b] for b in range(256)), "qq", "<|im_start|>", "<|im_end|>"]
+
+
+def _add_tokenizer(out: gguf.GGUFWriter) -> None:
+    tokens = _bytes()
+    out.add_tokenizer_model("gpt2")
+    out.add_tokenizer_pre("gpt-2")
+    out.add_token_list(tokens)
+    out.add_token_types([1] * (len(tokens) - 2) + [3, 3])  # normal, control
+    out.add_token_merges(["q q"])
+    out.add_eos_token_id(len(tokens) - 1)
 
 
 def _add_special(out: gguf.GGUFWriter, architecture: str) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kvdesk.chat import ConversationId
+from kvdesk.chat import ALL_THERE, ConversationId
 from kvdesk.errors import StoreError
 from kvdesk.store import Store, schema
 from tests.store.values import conversation, message
@@ -190,3 +190,14 @@ def test_the_backup_is_made_whole_or_not_at_all(path: Path) -> None:
     connection.close()
     Store(target).close()
     assert not target.with_name("copy.part").exists()
+
+
+def test_conversations_of_the_first_release_have_all_their_messages_in_the_context(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    schema.migrate(connection, path, schema.MIGRATIONS[:2])
+    connection.execute("INSERT INTO conversation VALUES (1, 'c', 'Old', 2, NULL, '', 1, 2, 'slide')")
+    connection.close()
+    store = Store(path)
+    (old,) = store.conversations()
+    assert (old.title, old.overflow, old.left) == ("Old", "slide", ALL_THERE)
+    store.close()

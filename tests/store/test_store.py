@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.chat import ALL_THERE, ConversationId, Message, MessageId
 from kvdesk.errors import StoreError
 from kvdesk.store import Store
 from kvdesk.store.rows import pack_tokens, storable, unpack_stats, unpack_tokens
@@ -329,3 +329,28 @@ def test_ten_thousand_messages_are_no_burden(store: Store) -> None:
     store.put_message(message("m99.99", body * 20, parent="m99.98", of="c99", state="streaming"))
     write_s = time.thread_time() - began
     assert (read_s < 1, search_s < 2, write_s < 0.5) == (True, True, True), (read_s, search_s, write_s)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *("x", "[]", "{}", "null", "[" * 100_000),
+        '{"messages": 3, "parted": null}',
+        '{"messages": [3], "parted": null}',
+        '{"messages": [], "parted": [1, 2]}',
+        '{"messages": [], "parted": ["a", "b"]}',
+        '{"messages": [], "parted": "abc"}',
+    ],
+)
+def test_a_damaged_memory_of_what_left_means_that_all_is_there(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "kvdesk.sqlite3"
+    store = Store(path)
+    store.put_conversation(conversation())
+    assert store.conversations() == (conversation(),)
+    store.close()
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE conversation SET departed = ?", (damage,))
+    connection.close()
+    store = Store(path)
+    assert store.conversations() == (replace(conversation(), left=ALL_THERE),)
+    store.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, MessageState, Role, TurnStats
+from kvdesk.chat import Conversation, ConversationId, Left, Message, MessageId, MessageState, Role, TurnStats
 
 STATS = TurnStats(
     prompt_tokens=30,
@@ -22,7 +22,14 @@ STATS = TurnStats(
 def conversation(name: str = "c", title: str = "A title", leaf: str | None = None, updated_ms: int = 0) -> Conversation:
     identity = None if leaf is None else MessageId(leaf)
     return Conversation(
-        ConversationId(name), title, colour=2, leaf=identity, created_ms=1, updated_ms=updated_ms, overflow="slide"
+        ConversationId(name),
+        title,
+        colour=2,
+        leaf=identity,
+        created_ms=1,
+        updated_ms=updated_ms,
+        overflow="slide",
+        left=Left(frozenset({MessageId("x")}), (MessageId("y"), 3)),
     )
 
 

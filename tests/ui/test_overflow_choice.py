@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import MessageId
+from kvdesk.chat import Left, MessageId
 from kvdesk.messages import ContextReady, TurnEnded
 from kvdesk.operations import Capability, Overflowed, Shades
 from kvdesk.policy.overflow import WHY
@@ -89,3 +89,12 @@ def test_the_policy_is_announced_where_it_acts(window: MainWindow) -> None:
     assert widget.note == sentence
     window.apply_event(TurnEnded(ONE, ANSWER, "complete", STATS, f"{sentence} Ended."))
     assert widget.note == f"{sentence} Ended."
+
+
+def test_what_had_left_before_a_restart_is_faint_from_the_start(window: MainWindow) -> None:
+    left = Left(frozenset({MESSAGES[0].id, MESSAGES[1].id}))
+    window.show_conversations((replace(CONVERSATIONS[0], left=left), CONVERSATIONS[1]), ONE)
+    window.show_messages(ONE, MESSAGES)
+    assert shown(window) == ["left the context", "left the context", "", ""]
+    window.apply_event(shades(*["in the cache"] * 4))
+    assert shown(window) == [""] * 4

@@ -1,0 +1,78 @@
+"""When a whole state is kept as a checkpoint while a turn is read, and which checkpoint goes for another.
+
+For memories that come back only whole: recurrent states, and sliding windows smaller than the context. There an edit or
+another answer goes back to the longest checkpoint that the new prompt begins with (llama-server's `--ctx-checkpoints`,
+server-context.cpp), instead of to nothing. Pure: values in, positions and keys out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+PRICE = 0.05
+"""A checkpoint, and the pause it needs, may cost this part of the prefill that it may spare."""
+EVERY = 4096
+"""Tokens between two checkpoints of a long prompt, where nothing else says where somebody might go back to."""
+MOST = 8
+"""Checkpoints of one conversation."""
+SHARE = 0.5
+"""All checkpoints together take this part of the memory for saved states, so that they never push out the rest."""
+LEAST = 16
+"""A checkpoint that spares fewer tokens is not worth a place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A kept state. gap: tokens that would be read again without it, from the next shorter state that is kept."""
+
+    key: str
+    conversation: str
+    gap: int
+    n_bytes: int
+    idle_s: float
+
+
+def pays(spared_ms: float, cost_ms: float) -> bool:
+    """Whether a checkpoint that may spare so much is worth its cost."""
+    return cost_ms <= PRICE * spared_ms
+
+
+def pauses(
+    n_kept: int, n_held: int, n_prompt: int, marks: Iterable[int], pause_ms: float, token_ms: float
+) -> list[int]:
+    """Where the prefill of a prompt pauses so that its state can be kept: numbers of tokens, ascending.
+
+    At `marks` (where the text of the last message begins, say: an edit goes back there), every so many tokens, and
+    before the last token, whose logits another answer needs. n_kept: leading tokens whose state is kept already;
+    n_held: tokens that need not be read; pause_ms: what one batch more costs; token_ms: what a token of a prompt costs.
+    """
+    least = max(LEAST, math.ceil(pause_ms / (PRICE * token_ms))) if token_ms > 0 else LEAST
+    regular = range((n_held // EVERY + 1) * EVERY, n_prompt, EVERY)
+    found: list[int] = []
+    for at in sorted({*marks, *regular, n_prompt - 1}):
+        if n_held < at < n_prompt and at - max([n_kept, *found]) >= least:
+            found.append(at)
+    return found
+
+
+def give_way(there: Sequence[Checkpoint], conversation: str, n_bytes: int, memory_bytes: int) -> list[str] | None:
+    """Keys that go so that `conversation` can have one more of `n_bytes`; None where it is too large at all.
+
+    Those that spare least go first, and of equals the longest unused: what stays is spread over the conversation.
+    """
+    limit = int(SHARE * memory_bytes)
+    if n_bytes > limit:
+        return None
+    gone: list[Checkpoint] = []
+    by_value = sorted(there, key=lambda c: (c.gap / max(c.idle_s, 1.0), -c.idle_s))
+    mine = [c for c in by_value if c.conversation == conversation]
+    gone += mine[: max(0, len(mine) + 1 - MOST)]
+    over = sum(c.n_bytes for c in there if c not in gone) + n_bytes - limit
+    for checkpoint in (c for c in by_value if c not in gone):
+        if over <= 0:
+            break
+        gone.append(checkpoint)
+        over -= checkpoint.n_bytes
+    return [c.key for c in gone]
