@@ -281,7 +281,10 @@ class Verified:
 
 @dataclass(frozen=True, slots=True)
 class RecordingTaken:
+    """The journal. is_over: its context is freed now, for another one; nobody asked for it."""
+
     recording: Recording
+    is_over: bool = False
 
 
 @dataclass(frozen=True, slots=True)

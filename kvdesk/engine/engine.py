@@ -177,9 +177,7 @@ class Engine:
             case VerifyConversation():
                 self._jobs.append((command, verify(self._require(), command.conversation, self._emit)))
             case TakeRecording():
-                self._require().context.settle()
-                self._require().digest()
-                self._emit(RecordingTaken(self._require().chronicle.journal.recording()))
+                self._emit(RecordingTaken(self._require().recording()))
 
     def _load(self, command: LoadModel) -> None:
         """The old model stays until the new one is ready: a file that cannot be used costs nothing."""
@@ -215,6 +213,7 @@ class Engine:
         self._end_job()
         self._end_all(_ANEW)
         held = [] if command.keep == "nothing" else hold(session, with_state=command.keep == "state")
+        self._emit(RecordingTaken(session.recording(), is_over=True))
         try:
             session.rebuild(command.context)
         finally:

@@ -15,6 +15,7 @@ from kvdesk import calls
 from kvdesk.cache.compare import ROUNDING, ROUNDING_KL
 from kvdesk.cache.explain import Facts, explain
 from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.recording import Recording
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.engine.binding import engine_version
 from kvdesk.engine.chronicle import Chronicle, Emit
@@ -273,6 +274,12 @@ class Session:
         verification = self.context.audit(whole=True)
         reason = f"the map is {verification.state}"
         self.chronicle.report("audit", calls.state_get(), start, reason=reason)
+
+    def recording(self) -> Recording:
+        """The journal up to now, frozen."""
+        self.context.settle()
+        self.digest()
+        return self.chronicle.journal.recording()
 
     def save_report(self, path: Path) -> None:
         """Write the report of the last mismatch as JSON. Raises UserError: there is none, it cannot be written."""

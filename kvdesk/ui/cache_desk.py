@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from kvdesk.cache.compare import Verdict
 from kvdesk.calls import call_text
 from kvdesk.chat import ConversationId, MessageId
-from kvdesk.messages import CacheView, ContextReady, Event, OperationDone, SpeedSample
+from kvdesk.messages import CacheView, ContextReady, Event, ModelLoaded, OperationDone, SpeedSample
 from kvdesk.operations import (
     BatchRefused,
     CompactionPreview,
@@ -82,11 +82,11 @@ class CacheDesk(QObject):
                 self._state.spans[event.conversation] = event
             case ContextReady():
                 self._state.possible = {row.operation: row for row in event.possible}
-                self._state.effects.clear()
-                self._state.leases.clear()
                 self._state.forget_context()
                 self._inspector.cache.effect.hide()
                 self._inspector.timeline.reset()
+            case ModelLoaded():
+                self._inspector.timeline.forget_past()
             case CompactionPreview() | RecordingTaken() | Working() | Verified() | BatchRefused():
                 self._show_answer(event)
             case _:
@@ -198,11 +198,11 @@ class CacheDesk(QObject):
         self._changed()
         if done.effect is None:
             return
-        effects = self._state.effects
+        effects = self._state.history.effects
         effects[done.operation] = done
         while len(effects) > MAX_EFFECTS:
             del effects[next(iter(effects))]
-        leases = self._state.leases_at(done.operation)
+        leases = self._state.history.leases_at(done.operation)
         texts = self._inspector.texts
         self._inspector.cache.effect.show_effect(done, lambda seq: self._state.title(leases.get(seq), seq), texts)
         self._inspector.cache.reveal(self._inspector.cache.effect)
@@ -216,7 +216,10 @@ class CacheDesk(QObject):
                 if self._dialog is not None:
                     self._dialog.show_preview(event)
             case RecordingTaken():
-                self._inspector.timeline.show_recording(event.recording)
+                if event.is_over:
+                    self._inspector.timeline.keep_past(event.recording, self._state.history)
+                else:
+                    self._inspector.timeline.show_recording(event.recording)
             case Working():
                 self._strip.show_working(event)
             case Verified():

@@ -26,6 +26,23 @@ class Target:
 
 
 @dataclass(slots=True)
+class History:
+    """Of one context: who had which sequence since which operation, and what operations by hand did, by number."""
+
+    leases: list[tuple[int, Mapping[int, ConversationId]]] = field(default_factory=list)
+    effects: dict[int, OperationDone] = field(default_factory=dict)
+
+    def leases_at(self, operation: int) -> Mapping[int, ConversationId]:
+        """Who had which sequence after operation number `operation`; the first that is known where that is later."""
+        found: Mapping[int, ConversationId] = self.leases[0][1] if self.leases else {}
+        for number, leases in self.leases:
+            if number > operation:
+                break
+            found = leases
+        return found
+
+
+@dataclass(slots=True)
 class CacheState:
     """Everything at this moment."""
 
@@ -38,8 +55,7 @@ class CacheState:
     possible: Mapping[str, Capability] = field(default_factory=dict)
     spans: dict[ConversationId, MessageSpans] = field(default_factory=dict)
     shades: dict[ConversationId, Mapping[MessageId, str]] = field(default_factory=dict)  # `operations.Shades`
-    effects: dict[int, OperationDone] = field(default_factory=dict)  # by number of the operation
-    leases: list[tuple[int, Mapping[int, ConversationId]]] = field(default_factory=list)
+    history: History = field(default_factory=History)
 
     @property
     def undoable(self) -> tuple[int, ...]:
@@ -54,6 +70,7 @@ class CacheState:
     def forget_context(self) -> None:
         """A new context: nothing that was known of the cells is true any more."""
         self.view = None
+        self.history = History()
         self.spans.clear()
         self.shades.clear()
 
@@ -61,17 +78,9 @@ class CacheState:
         """Remember a view, and who had which sequence since when."""
         self.view = view
         leases = {int(lease.seq_id): lease.conversation for lease in view.leases}
-        if not self.leases or self.leases[-1][1] != leases:
-            self.leases.append((view.snapshot.operation, leases))
-
-    def leases_at(self, operation: int) -> Mapping[int, ConversationId]:
-        """Who had which sequence after operation number `operation`; the first that is known where that is later."""
-        found: Mapping[int, ConversationId] = self.leases[0][1] if self.leases else {}
-        for number, leases in self.leases:
-            if number > operation:
-                break
-            found = leases
-        return found
+        known = self.history.leases
+        if not known or known[-1][1] != leases:
+            known.append((view.snapshot.operation, leases))
 
     def title(self, conversation: ConversationId | None, seq_id: int) -> str:
         known = self.conversations.get(conversation) if conversation else None

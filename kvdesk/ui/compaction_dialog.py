@@ -142,7 +142,7 @@ class CompactionDialog(QDialog):
         plan, state = preview.plan, self._state
         view = state.view
         operation = view.snapshot.operation if view else 0
-        self._after.show_maps(plan.after, operation, *state.looks(state.leases_at(operation)))
+        self._after.show_maps(plan.after, operation, *state.looks(state.history.leases_at(operation)))
         self._figures.setText("\n".join(_lines(plan, preview.gain, state)))
         self._remark.setText(preview.remark)
         self._compact.setToolTip(call_text(Compact(plan.layout)))
@@ -211,7 +211,7 @@ class CompactionDialog(QDialog):
 
 def _title(state: CacheState, seq_id: int) -> str:
     operation = state.view.snapshot.operation if state.view else 0
-    return state.title(state.leases_at(operation).get(seq_id), seq_id)
+    return state.title(state.history.leases_at(operation).get(seq_id), seq_id)
 
 
 def _lines(plan: CompactionPlan, gain: float | None, state: CacheState) -> list[str]:

@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import UserError
-from kvdesk.ui.cache_state import CacheState
+from kvdesk.ui.cache_state import CacheState, History
 from kvdesk.ui.controls import Choice, ElidedLabel, label
 from kvdesk.ui.effect_text import took
 from kvdesk.ui.effect_view import EffectView
@@ -43,7 +43,9 @@ _DRAW_MS: Final = 50
 
 
 class TimelinePage(QWidget):
-    """Shows a recording. `live`: there is a cache now, and newer recordings can be had for the asking."""
+    """Shows a recording. `live`: there is a cache now, and newer recordings can be had for the asking; the one of the
+    context before it can be chosen instead.
+    """
 
     recording_wanted = Signal()
     export_requested = Signal(str, object)  # path, Recording
@@ -52,7 +54,9 @@ class TimelinePage(QWidget):
     def __init__(self, look: Look, state: CacheState, texts: dict[int, str], live: bool = True) -> None:
         super().__init__()
         self._state, self._texts, self._live = state, texts, live
-        self._recording: Recording | None = None
+        self._recording: Recording | None = None  # that is shown
+        self._newest: Recording | None = None
+        self._past: tuple[Recording, History] | None = None  # of the context before
         self._at: int | None = None  # None: follow what happens
         self._stale = True
         self._choosing = True  # the row becomes current by hand
@@ -75,6 +79,12 @@ class TimelinePage(QWidget):
         for shown in Shown:
             self._filter.addItem(shown.value, shown)
         self._filter.currentIndexChanged.connect(self._on_filter_changed)
+        self._which = Choice(look)
+        self._which.setProperty("scale", "small")
+        self._which.setAccessibleName("Context whose journal is shown")
+        self._which.addItems(["Journal of this context", "Journal before the rebuild"])
+        self._which.currentIndexChanged.connect(self._on_which_changed)
+        self._which.hide()
         self._count = ElidedLabel()
         self._count.setProperty("tone", "secondary")
         self._count.setProperty("scale", "small")
@@ -101,6 +111,15 @@ class TimelinePage(QWidget):
     def at(self) -> int | None:
         """The operation whose state is shown; None while it follows what happens."""
         return self._at
+
+    @property
+    def is_past(self) -> bool:
+        """Whether the context before this one is shown."""
+        return self._past is not None and self._which.currentIndex() == 1
+
+    @property
+    def which(self) -> Choice:
+        return self._which
 
     @property
     def band_text(self) -> str:
@@ -143,14 +162,30 @@ class TimelinePage(QWidget):
 
     def reset(self) -> None:
         """Another context: the journal begins anew."""
-        self._recording = None
-        self._at = None
-        self._model.show_recording(None)
-        self._show_position()
+        self._newest = None
+        self._which.setCurrentIndex(0)
+        self._change_recording(None)
         self.note_change()
+
+    def keep_past(self, recording: Recording, history: History) -> None:
+        """A context is freed: its journal can be looked at until the next one is."""
+        if len(recording):
+            self._past = recording, history
+            self._which.show()
+
+    def forget_past(self) -> None:
+        """Another model: what its tokens were is not known any more."""
+        self._which.setCurrentIndex(0)
+        self._which.hide()
+        self._past = None
 
     def show_recording(self, recording: Recording) -> None:
         """What is remembered now."""
+        self._newest = recording
+        if not self.is_past:
+            self._show_recording(recording)
+
+    def _show_recording(self, recording: Recording) -> None:
         bar = self._list.verticalScrollBar()
         at_end = bar.value() >= bar.maximum() - 4
         self._recording = recording
@@ -180,6 +215,7 @@ class TimelinePage(QWidget):
     @Slot()
     def follow(self) -> None:
         """Back to now."""
+        self._which.setCurrentIndex(0)
         self._at = None
         self._scrubber.stop()
         self._choosing = False
@@ -188,6 +224,27 @@ class TimelinePage(QWidget):
         self._list.scrollToBottom()
         self._show_position()
         self._drawing.request()
+
+    @Slot()
+    def _on_which_changed(self) -> None:
+        past = self._past[0] if self._past is not None and self.is_past else None
+        self._change_recording(past or self._newest)
+        if past is not None:
+            self.show_operation(past.last)
+
+    def _change_recording(self, recording: Recording | None) -> None:
+        """Another journal, at its end."""
+        self._scrubber.stop()
+        self._recording = self._at = None
+        self._model.show_recording(None)
+        if recording is None:
+            self._show_position()
+        else:
+            self._show_recording(recording)
+
+    @property
+    def _history(self) -> History:
+        return self._past[1] if self._past is not None and self.is_past else self._state.history
 
     @Slot(int)
     def _on_stepped(self, by: int) -> None:
@@ -238,7 +295,7 @@ class TimelinePage(QWidget):
         except UserError as error:
             self._about.setText(str(error))
             return
-        leases = self._state.leases_at(number)
+        leases = self._history.leases_at(number)
         colours, titles = self._state.looks(leases)
         if not leases:
             colours = dict(enumerate(range(256)))  # nobody is known: each sequence its own colour
@@ -254,7 +311,7 @@ class TimelinePage(QWidget):
         self._count.setText(n)
         self._band.setVisible(self._at is not None or not self._live)
         self._now.setVisible(self._live)
-        tail = ", not now" if self._live else f" of {last:,}"
+        tail = ", before the rebuild" if self.is_past else ", not now" if self._live else f" of {last:,}"
         self._band_text.setText(f"State after operation {at:,}{tail}")
         self._show_details(at)
 
@@ -279,13 +336,13 @@ class TimelinePage(QWidget):
         if operation.reason:
             about.append(f"Why: {operation.reason}.")
         self._about.setText(" ".join(about))
-        done = self._state.effects.get(number)
+        done = self._history.effects.get(number)
         if done is None:
             self._effect.hide()
             return
-        leases = self._state.leases_at(number)
+        leases = self._history.leases_at(number)
         self._effect.show_effect(done, lambda seq: self._state.title(leases.get(seq), seq), self._texts)
-        self._effect.show_undoable(self._state.undoable)
+        self._effect.show_undoable(() if self.is_past else self._state.undoable)
 
     def _difference(self, number: int) -> str:
         if self._at is None or self._recording is None or self._scrubber.is_playing:
@@ -355,6 +412,7 @@ class TimelinePage(QWidget):
         column.addWidget(self._band)
         column.addWidget(self._map)
         column.addWidget(self._scrubber)
+        column.addWidget(self._which, 0, Qt.AlignmentFlag.AlignLeft)
         column.addLayout(tools)
         column.addWidget(self._list, 3)
         column.addWidget(scroll, 2)

@@ -317,6 +317,9 @@ def test_a_rebuild_keeps_the_conversations(headless: Headless, keep: Literal["to
         held = [len(headless.engine.session.pool.get(talk.id).tokens) for talk in (first, second)]
         assert used(headless) == (before if keep == "tokens" else sum(held)), "saved states share nothing"
         assert of(events, Working)[-1].total == 0
+        over = of(events, RecordingTaken)[0]
+        assert over.is_over
+        assert sum(stream.used for stream in over.recording.state_at(over.recording.last)[0].streams) == before
         for talk in (first, second):
             stats = talk.answer("More of them.", GREEDY).stats
             assert stats.prefilled_tokens < stats.prompt_tokens / 2

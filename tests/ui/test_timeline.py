@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.packing import Entry, Operation
 from kvdesk.cache.snapshot import CacheMap
-from kvdesk.messages import ContextReady, OperationDone, SpeedSample
+from kvdesk.messages import ContextReady, ModelLoaded, OperationDone, SpeedSample
 from kvdesk.operations import RecordingTaken, TakeRecording, Working
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.main_window import MainWindow
@@ -19,7 +19,7 @@ from kvdesk.ui.past import view_of
 from kvdesk.ui.timeline_page import TimelinePage
 from kvdesk.ui.timeline_rows import Shown, TimelineRows
 from tests.cache.journals import FACTS, Player
-from tests.ui.samples import CONTEXT, cache_view, spans
+from tests.ui.samples import CONTEXT, MODEL, cache_view, spans
 from tests.ui.test_operations import done
 
 Record = Callable[[object], list[tuple[object, ...]]]
@@ -177,6 +177,34 @@ def test_a_growing_recording_keeps_its_place(window: MainWindow, player: Player)
     window.apply_event(ContextReady(CONTEXT, rebuilt=True))
     assert page.at is None
     assert page.model.rowCount() == 0
+
+
+def test_the_journal_before_a_rebuild_can_be_looked_at(window: MainWindow, qtbot: QtBot, player: Player) -> None:
+    window.inspector.show_tab("Timeline")
+    page = window.inspector.timeline
+    assert page.which.isHidden()
+    window.apply_event(done())
+    window.apply_event(RecordingTaken(player.journal.recording(), is_over=True))
+    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    new = Player(FACTS[0], unified=True, swa_full=True, n_seq_max=2, seed=3)
+    new.play(10)
+    window.apply_event(RecordingTaken(new.journal.recording()))
+    assert page.model.rows.last == 10
+    page.which.setCurrentIndex(1)
+    assert page.band_text == "State after operation 120, before the rebuild"
+    assert page.model.rows.last == 120
+    page.show_operation(8)
+    assert "used 220 → 64" in page._effect.text, "what operations by hand did is kept too"
+    window.apply_event(RecordingTaken(new.journal.recording()))
+    assert page.model.rows.last == 120, "what is new waits"
+    page.show_operation(40)
+    qtbot.waitUntil(lambda: shown_map(page)[0] == 40)
+    assert (shown_map(page)[1] == player.states[40][0].streams[0].pos).all()
+    page.follow()
+    assert page.which.currentIndex() == 0
+    assert page.model.rows.last == 10
+    window.apply_event(ModelLoaded(MODEL))
+    assert page.which.isHidden(), "another model has other tokens"
 
 
 def test_the_comparison_stays_in_the_journal(window: MainWindow, player: Player) -> None:
