@@ -14,18 +14,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.record import CacheName
 from kvdesk.cache.snapshot import CacheMap, StreamMap
 
 
 @dataclass(frozen=True, slots=True)
 class CacheShape:
-    """One attention cache: its streams have `size` cells each; `n_swa` as in `CacheMap`."""
+    """One attention cache: its streams have `size` cells each; `n_swa` and `swa_type` as in `CacheMap`."""
 
     name: CacheName
     n_streams: int
     size: int
     n_swa: int = 0
+    swa_type: SwaType = "standard"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,8 @@ class Flat:
         stream = 0
         for cache in self.shape.caches:
             n = cache.n_streams
-            maps.append(CacheMap(cache.name, tuple(self._stream(s) for s in range(stream, stream + n)), cache.n_swa))
+            streams = tuple(self._stream(s) for s in range(stream, stream + n))
+            maps.append(CacheMap(cache.name, streams, cache.n_swa, cache.swa_type))
             stream += n
         return tuple(maps)
 

@@ -134,5 +134,7 @@ class Journal:
 
 def mirror_shape(mirror: Mirror) -> Shape:
     """The caches that a mirror has."""
-    caches = tuple(CacheShape(cache.name, len(cache.streams), cache.size, cache.n_swa) for cache in mirror.caches)
+    caches = tuple(
+        CacheShape(cache.name, len(cache.streams), cache.size, cache.n_swa, cache.swa_type) for cache in mirror.caches
+    )
     return Shape(caches, -(-mirror.geometry.n_seq_max // 64))

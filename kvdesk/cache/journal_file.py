@@ -3,7 +3,8 @@
 UTF-8, one JSON object a line, a line at most 1 MiB. Line 1 is the header (broken here to be read):
 
     {"format": "kvdesk-journal", "version": 1, "versions": {"kvdesk": "0.1.0", ...}, "model": "file name",
-     "caches": [{"name": "kv", "streams": 1, "size": 4096, "n_swa": 0}], "words": 1,
+     "caches": [{"name": "kv", "streams": 1, "size": 4096, "n_swa": 0, "swa_type": "none"}],
+     "words": 1,
      "start": 0, "heads": [], "cells": []}
 
 `caches` are the attention caches in order ("kv", or "base" and "window"; none for a purely recurrent model), `words`
@@ -36,11 +37,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, get_args
 
 import numpy as np
 
 from kvdesk.cache.flat import CacheShape, Flat, Patch, Shape, join_patches
+from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.journal_runs import Invalid, integer, patch_of, runs_of
 from kvdesk.cache.packing import Operation
 from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording, chunk_patches, each_patch
@@ -82,7 +84,10 @@ def save_journal(path: Path, recording: Recording, header: JournalHeader) -> Non
 def journal_lines(recording: Recording, header: JournalHeader) -> Iterator[str]:
     """The lines of the file, one after another, each with its line break."""
     shape = recording.shape
-    caches = [{"name": c.name, "streams": c.n_streams, "size": c.size, "n_swa": c.n_swa} for c in shape.caches]
+    caches = [
+        {"name": c.name, "streams": c.n_streams, "size": c.size, "n_swa": c.n_swa, "swa_type": c.swa_type}
+        for c in shape.caches
+    ]
     about = {"format": FORMAT, "version": VERSION, "versions": dict(header.versions), "model": header.model}
     yield from _lines(
         {**about, "caches": caches, "words": shape.words, "start": recording.start}, recording.base(), shape
@@ -235,7 +240,10 @@ def _shape(value: dict[str, Any]) -> Shape:
         n_cells, n_streams = n_cells + n * size, n_streams + n
         if n_cells > MAX_CELLS or n_streams > _MAX_STREAMS:
             raise Invalid("too many cells")
-        shapes.append(CacheShape(cache["name"], n, size, integer(cache.get("n_swa"), 0, 2**31 - 1)))
+        swa_type = cache.get("swa_type", "standard")  # not in files of before
+        if swa_type not in get_args(SwaType):
+            raise Invalid("a sliding window of no known shape")
+        shapes.append(CacheShape(cache["name"], n, size, integer(cache.get("n_swa"), 0, 2**31 - 1), swa_type))
     if len({shape.name for shape in shapes}) != len(shapes):
         raise Invalid("two caches of one name")
     return Shape(tuple(shapes), integer(value.get("words"), 1, 4))

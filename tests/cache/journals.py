@@ -14,6 +14,7 @@ from kvdesk.cache.snapshot import CacheMap, Verification
 FACTS = [
     ModelFacts("plain", "attention"),
     ModelFacts("window", "iswa", n_swa=16, swa_type="standard"),
+    ModelFacts("chunks", "iswa", n_swa=16, swa_type="chunked"),
     ModelFacts("both", "hybrid"),
     ModelFacts("states", "recurrent"),
 ]
@@ -24,7 +25,8 @@ def maps_of(mirror: Mirror) -> tuple[CacheMap, ...]:
 
 
 def assert_same_maps(found: tuple[CacheMap, ...], expected: tuple[CacheMap, ...]) -> None:
-    assert [(m.name, m.n_swa, len(m.streams)) for m in found] == [(m.name, m.n_swa, len(m.streams)) for m in expected]
+    assert [(m.name, m.n_swa, m.swa_type) for m in found] == [(m.name, m.n_swa, m.swa_type) for m in expected]
+    assert [len(m.streams) for m in found] == [len(m.streams) for m in expected]
     for a_map, b_map in zip(found, expected, strict=True):
         for a, b in zip(a_map.streams, b_map.streams, strict=True):
             for name in ("pos", "seq_bits", "token", "born"):

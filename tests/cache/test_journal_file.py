@@ -107,6 +107,8 @@ def test_the_documented_format(tmp_path: Path) -> None:
         {"caches": [{"name": "kv", "streams": 10**9, "size": 1, "n_swa": 0}]},
         {"caches": [{"name": "kv", "streams": 1, "size": 8, "n_swa": 0}] * 2},
         {"caches": [{"name": "what", "streams": 1, "size": 8, "n_swa": 0}]},
+        {"caches": [{"name": "kv", "streams": 1, "size": 8, "n_swa": 0, "swa_type": "round"}]},
+        {"caches": [{"name": "kv", "streams": 1, "size": 8, "n_swa": 0, "swa_type": []}]},
         {"caches": []},
         {"words": 5},
         {"start": 1},
