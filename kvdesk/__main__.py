@@ -67,6 +67,10 @@ def _run_command(name: str, arguments: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that nothing is written at exit either
         return 141
+    except OSError as error:  # a full disk, for one: everything that is read has its own sentence
+        sys.stderr.write(f"The output cannot be written: {error.strerror or error}.\n")
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
 
 
 if __name__ == "__main__":

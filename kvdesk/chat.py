@@ -49,7 +49,7 @@ class Message:
     """One message. `parent` is the message it follows, None for the first: edits make branches, not losses.
 
     `tokens` are the ids an answer was generated as, so that the next turn finds exactly them in the cache;
-    empty for messages that were typed.
+    empty for messages that were typed. `model` is the name of the one that wrote an answer, "" where it is not known.
     """
 
     id: MessageId
@@ -62,6 +62,7 @@ class Message:
     stats: TurnStats | None = None
     note: str = ""  # why it failed or was cut, as a sentence
     created_ms: int = 0  # Unix time
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import gc
 import logging
+import os
 import signal
 import sys
 import traceback
@@ -16,7 +17,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
 
-from PySide6.QtCore import QEvent, QObject, QTimer, Signal, qInstallMessageHandler
+from PySide6.QtCore import QEvent, QObject, QTimer, QtMsgType, Signal, qInstallMessageHandler
 from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication
 
@@ -35,6 +36,8 @@ from kvdesk.worker.worker import Worker
 GC_INTERVAL_MS = 5_000
 WAKE_MS = 250
 LOG_BYTES = 1 << 20
+_WITHOUT_DISPLAY = "`kvdesk chat` and `kvdesk demo --offscreen` work without one."
+_DISPLAYS = "QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY"
 
 
 class Application(QApplication):
@@ -73,10 +76,7 @@ def run(file: str | None) -> int:
     Raises UserError where there is no display, StoreError where the database cannot be used.
     """
     if not has_display():
-        raise UserError(
-            "There is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). "
-            "`kvdesk chat` and `kvdesk demo --offscreen` work without one."
-        )
+        raise UserError(f"There is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). {_WITHOUT_DISPLAY}")
     with owned_process():
         parts = build(file)
         signal.signal(signal.SIGTERM, lambda _number, _frame: parts.window.close())
@@ -143,7 +143,7 @@ def owned_process() -> Iterator[None]:
     logger = logging.getLogger("kvdesk")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
-    qInstallMessageHandler(lambda _kind, _context, text: logger.getChild("qt").warning(text))
+    qInstallMessageHandler(_on_qt_message)
     gc.disable()
     with Path(folder / "crash.log").open("a", encoding="utf-8") as crash_log:
         faulthandler.enable(crash_log)
@@ -156,6 +156,16 @@ def owned_process() -> Iterator[None]:
             sys.excepthook = sys.__excepthook__
             logger.removeHandler(handler)
             handler.close()
+
+
+def _on_qt_message(kind: QtMsgType, _context: object, text: str) -> None:
+    """Messages of Qt go to the log. Before it aborts the process, since no window can be opened, say so."""
+    logging.getLogger("kvdesk.qt").warning(text)
+    if kind == QtMsgType.QtFatalMsg:
+        where = " ".join(f"{name}={os.environ[name]}" for name in _DISPLAYS if name in os.environ)
+        sys.stderr.write(f"Qt cannot open a window on this display ({where}). {_WITHOUT_DISPLAY}\n")
+        sys.stderr.flush()
+        os._exit(2)
 
 
 def _show_exceptions(show: Callable[[str, str], None]) -> None:

@@ -176,15 +176,15 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
 
 
 def _decoding(desk: _Desk, name: str, rounds: int, say: Callable[[str], None]) -> dict[str, list[float]]:
-    """Answers with the inspector open and closed in turns, and one more with it open whose stalls are measured: the
-    heartbeat itself takes time from decoding.
+    """Answers with the inspector open and closed in turns, two of each a round, so that a machine that drifts changes
+    both; and one more with it open whose stalls are measured: the heartbeat itself takes time from decoding.
     """
     found: dict[str, list[float]] = {
         f"{state}_{what}": [] for what in ("tok_s", "ui_thread_cores") for state in ("open", "closed")
     }
     found |= {"stalls_ms": [], "refreshes_per_s": []}
     for number in range(rounds + 1):  # the first round warms up
-        for shown in (True, False) if number % 2 else (False, True):
+        for shown in (True, False, False, True) if number % 2 else (False, True, True, False):
             desk.set_inspector(shown)
             cpu, wall = time.thread_time(), time.perf_counter()
             speed = desk.answer().decode_tok_s

@@ -62,6 +62,7 @@ class Chats(QObject):
         self._running: dict[MessageId, Running] = {}
         self._unsent: dict[ConversationId, str] = {}  # sent before the conversation was read
         self._selected: ConversationId | None = None
+        self.model_name = ""  # of the model that is open: it writes the next answers
         self._messages_read.connect(self._on_messages_read)
 
     # --- what there is ------------------------------------------------------------------------------------------------
@@ -327,7 +328,12 @@ class Chats(QObject):
         streaming: bool = False,
     ) -> Message:
         state = "streaming" if streaming else "complete"
-        message = Message(new_message_id(), conversation, parent, role, text, state, created_ms=_now_ms())  # type: ignore[arg-type]
+        model = self.model_name if role == "assistant" else ""
+        message = Message(
+            *(new_message_id(), conversation, parent, role, text, state),  # type: ignore[arg-type]
+            created_ms=_now_ms(),
+            model=model,
+        )
         self._trees.setdefault(conversation, Tree()).put(message)
         self._keep(replace(self._conversations[conversation], leaf=message.id, updated_ms=_now_ms()))
         self._store.put_message(message)

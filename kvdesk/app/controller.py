@@ -276,6 +276,7 @@ class Controller(QObject):
                     self._wanted = None
             case ModelLoaded():
                 self._marker.clear()
+                self.chats.model_name = event.model.name
                 embedded = str(event.model.path) == str(self._marker.embedded)
                 self.settings = replace_model(self.settings, "" if embedded else str(event.model.path))
                 self._save_settings()

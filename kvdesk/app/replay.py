@@ -9,9 +9,11 @@ from PySide6.QtCore import Slot
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 
+from kvdesk.app.display import has_display
 from kvdesk.app.journal_saver import JournalSaver
 from kvdesk.cache.journal_file import JournalHeader, load_journal
 from kvdesk.cache.recording import Recording
+from kvdesk.errors import UserError
 from kvdesk.ui.activity_strip import ActivityStrip
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.controls import ElidedLabel
@@ -73,8 +75,12 @@ def about(name: str, header: JournalHeader, recording: Recording) -> str:
 
 
 def open_journal(file: Path) -> ReplayWindow:
-    """A window with the journal. Raises UserError, before there is any window, where the file is no journal."""
+    """A window with the journal. Raises UserError, before there is any window, where the file is no journal, and where
+    there is no display.
+    """
     header, recording = load_journal(file)
+    if not has_display():
+        raise UserError("There is no display to show the journal on.")
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
     app.setApplicationName("kvdesk")

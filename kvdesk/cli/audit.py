@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +30,8 @@ def main(argv: Sequence[str]) -> int:
     options.add_context(parser)
     parser.set_defaults(**_SMALL)
     args = parser.parse_args(argv)
+    if args.report and not os.access(Path(args.report).absolute().parent, os.W_OK):
+        parser.error(f"the report cannot be written to {args.report}")
     if args.n_ctx is None:
         args.n_ctx = _N_CTX[args.streams, args.no_swa_full]
     try:

@@ -37,6 +37,10 @@ def main(argv: Sequence[str]) -> int:
     options.add_model(parser)
     options.add_context(parser)
     args = parser.parse_args(argv)
+    if args.rounds is not None and args.rounds < 1:
+        parser.error("--rounds takes a number from 1 on")
+    if args.only and args.what != "cache":
+        parser.error("--only names scenarios of `bench cache`")
     cache = partial(bench_cache.run, only=args.only)
     measures: dict[str, Measure] = {"engine": bench_engine.run, "cache": cache, "ui": _ui}
     rounds = args.rounds or (3 if args.what == "cache" else 7)
@@ -44,7 +48,7 @@ def main(argv: Sequence[str]) -> int:
         result = measures[args.what](
             options.model_path(args),
             options.context_settings(args),
-            max(1, rounds),
+            rounds,
             lambda line: print(line, file=sys.stderr, flush=True),
         )
     except KvdeskError as error:

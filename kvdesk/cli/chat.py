@@ -12,7 +12,7 @@ from kvdesk.chat import TurnStats
 from kvdesk.cli import options
 from kvdesk.errors import KvdeskError
 from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import Event, LoadModel, TextDelta
+from kvdesk.messages import ContextReady, Event, LoadModel, TextDelta
 
 
 def main(argv: Sequence[str]) -> int:
@@ -25,10 +25,16 @@ def main(argv: Sequence[str]) -> int:
     options.add_context(parser)
     options.add_sampling(parser)
     args = parser.parse_args(argv)
+    if not all(prompt.strip() for prompt in args.prompt):
+        parser.error("a prompt must have some text")
     headless = Headless(None if args.json else _print_text)
     try:
         sampling = options.sampling(args)
-        headless.do(LoadModel(options.model_path(args), options.context_settings(args)))
+        settings = options.context_settings(args)
+        loaded = headless.do(LoadModel(options.model_path(args), settings))
+        context = next(event.context for event in loaded if isinstance(event, ContextReady))
+        if settings.n_ctx not in (0, context.n_ctx):
+            print(f"n_ctx is {context.n_ctx:,}: llama.cpp rounds {settings.n_ctx:,} up.", file=sys.stderr)
         talk = Talk(headless, args.system)
         for turn, prompt in enumerate(args.prompt, start=1):
             ended = talk.answer(prompt, sampling)

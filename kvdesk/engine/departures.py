@@ -92,7 +92,7 @@ class Departures:
                 why = "" if asked.overflow is Overflow.STOP else plan.sentence.partition("is full.")[2]
                 raise PromptError(
                     f"The conversation needs {len(whole.tokens):,} tokens, but the context holds {self._n_ctx:,}.{why}"
-                    " Shorten it, or rebuild the context with a larger n_ctx."
+                    " Shorten it, let the oldest messages leave, or rebuild the context with a larger n_ctx."
                 )
             left, leaving = _leave(asked.messages, whole, left, plan)
             gone += leaving

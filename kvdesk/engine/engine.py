@@ -113,6 +113,7 @@ class Engine:
             self._blocked = self._blocked and not ended and reading == self._runner.n_prefilling
         elif self._job or self._jobs:
             self._work()
+            ended = self._job is None
         else:
             self._blocked = False
         self._show(now=ended)
@@ -296,8 +297,11 @@ class Engine:
         if self._job is None:
             self._job, self._cancelled = self._jobs.popleft(), False
         command, work = self._job
+        conversation = command.conversation if isinstance(command, VerifyConversation) else None
+        reason = "to verify the conversation" if conversation else "read again after a rebuild"
         try:
-            progress = None if self._cancelled or self._runner.closing else next(work, None)
+            with self._require().chronicle.doing("", conversation, reason):
+                progress = None if self._cancelled or self._runner.closing else next(work, None)
         except KvdeskError as error:
             self._emit(CommandFailed(command, str(error), error.detail))
             progress = None

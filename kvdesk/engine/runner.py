@@ -34,6 +34,9 @@ TELL_S = 1 / 15
 """Text is sent so often where tokens are quicker, and the view of the cache goes with it: right after a decode the
 processor's caches hold nothing but weights, and what is done then costs five times what it costs for the second in a
 row."""
+PROGRESS_MS = 500.0
+FIRST_CHUNK = 128
+"""Tokens of the first batch of a prompt, when it is not known yet how long one takes."""
 CLOSED = "kvdesk was closed."
 _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 
@@ -144,7 +147,7 @@ class Runner:
             turn = self._turns[0]
             if turn.generated and not turn.prefilling and self._burst(turn):
                 return
-            batches = [(turn, turn.next_batch(self._session().context.n_batch))]
+            batches = [(turn, turn.next_batch(self._chunk()))]
         else:
             batches = self._compose()
         fitting: list[tuple[Turn, Batch]] = []
@@ -250,6 +253,14 @@ class Runner:
         self._tell(turn)
         self._end_at_limit(turn)
         return True
+
+    def _chunk(self) -> int:
+        """Tokens of a prompt in one batch: whole ubatches, so many that progress is told twice a second."""
+        session = self._session()
+        n_batch, n_ubatch = session.context.n_batch, session.context.n_ubatch
+        ms = session.meters.prefill_ms(n_batch, n_batch)
+        n = FIRST_CHUNK if ms is None else int(n_batch * PROGRESS_MS / ms)
+        return min(n_batch, max(n // n_ubatch, 1) * n_ubatch)
 
     def _is_being_read(self, prompt: list[int], own: Sequence | None) -> bool:
         """Whether another turn is just reading much of the same prompt: whoever waits for it has it for nothing."""

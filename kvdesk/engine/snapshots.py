@@ -310,6 +310,8 @@ class Snapshots:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             rows = [row for row in json.loads((folder / _INDEX).read_bytes()) if isinstance(row, dict)]
+        except FileNotFoundError:
+            pass  # the first start
         except (OSError, ValueError, TypeError, RecursionError) as error:
             _log.info("No index of saved states: %s", error)
         named = set()

@@ -180,7 +180,7 @@ def read_any_header(path: Path) -> GgufHeader:
     except Truncated as error:
         if error.missing > IMPOSSIBLE:
             raise ModelFileError(f"{path.name} is damaged: it claims an impossible size.", str(error)) from error
-        sentence = f"{path.name} is cut off: at least {error.missing:,} bytes are missing. Download it again."
+        sentence = f"{path.name} is cut off: {_bytes(error.missing)} or more are missing. Download it again."
         raise ModelFileError(sentence, str(error)) from error
     except Damaged as error:
         raise ModelFileError(f"{path.name} is damaged: {error}.") from error
@@ -230,8 +230,12 @@ def _read(path: Path, file: BinaryIO, size: int, mtime_ns: int) -> GgufHeader:
     tensors = _tensors(cursor, n_tensors, alignment)
     data_offset = _padded(cursor.position, alignment)
     if tensors and (missing := data_offset + tensors[-1].offset + tensors[-1].n_bytes - size) > 0:
-        raise ModelFileError(f"{path.name} is cut off: {missing:,} bytes are missing. Download it again.")
+        raise ModelFileError(f"{path.name} is cut off: {_bytes(missing)} are missing. Download it again.")
     return GgufHeader(path, version, metadata, tensors, alignment, data_offset, size, mtime_ns)
+
+
+def _bytes(n: int) -> str:
+    return f"{n:,} byte{'' if n == 1 else 's'}"
 
 
 def _metadata(cursor: Cursor, n_keys: int) -> dict[str, Value]:

@@ -30,7 +30,7 @@ CONVERSATION_COLUMNS = (
 )
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
-    *("tokens", "stats", "note", "created_ms"),
+    *("tokens", "stats", "note", "created_ms", "model"),
 )
 _ROLES = frozenset(get_args(Role))
 _STATES = frozenset(get_args(MessageState))
@@ -134,12 +134,12 @@ def message_row(message: Message) -> tuple[Any, ...]:
     m = message
     return (
         *(m.id, m.conversation, m.parent, m.role, storable(m.text), m.state),
-        *(pack_tokens(m.tokens), pack_stats(m.stats), storable(m.note), m.created_ms),
+        *(pack_tokens(m.tokens), pack_stats(m.stats), storable(m.note), m.created_ms, storable(m.model)),
     )
 
 
 def message_of(row: Row) -> Message:
-    identity, conversation, parent, role, text, state, tokens, stats, note, created_ms = row
+    identity, conversation, parent, role, text, state, tokens, stats, note, created_ms, model = row
     if role not in _ROLES or state not in _STATES:
         raise StoreError("A stored message is damaged.", f"role {role!r}, state {state!r}")
     return Message(
@@ -153,4 +153,5 @@ def message_of(row: Row) -> Message:
         stats=unpack_stats(stats),
         note=note,
         created_ms=created_ms,
+        model=model,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk import calls
@@ -10,8 +11,9 @@ from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.cell_map import CellMapView
 from kvdesk.ui.controls import ElidedLabel
 from kvdesk.ui.effect_view import EffectView
-from kvdesk.ui.legend import Legend
+from kvdesk.ui.legend import ROW_PX, Legend
 from kvdesk.ui.map_bar import MapBar
+from kvdesk.ui.map_key import MapKey
 from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.operations_panel import OperationsPanel
@@ -39,7 +41,7 @@ class CachePage(QWidget):
         self.effect = EffectView(look)
         self.bar = MapBar(look, self.map)
         self._legend = Legend(look)
-        self.map.key_changed.connect(self._legend.show_key)
+        self.map.key_changed.connect(self._on_key_changed)
         self._first, self._second = ElidedLabel(), ElidedLabel()
         self._first.setFont(look.mono_small)
         self._second.setProperty("scale", "small")
@@ -108,6 +110,21 @@ class CachePage(QWidget):
         self._second.setText(second)
         self._readout.setCurrentIndex(1 if first else 0)
 
+    @Slot(object)
+    def _on_key_changed(self, key: MapKey) -> None:
+        self._legend.show_key(key)
+        self._reserve_readout()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._reserve_readout()
+
+    def _reserve_readout(self) -> None:
+        """Height for the lines of the legend, and for the two lines about a cell."""
+        height = max(2, self._legend.lines(self.map.width())) * ROW_PX
+        if height != self._readout.minimumHeight():
+            self._readout.setFixedHeight(height)
+
     def _lay_out(self) -> None:
         lines = QWidget()
         pair = QVBoxLayout(lines)
@@ -118,7 +135,7 @@ class CachePage(QWidget):
         self._readout = QStackedWidget()
         self._readout.addWidget(self._legend)
         self._readout.addWidget(lines)
-        self._readout.setFixedHeight(self._legend.sizeHint().height())
+        self._reserve_readout()
         content = QWidget()
         content.setObjectName("column")
         column = QVBoxLayout(content)

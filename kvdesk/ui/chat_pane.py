@@ -142,7 +142,6 @@ class ChatPane(QWidget):
     def show_model(self, model: ModelInfo | None) -> None:
         self._header.set_model(model)
         self._empty.show_model(model)
-        self._view.set_answerer(model.name if model else "")
         self._composer.set_blocked("" if model else "Open a model to send. Your text stays here.")
 
     def show_dead(self) -> None:
@@ -201,7 +200,7 @@ class _Header(QWidget):
         inspector.clicked.connect(self.inspector_clicked)
         self._title = ElidedLabel()
         self._title.setProperty("weight", "strong")
-        self._title.setMinimumWidth(72)
+        self._title.setMinimumWidth(64)
         self._model = ElidedButton("Open a model")
         self._model.setProperty("quiet", True)
         self._model.setProperty("scale", "small")
@@ -263,7 +262,7 @@ class _Header(QWidget):
         self._meter.setText(f"{used / limit:.0%} of {limit:,}" if limit else "")
         self.overflow.setVisible(limit > 0)
         self._meter.setToolTip(f"This conversation holds {used:,} of {limit:,} tokens of context" if limit else "")
-        self._meter.setMinimumWidth(self._meter.fontMetrics().horizontalAdvance(f"100% of {limit:,}") if limit else 0)
+        self._meter.reserve(f"100% of {limit:,}" if limit else "")
 
 
 class _Empty(QWidget):

@@ -33,8 +33,6 @@ class ChatView(QScrollArea):
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look = look
-        self._answerer = ""
-        self._names: dict[MessageId, str] = {}  # who made the answers of this session; of others it is not known
         self._dead = False
         self._messages: list[Message] = []
         self._widgets: dict[MessageId, MessageWidget] = {}
@@ -76,14 +74,6 @@ class ChatView(QScrollArea):
     def widgets(self) -> tuple[MessageWidget, ...]:
         """Those there are, oldest first."""
         return tuple(self._widgets[message.id] for message in self._messages if message.id in self._widgets)
-
-    def set_answerer(self, name: str) -> None:
-        """Name over the answers that will be made from now on."""
-        self._answerer = name
-
-    def note_answer(self, answer: MessageId) -> None:
-        """The model that is open now makes this answer, in whatever conversation."""
-        self._names.setdefault(answer, self._answerer)
 
     def set_dead(self) -> None:
         """No answer can be made again."""
@@ -226,7 +216,7 @@ class ChatView(QScrollArea):
             self._builder.start()
 
     def _add(self, message: Message, first: bool = False) -> None:
-        widget = MessageWidget(self._look, message, self._names.get(message.id, ""))
+        widget = MessageWidget(self._look, message)
         widget.regenerate_clicked.connect(self.regenerate_clicked)
         widget.edit_clicked.connect(self.edit_clicked)
         widget.branch_clicked.connect(self.branch_clicked)

@@ -99,6 +99,12 @@ class NumberLabel(QLabel):
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setText(text)
 
+    def reserve(self, widest: str) -> None:
+        """Be as wide as this text from now on."""
+        if widest != self._widest:
+            self._widest = widest
+            self._fit(self.text())
+
     def setText(self, text: str) -> None:
         if text != self.text():
             self._fit(text)
@@ -142,7 +148,7 @@ class ElidedButton(QPushButton):
         return self._hint(self._full)
 
     def minimumSizeHint(self) -> QSize:
-        return self._hint(self._full[:6] + "…" if len(self._full) > 6 else self._full)
+        return self._hint(self._full[:4] + "…" if len(self._full) > 5 else self._full)
 
     def _hint(self, text: str) -> QSize:
         """The style's own hint, were the button to show `text`."""
@@ -151,8 +157,14 @@ class ElidedButton(QPushButton):
         change = metrics.horizontalAdvance(text) - metrics.horizontalAdvance(self.text())
         return QSize(shown.width() + change, shown.height())
 
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._elide()
+
     def _elide(self) -> None:
         room = self.width() - (self.sizeHint().width() - self.fontMetrics().horizontalAdvance(self._full))
+        room += 1  # the style's hint of another text may be a pixel less
         super().setText(self.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, max(room, 0)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -80,7 +80,10 @@ def sentences(done: OperationDone, titles: Titles, texts: Mapping[int, str]) -> 
     found = [cells_sentence(change, titles(change.seq_id)) for change in effect.comparison.sequences]
     if not found:
         found.append("No cell changed.")
-    found += [logits_sentence(row, titles(seq), texts) for seq, row in sorted(effect.comparison.logits.items())]
+    rows = [logits_sentence(row, titles(seq), texts) for seq, row in sorted(effect.comparison.logits.items())]
+    if rows and done.name == "undo":
+        found.append("Compared with the state that was undone:")
+    found += rows
     if effect.bytes_moved:
         speed = f" at {effect.bytes_moved / done.ms / 1e6:.1f} GB/s" if done.ms else ""
         found.append(f"{effect.bytes_moved / 1e6:,.1f} MB of K and V moved{speed}.")

@@ -105,7 +105,6 @@ class EventView(QObject):
 
     def append_message(self, message: Message) -> None:
         if message.state == "streaming":
-            self._chat.view.note_answer(message.id)
             self._set_running(message.conversation, True)
         if message.conversation == self._state.selected:
             self._chat.append_message(message)

@@ -137,8 +137,8 @@ class MainWindow(QMainWindow):
         self._splitter.setStretchFactor(1, 2)
         self._splitter.setStretchFactor(2, 1)
         self._list.setMinimumWidth(160)
-        self._chat.setMinimumWidth(376)
-        self._inspector.setMinimumWidth(360)
+        self._chat.setMinimumWidth(388)
+        self._inspector.setMinimumWidth(350)
         centre = QWidget()
         column = QVBoxLayout(centre)
         column.setContentsMargins(0, 0, 0, 0)
@@ -282,7 +282,11 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def stop(self) -> None:
-        """Stop the answer that is being written in the shown conversation; while a message is edited, leave it."""
+        """Stop the answer written in the shown conversation; leave the search, or a message that is edited."""
+        if self._list.search.hasFocus():
+            self._list.search.clear()
+            self._chat.composer.focus_edit()
+            return
         if self._chat.is_editing:
             self._chat.end_edit()
             return

@@ -33,13 +33,13 @@ class MessageWidget(QWidget):
     text_selected = Signal(str, int, int)  # message, first character, last + 1; equal where nothing is selected
     menu_requested = Signal(str, QPoint)  # message; where, on the screen
 
-    def __init__(self, look: Look, message: Message, answerer: str) -> None:
+    def __init__(self, look: Look, message: Message) -> None:
         super().__init__()
         self._look = look
         self._message = message
         self._shown_text: str | None = None
         self._is_last = False
-        who = {"user": "You", "system": "System prompt"}.get(message.role, answerer or "Answer")
+        who = {"user": "You", "system": "System prompt"}.get(message.role, message.model or "Answer")
         self._who = label(who, tone="secondary", scale="small", weight="strong")
         self._shade = label("", tone="secondary", scale="small")
         self._shade.hide()
@@ -195,6 +195,8 @@ class MessageWidget(QWidget):
         streaming = message.state == "streaming"
         self._waiting.setVisible(answer and streaming and not message.text)
         word = _STATE_WORDS.get(message.state, "")
+        if message.note and message.state == "stopped":
+            word = "Ended"  # not by the person
         note = f"{word}. {message.note}" if word and message.note else word or message.note
         note = note or (self._overflow if streaming else "")
         self._note.setText(note)

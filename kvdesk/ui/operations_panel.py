@@ -12,6 +12,7 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
 from kvdesk.calls import call_text
+from kvdesk.chat import ConversationId
 from kvdesk.operations import BatchRefused
 from kvdesk.ui.acts import TIPS, Act, Chosen, operation_of, refusal, remark
 from kvdesk.ui.cache_state import CacheState, Target
@@ -42,6 +43,8 @@ class OperationsPanel(QWidget):
         super().__init__()
         self._state = CacheState()
         self._targets: tuple[Target, ...] = ()
+        self._selected: ConversationId | None = None
+        self._is_chosen = False  # a target was, by hand or with its cells
         self._act = Act.REMOVE  # whose call is shown
         self._buttons: dict[Act, QPushButton] = {}
         self._target = Choice(look)
@@ -99,8 +102,10 @@ class OperationsPanel(QWidget):
         return self._buttons[act]
 
     def show_state(self, state: CacheState) -> None:
-        """What there is to operate on now. The target stays; without one it is the selected conversation's."""
+        """What there is to operate on now. The target is the shown conversation's, unless another was chosen since."""
         before = self.chosen.target
+        if state.selected != self._selected:
+            self._selected, self._is_chosen = state.selected, False
         self._state = state
         targets = state.targets()
         names = [_name(target) for target in targets]
@@ -113,13 +118,23 @@ class OperationsPanel(QWidget):
         self._target.blockSignals(True)
         self._target.setCurrentIndex(self._index_of(before))
         self._target.blockSignals(False)
+        after = self.chosen.target
+        if before is not None and (after is None or _key(after) != _key(before)):
+            self._forget_range()
         self._follow_end(before)
         self._show()
 
+    def _forget_range(self) -> None:
+        """From start to end: positions of another sequence mean nothing here."""
+        for box in (self._p0, self._p1):
+            box.blockSignals(True)
+            box.setValue(-1)
+            box.blockSignals(False)
+
     def _index_of(self, before: Target | None) -> int:
-        """The target that was chosen; without one that of the selected conversation; -1 without any."""
+        """The target that was chosen; else that of the shown conversation, or the one before; -1 without any."""
         own = self._state.target_of(self._state.selected)
-        for wanted in (before, own):
+        for wanted in (before, own) if self._is_chosen else (own, before):
             for i, target in enumerate(self._targets):
                 if wanted is not None and _key(target) == _key(wanted):
                     return i
@@ -130,6 +145,7 @@ class OperationsPanel(QWidget):
         for i, target in enumerate(self._targets):
             if target.seq_id == seq_id:
                 self._target.setCurrentIndex(i)
+                self._is_chosen = True
         for box, value in ((self._p0, p0), (self._p1, p1)):
             box.blockSignals(True)
             box.setValue(value)
@@ -143,10 +159,8 @@ class OperationsPanel(QWidget):
 
     @Slot(int)
     def _on_target_changed(self) -> None:
-        for box in (self._p0, self._p1):
-            box.blockSignals(True)
-            box.setValue(-1)
-            box.blockSignals(False)
+        self._is_chosen = True
+        self._forget_range()
         self._follow_end(None)
         self._show()
 

@@ -175,9 +175,7 @@ class ProseWriter:
                     self._cursor.insertText(child.content, self._chars[-1])
                 case "code_inline":
                     self._cursor.insertText(child.content, self._code())
-                case "softbreak":
-                    self._cursor.insertText(" ", self._chars[-1])
-                case "hardbreak":
+                case "softbreak" | "hardbreak":  # models mean the lines they write: poems, addresses
                     self._cursor.insertText("\u2028", self._chars[-1])
                 case "image":
                     self._cursor.insertText(child.content or "image", self._chars[-1])

@@ -27,5 +27,5 @@ def add_shortcuts(window: MainWindow) -> None:
     ):
         action = QAction(text, window)
         action.setShortcut(QKeySequence(keys))
-        action.triggered.connect(slot)
+        action.triggered.connect(lambda _checked, slot=slot: slot())  # a slot's own argument must not be `checked`
         window.addAction(action)

@@ -332,7 +332,8 @@ class TimelinePage(QWidget):
         self._what.setText(f"{operation.number:,}  {operation.name}{who}")
         self._call.setText(operation.call)
         when = datetime.fromtimestamp(operation.at_s).astimezone().strftime("%H:%M:%S")
-        about = [f"{when}, took {took(operation.ms)}, {entry.n_cells:,} cells changed{self._difference(number)}."]
+        cells = f"{entry.n_cells:,} cell{'' if entry.n_cells == 1 else 's'} changed"
+        about = [f"{when}, took {took(operation.ms)}, {cells}{self._difference(number)}."]
         if operation.reason:
             about.append(f"Why: {operation.reason}.")
         self._about.setText(" ".join(about))

@@ -268,9 +268,14 @@ def test_a_refused_batch_is_explained(headless: Headless) -> None:
 
 def test_verify_finds_the_cache_exact(headless: Headless) -> None:
     talk = talked(headless)
+    headless.do(Watch(snapshots=True))
     events = headless.do(VerifyConversation(talk.id))
+    headless.do(Watch(snapshots=False))
     verified = of(events, Verified)[0]
     assert verified.logits.verdict is Verdict.EXACT, verified.logits
+    assert of(events, CacheView)[-1].snapshot.maps[0].streams[0].used == used(headless), "what it computed in is gone"
+    last = of(headless.do(TakeRecording()), RecordingTaken)[0].recording
+    assert last.operations(last.last, last.last)[0].operation.reason == "to verify the conversation"
     assert of(events, Working)[-1].total == 0
     assert len(of(events, Working)) > 1
     headless.do(Operate(RemoveRange(seq(headless, talk), 5, 9), measured=False))

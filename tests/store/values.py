@@ -43,4 +43,4 @@ def message(
     tokens: tuple[int, ...] = (),
 ) -> Message:
     follows = None if parent is None else MessageId(parent)
-    return Message(MessageId(name), ConversationId(of), follows, role, text, state, tokens, created_ms=7)
+    return Message(MessageId(name), ConversationId(of), follows, role, text, state, tokens, created_ms=7, model="tiny")

@@ -32,14 +32,10 @@ def box(window: MainWindow, widget: QWidget) -> QRect:
 
 
 def test_answers_keep_the_name_of_the_model_that_made_them(window: MainWindow) -> None:
-    old = message("old", "assistant", "from another day")
-    window.show_messages(ONE, (old,))
-    window.append_message(message("a", "assistant", "", state="streaming"))
-    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
-    window.apply_event(ModelLoaded(replace(MODEL, name="Other")))
-    window.append_message(message("b", "assistant", "", state="streaming"))
-    shown = (old, message("a", "assistant", "one"), message("b", "assistant", "two"))
-    window.show_messages(ONE, shown)
+    old = message("old", "assistant", "from a time when it was not kept")
+    one, two = (replace(message(name[0], "assistant", name), model=name) for name in ("Tiny", "Other"))
+    window.show_messages(ONE, (old, one, two))
+    window.apply_event(ModelLoaded(replace(MODEL, name="Third")))
     assert [widget.accessibleName().split(":")[0] for widget in window.chat.view.widgets] == ["Answer", "Tiny", "Other"]
 
 

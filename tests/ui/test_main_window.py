@@ -58,8 +58,9 @@ def test_the_first_message_makes_a_conversation(empty_window: MainWindow, record
     ],
 )
 def test_keys(window: MainWindow, qtbot: QtBot, key: Qt.Key, modifier: Qt.KeyboardModifier, name: str) -> None:
-    with qtbot.waitSignal(getattr(window, name)):
+    with qtbot.waitSignal(getattr(window, name)) as told:
         qtbot.keyClick(window, key, modifier)
+    assert told.args == ([] if key == Qt.Key.Key_N else [ONE, 1]), "one more answer"
 
 
 @pytest.mark.parametrize("field", ["composer", "search"])

@@ -43,7 +43,7 @@ from kvdesk.ui.acts import Act
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.operations_panel import OperationsPanel
 from kvdesk.ui.settings_panel import SettingsPanel
-from tests.ui.samples import CONTEXT, ONE, TWO, cache_view, message
+from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, TWO, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]
 
@@ -154,6 +154,29 @@ def test_the_target_stays_while_the_cache_changes(window: MainWindow) -> None:
     chosen = panel.chosen
     assert chosen.target is not None
     assert (chosen.target.seq_id, chosen.p0, chosen.p1) == (1, 3, 9)
+
+
+def test_the_target_is_the_shown_conversation_until_another_is_chosen(window: MainWindow) -> None:
+    panel = show(window)
+
+    def shown_target() -> tuple[int, int, int]:
+        chosen = panel.chosen
+        assert chosen.target is not None
+        return chosen.target.seq_id, chosen.p0, chosen.p1
+
+    panel._p0.setValue(30)
+    assert shown_target() == (0, 30, -1)
+    window.show_conversations(CONVERSATIONS, TWO)
+    show(window, cache_view(8))
+    assert shown_target() == (1, -1, -1), "the positions were of the other one"
+    panel._target.setCurrentIndex(0)
+    show(window, cache_view(9))
+    assert shown_target() == (0, -1, -1)
+    window.show_conversations(CONVERSATIONS, ONE)
+    show(window, cache_view(10))
+    window.show_conversations(CONVERSATIONS, TWO)
+    show(window, cache_view(11))
+    assert shown_target() == (1, -1, -1)
 
 
 def test_a_refused_token_says_x_and_y(window: MainWindow) -> None:
