@@ -8,10 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from kvdesk.app.branches import Tree
+from kvdesk.app.chat_file import save_markdown
 from kvdesk.chat import (
     Conversation,
     ConversationId,
@@ -127,6 +129,10 @@ class Chats(QObject):
         if known is not None and title.strip():
             self._keep(replace(known, title=title.strip()))
             self.show_list()
+
+    def export(self, conversation: ConversationId, path: Path) -> None:
+        """Write its shown branch as Markdown. Raises UserError."""
+        save_markdown(path, self._conversations[conversation], self.branch(conversation))
 
     def delete(self, conversation: ConversationId) -> None:
         """Forget it, its messages and its running answer."""

@@ -15,7 +15,7 @@ from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chats import Chats
 from kvdesk.app.startup import LoadMarker
 from kvdesk.chat import ALL_THERE, ConversationId, MessageId
-from kvdesk.errors import KvdeskError
+from kvdesk.errors import KvdeskError, UserError
 from kvdesk.messages import (
     AuditCache,
     CloseConversation,
@@ -75,6 +75,7 @@ class Controller(QObject):
         window.conversation_selected.connect(self._on_conversation_selected)
         window.conversation_renamed.connect(self._on_conversation_renamed)
         window.conversation_deleted.connect(self._on_conversation_deleted)
+        window.chat_save_requested.connect(self._on_chat_save_requested)
         window.search_requested.connect(self._on_search_requested)
         window.forget_requested.connect(self._on_forget_requested)
         window.rebuild_requested.connect(self._on_rebuild_requested)
@@ -153,6 +154,14 @@ class Controller(QObject):
     @Slot(str, str)
     def _on_conversation_renamed(self, conversation: str, title: str) -> None:
         self.chats.rename(ConversationId(conversation), title)
+
+    @Slot(str, str)
+    def _on_chat_save_requested(self, path: str, conversation: str) -> None:
+        try:
+            self.chats.export(ConversationId(conversation), Path(path))
+            self._window.show_result(f"The chat was saved to {Path(path).name}.", "good")
+        except UserError as error:
+            self._window.show_result(str(error), "danger")
 
     @Slot(str)
     def _on_conversation_deleted(self, conversation: str) -> None:

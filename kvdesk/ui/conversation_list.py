@@ -29,7 +29,7 @@ FORGET = "Forget its cells"
 
 
 class ConversationList(QWidget):
-    """Select, rename, delete, forget. Deleting asks inline."""
+    """Select, rename, export, delete, forget. Deleting asks inline."""
 
     new_clicked = Signal()
     settings_clicked = Signal()
@@ -38,6 +38,7 @@ class ConversationList(QWidget):
     renamed = Signal(str, str)
     deleted = Signal(str)
     forget_clicked = Signal(str)
+    export_clicked = Signal(str)
     menu_shown = Signal(str, object)  # conversation, and the QMenu: others add to it
 
     def __init__(self, look: Look) -> None:
@@ -161,6 +162,11 @@ class ConversationList(QWidget):
             self.forget_clicked.emit(name)
 
     @Slot()
+    def _on_export(self) -> None:
+        if name := self._current():
+            self.export_clicked.emit(name)
+
+    @Slot()
     def _on_delete(self) -> None:
         if name := self._current():
             self._asked = name
@@ -188,6 +194,7 @@ class ConversationList(QWidget):
         view.selectionModel().currentChanged.connect(self._on_current_changed)
         for text, keys, slot, tip in (
             ("Rename", QKeySequence(Qt.Key.Key_F2), self._on_rename, ""),
+            ("Export…", QKeySequence(), self._on_export, "Saves the shown branch as Markdown"),
             (FORGET, QKeySequence(), self._on_forget, calls.seq_rm("seq_id", -1, -1)),
             ("Delete…", QKeySequence(QKeySequence.StandardKey.Delete), self._on_delete, ""),
         ):

@@ -141,6 +141,8 @@ class EventView(QObject):
                 self._heed_removal(event)
             case LoadSample() | BatchRefused() | LogLine() | MemoryLedger():
                 self._inspector.note(event)
+                if isinstance(event, LoadSample):
+                    self._status.show_threads(event.n_threads)
             case TurnStarted() | PrefillProgress() | TurnEnded() | TurnPreview() | Shades() | Overflowed():
                 self._apply_turn(event)
             case ModelLoading() | ModelLoaded() | ContextReady():

@@ -23,6 +23,7 @@ Signals (intents; an empty conversation_id means "none is selected": make one)
     fork_requested(conversation_id, message_id, p0, p1)  a new conversation with the messages up to this one ("" for
                                             all) that shares the cells of positions [p0, p1) (-1: from start, to end)
     journal_save_requested(path, Recording) write it there as JSON lines
+    chat_save_requested(path, conversation) write its shown branch there as Markdown
     model_open_requested(path)              file dialog, or a .gguf dropped on the window
     embedded_model_requested()              the way back to the model that comes with kvdesk
     overflow_chosen(conversation_id, Overflow)  what happens when the context of the conversation is full
@@ -101,6 +102,7 @@ class MainWindow(QMainWindow):
     cancel_requested = Signal()
     fork_requested = Signal(str, str, int, int)
     journal_save_requested = Signal(str, object)
+    chat_save_requested = Signal(str, str)
     audit_requested = Signal()
     report_requested = Signal(str)
     model_open_requested = Signal(str)
@@ -293,6 +295,14 @@ class MainWindow(QMainWindow):
         if self.selected is not None and self._events.is_running(self.selected):
             self.stop_requested.emit(self.selected)
 
+    @Slot(str)
+    def export_chat(self, conversation: str) -> None:
+        title = self._state.conversations[ConversationId(conversation)].title or "New chat"
+        name = "".join(c if c.isalnum() or c in " -_" else "_" for c in title).strip()
+        path, _ = QFileDialog.getSaveFileName(self, "Export the chat", f"{name}.md", "Markdown (*.md)")
+        if path:
+            self.chat_save_requested.emit(path, conversation)
+
     @Slot()
     @Slot(int)
     def regenerate(self, n: int = 1) -> None:
@@ -363,6 +373,7 @@ class MainWindow(QMainWindow):
         self._list.renamed.connect(self.conversation_renamed)
         self._list.deleted.connect(self.conversation_deleted)
         self._list.forget_clicked.connect(self.forget_requested)
+        self._list.export_clicked.connect(self.export_chat)
         self._chat.sent.connect(self._on_sent)
         self._chat.overflow_chosen.connect(self._on_overflow_chosen)
         self._chat.edited.connect(self._on_edited)

@@ -61,8 +61,7 @@ class StatusBar(QWidget):
             self._bytes.setText("")
             self._types.setText("")
             return
-        plural = "" if context.n_threads == 1 else "s"
-        self._threads.setText(f"{context.n_threads} thread{plural}")
+        self.show_threads(context.n_threads)
         same = context.type_k == context.type_v
         types = context.type_k if same else f"{context.type_k}/{context.type_v}"
         self._types.setText(f"K/V {types}{'  ·  flash attention' if context.flash_attn else ''}")
@@ -73,6 +72,11 @@ class StatusBar(QWidget):
         """The engine is gone: nothing can be compared with it any more."""
         self._audit.setEnabled(False)
         self._save.setEnabled(False)
+
+    def show_threads(self, n: int) -> None:
+        """How many threads decode now: they follow the load of the machine."""
+        most = self._context.n_threads if self._context is not None else n
+        self._threads.setText(f"{n} thread{'' if n == 1 else 's'}" if n == most else f"{n} of {most} threads")
 
     def show_speed(self, tok_s: float | None) -> None:
         self._speed.setText("" if tok_s is None else f"{tok_s:,.0f} tok/s")

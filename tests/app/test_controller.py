@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from pytestqt.qtbot import QtBot
@@ -19,6 +20,7 @@ from kvdesk.messages import (
     Forget,
     Generate,
     LoadModel,
+    ModelLoaded,
     RebuildContext,
     SaveReport,
     TextDelta,
@@ -29,6 +31,7 @@ from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.store import Store
 from tests.app.conftest import Rig
+from tests.ui.samples import MODEL
 
 CONTEXT = ContextInfo(4096, 4096, 8, 512, 32, 1, "f16", "f16", True, True, 1 << 20, 1 << 20)
 STATS = TurnStats(10, 4, 6, 2, 120.0, 50.0, 20.0, 0, 12, 12, 256)
@@ -178,6 +181,20 @@ def test_rename(rig: Rig) -> None:
     asked = say(rig, "Old title")
     rig.window.conversation_renamed.emit(asked.conversation, " New title ")
     assert conversations(rig)[0].title == "New title"
+
+
+def test_a_chat_is_exported_as_markdown(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
+    rig.worker.give(ModelLoaded(replace(MODEL, name="Tiny")))
+    qtbot.waitUntil(lambda: rig.controller.chats.model_name == "Tiny")
+    asked = say(rig, "Where do puffins live?")
+    answer(rig, qtbot, asked, "On **cliffs**.\nMostly.")
+    file = tmp_path / "chat.md"
+    rig.window.chat_save_requested.emit(str(file), asked.conversation)
+    text = "# Where do puffins live?\n\n## You\n\nWhere do puffins live?\n\n## Tiny\n\nOn **cliffs**.\nMostly.\n"
+    assert file.read_text(encoding="utf-8") == text
+    rig.window.chat_save_requested.emit(str(tmp_path / "no" / "chat.md"), asked.conversation)
+    assert "could not be written" in rig.window.activity.text
+    assert stored(rig, asked.conversation)[-1].model == "Tiny", "kept with the answer"
 
 
 def test_search_looks_into_conversations_that_were_never_opened(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:

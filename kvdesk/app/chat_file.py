@@ -1,0 +1,30 @@
+"""A conversation as a file that people and other programs can read: Markdown, the shown branch, as it was written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from kvdesk.chat import Conversation, Message
+from kvdesk.errors import UserError
+
+
+def as_markdown(conversation: Conversation, messages: Sequence[Message]) -> str:
+    """Title, system prompt and messages; each under the name of who wrote it. Answers are Markdown already."""
+    parts = [f"# {conversation.title or 'New chat'}"]
+    if conversation.system_prompt.strip():
+        parts += ["## System prompt", conversation.system_prompt.strip()]
+    for message in messages:
+        who = "You" if message.role == "user" else message.model or "Answer"
+        parts += [f"## {who}", message.text.strip()]
+        if message.note:
+            parts.append(f"*{message.note}*")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def save_markdown(path: Path, conversation: Conversation, messages: Sequence[Message]) -> None:
+    """Write it. Raises UserError where that is not possible."""
+    try:
+        path.write_text(as_markdown(conversation, messages), encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UserError(f"The chat could not be written to {path}: {error.strerror}.") from error
