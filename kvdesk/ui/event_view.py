@@ -140,9 +140,7 @@ class EventView(QObject):
                 self._inspector.add_operation(event)
                 self._heed_removal(event)
             case LoadSample() | BatchRefused() | LogLine() | MemoryLedger():
-                self._inspector.note(event)
-                if isinstance(event, LoadSample):
-                    self._status.show_threads(event.n_threads)
+                self._note(event)
             case TurnStarted() | PrefillProgress() | TurnEnded() | TurnPreview() | Shades() | Overflowed():
                 self._apply_turn(event)
             case ModelLoading() | ModelLoaded() | ContextReady():
@@ -161,6 +159,11 @@ class EventView(QObject):
                 self._chat.banner.show_error(event.sentence, event.detail)
                 self._show_state()
         self._desk.apply(event)
+
+    def _note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger) -> None:
+        self._inspector.note(event)
+        if isinstance(event, LoadSample):
+            self._status.show_threads(event.n_threads)
 
     def _apply_turn(self, event: TurnStarted | PrefillProgress | TurnEnded | TurnPreview | Shades | Overflowed) -> None:
         shown = event.conversation == self._state.selected
