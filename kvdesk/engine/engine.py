@@ -20,6 +20,7 @@ from kvdesk.engine.jobs import hold, refill, verify
 from kvdesk.engine.previews import preview_compaction, preview_context, preview_turn
 from kvdesk.engine.runner import CLOSED, Runner
 from kvdesk.engine.session import Own, Session, open_session
+from kvdesk.engine.snapshots import forget_saved
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.messages import (
@@ -241,6 +242,8 @@ class Engine:
     def _forget(self, command: Forget | CloseConversation) -> None:
         self._runner.end_of(command.conversation, "Its cells were removed.")
         if self.session is None:
+            if isinstance(command, CloseConversation) and self._own.folder is not None:
+                forget_saved(self._own.folder, command.conversation)
             return
         if isinstance(command, CloseConversation):
             self.session.keeper.close(command.conversation, "the conversation was closed")

@@ -80,6 +80,9 @@ class Hands:
     def ends(self, operation: HandOperation) -> Callable[[Sequence], bool]:
         """Whose answer cannot go on after the operation."""
         match operation:
+            case ShiftPositions(seq_id, p0) if (moved := self._session.pool.by_seq(seq_id)) is not None:
+                others = {s.seq_id for s in self._session.keeper.sharing(moved, max(0, p0))}  # their cells move too
+                return lambda s: s.seq_id in {seq_id, *others}
             case RemoveRange(seq_id) | ShiftPositions(seq_id) | TryDecode(seq_id):
                 return lambda s: seq_id in (-1, s.seq_id)
             case KeepOnly(seq_id):

@@ -92,4 +92,6 @@ class Idle:
         with session.chronicle.doing("", who, "read ahead while nobody asks"):
             if session.context.decode(Batch.of(sequence.seq_id, held, more), "prefill").rc == 0:
                 sequence.tokens += more
+            else:
+                session.keeper.agree(sequence, more)
         return True

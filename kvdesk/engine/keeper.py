@@ -75,6 +75,11 @@ class Keeper:
         assert sequence is not None
         return sequence
 
+    def give_back(self, sequence: Sequence) -> None:
+        """A parked sequence that was leased for nothing."""
+        if sequence.parked and not sequence.tokens:
+            self._release(sequence)
+
     def forget(self, conversation: ConversationId, reason: str) -> None:
         """Remove all cells of the conversation, in every branch, and what is saved of it. Changes the cache."""
         for branch in self.pool.parked(conversation):
@@ -143,7 +148,7 @@ class Keeper:
 
     def may_slide(self, sequence: Sequence, p1: int) -> bool:
         """Whether nobody who is being answered shares the cells from position `p1` on, which would move. Read-only."""
-        return not any(other.busy for other in self._sharing(sequence, p1))
+        return not any(other.busy for other in self.sharing(sequence, p1))
 
     def own_cells(self, sequence: Sequence, p0: int, p1: int) -> int:
         """Cells at positions `[p0, p1)` that only the sequence holds, or that only idle ones do, which would leave:
@@ -166,7 +171,7 @@ class Keeper:
         """
         if not self.may_slide(sequence, p1):
             return False
-        for other in self._sharing(sequence, p1):
+        for other in self.sharing(sequence, p1):
             self.leave(other, "cells that it shared are moved")
         self.keep(sequence, held, reason)
         start = time.perf_counter()
@@ -245,6 +250,8 @@ class Keeper:
         False when there is not enough even so. May change the cache.
         """
         while not self._context.has_room(sequence.seq_id, n_tokens):
+            if not self._one_buffer:
+                return False  # cells of other streams are of no use
             missing = n_tokens - self._context.free_cells(sequence.seq_id)
             leaving = who_leaves([self.swapper.resident(s) for s in self.pool if self._may_leave(s, sequence)], missing)
             if not leaving:
@@ -256,8 +263,15 @@ class Keeper:
         return True
 
     def agree(self, sequence: Sequence, tried: list[int]) -> None:
-        """After a decode of `tried` that did not end well: finished ubatches stay cached, so believe the engine."""
+        """After a decode of `tried` that did not end well: finished ubatches stay cached, so believe the engine.
+
+        Not where a state cannot give back a part: llama.cpp moves its position on before it computes, and cannot take
+        that back (`Mirror._stopped`), so nothing tells what it holds.
+        """
         held = self._context.seq_pos_max(sequence.seq_id) + 1
+        if held > len(sequence.tokens) and not self._can("partial seq_rm"):
+            self.keep(sequence, 0, "it was stopped in the middle, and this model cannot give back a part of its state")
+            return
         sequence.tokens = (sequence.tokens + tried)[:held]
 
     def believe_map(self, shifted: int = UNMOVED) -> None:
@@ -338,6 +352,8 @@ class Keeper:
         whole = not self._one_buffer or not self._can("partial seq_cp")
         match = self._tree.longest_prefix(prompt, without=sequence.seq_id if sequence else -1, whole=whole)
         lender = self.pool.by_seq(match.seq_id)
+        if whole and lender is not None and match.n_tokens < len(lender.tokens):
+            return None, 0  # it would be copied with what was moved
         if lender is None or not self._can("seq_cp") or not self._window_lends(match.seq_id, match.n_tokens):
             return None, 0
         return lender, match.n_tokens
@@ -394,7 +410,7 @@ class Keeper:
     def _may_leave(self, sequence: Sequence, asking: Sequence) -> bool:
         return sequence is not asking and not sequence.busy and bool(sequence.tokens)
 
-    def _sharing(self, sequence: Sequence, p0: int) -> list[Sequence]:
+    def sharing(self, sequence: Sequence, p0: int) -> list[Sequence]:
         """Who else has cells of the sequence at positions from `p0` on."""
         if not self._one_buffer:
             return []

@@ -48,7 +48,7 @@ def frees_enough(keeper: Keeper, sequence: Sequence, step: Step, policy: Overflo
     if move is not None and keeper.may_slide(sequence, move.p1):
         freed = keeper.own_cells(sequence, move.p0, move.p1) + keeper.own_cells(sequence, move.held, UNMOVED)
         return n_free + freed >= len(step.after) - move.stays
-    n = keeper.stays(sequence, step.after, exact=policy is Overflow.RECOMPUTE)
+    n = keeper.stays(sequence, step.after[:-1], exact=policy is Overflow.RECOMPUTE)
     return n_free + keeper.own_cells(sequence, n, UNMOVED) >= len(step.after) - n
 
 
@@ -64,7 +64,7 @@ def carry_out(keeper: Keeper, sequence: Sequence, step: Step, policy: Overflow) 
         sentence = slide_sentence(step.full, len(step.gone), n_left, move.p0, parted=step.plan.parted)
         if keeper.slide(sequence, move.held, move.p0, move.p1, sentence):
             return sentence
-    n = keeper.stays(sequence, step.after, exact=policy is Overflow.RECOMPUTE)
+    n = keeper.stays(sequence, step.after[:-1], exact=policy is Overflow.RECOMPUTE)
     sentence = recompute_sentence(step.full, len(step.gone), n_left, len(step.after) - n)
     keeper.keep(sequence, n, sentence)
     keeper.gone.pop(sequence.conversation, None)

@@ -51,6 +51,7 @@ class Runner:
         self._turns: list[Turn] = []
         self._answers: set[MessageId] = set()  # of `_turns`
         self._known_tokens: set[int] = set()
+        self._told: dict[MessageId, list[str]] = {}  # of answers that wait: what left for them already
         self._lock = threading.Lock()
         self._stopping: set[MessageId] = set()
         self._stop_decode: Callable[[], None] = lambda: None
@@ -108,11 +109,13 @@ class Runner:
                 return False
             there = session.pool.get(command.conversation)
             sequence = session.keeper.lease(command.conversation, parked=there is not None and there.busy)
-            told = self._use_fit(command, sequence, fit)
+            told = self._told.setdefault(command.answer, [])
+            told += self._use_fit(command, sequence, fit)
             held = list(sequence.tokens)
             reused = session.keeper.take_prefix(sequence, prompt, moved=command.overflow is not Overflow.RECOMPUTE)
             if not session.keeper.make_room(sequence, len(prompt) - reused):
                 if self._turns:
+                    session.keeper.give_back(sequence)
                     return False
                 raise PromptError("The cache has no room for this conversation.")
         except KvdeskError as error:
@@ -124,7 +127,7 @@ class Runner:
         sequence.busy = True
         why = session.explain(sequence, held, prompt, command.messages)
         turn = Turn(command, sequence, fit.whole, reused, sampler, submitted_at, why, session.model.vocab, fit.left)
-        turn.notes += told
+        turn.notes += self._told.pop(command.answer, [])
         places = fit.whole.places
         turn.pauses = session.keeper.pauses(sequence, prompt, [place.first for place in places[-1:]])
         with self._lock:
@@ -197,6 +200,7 @@ class Runner:
     def abandon(self, command: Generate, state: MessageState, note: str) -> None:
         """A turn that never began."""
         self.stop_asked(command.answer)
+        self._told.pop(command.answer, None)
         self._emit(TurnEnded(command.conversation, command.answer, state, _NOTHING, note))
 
     def stop_asked(self, answer: MessageId) -> bool:
@@ -226,12 +230,14 @@ class Runner:
         n = context.begin(turn.sequence.seq_id, len(tokens), min(left, MOST_IN_BURST))
         if not n:
             return False
-        is_eog, sampler, clock, stopping = turn.vocab.is_eog, turn.sampler, time.perf_counter, self._stopping
+        is_eog, sampler, clock = turn.vocab.is_eog, turn.sampler, time.perf_counter
+        answer, stopping = turn.command.answer, self._stopping
         token, until, before, now = generated[-1], turn.told_at + TELL_S, turn.last_at, 0.0
         try:
             for _ in range(n):
                 new = context.advance(token, sampler)
                 if new < 0:
+                    self._session().keeper.agree(turn.sequence, [token])
                     break
                 tokens.append(token)
                 token = new
@@ -240,7 +246,7 @@ class Runner:
                 now = clock()
                 generated.append(token)
                 turn.untold.append(token)
-                if 2 * now - before > until or stopping or self.closing:
+                if 2 * now - before > until or answer in stopping or self.closing:
                     break  # the next token would come too late
                 before = now
         except KvdeskError as error:
@@ -372,6 +378,7 @@ class Runner:
         """Ends the turns, unless the decode was stopped (rc 2): then the next step ends those that were asked to."""
         for turn, batch in batches:
             self._session().keeper.agree(turn.sequence, list(batch.tokens))
+            turn.reused = min(turn.reused, turn.position)
         for turn, batch in batches:
             if failure is not None:
                 self.finish(turn, "failed", str(failure))

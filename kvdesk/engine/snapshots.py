@@ -12,6 +12,7 @@ import logging
 import math
 import os
 import re
+import sys
 import threading
 import time
 import zlib
@@ -21,6 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
@@ -76,13 +78,13 @@ class Snapshots:
         self.kind = kind
         self.limits = limits
         self._saved: dict[str, Saved] = {}
-        self._foreign: list[dict[str, object]] = []  # of other models and settings: they keep their place in the index
+        self._foreign: dict[str, _Foreign] = {}  # of other models and settings, by key
         self._writing: dict[str, bytes] = {}  # states on their way to disk, by key
         self._lock = threading.RLock()  # of `_saved` and `_writing`
         self._writer: ThreadPoolExecutor | None = None
         if folder is not None:
             self._read_index(folder)
-            self.drop(over_limit(self.values(), limits))
+            self.set_limits(limits)
 
     # --- read-only ----------------------------------------------------------------------------------------------------
 
@@ -223,11 +225,13 @@ class Snapshots:
     def drop_of(self, conversation: ConversationId) -> None:
         """The conversation is deleted."""
         self.drop([s.key for s in self._all() if s.conversation == conversation])
+        self._drop_foreign([key for key, f in self._foreign.items() if f.saved.conversation == conversation])
 
     def set_limits(self, limits: Limits) -> None:
         """What is over the new limits goes, the least valuable first."""
         self.limits = limits
         self.drop(over_limit(self.values(), limits))
+        self._make_place()
 
     def close(self) -> None:
         """Write what is only in memory, as far as the limit allows, and wait for the disk."""
@@ -260,6 +264,26 @@ class Snapshots:
             self._writing[saved.key] = saved.blob
             self._saved[saved.key] = replace(saved, blob=None)
         self._later(lambda: self._write(saved.key))
+        self._make_place()
+
+    def _make_place(self) -> None:
+        """States of other models and settings give way to those of this one, the oldest first."""
+        oldest = sorted(self._foreign.items(), key=lambda item: item[1].saved.at_s)
+        over = self._disk_bytes() + sum(f.saved.n_bytes for _, f in oldest) - self.limits.disk_bytes
+        leaving = []
+        for key, foreign in oldest:
+            if over <= 0:
+                break
+            leaving.append(key)
+            over -= foreign.saved.n_bytes
+        self._drop_foreign(leaving)
+
+    def _drop_foreign(self, keys: list[str]) -> None:
+        for key in keys:
+            del self._foreign[key]
+            self._later(partial(self._unlink, key))
+        if keys:
+            self._later(self._write_index)
 
     def _later(self, work: Callable[[], None]) -> None:
         if self._folder is None:
@@ -271,7 +295,9 @@ class Snapshots:
     def _write(self, key: str) -> None:
         """In the thread: one state to its file, then the index that names it."""
         assert self._folder is not None
-        blob = self._writing[key]
+        blob = self._writing.get(key)
+        if blob is None:
+            return  # it was saved twice, and is written
         try:
             packed = len(zlib.compress(blob[:_TRIAL], 1)) < _PAYS * len(blob[:_TRIAL])
             data = zlib.compress(blob, 1) if packed else blob
@@ -290,12 +316,13 @@ class Snapshots:
 
     def _unlink(self, key: str) -> None:
         assert self._folder is not None
-        (self._folder / f"{key}{_SUFFIX}").unlink(missing_ok=True)
+        if key not in self._saved:  # else it was saved again meanwhile
+            _remove(self._folder / f"{key}{_SUFFIX}")
 
     def _write_index(self) -> None:
         assert self._folder is not None
         kind = asdict(self.kind)
-        rows: list[dict[str, object]] = list(self._foreign)
+        rows = [foreign.row for foreign in tuple(self._foreign.values())]
         with self._lock:
             known = tuple(self._saved.values())
         for saved in known:
@@ -331,10 +358,32 @@ class Snapshots:
             if ours:
                 self._saved[saved.key] = saved
             else:
-                self._foreign.append(row)
+                self._foreign[saved.key] = _Foreign(row, saved)
         for file in folder.glob(f"*{_SUFFIX}*"):
             if file.name not in named:
-                file.unlink(missing_ok=True)
+                _remove(file)
+
+
+class _Foreign(NamedTuple):
+    """A state that does not fit the present model or context: its row of the index, kept as it is."""
+
+    row: dict[str, object]
+    saved: Saved
+
+
+def forget_saved(folder: Path, conversation: ConversationId) -> None:
+    """A conversation is deleted while no model is open: remove what is saved of it in `folder`."""
+    nobody = StateKind("", "", "", "", flash_attn=True, rope=(0.0, 0.0))
+    saved = Snapshots(folder, nobody, Limits(0, sys.maxsize))
+    saved.drop_of(conversation)
+    saved.close()
+
+
+def _remove(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        _log.warning("%s cannot be removed: %s", file, error)
 
 
 def _saved_of(row: dict[str, object]) -> Saved:
@@ -344,8 +393,11 @@ def _saved_of(row: dict[str, object]) -> Saved:
     if not isinstance(key, str) or not _KEY.fullmatch(key):
         raise ValueError("a strange key")
     n_bytes, prefill_ms, at_s = int(row["n_bytes"]), float(row["prefill_ms"]), float(row["at_s"])  # type: ignore[call-overload,arg-type]
-    if n_bytes < 0 or not math.isfinite(prefill_ms) or not math.isfinite(at_s):
+    exact = int(row.get("exact", UNMOVED))  # type: ignore[call-overload]
+    if not 0 <= n_bytes < 1 << 50 or exact < 0 or not math.isfinite(prefill_ms) or not math.isfinite(at_s):
         raise ValueError("a strange number")
+    if not row["tokens"]:
+        raise ValueError("a state of no tokens")
     return Saved(
         key=key,
         conversation=ConversationId(str(row["conversation"])),
@@ -358,14 +410,16 @@ def _saved_of(row: dict[str, object]) -> Saved:
         digest=str(row["digest"]),
         packed=bool(row["packed"]),
         checkpoint=bool(row.get("checkpoint", False)),
-        exact=int(row.get("exact", UNMOVED)),  # type: ignore[call-overload]
+        exact=exact,
     )
 
 
 def _key(kind: StateKind, tokens: Sequence[int], conversation: ConversationId, exact: int) -> str:
-    """A state with moved tokens is not that of its tokens: it has a key of its own, and of its conversation's."""
-    moved = (-1, exact, *conversation.encode()) if exact < len(tokens) else ()
-    return snapshot_key(kind, (*tokens, *moved))
+    """A conversation's own: it goes with it, whoever else has the same tokens. A state with moved tokens is not
+    that of its tokens.
+    """
+    moved = (exact,) if exact < len(tokens) else ()
+    return snapshot_key(kind, (*tokens, -1, *moved, *conversation.encode()))
 
 
 def _write_whole(path: Path, data: bytes) -> None:

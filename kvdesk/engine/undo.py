@@ -47,7 +47,7 @@ class UndoBlobs:
             blob = context.state_get()
         except KvdeskError:
             return None
-        return Kept(blob, context.snapshot().maps, tuple(copy.copy(s) for s in session.pool))
+        return Kept(blob, context.snapshot().maps, tuple(_copied(s) for s in session.pool))
 
     def keep(self, number: int, kept: Kept) -> None:
         """Operation `number` was made after `kept`."""
@@ -67,3 +67,9 @@ class UndoBlobs:
         session.pool.put_back(kept.sequences)
         for later in [n for n in self._kept if n >= number]:
             del self._kept[later]
+
+
+def _copied(sequence: Sequence) -> Sequence:
+    copied = copy.copy(sequence)
+    copied.tokens = list(sequence.tokens)
+    return copied

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk.chat import ConversationId, Message, new_message_id
+from kvdesk.engine.binding import CountdownFlag, StopFlag
 from kvdesk.engine.model import Model
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import CloseConversation, Generate, LoadModel, OperationDone, TextDelta, TurnEnded, UsePolicy
@@ -265,3 +266,38 @@ def test_answers_that_are_written_together_keep_checkpoints_too(talk: Talk) -> N
     events = desk.do(again)
     assert of(events, TurnEnded)[0].stats.prefilled_tokens == 1
     assert [t for e in of(events, TextDelta) for t in e.tokens] == answers
+
+
+def use(desk: Headless, flag: StopFlag) -> None:
+    context = desk.engine.session.context
+    context.stop = flag
+    flag.install(context._ctx)
+    desk.engine._runner.use(context)
+
+
+def test_a_stop_in_the_middle_leaves_no_state_that_was_not_computed(talk: Talk) -> None:
+    """llama.cpp moves the position of a state on before it computes, and cannot take that back."""
+    desk, session = talk.desk, talk.desk.engine.session
+    desk.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))
+    question = Message(new_message_id(), talk.id, None, "user", "What else was there, of all that the sea brings?")
+    asked, one = (question,), Sampling(temperature=0.0, max_tokens=1)
+    desk.do(CloseConversation(talk.id))
+    desk.do(Generate(talk.id, new_message_id(), asked, one))
+    right = session.context.logits()
+    desk.do(CloseConversation(talk.id))
+    calm, flag = session.context.stop, CountdownFlag()
+    use(desk, flag)
+    answer = new_message_id()
+    desk.engine.handle(Generate(talk.id, answer, asked, one))
+    desk.engine.step()
+    flag.left = 20  # graph nodes
+    desk.engine.step()
+    flag.left = -1
+    desk.engine.request_stop(answer)
+    while desk.engine.busy:
+        desk.engine.step()
+    sequence = session.pool.get(talk.id)
+    use(desk, calm)
+    assert sequence.tokens == []
+    desk.do(Generate(talk.id, new_message_id(), asked, one))
+    assert abs(session.context.logits() - right).max() < 1e-3

@@ -9,7 +9,7 @@ import pytest
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import Verdict
 from kvdesk.calls import call_text
-from kvdesk.chat import new_conversation_id, new_message_id
+from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import (
@@ -505,3 +505,21 @@ def test_the_end_of_an_answer_is_read_while_nobody_asks(headless: Headless) -> N
         assert talk.answer("And three lakes.", GREEDY).stats.reused_tokens == ahead
     finally:
         headless.do(UsePolicy(CachePolicy()))
+
+
+def test_a_shift_ends_the_answers_that_share_the_cells(headless: Headless) -> None:
+    system = "You are the keeper of a lighthouse, and you write down what the sea brings: a rope, a shoe, a plank. "
+    first = Talk(headless, system)
+    first.answer("Who are you?", GREEDY)
+    second = Message(new_message_id(), new_conversation_id(), None, "user", "What came today?")
+    rules = Message(new_message_id(), second.conversation, None, "system", system)
+    long = GREEDY.model_copy(update={"max_tokens": 60})
+    headless.events.clear()
+    headless.engine.handle(Generate(second.conversation, new_message_id(), (rules, second), long))
+    for _ in range(4):
+        headless.engine.step()
+    shared = headless.engine.session.pool.get(second.conversation)
+    assert shared.busy
+    headless.do(Operate(ShiftPositions(seq(headless, first), 10, -1, 5), measured=False))
+    assert not shared.busy
+    assert headless.engine.session.context.audit(whole=True).state == "verified"

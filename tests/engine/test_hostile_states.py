@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import zlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kvdesk.cache.batch import Batch
+from kvdesk.chat import ConversationId
 from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
+from kvdesk.engine.snapshots import Snapshots, forget_saved
 from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import CacheView, CloseConversation, LoadModel, UsePolicy, Watch
 from kvdesk.operations import Operate, SwapIn, SwapOut
+from kvdesk.policy.swap import Limits, Resident, StateKind, place
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.cache.models import write_model
 from tests.engine.conftest import SMALL
@@ -233,3 +238,60 @@ def test_a_key_that_leads_elsewhere(folder: Path, back: Callable[[], int], key: 
     write_index(folder, [index(folder)[0] | {"key": key}])
     assert back() == 0
     assert outside.read_bytes() == b"mine"
+
+
+KIND = StateKind("model", "engine", "f16", "f16", flash_attn=True, rope=(1.0, 1.0))
+
+
+def saved_in(folder: Path, kind: StateKind, conversation: str, limit: int = 1_000_000) -> Snapshots:
+    """A state of 4,000 bytes of this conversation; the folder is closed."""
+    snapshots = Snapshots(folder, kind, Limits(0, limit))
+    state = Resident(0, 100, 100, 4000, 1.0, 1e5, 1.0)
+    where = place(state, snapshots.values(), snapshots.limits)
+    text = (f"text of {conversation}",)
+    snapshots.put(where, ConversationId(conversation), list(range(100)), os.urandom(4000), 1e5, text, ())
+    snapshots.close()
+    return snapshots
+
+
+def test_a_deleted_conversation_leaves_nothing_whatever_model_is_open(tmp_path: Path) -> None:
+    other = replace(KIND, engine_version="another")
+    saved_in(tmp_path, KIND, "secret")
+    saved_in(tmp_path, other, "kept")
+    snapshots = Snapshots(tmp_path, other, Limits(0, 1_000_000))
+    snapshots.drop_of(ConversationId("secret"))
+    snapshots.close()
+    assert "secret" not in (tmp_path / "index.json").read_text()
+    assert len(list(tmp_path.glob("*.kvstate"))) == 1
+    forget_saved(tmp_path, ConversationId("kept"))
+    assert not list(tmp_path.glob("*.kvstate"))
+
+
+def test_states_of_other_models_count_in_the_limit(tmp_path: Path) -> None:
+    for n in range(5):
+        saved_in(tmp_path, replace(KIND, model_sha256=str(n)), f"chat {n}", limit=9000)
+        assert sum(file.stat().st_size for file in tmp_path.glob("*.kvstate")) <= 9000
+    rest = (tmp_path / "index.json").read_text()
+    assert "chat 4" in rest, "the newest stays"
+    assert "chat 0" not in rest
+
+
+def test_two_conversations_with_the_same_tokens_have_a_state_each(tmp_path: Path) -> None:
+    saved_in(tmp_path, KIND, "one")
+    saved_in(tmp_path, KIND, "two")
+    snapshots = Snapshots(tmp_path, KIND, Limits(0, 1_000_000))
+    snapshots.drop_of(ConversationId("one"))
+    two = snapshots.of(ConversationId("two"))
+    assert two is not None
+    assert snapshots.take(two) is not None
+    snapshots.close()
+
+
+def test_strange_things_in_the_folder_of_states(tmp_path: Path) -> None:
+    saved_in(tmp_path, KIND, "one")
+    (tmp_path / "old.kvstate").mkdir()
+    index = tmp_path / "index.json"
+    rows = json.loads(index.read_text())
+    strange = [{"n_bytes": 10**400}, {"exact": -5}, {"tokens": []}]
+    index.write_text(json.dumps([rows[0] | change for change in strange]))
+    assert Snapshots(tmp_path, KIND, Limits(0, 1_000_000)).values() == []

@@ -25,6 +25,7 @@ from kvdesk.messages import (
     PrefillProgress,
     TextDelta,
     TurnEnded,
+    TurnStarted,
     UsePolicy,
 )
 from kvdesk.operations import MessageSpans, Operate, Overflowed, PreviewTurn, Shades, SwapIn, SwapOut, TurnPreview
@@ -498,3 +499,22 @@ def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(
 def generate(talk: Talk, question: str) -> Generate:
     asked = Message(MessageId("asked"), talk.id, talk.messages[-1].id, "user", question)
     return Generate(talk.id, MessageId("answer"), (*talk.messages, asked), SHORT, talk.overflow)
+
+
+@pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.RECOMPUTE])
+def test_a_conversation_that_repeats_itself_reads_no_token_twice(
+    desk: Headless, overflow: Overflow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same question and the same answer again: what stays begins like what leaves."""
+    monkeypatch.setattr(desk.engine.session.model.vocab, "is_eog", lambda _: False)
+    talk = Talk(desk, "You tell stories.", overflow)
+    n_middle = 0
+    for _ in range(12):
+        talk.answer("And then?", Sampling(temperature=0.0, max_tokens=24))
+        names = [type(event) for event in desk.events]
+        if Overflowed in names and names.index(Overflowed) > names.index(TurnStarted):
+            n_middle += 1
+            wanted = next_prompt(desk, talk, tuple(desk.engine.session.departures._left[talk.id].messages))
+            tokens = held(desk, talk)
+            assert list(tokens) == wanted[: len(tokens)]
+    assert n_middle, "no answer met the end of the context: choose another length"

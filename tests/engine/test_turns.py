@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.engine.binding import engine_log
 from kvdesk.engine.context import Decoded
 from kvdesk.engine.memory import DecodeKind
@@ -343,3 +343,16 @@ def test_views_are_sent_only_to_a_watcher(headless: Headless) -> None:
     assert views[-1].snapshot.maps[0].streams[0].used == len(held(headless, talk))
     assert {lease.conversation for lease in views[-1].leases} == {talk.id}
     headless.do(Watch(False))
+
+
+def test_a_stop_that_comes_too_late_slows_nothing(headless: Headless) -> None:
+    talk = Talk(headless, "You tell stories.")
+    long = GREEDY.model_copy(update={"max_tokens": 64})
+    talk.answer("Tell me of the sea.", long)
+    n = len(of(headless.events, TextDelta))
+    headless.engine.request_stop(MessageId("an answer that has ended"))
+    again = Talk(headless, "You tell stories.")
+    again.answer("Tell me of the sea.", long)
+    assert len(of(headless.events, TextDelta)) <= 2 * n + 2, "text is told in groups still"
+    for each in (talk, again):
+        headless.do(CloseConversation(each.id))
