@@ -520,6 +520,7 @@ def test_a_shift_ends_the_answers_that_share_the_cells(headless: Headless) -> No
         headless.engine.step()
     shared = headless.engine.session.pool.get(second.conversation)
     assert shared.busy
-    headless.do(Operate(ShiftPositions(seq(headless, first), 10, -1, 5), measured=False))
+    events = headless.do(Operate(ShiftPositions(seq(headless, first), 10, -1, 5), measured=False))
+    assert [ended.state for ended in of(events, TurnEnded)] == ["stopped"]
     assert not shared.busy
     assert headless.engine.session.context.audit(whole=True).state == "verified"
