@@ -105,7 +105,7 @@ def plan_compaction(
             streams.append(after)
             plans.append(_stream_plan(cache.name, s, order, cells, after))
             n_bytes += 2 * len(order) * (row_bytes or {}).get(cache.name, 0)
-        maps.append(CacheMap(cache.name, tuple(streams), cache.n_swa))
+        maps.append(CacheMap(cache.name, tuple(streams), cache.n_swa, cache.swa_type))
     return CompactionPlan(
         layout=layout,
         streams=tuple(plans),
