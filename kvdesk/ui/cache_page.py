@@ -125,6 +125,12 @@ class CachePage(QWidget):
         if height != self._readout.minimumHeight():
             self._readout.setFixedHeight(height)
 
+    @Slot(int, int)
+    def _keep_width(self, _first: int, last: int) -> None:
+        """The same width with and without a scroll bar: cells of another size would take another height, and so on."""
+        bar = self._scroll.verticalScrollBar()
+        self._column.setContentsMargins(0, 0, 12 + (0 if last else bar.sizeHint().width()), 0)
+
     def _lay_out(self) -> None:
         lines = QWidget()
         pair = QVBoxLayout(lines)
@@ -144,7 +150,9 @@ class CachePage(QWidget):
         for widget in (self.bar, self.map, self._readout, self.operations, self.effect, self.numbers, self.rulers):
             column.addWidget(widget)
         column.addWidget(self._graphs, 1)
+        self._column = column
         scroll = self._scroll = QScrollArea()
+        scroll.verticalScrollBar().rangeChanged.connect(self._keep_width)
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)

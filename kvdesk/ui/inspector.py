@@ -213,5 +213,5 @@ class Inspector(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._cache.map.set_room(round(self.height() * 0.32))
+        self._cache.map.set_room(round(self.height() * 0.34))
         self._timeline.set_room(self.height())
