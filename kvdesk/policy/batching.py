@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-LONGEST_STEP = 2.75
+LONGEST_STEP = 2.5
 """A step with prefill takes at most so many steps without: 5 is what a reader may notice, the rest is for noise."""
 
 BatchMs = Callable[[int, int], float | None]
