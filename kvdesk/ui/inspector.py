@@ -46,6 +46,7 @@ class Inspector(QWidget):
         self._look = look
         self._state = state
         self._operation: int | None = None
+        self._ran = False  # an answer was being written when the last view came
         self._texts: dict[int, str] = {}
         self.measured = Measurements()
         self._cache = CachePage(look, self.measured)
@@ -149,7 +150,11 @@ class Inspector(QWidget):
         if view.snapshot.operation != self._operation:
             self._operation = view.snapshot.operation
             self.measured.add_view(view, self._state.context)
-        self._writing.request()
+        ran, self._ran = self._ran, bool(self._state.running)
+        if ran and not self._ran:
+            self._writing.now()  # the last view of an answer
+        else:
+            self._writing.request()
 
     def show_texts(self, texts: TokenTexts) -> None:
         self._texts.update(texts.texts)

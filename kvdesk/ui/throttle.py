@@ -34,6 +34,11 @@ class Throttle(QObject):
             return
         self._act()
 
+    def now(self) -> None:
+        """Do it at once: this is how it stays."""
+        self._asked = False
+        self._act()
+
     @Slot()
     def _on_timer(self) -> None:
         if self._asked:

@@ -26,3 +26,16 @@ def test_it_rests_when_nothing_is_asked(qtbot: QtBot) -> None:
     qtbot.wait(60)
     throttle.request()
     assert len(calls) == 2
+
+
+def test_the_last_time_is_now(qtbot: QtBot) -> None:  # noqa: ARG001 - an application
+    done: list[int] = []
+    parent = QObject()
+    throttle = Throttle(parent, 10_000, lambda: done.append(1))
+    throttle.request()
+    throttle.request()
+    assert len(done) == 1, "the second waits"
+    throttle.now()
+    assert len(done) == 2
+    throttle._on_timer()
+    assert len(done) == 2, "nothing is left to be done"
