@@ -17,7 +17,7 @@ from kvdesk.engine.session import Session
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import KvdeskError
 from kvdesk.operations import Compact
-from kvdesk.policy.compaction_gain import CompactionVerdict, Fragmented, Moment, judge_compaction
+from kvdesk.policy.compaction_gain import Fragmented, Moment, judge_compaction
 
 EXPECTED = 512
 """Tokens that are likely to be decoded before the cache changes by itself: about two long answers."""
@@ -30,7 +30,6 @@ class Idle:
         self._session = session
         self._judged_at = -1  # operation at which compaction was judged last
         self._ahead: Turn | None = None
-        self.verdict: CompactionVerdict | None = None
 
     def ended(self, turn: Turn) -> None:
         """A turn has come to its end by itself: its conversation will probably go on."""
@@ -58,7 +57,7 @@ class Idle:
         n_visible = max((len(s.tokens) for s in session.pool), default=0)
         cache = Fragmented(plan.n_kv_before, plan.n_kv_after, n_visible, context.state_size())
         moment = Moment(False, True, EXPECTED, session.own.policy.auto_compact)
-        verdict = self.verdict = judge_compaction(session.meters.cost, cache, moment)
+        verdict = judge_compaction(session.meters.cost, cache, moment)
         if not verdict.compact:
             return False
         start = time.perf_counter()

@@ -11,12 +11,11 @@ import time
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kvdesk import calls
 from kvdesk.cache.cells import seq_members
+from kvdesk.cache.metrics import holders
 from kvdesk.cache.prefix import common_prefix
-from kvdesk.cache.snapshot import StreamMap
 from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Chronicle
 from kvdesk.engine.context import Context
@@ -157,10 +156,10 @@ class Keeper:
         if not self._one_buffer or not self._context.mirror.caches:
             return 0
         cells = self._context.snapshot().maps[0].streams[0]
-        mine = _held_by(cells, sequence.seq_id) & (cells.pos >= p0) & (cells.pos < p1)
+        mine = holders(cells, sequence.seq_id) & (cells.pos >= p0) & (cells.pos < p1)
         for other in self.pool:
             if other.busy and other is not sequence:
-                mine &= ~_held_by(cells, other.seq_id)
+                mine &= ~holders(cells, other.seq_id)
         return int(mine.sum())
 
     def slide(self, sequence: Sequence, held: int, p0: int, p1: int, reason: str) -> bool:
@@ -417,7 +416,7 @@ class Keeper:
         found: set[int] = set()
         for cache in self._context.snapshot().maps:
             cells = cache.streams[0]
-            mine = (cells.pos >= p0) & _held_by(cells, sequence.seq_id)
+            mine = (cells.pos >= p0) & holders(cells, sequence.seq_id)
             found.update(seq_members(np.bitwise_or.reduce(cells.seq_bits[mine], axis=0)))
         return [s for s in self.pool if s.seq_id in found and s is not sequence]
 
@@ -443,10 +442,3 @@ class Keeper:
     def _forget_in_tree(self, seq_id: int) -> None:
         self._tree.remove(seq_id)
         self._in_tree.pop(seq_id, None)
-
-
-def _held_by(cells: StreamMap, seq_id: int) -> NDArray[np.bool_]:
-    """Which cells the sequence holds, alone or not: bool of shape (n_cells,)."""
-    word, bit = divmod(seq_id, 64)
-    held: NDArray[np.bool_] = cells.seq_bits[:, word] >> np.uint64(bit) & np.uint64(1) == 1
-    return held

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.cache.metrics import holders
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap, Verification
 from kvdesk.chat import TurnStats
 from kvdesk.messages import ContextInfo
@@ -57,12 +58,8 @@ def positions_of(snapshot: CacheSnapshot, seq_id: int) -> NDArray[np.int32]:
     """All positions a sequence holds in the first map, in cell order."""
     if not snapshot.maps:
         return np.zeros(0, np.int32)
-    word, bit = divmod(seq_id, 64)
-    found = [
-        stream.pos[(stream.seq_bits[:, word] & np.uint64(1 << bit)).astype(np.bool_)]
-        for stream in snapshot.maps[0].streams
-        if stream.seq_bits.shape[1] > word
-    ]
+    streams = snapshot.maps[0].streams
+    found = [s.pos[holders(s, seq_id)] for s in streams if s.seq_bits.shape[1] > seq_id // 64]
     return np.concatenate(found) if found else np.zeros(0, np.int32)
 
 
@@ -76,11 +73,11 @@ def describe_cell(
 ) -> tuple[str, str]:
     """Two short lines about a cell: what it is, and what is in it. `more` is said after that."""
     first = f"cell {cell:,}" + (f"  ·  {where}" if where else "")
-    holders = sequences_of(stream, cell)
-    if not holders:
+    seqs = sequences_of(stream, cell)
+    if not seqs:
         return first, "free"
     first += f"  ·  position {int(stream.pos[cell]):,}"
-    names = ", ".join(f"{titles.get(seq, 'no conversation')} (seq {seq})" for seq in holders)
+    names = ", ".join(f"{titles.get(seq, 'no conversation')} (seq {seq})" for seq in seqs)
     names = "  ·  ".join((names, *more))
     token = int(stream.token[cell])
     if token < 0:
