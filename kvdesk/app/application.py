@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import cycle
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +35,7 @@ from kvdesk.ui.prose import markdown_parser
 from kvdesk.worker.worker import Worker
 
 GC_INTERVAL_MS = 5_000
+_GENERATIONS = (1,) * 11 + (2,)  # old objects, 15 ms to look at, once a minute: two decoding threads wait for it
 WAKE_MS = 250
 LOG_BYTES = 1 << 20
 _WITHOUT_DISPLAY = "`kvdesk chat` and `kvdesk demo --offscreen` work without one."
@@ -110,7 +112,8 @@ def build(file: str | None) -> Parts:
     if not gc.isenabled():
         gc.freeze()  # what start-up made stays; a collection looks at what came after it
         collector = QTimer(window, interval=GC_INTERVAL_MS)
-        collector.timeout.connect(gc.collect)
+        generations = cycle(_GENERATIONS)
+        collector.timeout.connect(lambda: gc.collect(next(generations)))
         collector.start()
         _show_exceptions(errors.said.emit)
     if isinstance(qt, Application):

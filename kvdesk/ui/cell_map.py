@@ -126,9 +126,10 @@ class CellMapView(QWidget):
         """Draw `view`; `colours` and `titles` are those of the conversations, by seq_id."""
         if self._view is None or view.snapshot.operation != self._view.snapshot.operation:
             self._recency.note(time.monotonic(), view.snapshot.operation)
-        same = view is self._view and self._scene.colours == colours and self._scene.titles == titles
-        self._view = view
-        if not same:
+        if view is not self._view:
+            self._view = view
+            self._invalidate()
+        if self._scene.colours != colours or self._scene.titles != titles:
             self._change_scene(colours=dict(colours), titles=dict(titles))
 
     def show_token_texts(self, texts: Mapping[int, str]) -> None:
@@ -137,7 +138,8 @@ class CellMapView(QWidget):
 
     def show_spans(self, spans: Mapping[int, MessageSpans]) -> None:
         """Where the messages of each sequence lie, by seq_id."""
-        self._change_scene(spans=dict(spans))
+        if self._scene.spans != spans:
+            self._change_scene(spans=dict(spans))
 
     def show_selection(self, runs: Sequence[CellRun]) -> None:
         """Select cells from outside, such as those of a text; nothing is sent. None of them lets go."""
@@ -274,13 +276,13 @@ class CellMapView(QWidget):
         masks = ((i, strip, self._selection.mask(strip)) for i, strip in enumerate(self.strips))
         return {i: edges_of(mask, strip.columns) for i, strip, mask in masks if mask is not None}
 
-    def paintEvent(self, _event: QPaintEvent) -> None:
+    def paintEvent(self, event: QPaintEvent) -> None:
         begun = time.perf_counter()
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(self._look.colours.panel))
         if self._frame is not None and self._frame.strips:
             at = self._selection.at if self._at_mouse or self.hasFocus() else None
-            self._painter.paint(painter, self._frame, self._viewport, self._texts, self._edges, at)
+            self._painter.paint(painter, self._frame, self._viewport, self._texts, self._edges, at, event.rect())
             if self._overlay:
                 self._draw_overlay(painter)
             self._clock.painted((time.perf_counter() - begun) * 1e3)

@@ -53,9 +53,12 @@ class ConversationModel(QAbstractListModel):
         self.endResetModel()
 
     def show_cells(self, cells: Mapping[ConversationId, int]) -> None:
-        if cells != self._cells:
-            self._cells = dict(cells)
-            self._redraw()
+        """Numbers of cells; those of conversations that are being answered are not drawn, and change all the time."""
+        before, self._cells = self._cells, dict(cells)
+        for row, conversation in enumerate(self._rows):
+            name = conversation.id
+            if name not in self._running and before.get(name, 0) != cells.get(name, 0):
+                self.dataChanged.emit(self.index(row), self.index(row))
 
     def show_running(self, running: frozenset[ConversationId]) -> None:
         if running != self._running:

@@ -244,7 +244,8 @@ class GraphStack(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._drawn = -1  # another width has other ticks
+        if event.size().width() != event.oldSize().width():
+            self._drawn = -1  # another width has other ticks
 
     def focusOutEvent(self, event: QFocusEvent) -> None:
         super().focusOutEvent(event)

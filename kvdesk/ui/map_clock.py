@@ -11,7 +11,7 @@ from typing import Final
 from kvdesk.ui.pace import Pace
 
 SHARE: Final = 0.04
-FASTEST_MS: Final = 60
+FASTEST_MS: Final = 45  # the engine sends a view every 62: each is shown at once, painted together with its text
 SLOWEST_MS: Final = 500
 _KEPT: Final = 120
 _COUNTED_S: Final = 2.0
@@ -21,7 +21,7 @@ class FrameClock:
     """Times of the last frames, in milliseconds.
 
     The rule of refreshing is that of `Pace`: a refresh (new codes and their drawing) takes at most 4 % of one core from
-    the threads that decode; there are never more than 17 a second, and always 2. At 2.6 ms and less that is the 15 a
+    the threads that decode; there are never more than 22 a second, and always 2. At 2.6 ms and less that is the 15 a
     second at which the engine sends views. Panning and zooming do not wait: a person does them.
     """
 

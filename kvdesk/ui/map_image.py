@@ -16,6 +16,7 @@ from kvdesk.ui.map_frame import StripFrame
 from kvdesk.ui.map_pixels import Part, picture
 from kvdesk.ui.map_viewport import Viewport
 
+_FEW: Final = 64
 _MOST_RUNS: Final = 8  # of changed rows; when there are more, all between the first and the last are drawn
 
 Edges = NDArray[np.uint8]  # where the outline of the selection runs (`map_pixels.edges_of`)
@@ -65,16 +66,20 @@ class StripImage:
 
     def _runs(self, cells: NDArray[np.int64]) -> list[tuple[int, int]]:
         """Rows that are seen and hold these cells, as runs [first, end)."""
-        rows = cells // self._strip.columns
-        rows = rows[(rows >= self._seen.row) & (rows < self._seen.rows)]
-        if not rows.size:
-            return []
-        rows = rows[np.diff(rows, prepend=-1) > 0]
-        gaps = np.flatnonzero(np.diff(rows) > 1)
-        if gaps.size >= _MOST_RUNS:
-            gaps = gaps[:0]
-        starts, ends = rows[np.concatenate(([0], gaps + 1))], rows[np.concatenate((gaps, [rows.size - 1]))] + 1
-        return list(zip(starts.tolist(), ends.tolist(), strict=True))
+        if cells.size <= _FEW:  # with fewer calls: between two tokens each costs as much as 1,000 cells do
+            rows = sorted({cell // self._strip.columns for cell in cells.tolist()})
+        else:
+            every = cells // self._strip.columns
+            rows = every[np.diff(every, prepend=-1) > 0].tolist()
+        runs: list[tuple[int, int]] = []
+        for row in rows:
+            if not self._seen.row <= row < self._seen.rows:
+                continue
+            if runs and runs[-1][1] == row:
+                runs[-1] = runs[-1][0], row + 1
+            else:
+                runs.append((row, row + 1))
+        return runs if len(runs) <= _MOST_RUNS else [(runs[0][0], runs[-1][1])]
 
     def _draw_rows(self, first: int, end: int, tints: NDArray[np.uint32]) -> QRectF:
         seen, pixels = self._seen, self._pixels

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QRegion, QStaticText
 
 from kvdesk.ui import map_image
@@ -37,6 +37,8 @@ class MapPainter:
         self._made_of: tuple[object, ...] = ()
         self._edges: Edges = {}
         self._images: list[StripImage] = []
+        self._heads: list[QRectF] = []  # frames around the heads, by strip
+        self._boundaries: list[QPolygonF] = []  # ends of what attention walks over
         self._texts: dict[str, QStaticText] = {}
         self.n_drawn = 0  # cells that were visible at the last drawing
 
@@ -48,21 +50,25 @@ class MapPainter:
         texts: Mapping[int, str],
         edges: Edges,
         at: tuple[int, int] | None,
+        where: QRect | None = None,
     ) -> None:
-        """`at` is the strip and the cell with the cursor."""
+        """`at` is the strip and the cell with the cursor; `where` to paint at least, everywhere by default."""
         self.prepare(frame, viewport, edges)
+        wanted = QRectF(0, 0, viewport.width, viewport.height) if where is None else QRectF(where)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
         for image in self._images:
             painter.drawImage(image.corner, image.image)
         self._draw_labels(painter, [part.strip for part in frame.strips], viewport)
+        for line in self._boundaries:
+            if line.boundingRect().adjusted(-1, -1, 1, 1).intersects(wanted):
+                self._draw_boundary(painter, line)
         for part in frame.strips:
-            self._draw_boundary(painter, part, viewport)
             if part.strip.cell * viewport.zoom >= _TEXT_FROM_PX:
                 self._draw_texts(painter, part, frame, viewport, texts)
-        for part in frame.strips:
-            self._draw_box(painter, part.strip, part.stream.head, viewport, 1.5)
+        for head in self._heads:
+            self._draw_box(painter, head, 1.5)
         if at is not None and at[0] < len(frame.strips):
-            self._draw_box(painter, frame.strips[at[0]].strip, at[1], viewport, 2.0)
+            self._draw_box(painter, self._box(frame.strips[at[0]].strip, at[1], viewport), 2.0)
 
     def prepare(self, frame: MapFrame, viewport: Viewport, edges: Edges) -> QRegion | None:
         """Bring the pictures up to date. Returns what of the widget must be painted again; None: everything."""
@@ -80,6 +86,8 @@ class MapPainter:
         tints = tint_table(mode, colours)
         parts = enumerate(frame.strips)
         self._images = [StripImage(part, viewport, tints, edges.get(i)) for i, part in parts]
+        self._heads = [self._box(part.strip, part.stream.head, viewport) for part in frame.strips]
+        self._boundaries = [_boundary(part, viewport) for part in frame.strips if 0 < part.n_kv < part.strip.n_cells]
         self.n_drawn = sum(image.n_cells for image in self._images)
         return None
 
@@ -87,23 +95,28 @@ class MapPainter:
         """The same strips seen in the same way, with other cells. None: the pictures must be made anew."""
         tints = tint_table(frame.scene.mode, self._look.colours)
         region = QRegion()
-        for image, old, new in zip(self._images, before.strips, frame.strips, strict=True):
+        for i, (image, old, new) in enumerate(zip(self._images, before.strips, frame.strips, strict=True)):
             changed = image.update(new, tints) if old.n_kv == new.n_kv else None
             if changed is None:
                 return None
             if old.stream.head != new.stream.head:
-                changed += [self._box(new.strip, head, viewport) for head in (old.stream.head, new.stream.head)]
+                changed.append(self._heads[i])
+                self._heads[i] = self._box(new.strip, new.stream.head, viewport)
+                changed.append(self._heads[i])
             for box in changed:
                 region += box.adjusted(-3, -3, 3, 3).toAlignedRect()
         return region
 
     def _draw_labels(self, painter: QPainter, strips: Sequence[Strip], viewport: Viewport) -> None:
         """Names of the strips; that of a strip whose beginning is out of sight stays at the edge, on a ground."""
+        strips = [strip for strip in strips if strip.label]
+        if not strips:
+            return
         painter.setFont(self._look.small)
         metrics = painter.fontMetrics()
         for strip in strips:
             corner, end = viewport.to_widget(strip.x, strip.y), viewport.to_widget(0, strip.y + strip.height)
-            if not strip.label or end.y() <= 0 or corner.y() > viewport.height + LABEL_PX:
+            if end.y() <= 0 or corner.y() > viewport.height + LABEL_PX:
                 continue
             text = strip.short or strip.label
             width = metrics.horizontalAdvance(text)
@@ -119,16 +132,8 @@ class MapPainter:
             painter.setPen(QColor(self._look.colours.secondary))
             painter.drawText(box.adjusted(4 if pinned else 0, 0, 4, 0), Qt.AlignmentFlag.AlignVCenter, text)
 
-    def _draw_boundary(self, painter: QPainter, part: StripFrame, viewport: Viewport) -> None:
-        """The end of what attention walks over, as a stepped line that is dark and light in turn."""
-        strip, n_kv = part.strip, part.n_kv
-        if not 0 < n_kv < strip.n_cells:
-            return
-        x, y = strip.corner(n_kv)
-        step = [(x, y), (strip.x + strip.width, y)]
-        if n_kv % strip.columns:
-            step = [(strip.x, y + strip.cell), (x, y + strip.cell), *step]
-        line = QPolygonF([viewport.to_widget(*point) for point in step])
+    def _draw_boundary(self, painter: QPainter, line: QPolygonF) -> None:
+        """As a line that is dark and light in turn."""
         painter.setPen(QPen(QColor(self._look.colours.panel), 1))
         painter.drawPolyline(line)
         pen = QPen(QColor(self._look.colours.text), 1)
@@ -136,16 +141,15 @@ class MapPainter:
         painter.setPen(pen)
         painter.drawPolyline(line)
 
-    def _draw_box(self, painter: QPainter, strip: Strip, cell: int, viewport: Viewport, thickness: float) -> None:
-        """A frame around one cell: the head, or the cursor. Around a small cell it is larger than the cell."""
-        box = self._box(strip, cell, viewport)
+    def _draw_box(self, painter: QPainter, box: QRectF, thickness: float) -> None:
+        """A frame around one cell: the head, or the cursor."""
         if box.isEmpty():
             return
         _fill_ring(painter, box.adjusted(-1, -1, 1, 1), thickness + 2, QColor(self._look.colours.panel))
         _fill_ring(painter, box, thickness, QColor(self._look.colours.text))
 
     def _box(self, strip: Strip, cell: int, viewport: Viewport) -> QRectF:
-        """Where the frame around a cell is drawn; empty when it is out of sight."""
+        """Where the frame around a cell is drawn, around a small cell a larger one; empty when it is out of sight."""
         if not 0 <= cell < strip.n_cells:
             return QRectF()
         size = strip.cell * viewport.zoom
@@ -199,6 +203,16 @@ class MapPainter:
             known.setTextFormat(Qt.TextFormat.PlainText)
             known.prepare(font=self._look.mono_small)
         return known
+
+
+def _boundary(part: StripFrame, viewport: Viewport) -> QPolygonF:
+    """The end of what attention walks over, as a stepped line."""
+    strip, n_kv = part.strip, part.n_kv
+    x, y = strip.corner(n_kv)
+    step = [(x, y), (strip.x + strip.width, y)]
+    if n_kv % strip.columns:
+        step = [(strip.x, y + strip.cell), (x, y + strip.cell), *step]
+    return QPolygonF([viewport.to_widget(*point) for point in step])
 
 
 def _inks(argb: int) -> tuple[QColor, QColor]:

@@ -42,6 +42,7 @@ class OperationsPanel(QWidget):
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._state = CacheState()
+        self._is_behind = False  # the form does not show the state yet
         self._targets: tuple[Target, ...] = ()
         self._selected: ConversationId | None = None
         self._is_chosen = False  # a target was, by hand or with its cells
@@ -68,7 +69,7 @@ class OperationsPanel(QWidget):
         self._remark.setWordWrap(True)
         self._fold = Fold(look, "Operations", self._make_body())
         self._fold.button.setToolTip("Remove, fork, shift, swap, compact: by hand")
-        self._fold.toggled.connect(self.toggled)
+        self._fold.toggled.connect(self._on_toggled)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self._fold)
@@ -99,14 +100,23 @@ class OperationsPanel(QWidget):
         return self._remark.text()
 
     def button(self, act: Act) -> QPushButton:
+        self._catch_up()
         return self._buttons[act]
 
     def show_state(self, state: CacheState) -> None:
-        """What there is to operate on now. The target is the shown conversation's, unless another was chosen since."""
-        before = self.chosen.target
+        """What there is to operate on now; written when the form is open."""
+        self._state, self._is_behind = state, True
+        if self.is_open:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """The target is the shown conversation's, unless another was chosen since."""
+        if not self._is_behind:
+            return
+        self._is_behind = False
+        state, before = self._state, self.chosen.target
         if state.selected != self._selected:
             self._selected, self._is_chosen = state.selected, False
-        self._state = state
         targets = state.targets()
         names = [_name(target) for target in targets]
         if names != [self._target.itemText(i) for i in range(self._target.count())]:
@@ -142,6 +152,7 @@ class OperationsPanel(QWidget):
 
     def set_range(self, seq_id: int, p0: int, p1: int) -> None:
         """Fill the target in: positions `[p0, p1)` of a sequence, -1 for start and end."""
+        self._catch_up()
         for i, target in enumerate(self._targets):
             if target.seq_id == seq_id:
                 self._target.setCurrentIndex(i)
@@ -156,6 +167,12 @@ class OperationsPanel(QWidget):
         """llama.cpp said no to a token that was tried."""
         self._remark.setText(f"{event.sentence} (X = {event.x:,}, Y = {event.y:,}: Y must be X + 1)")
         set_tone(self._remark, "warning")
+
+    @Slot(bool)
+    def _on_toggled(self, is_open: bool) -> None:
+        if is_open:
+            self._catch_up()
+        self.toggled.emit(is_open)
 
     @Slot(int)
     def _on_target_changed(self) -> None:

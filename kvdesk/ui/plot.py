@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import pyqtgraph as pg
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPixmap, QWheelEvent
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QPixmap, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QGraphicsView, QHBoxLayout, QLabel
 
 from kvdesk.ui import palette
@@ -58,10 +58,10 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     hovered = Signal(object)  # x, None: outside
 
     def __init__(self, name: str, *, x_values: bool, movable: bool) -> None:
+        self._picture: QPixmap | None = None
         super().__init__()
         self._movable = movable
         self._drag_x: float | None = None
-        self._picture: QPixmap | None = None
         self._keeping = False
         self._scale: tuple[object, ...] = ()  # what the vertical axis shows
         self.setAccessibleName(name)
@@ -110,14 +110,20 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         return QSize(200, self.minimumHeight())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self._picture is not None and self._picture.deviceIndependentSize().toSize() == self.viewport().size():
+        if self._picture is not None:
             with QPainter(self.viewport()) as painter:
+                painter.fillRect(event.rect(), self.backgroundBrush())
                 painter.drawPixmap(0, 0, self._picture)
             return
         begun = time.perf_counter()
         super().paintEvent(event)
         if not self._keeping:
             self.painted.emit((time.perf_counter() - begun) * 1e3)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if self._picture is not None:
+            QTimer.singleShot(0, self, self.keep_picture)  # until then the old one is shown
 
     def keep_picture(self) -> None:
         """Draw now, and show just that until `drop_picture`: a plot that is moved or uncovered is not drawn again."""

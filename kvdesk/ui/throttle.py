@@ -11,10 +11,14 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from kvdesk.ui.pace import Pace
 
 _SLOWEST: Final = 4  # intervals: text that changes so seldom is still read as live
+_SLACK_MS: Final = 70  # a little longer than from one batch of events to the next
 
 
 class Throttle(QObject):
-    """Calls `action` for a request; requests within the interval become one call at its end.
+    """Calls `action` for a request; requests within the interval become one call after it.
+
+    That call is made by the next request if there is one soon, so that what one batch of events changes is painted
+    together: every painting goes through the window from its top, and takes its time from the threads that decode.
 
     `share`: of one core that the calls may take; the interval grows where they would take more (`Pace`).
     """
@@ -22,31 +26,23 @@ class Throttle(QObject):
     def __init__(self, parent: QObject, interval_ms: int, action: Callable[[], None], *, share: float = 1.0) -> None:
         super().__init__(parent)
         self._action = action
-        self._asked = False
+        self._acted_s = float("-inf")
+        self._slack_ms = min(interval_ms // 2, _SLACK_MS)
         self._pace = Pace(share, interval_ms, _SLOWEST * interval_ms)
-        self._timer = QTimer(self)
-        self._timer.setSingleShot(True)
-        self._timer.timeout.connect(self._on_timer)
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.timeout.connect(self.now)
 
     def request(self) -> None:
-        if self._timer.isActive():
-            self._asked = True
-            return
-        self._act()
-
-    def now(self) -> None:
-        """Do it at once: this is how it stays."""
-        self._asked = False
-        self._act()
+        rest_ms = self._pace.rest_ms - (time.monotonic() - self._acted_s) * 1e3
+        if rest_ms <= 0:
+            self.now()
+        elif not self._timer.isActive():
+            self._timer.start(round(rest_ms) + self._slack_ms)
 
     @Slot()
-    def _on_timer(self) -> None:
-        if self._asked:
-            self._asked = False
-            self._act()
-
-    def _act(self) -> None:
-        self._timer.start(self._pace.rest_ms)  # also for requests that the action makes
-        begun = time.perf_counter()
+    def now(self) -> None:
+        """Do it at once, and nothing later unless it is requested."""
+        self._timer.stop()
+        begun = self._acted_s = time.monotonic()  # before the action: it may make requests
         self._action()
-        self._pace.spent((time.perf_counter() - begun) * 1e3)
+        self._pace.spent((time.monotonic() - begun) * 1e3)

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 LEAST_S = 1.0
 """Nothing narrower than this can be shown."""
+_LEAST_FOLLOWED_S = 10.0
 _STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
 
 
 @dataclass(slots=True)
 class TimeAxis:
     """Seconds since the first reading. Following: the newest is at the right; else it stands where it was put.
+
+    It follows in even steps of about a twentieth of its width: between two steps only curves have to be drawn anew.
 
     window_s   width while following, None for everything there is
     latest_s   the newest reading
@@ -29,7 +32,9 @@ class TimeAxis:
         """First and last second shown."""
         if not self.following:
             return self._begin, self._end
-        end = max(self.latest_s, 10.0)
+        width = max(self.latest_s, _LEAST_FOLLOWED_S) if self.window_s is None else self.window_s
+        step = max((s for s in _STEPS_S if s <= width / 20), default=_STEPS_S[0])
+        end = max(math.ceil(self.latest_s / step) * step, _LEAST_FOLLOWED_S)
         return (0.0 if self.window_s is None else max(0.0, end - self.window_s)), end
 
     def follow(self, window_s: float | None) -> None:
@@ -41,8 +46,9 @@ class TimeAxis:
 
     def set_range(self, begin: float, end: float) -> None:
         """Stand still at these seconds, as far as there is anything."""
-        width = min(max(end - begin, LEAST_S), max(self.latest_s, 10.0) * 1.2)
-        begin = min(max(begin, -0.1 * width), max(self.latest_s, 10.0) - 0.2 * width)
+        latest_s = max(self.latest_s, _LEAST_FOLLOWED_S)
+        width = min(max(end - begin, LEAST_S), latest_s * 1.2)
+        begin = min(max(begin, -0.1 * width), latest_s - 0.2 * width)
         self._begin, self._end, self.following = begin, begin + width, False
 
     def zoom(self, factor: float, at_s: float | None = None) -> None:

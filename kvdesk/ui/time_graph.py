@@ -34,6 +34,7 @@ class TimeGraph(QWidget):
         self.plot.addItem(self._marks)
         self.items: list[Any] = []
         self._drawn_marks: tuple[float, bytes] = 0.0, b""
+        self._drawn: tuple[object, ...] = ()  # all that the curves were drawn of
         for n, curve in enumerate(spec.curves):
             symbol = None if curve.style == "line" else "o"
             item = pg.PlotDataItem(connect="finite", symbol=symbol, symbolSize=5, **AS_PATHS)
@@ -55,6 +56,7 @@ class TimeGraph(QWidget):
     def set_colours(self) -> None:
         colours = self._look.colours
         self._drawn_marks = 0.0, b""
+        self._drawn = ()
         self.plot.drop_picture()
         self.plot.set_colours(self._look)
         self.captions.set_colours()
@@ -67,9 +69,14 @@ class TimeGraph(QWidget):
         self._line.setPen(pg.mkPen(colours.secondary))
 
     def draw(self, start_s: float, marks: FloatArray, brushes: list[Any]) -> None:
-        """The curves as they are now. `start_s`: second 0 of the axis; `marks`: seconds on it."""
+        """The curves as they are now, if they differ. `start_s`: second 0 of the axis; `marks`: seconds on it."""
         begin, end = self._axis.range
         n_bins = max(int(self.plot.inside.width()), 100)
+        series = tuple((len(curve.series), curve.series.last, curve.series.held_s) for curve in self._spec.curves)
+        drawn = begin, end, start_s, self.plot.size(), series, marks.tobytes()
+        if drawn == self._drawn:
+            return
+        self._drawn = drawn
         highest, known = 0.0, False
         for curve, item in zip(self._spec.curves, self.items, strict=True):
             times, values = visible(curve.series, begin + start_s, end + start_s, n_bins)
@@ -78,9 +85,9 @@ class TimeGraph(QWidget):
             shown = values[times >= begin + start_s]
             highest = max(highest, float(np.nan_to_num(shown).max(initial=0.0)))
         top = self.plot.set_top(highest, known=known, top=self._spec.top)
-        drawn = top, marks.tobytes()
-        if drawn != self._drawn_marks:
-            self._drawn_marks = drawn
+        drawn_marks = top, marks.tobytes()
+        if drawn_marks != self._drawn_marks:
+            self._drawn_marks = drawn_marks
             self._marks.setXVals(marks)
             self._points.setData(marks, np.full(marks.size, top * 1.06), brush=brushes)
         self.plot.setXRange(begin, end, padding=0)

@@ -59,7 +59,7 @@ def paint(painter: MapPainter, image: QImage, frame: MapFrame, viewport: Viewpor
         if region is not None:
             on.setClipRegion(region)
         on.fillRect(0, 0, WIDTH, HEIGHT, 0xFF101010)
-        painter.paint(on, frame, viewport, {}, UNSELECTED, None)
+        painter.paint(on, frame, viewport, {}, UNSELECTED, None, None if region is None else region.boundingRect())
 
 
 def blank(ratio: float) -> QImage:

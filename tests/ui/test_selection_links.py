@@ -60,7 +60,7 @@ def test_letting_go_of_the_text_lets_go_of_the_cells(linked: MainWindow) -> None
     view = prose(linked, ANSWER)
     select(view, "sea")
     view.setTextCursor(QTextCursor(view.document()))
-    linked._links._showing._on_timer()
+    linked._links._showing.now()
     assert linked.inspector.cell_map.selection == ()
 
 

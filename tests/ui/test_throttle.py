@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import time
+
+import pytest
 from PySide6.QtCore import QObject
 from pytestqt.qtbot import QtBot
 
@@ -37,5 +40,22 @@ def test_the_last_time_is_now(qtbot: QtBot) -> None:  # noqa: ARG001 - an applic
     assert len(done) == 1, "the second waits"
     throttle.now()
     assert len(done) == 2
-    throttle._on_timer()
-    assert len(done) == 2, "nothing is left to be done"
+    assert not throttle._timer.isActive(), "nothing is left to be done"
+
+
+def test_a_request_soon_after_the_interval_acts_at_once_so_that_both_are_painted_together(
+    qtbot: QtBot,  # noqa: ARG001 - an application
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    done: list[int] = []
+    parent = QObject()
+    throttle = Throttle(parent, 10_000, lambda: done.append(1))
+    throttle.request()
+    throttle.request()
+    assert throttle._timer.remainingTime() > 10_000, "the timer leaves the next batch of events some time"
+    now += 10.001
+    throttle.request()
+    assert len(done) == 2
+    assert not throttle._timer.isActive()

@@ -156,11 +156,9 @@ def test_a_recording_is_asked_for_when_one_looks_and_something_changed(window: M
         window.apply_event(SpeedSample(float(i), "decode", 1, 1.0, 256))
     assert len(sent) == 1, "at most twice a second"
     page = window.inspector.timeline
-    page._asking._on_timer()
+    page._asking.now()
     assert len(sent) == 2
-    page._asking._on_timer()
-    page._asking._on_timer()
-    assert len(sent) == 2, "nothing has changed since"
+    assert not page._asking._timer.isActive(), "nothing has changed since"
 
 
 def test_a_growing_recording_keeps_its_place(window: MainWindow, player: Player) -> None:
