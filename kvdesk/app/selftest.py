@@ -30,7 +30,7 @@ from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import LoadModel, SpeedSample
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.store.store import Store
-from kvdesk.ui.graphs import Graphs
+from kvdesk.ui.graphs_page import GraphsPage
 from kvdesk.ui.icons import application_icon, line_icon
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.measurements import Measurements
@@ -109,7 +109,7 @@ def _window() -> str:
 def _plot() -> str:
     """A graph shows what it is given."""
     measured = Measurements()
-    graphs = Graphs(Look(_application()), measured)
+    graphs = GraphsPage(Look(_application()), measured)
     try:
         graphs.resize(480, 360)
         graphs.show()

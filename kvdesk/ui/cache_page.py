@@ -17,11 +17,11 @@ from kvdesk.ui.map_key import MapKey
 from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.operations_panel import OperationsPanel
-from kvdesk.ui.painted import when_painted
 from kvdesk.ui.readout import positions_of
 from kvdesk.ui.ruler_row import RulerRow
 from kvdesk.ui.rulers import Rulers
 from kvdesk.ui.theme import Look
+from kvdesk.ui.trends import Trends
 
 
 class CachePage(QWidget):
@@ -36,7 +36,7 @@ class CachePage(QWidget):
         self.map.described.connect(self._on_described)
         self.numbers = NumbersPanel(look, measured)
         self.rulers = Rulers(look)
-        self._graphs = _Graphs(look, measured)
+        self.trends = Trends(look, measured)
         self.operations = OperationsPanel(look)
         self.effect = EffectView(look)
         self.bar = MapBar(look, self.map)
@@ -149,7 +149,7 @@ class CachePage(QWidget):
         column.setSpacing(8)
         for widget in (self.bar, self.map, self._readout, self.operations, self.effect, self.numbers, self.rulers):
             column.addWidget(widget)
-        column.addWidget(self._graphs, 1)
+        column.addWidget(self.trends, 1)
         self._column = column
         scroll = self._scroll = QScrollArea()
         scroll.verticalScrollBar().rangeChanged.connect(self._keep_width)
@@ -167,27 +167,6 @@ class CachePage(QWidget):
         both.setSpacing(8)
         both.addWidget(scroll, 1)
         both.addLayout(buttons)
-
-
-class _Graphs(QWidget):
-    """The place of the graphs. They come when it was seen: pyqtgraph takes half a second, and the window is not to
-    wait for it."""
-
-    HEIGHT_PX = 172  # as they need
-
-    def __init__(self, look: Look, measured: Measurements) -> None:
-        super().__init__()
-        self._look, self._measured = look, measured
-        self._column = QVBoxLayout(self)
-        self._column.setContentsMargins(0, 0, 0, 0)
-        self.setMinimumHeight(self.HEIGHT_PX)
-        when_painted(self, self._make)
-
-    def _make(self) -> None:
-        from kvdesk.ui.graphs import Graphs
-
-        self.setMinimumHeight(0)
-        self._column.addWidget(Graphs(self._look, self._measured))
 
 
 def _button(text: str, tip: str) -> QPushButton:

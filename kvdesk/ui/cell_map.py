@@ -93,7 +93,7 @@ class CellMapView(QWidget):
         self.setFixedHeight(self._room)
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.refresh)
-        self._due.connect(self.refresh, Qt.ConnectionType.QueuedConnection)  # it comes before what is to be painted
+        self._due.connect(self._on_due, Qt.ConnectionType.QueuedConnection)  # it comes before what is to be painted
         look.changed.connect(self._invalidate)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
@@ -126,11 +126,14 @@ class CellMapView(QWidget):
         """Draw `view`; `colours` and `titles` are those of the conversations, by seq_id."""
         if self._view is None or view.snapshot.operation != self._view.snapshot.operation:
             self._recency.note(time.monotonic(), view.snapshot.operation)
-        if view is not self._view:
-            self._view = view
+        if view is self._view and self._scene.colours == colours and self._scene.titles == titles:
+            return
+        self._view = view
+        self._scene = replace(self._scene, colours=dict(colours), titles=dict(titles))
+        if self._wait_ms() <= 0:
+            self.refresh()  # now: it is then painted together with what else the same events have changed
+        else:
             self._invalidate()
-        if self._scene.colours != colours or self._scene.titles != titles:
-            self._change_scene(colours=dict(colours), titles=dict(titles))
 
     def show_token_texts(self, texts: Mapping[int, str]) -> None:
         """The texts of token ids, by reference: the owner goes on adding to it."""
@@ -208,8 +211,11 @@ class CellMapView(QWidget):
     def _invalidate(self) -> None:
         """A new frame is due, as soon as the clock's rule allows."""
         if self.isVisible():
-            since = (time.monotonic() - self._refreshed_at) * 1e3
-            self._come_back(round(max(0.0, self._clock.interval_ms - since)))
+            self._come_back(round(max(0.0, self._wait_ms())))
+
+    def _wait_ms(self) -> float:
+        """Until the clock's rule allows a new frame."""
+        return self._clock.interval_ms - (time.monotonic() - self._refreshed_at) * 1e3
 
     def _come_back(self, ms: int) -> None:
         """Make a frame in `ms`; 0 is at once, but together with all else that is shown now, in one painting."""
@@ -218,6 +224,11 @@ class CellMapView(QWidget):
             self._due.emit()
         elif ms > 0 and (not self._timer.isActive() or self._timer.remainingTime() > ms):
             self._timer.start(ms)
+
+    @Slot()
+    def _on_due(self) -> None:
+        if self._is_due:
+            self.refresh()
 
     @Slot()
     def refresh(self) -> None:

@@ -7,18 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-import pyqtgraph as pg
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from kvdesk.ui import palette
+from kvdesk.ui.graph import Graph, RowSpec
 from kvdesk.ui.measurements import Mark, Measurements
 from kvdesk.ui.pace import Pace
-from kvdesk.ui.plot import RowSpec
 from kvdesk.ui.theme import Look
 from kvdesk.ui.time_axis import TimeAxis, clock_text
-from kvdesk.ui.time_graph import TimeGraph
 
 INTERVAL_MS: Final = 500
 _SELDOM_S: Final = 3.0
@@ -32,6 +30,7 @@ class GraphStack(QWidget):
 
     Numbers are written that often too; curves when they can have moved by a pixel. While an answer is written they also
     wait until drawing is cheap enough (`Pace`), at most `_SELDOM_S`: drawing takes its time from the decoding threads.
+    Those that can be moved take longer, and are drawn one after the other.
 
     Keys, where `movable`: Left and Right move the line that is read, with Ctrl the axis; + and - zoom; End follows;
     Escape takes the line away.
@@ -47,10 +46,9 @@ class GraphStack(QWidget):
         look: Look,
         measured: Measurements,
         rows: Sequence[RowSpec],
+        make: Callable[[RowSpec, TimeAxis], Graph],
         *,
-        movable: bool,
-        height: int = 40,
-        ticks_everywhere: bool = False,
+        movable: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
@@ -61,23 +59,19 @@ class GraphStack(QWidget):
         self._clock = clock
         self._pace = Pace(_SHARE, INTERVAL_MS, round(_SELDOM_S * 1e3))
         self._draw_ms = 0.0  # of the last drawing, its painting included
-        self._left: list[TimeGraph] = []  # that are still to be drawn
+        self._left: list[Graph] = []  # that are still to be drawn
         self._next = QTimer(self, interval=_NEXT_MS)
         self._next.timeout.connect(self._draw_next)
         self._note = ""
-        last = len(rows) - 1
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        self.graphs = [
-            TimeGraph(look, row, self.axis, height=height, ticks=ticks_everywhere or i == last, movable=movable)
-            for i, row in enumerate(rows)
-        ]
+        self.graphs = [make(row, self.axis) for row in rows]
         for graph in self.graphs:
-            graph.plot.hovered.connect(self._on_hovered)
-            graph.plot.painted.connect(self._on_painted)
-            graph.plot.zoomed.connect(self.zoom)
-            graph.plot.panned.connect(self.pan)
+            graph.hovered.connect(self._on_hovered)
+            graph.painted.connect(self._on_painted)
+            graph.zoomed.connect(self.zoom)
+            graph.panned.connect(self.pan)
             column.addWidget(graph, 1)
         self._movable = movable
         if movable:
@@ -133,11 +127,14 @@ class GraphStack(QWidget):
         if self._drawn == self._measured.revision or not self.isVisible():
             return
         begin, end = self.axis.range
-        pixel_s = (end - begin) / max(self.graphs[0].plot.inside.width(), 1.0)
+        pixel_s = (end - begin) / max(self.graphs[0].inside.width(), 1.0)
         rest_s = max(min(pixel_s, _SELDOM_S), self._pace.rest_ms / 1e3 if self._measured.is_running else 0.0)
         if self._drawn < 0 or (not self._left and self._clock() - self._drawn_s >= rest_s):
-            self._begin()
-            self._next.start()
+            if self._movable:
+                self._begin()
+                self._next.start()
+            else:
+                self.draw()
         else:
             self._read_out()
 
@@ -160,7 +157,7 @@ class GraphStack(QWidget):
         begun = time.perf_counter()
         start, marks = self._measured.start_s or 0.0, self._measured.marks
         seconds = np.array([mark.operation.at_s - start for mark in marks])
-        self._left.pop(0).draw(start, seconds, [pg.mkBrush(self._mark_ink(mark)) for mark in marks])
+        self._left.pop(0).draw(start, seconds, [self._mark_ink(mark) for mark in marks])
         self._draw_ms += (time.perf_counter() - begun) * 1e3
 
     @Slot()

@@ -24,7 +24,7 @@ from kvdesk.ui.throttle import Throttle
 from kvdesk.ui.timeline_page import TimelinePage
 
 if TYPE_CHECKING:
-    from kvdesk.ui.graphs import GraphsPage
+    from kvdesk.ui.graphs_page import GraphsPage
 
 TEXT_INTERVAL_MS = 250  # numbers change at most 4 times a second
 NUMBERS_SHARE: Final = 0.003  # of one core
@@ -92,7 +92,7 @@ class Inspector(QWidget):
     @property
     def graphs_page(self) -> GraphsPage:
         if self._graphs_page is None:
-            from kvdesk.ui.graphs import GraphsPage
+            from kvdesk.ui.graphs_page import GraphsPage
 
             self._graphs_page = GraphsPage(self._look, self.measured)
             self._stack.removeWidget(self._no_graphs)

@@ -7,7 +7,15 @@ from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
-from PySide6.QtWidgets import QFrame, QGraphicsOpacityEffect, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QGraphicsOpacityEffect,
+    QHBoxLayout,
+    QScrollArea,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
 
 from kvdesk.chat import Message, MessageId, MessageState, TurnStats
 from kvdesk.ui.branch_switch import BranchSwitch
@@ -147,6 +155,15 @@ class MessageWidget(QWidget):
         self._body.setVisible(bool(text) or self._message.role != "assistant")
         if text:
             self._waiting.hide()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Lay out what has grown, from the inside out: left to Qt, each level would be painted before the next."""
+        at: QWidget | None = self._body
+        while at is not None and not isinstance(at, QScrollArea):
+            if (layout := at.layout()) is not None:
+                layout.activate()
+            at = at.parentWidget()
 
     def show_prompt(self, reused: int, prompt: int) -> None:
         self._waiting.show_prompt(reused, prompt)

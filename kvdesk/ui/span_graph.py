@@ -11,9 +11,10 @@ from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from kvdesk.ui import palette
+from kvdesk.ui.graph import TICKS_PX, Captions, Curve, RowSpec, ink_of
 from kvdesk.ui.graph_stack import INTERVAL_MS
 from kvdesk.ui.measurements import Measurements
-from kvdesk.ui.plot import AS_PATHS, TICKS_PX, Captions, Curve, Plot, RowSpec, ink_of
+from kvdesk.ui.plot import AS_PATHS, Plot
 from kvdesk.ui.series import FloatArray, Series, round_up
 from kvdesk.ui.theme import Look
 
@@ -32,7 +33,7 @@ class SpanGraph(QWidget):
         ink = palette.BLUE
         spec = RowSpec("ms", (Curve("time per token, median at n_kv", Series(), ink),))
         self.captions = Captions(look, spec)
-        self.plot = Plot("Time per token against n_kv", x_values=True, movable=False)
+        self.plot = Plot("Time per token against n_kv", movable=False)
         self.plot.setMinimumHeight(96 + TICKS_PX)
         self.dots = pg.ScatterPlotItem(size=4, pen=None, **AS_PATHS)
         self.line = pg.PlotDataItem(symbol="o", symbolSize=6, **AS_PATHS)

@@ -14,14 +14,19 @@ from kvdesk.chat import MessageId
 from kvdesk.messages import OperationDone, PrefillProgress, SpeedSample
 from kvdesk.operations import LoadSample
 from kvdesk.settings import Theme
+from kvdesk.ui.graph import Curve, RowSpec
 from kvdesk.ui.graph_stack import GraphStack
-from kvdesk.ui.graphs import Graphs, GraphsPage
+from kvdesk.ui.graphs_page import GraphsPage
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.palette import BLUE
-from kvdesk.ui.plot import Curve, Plot, RowSpec
+from kvdesk.ui.plot import Plot
+from kvdesk.ui.series import FloatArray
 from kvdesk.ui.span_graph import medians
 from kvdesk.ui.theme import Look
+from kvdesk.ui.time_graph import TimeGraph
+from kvdesk.ui.trend import Trend
+from kvdesk.ui.trends import Trends
 from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view
 
 
@@ -39,6 +44,17 @@ def session() -> Measurements:
     measured.add_turn(STATS, 200.0)
     measured.add_view(cache_view(), CONTEXT, 200.0)
     return measured
+
+
+def curves_of(stack: GraphStack, number: int) -> list[tuple[FloatArray, FloatArray]]:
+    """What a small graph draws."""
+    graph = stack.graphs[number]
+    assert isinstance(graph, Trend)
+    return graph.plot.curves
+
+
+def graphs_of(page: GraphsPage) -> list[TimeGraph]:
+    return [graph for graph in page.stack.graphs if isinstance(graph, TimeGraph)]
 
 
 def turn_wheel(plot: Plot, modifiers: Qt.KeyboardModifier) -> bool:
@@ -79,46 +95,46 @@ def test_a_token_ends_the_reading_of_a_prompt() -> None:
 
 def test_cells_are_not_drawn_into_the_future(look: Look, qtbot: QtBot) -> None:
     measured = Measurements()
-    graphs = Graphs(look, measured)
+    graphs = Trends(look, measured)
     qtbot.addWidget(graphs)
     for at_s in (100.0, 103.0):
         measured.add_view(cache_view(), CONTEXT, at_s)
     graphs.stack.draw()
-    for item, last in zip(graphs.stack.graphs[2].items, (220, 240), strict=True):
-        times, values = item.getData()
+    for (times, values), last in zip(curves_of(graphs.stack, 2), (220, 240), strict=True):
         assert times.max() == pytest.approx(3.0), "the last count, not the end of the axis"
         assert values[-1] == last
 
 
 def test_nothing_is_drawn_while_hidden(look: Look, qtbot: QtBot) -> None:
     measured = session()
-    graphs = Graphs(look, measured)
+    graphs = Trends(look, measured)
     qtbot.addWidget(graphs)
     graphs.stack._on_timer()
-    assert graphs.stack.graphs[1].items[0].getData()[0] is None
+    assert curves_of(graphs.stack, 1) == []
     graphs.show()
     graphs.stack._on_timer()
-    curve = graphs.stack.graphs[1].items[0]
-    qtbot.waitUntil(lambda: curve.getData()[0] is not None and curve.getData()[0].size > 80, timeout=2000)
+    assert curves_of(graphs.stack, 1)[0][0].size > 80
 
 
 def test_numbers_are_written_more_often_than_long_curves_are_drawn(look: Look, qtbot: QtBot) -> None:
     measured, now = session(), [0.0]
     row = RowSpec("tok/s", (Curve("decode", measured.decode.series, BLUE),))
-    stack = GraphStack(look, measured, (row,), movable=False, clock=lambda: now[0])
+    stack = GraphStack(
+        look, measured, (row,), lambda row, axis: Trend(look, row, axis, ticks=True), clock=lambda: now[0]
+    )
     qtbot.addWidget(stack)
     stack.resize(444, 100)  # 400 px for 100 s
     stack.show()
     stack.draw()
-    shown = stack.graphs[0].items[0].getData()[0].size
+    shown = curves_of(stack, 0)[0][0].size
     measured.add_speed(SpeedSample(199.95, "decode", 50, 1000.0, 256))
     now[0] = 0.1
     stack._on_timer()
     assert stack.graphs[0].captions.texts == ("50.0",)
-    assert stack.graphs[0].items[0].getData()[0].size == shown
+    assert curves_of(stack, 0)[0][0].size == shown
     now[0] = 2.1
     stack._on_timer()
-    qtbot.waitUntil(lambda: stack.graphs[0].items[0].getData()[0].size > shown, timeout=2000)
+    qtbot.waitUntil(lambda: curves_of(stack, 0)[0][0].size > shown, timeout=2000)
 
 
 def test_the_page_shows_everything_that_is_asked_of_it(page: GraphsPage) -> None:
@@ -127,7 +143,7 @@ def test_the_page_shows_everything_that_is_asked_of_it(page: GraphsPage) -> None
     assert all(graph.captions.texts[0] != "–" for graph in page.stack.graphs), "every last value is written out"
     assert page.stack.graphs[3].captions.texts == ("220", "240")
     assert page.stack.graphs[6].captions.texts == ("1.80", "0.40", "2.00")
-    for graph in page.stack.graphs:
+    for graph in graphs_of(page):
         assert graph._marks.xvals.tolist() == pytest.approx([40.0]), "every operation is a mark on every axis"
 
 
@@ -149,7 +165,7 @@ def test_the_axis_is_moved_with_keys_and_buttons(page: GraphsPage, qtbot: QtBot)
     assert axis.range == pytest.approx((26.25, 78.75))
     assert not page.follow_button.isChecked()
     assert windows.checkedId() == -1
-    for graph in page.stack.graphs:
+    for graph in graphs_of(page):
         assert graph.plot.viewRange()[0] == pytest.approx([26.25, 78.75]), "one axis for all"
     qtbot.keyClick(page.stack, Qt.Key.Key_Left, Qt.KeyboardModifier.ControlModifier)
     assert axis.range == pytest.approx((21.0, 73.5))
@@ -163,7 +179,7 @@ def test_the_axis_is_moved_with_keys_and_buttons(page: GraphsPage, qtbot: QtBot)
 
 
 def test_dragging_moves_the_axis_and_the_plain_wheel_is_left_to_the_page(page: GraphsPage) -> None:
-    plot = page.stack.graphs[0].plot
+    plot = graphs_of(page)[0].plot
     plot.panned.emit(-0.1)
     assert page.stack.axis.range == pytest.approx((-10.5, 94.5))
     plot.zoomed.emit(0.5, 40.0)

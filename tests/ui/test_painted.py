@@ -8,10 +8,7 @@ import sys
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from kvdesk.ui.cache_page import CachePage
-from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.painted import when_painted
-from kvdesk.ui.theme import Look
 
 
 def test_it_is_done_once_and_only_after_the_first_painting(qtbot: QtBot) -> None:
@@ -25,19 +22,6 @@ def test_it_is_done_once_and_only_after_the_first_painting(qtbot: QtBot) -> None
     widget.repaint()
     qtbot.wait(0)
     assert done == [True]
-
-
-def test_the_graphs_under_the_map_come_once_their_place_was_seen(qtbot: QtBot, look: Look) -> None:
-    page = CachePage(look, Measurements())
-    qtbot.addWidget(page)
-    page.resize(440, 1400)
-    assert not has_graphs(page)
-    page.show()
-    qtbot.waitUntil(lambda: has_graphs(page))
-
-
-def has_graphs(page: CachePage) -> bool:
-    return any(type(child).__name__ == "Graphs" for child in page.findChildren(QWidget))
 
 
 def test_the_window_is_imported_without_what_takes_long() -> None:

@@ -1,4 +1,4 @@
-"""The graphs of the inspector: a few under the map, and a page with all of them, their time axis and their export."""
+"""The page with every graph, their time axis and their export."""
 
 from __future__ import annotations
 
@@ -21,30 +21,20 @@ from PySide6.QtWidgets import (
 
 from kvdesk.ui import palette
 from kvdesk.ui.controls import ElidedLabel, label, set_tone
+from kvdesk.ui.graph import Curve, RowSpec
 from kvdesk.ui.graph_stack import GraphStack
 from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.picture import write_csv, write_png, write_svg
-from kvdesk.ui.plot import Curve, RowSpec
 from kvdesk.ui.series import Series
 from kvdesk.ui.span_graph import SpanGraph
 from kvdesk.ui.theme import Look
+from kvdesk.ui.time_graph import TimeGraph
+from kvdesk.ui.trends import cells_row, speed_rows
 
 _WINDOWS: Final[tuple[tuple[str, float | None], ...]] = (("30 s", 30.0), ("5 min", 300.0), ("All", None))
 _KEYS: Final = (
     "Ctrl and the wheel zoom, a drag moves the time axis; keys: Left, Right, Ctrl+Left, Ctrl+Right, +, -, End"
 )
-
-
-def _speed_rows(measured: Measurements) -> tuple[RowSpec, ...]:
-    return (
-        RowSpec("tok/s", (Curve("prefill", measured.prefill.series, palette.ORANGE, "dots"),)),
-        RowSpec("tok/s", (Curve("decode", measured.decode.series, palette.BLUE),)),
-    )
-
-
-def _cells_row(measured: Measurements) -> RowSpec:
-    used = Curve("used", measured.used, palette.GREEN)
-    return RowSpec("cells", (used, Curve("high water", measured.high_water, palette.SILVER)))
 
 
 def _all_rows(measured: Measurements) -> tuple[RowSpec, ...]:
@@ -56,32 +46,13 @@ def _all_rows(measured: Measurements) -> tuple[RowSpec, ...]:
 
     hits = (Curve("prefix hits", m.hit, palette.ORANGE, "points"), Curve("cumulative", m.hits, palette.SILVER))
     return (
-        *_speed_rows(m),
+        *speed_rows(m),
         row("ms", ("between tokens P50", m.p50), ("P95", m.p95), ("P99", m.p99)),
-        _cells_row(m),
+        cells_row(m),
         row("MB", ("K", m.k_mb), ("K and V", m.kv_mb), ("live span", m.live_mb)),
         RowSpec("%", hits, top=100.0),
         row("cores", ("kvdesk", m.own), ("others", m.others), ("threads", m.threads)),
     )
-
-
-class Graphs(QWidget):
-    """Speeds now, and used and high-water cells: what stands under the map. The last two minutes."""
-
-    def __init__(self, look: Look, measured: Measurements) -> None:
-        super().__init__()
-        self.stack = GraphStack(
-            look, measured, (*_speed_rows(measured), _cells_row(measured)), movable=False, height=28
-        )
-        self._note = ElidedLabel(self.stack.note)
-        self._note.setProperty("tone", "secondary")
-        self._note.setProperty("scale", "small")
-        self.stack.read.connect(self._note.setText)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(0)
-        column.addWidget(self.stack, 1)
-        column.addWidget(self._note)
 
 
 class GraphsPage(QWidget):
@@ -90,7 +61,8 @@ class GraphsPage(QWidget):
     def __init__(self, look: Look, measured: Measurements) -> None:
         super().__init__()
         self._look, self._measured = look, measured
-        self.stack = GraphStack(look, measured, _all_rows(measured), movable=True, height=64, ticks_everywhere=True)
+        rows = _all_rows(measured)
+        self.stack = GraphStack(look, measured, rows, lambda row, axis: TimeGraph(look, row, axis), movable=True)
         self.stack.axis.follow(300.0)
         self.stack.moved.connect(self._on_moved)
         self.spans = SpanGraph(look, measured)

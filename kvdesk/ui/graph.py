@@ -1,0 +1,180 @@
+"""A graph over time: what it shows, its scale, the line of captions over it. How it is drawn is left to `trend` and
+`time_graph`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from PySide6.QtCore import QRectF, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from kvdesk.ui import palette
+from kvdesk.ui.controls import NumberLabel, label
+from kvdesk.ui.series import FloatArray, Series, round_up, visible
+from kvdesk.ui.theme import Look
+from kvdesk.ui.time_axis import TimeAxis
+
+LEFT_PX: Final = 44  # for the numbers of a vertical axis
+TICKS_PX: Final = 20  # for those of a time axis
+_LOW_PX: Final = 40  # a lower plot has room for two numbers beside it
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A series as it is drawn. `ink` is (dark, light); style "dots": line and points; "points": no line."""
+
+    name: str
+    series: Series
+    ink: tuple[str, str]
+    style: Literal["line", "dots", "points"] = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpec:
+    """One graph: curves of one unit. `top`: a fixed end of the axis, None for as high as the values are."""
+
+    unit: str
+    curves: tuple[Curve, ...]
+    top: float | None = None
+
+    @property
+    def title(self) -> str:
+        return " and ".join(curve.name for curve in self.curves)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A vertical axis from 0. `top`: its last number; `end`: of the picture, so that half a number fits above its line.
+
+    ticks    values and how they are written
+    """
+
+    top: float
+    end: float
+    ticks: tuple[tuple[float, str], ...]
+
+    @classmethod
+    def of(cls, highest: float, height: float, top: float | None = None) -> Scale:
+        """For values up to `highest` in a plot of so many pixels; `top`: a fixed end."""
+        top = round_up(highest) if top is None else top
+        height = max(height, 16.0)
+        shares = (0.0, 0.5, 1.0) if height >= _LOW_PX else (0.0, 1.0)
+        ticks = tuple((top * share, f"{top * share:,.0f}") for share in shares)
+        return cls(top, top * (1 + max(0.12, 8 / (height - 8))), ticks)
+
+
+def readings(
+    spec: RowSpec, start_s: float, begin: float, end: float, n_bins: int
+) -> tuple[list[tuple[FloatArray, FloatArray]], float, bool]:
+    """Every curve as (seconds of the axis, values), the highest value that is seen, and whether any was ever measured.
+
+    `start_s`: second 0 of the axis; `begin` and `end` are on it. `n_bins`: as in `series.visible`.
+    """
+    curves, highest = [], 0.0
+    for curve in spec.curves:
+        times, values = visible(curve.series, begin + start_s, end + start_s, n_bins)
+        curves.append((times - start_s, values))
+        highest = max(highest, float(np.nan_to_num(values[times >= begin + start_s]).max(initial=0.0)))
+    return curves, highest, any(curve.series.last is not None for curve in spec.curves)
+
+
+class Captions(QHBoxLayout):
+    """Name and value of every curve in its own ink, and the unit, in one line over a graph."""
+
+    def __init__(self, look: Look, spec: RowSpec) -> None:
+        super().__init__()
+        self._look, self._spec = look, spec
+        self.setSpacing(8)
+        self.setContentsMargins(0, 4, 0, 0)
+        self._values: list[QLabel] = []
+        for n, curve in enumerate(spec.curves):
+            self.addSpacing(8 if n else 0)
+            self.addWidget(label(curve.name, tone="secondary", scale="small"))
+            value = NumberLabel("–", widest="8,888")
+            value.setFont(look.mono_small)
+            self._values.append(value)
+            self.addWidget(value)
+        self.addStretch(1)
+        self.addWidget(label(spec.unit, tone="secondary", scale="small"))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(value.text() for value in self._values)
+
+    def set_colours(self) -> None:
+        for curve, value in zip(self._spec.curves, self._values, strict=True):
+            value.setStyleSheet(f"color: {text_ink(self._look, curve.ink)}")
+
+    def show_values(self, numbers: Sequence[float | None]) -> None:
+        for curve, value, number in zip(self._spec.curves, self._values, numbers, strict=True):
+            text = written(number, self._spec.unit)
+            if value.text() != text:
+                value.setText(text)
+                value.setAccessibleName(f"{curve.name} {text} {self._spec.unit}")
+
+
+class Graph(QWidget):
+    """One graph of a `GraphStack`: its captions over its plot. Base of two that are drawn in different ways."""
+
+    hovered = Signal(object)  # a second of the axis, None: outside
+    painted = Signal(float)  # milliseconds it took
+    zoomed = Signal(float, float)  # factor, around a second
+    panned = Signal(float)  # by a share of the width, later when positive
+
+    def __init__(self, look: Look, spec: RowSpec, axis: TimeAxis, plot: QWidget) -> None:
+        super().__init__()
+        self._look, self._spec, self._axis = look, spec, axis
+        self.captions = Captions(look, spec)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(self.captions)
+        column.addWidget(plot, 1)
+
+    @property
+    def spec(self) -> RowSpec:
+        return self._spec
+
+    @property
+    def inside(self) -> QRectF:
+        """Where the curves are, in pixels of the plot."""
+        raise NotImplementedError
+
+    def set_colours(self) -> None:
+        """The look has changed."""
+        self.captions.set_colours()
+
+    def draw(self, start_s: float, marks: FloatArray, inks: list[str]) -> None:
+        """The curves as they are now. `start_s`: second 0 of the axis; `marks`: seconds on it, and their inks."""
+        raise NotImplementedError
+
+    def show_at(self, second: float | None, start_s: float) -> None:
+        """Write every curve's value at a second of the axis, of which 0 is `start_s`; None: the last one."""
+        series = (curve.series for curve in self._spec.curves)
+        self.captions.show_values([s.last if second is None else s.at(second + start_s) for s in series])
+
+
+def ink_of(look: Look, ink: tuple[str, str]) -> str:
+    return ink[0] if look.colours.dark else ink[1]
+
+
+def text_ink(look: Look, ink: tuple[str, str]) -> str:
+    """The curve's colour, mixed with text until it can be read."""
+    colours = look.colours
+    mixed = ink_of(look, ink)
+    while palette.contrast(mixed, colours.panel) < 4.5:
+        mixed = palette.mix(mixed, colours.text, 0.15)
+    return mixed
+
+
+def written(number: float | None, unit: str) -> str:
+    """Cells are whole; other values have three digits as long as they are small."""
+    if number is None:
+        return "–"
+    if unit == "cells" or abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if abs(number) >= 10 else f"{number:.2f}"

@@ -1,0 +1,43 @@
+"""The graphs under the map: speeds now, and used and high-water cells, over the last two minutes."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from kvdesk.ui import palette
+from kvdesk.ui.controls import ElidedLabel
+from kvdesk.ui.graph import Curve, RowSpec
+from kvdesk.ui.graph_stack import GraphStack
+from kvdesk.ui.measurements import Measurements
+from kvdesk.ui.theme import Look
+from kvdesk.ui.trend import Trend
+
+
+class Trends(QWidget):
+    """Three small graphs over one time axis. A line says what was done last, or at the time under the mouse."""
+
+    def __init__(self, look: Look, measured: Measurements) -> None:
+        super().__init__()
+        rows = (*speed_rows(measured), cells_row(measured))
+        self.stack = GraphStack(look, measured, rows, lambda row, axis: Trend(look, row, axis, ticks=row is rows[-1]))
+        self._note = ElidedLabel(self.stack.note)
+        self._note.setProperty("tone", "secondary")
+        self._note.setProperty("scale", "small")
+        self.stack.read.connect(self._note.setText)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(self.stack, 1)
+        column.addWidget(self._note)
+
+
+def speed_rows(measured: Measurements) -> tuple[RowSpec, ...]:
+    return (
+        RowSpec("tok/s", (Curve("prefill", measured.prefill.series, palette.ORANGE, "dots"),)),
+        RowSpec("tok/s", (Curve("decode", measured.decode.series, palette.BLUE),)),
+    )
+
+
+def cells_row(measured: Measurements) -> RowSpec:
+    used = Curve("used", measured.used, palette.GREEN)
+    return RowSpec("cells", (used, Curve("high water", measured.high_water, palette.SILVER)))
