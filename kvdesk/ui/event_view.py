@@ -35,7 +35,7 @@ from kvdesk.ui.cache_desk import CacheDesk
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.chat_pane import ChatPane
 from kvdesk.ui.conversation_list import ConversationList
-from kvdesk.ui.inspector import TEXT_INTERVAL_MS, Inspector
+from kvdesk.ui.inspector import NUMBERS_SHARE, TEXT_INTERVAL_MS, Inspector
 from kvdesk.ui.readout import totals
 from kvdesk.ui.series import Rate
 from kvdesk.ui.status_bar import StatusBar
@@ -64,7 +64,7 @@ class EventView(QObject):
         self._held: dict[ConversationId, int] = {}
         self._default_overflow = Overflow.STOP
         self._speed = Rate()
-        self._writing = Throttle(self, TEXT_INTERVAL_MS, self._write_numbers)
+        self._writing = Throttle(self, TEXT_INTERVAL_MS, self._write_numbers, share=NUMBERS_SHARE)
 
     @property
     def selected(self) -> ConversationId | None:

@@ -19,8 +19,9 @@ from kvdesk.ui.theme import Look
 from kvdesk.ui.time_axis import TimeAxis, clock_text
 
 INTERVAL_MS: Final = 500
+_RUNNING_MS: Final = 1000
 _SELDOM_S: Final = 3.0
-_SHARE: Final = 0.004  # of one core
+_SHARE: Final = 0.002  # of one core
 _NEXT_MS: Final = 20  # between one graph and the next: all at once would hold up the window
 _NEAR: Final = 0.02  # of the width: an operation so near is the one that is meant
 
@@ -28,8 +29,9 @@ _NEAR: Final = 0.02  # of the width: an operation so near is the one that is mea
 class GraphStack(QWidget):
     """Draws at most twice a second, and nothing while hidden; at once when a person moves the axis.
 
-    Numbers are written that often too; curves when they can have moved by a pixel. While an answer is written they also
-    wait until drawing is cheap enough (`Pace`), at most `_SELDOM_S`: drawing takes its time from the decoding threads.
+    Numbers are written that often too; curves when they can have moved by a pixel. While an answer is written numbers
+    come once a second, and curves wait until drawing is cheap enough (`Pace`), at most `_SELDOM_S`: drawing takes its
+    time from the decoding threads.
     Those that can be moved take longer, and are drawn one after the other.
 
     Keys, where `movable`: Left and Right move the line that is read, with Ctrl the axis; + and - zoom; End follows;
@@ -124,6 +126,7 @@ class GraphStack(QWidget):
 
     @Slot()
     def _on_timer(self) -> None:
+        self._timer.setInterval(_RUNNING_MS if self._measured.is_running else INTERVAL_MS)
         if self._drawn == self._measured.revision or not self.isVisible():
             return
         begin, end = self.axis.range

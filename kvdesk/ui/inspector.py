@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QVBoxLayout, QWidget
 
-from kvdesk.messages import LogLine, OperationDone, TokenTexts
+from kvdesk.messages import CacheView, LogLine, OperationDone, TokenTexts
 from kvdesk.operations import BatchRefused, LoadSample, MemoryLedger
 from kvdesk.ui.cache_page import CachePage
 from kvdesk.ui.cache_state import CacheState
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from kvdesk.ui.graphs_page import GraphsPage
 
 TEXT_INTERVAL_MS = 250  # numbers change at most 4 times a second
-NUMBERS_SHARE: Final = 0.003  # of one core
+NUMBERS_SHARE: Final = 0.002  # of one core
+_COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is written
 TABS: Final = ("Cache", "Graphs", "Timeline", "Log")
 
 
@@ -46,6 +48,7 @@ class Inspector(QWidget):
         self._look = look
         self._state = state
         self._operation: int | None = None
+        self._counted_s = 0.0
         self._ran = False  # an answer was being written when the last view came
         self._texts: dict[int, str] = {}
         self.measured = Measurements()
@@ -149,12 +152,19 @@ class Inspector(QWidget):
         self._cache.show_map(self._state)
         if view.snapshot.operation != self._operation:
             self._operation = view.snapshot.operation
-            self.measured.add_view(view, self._state.context)
+            self._count(view)
         ran, self._ran = self._ran, bool(self._state.running)
         if ran and not self._ran:
             self._writing.now()  # the last view of an answer
         else:
             self._writing.request()
+
+    def _count(self, view: CacheView) -> None:
+        """What the view holds becomes part of what is measured."""
+        now = time.monotonic()
+        if not self._state.running or now - self._counted_s >= _COUNT_S:
+            self._counted_s = now
+            self.measured.add_view(view, self._state.context)
 
     def show_texts(self, texts: TokenTexts) -> None:
         self._texts.update(texts.texts)

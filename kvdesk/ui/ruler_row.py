@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class RulerRow:
     """One sequence. `positions` are all positions it holds, in any order."""
 
@@ -31,10 +32,15 @@ class RulerRow:
         """The next legal position: pos_max + 1."""
         return f"{self.pos_max + 1:,}"
 
+    @cached_property
+    def held(self) -> list[tuple[int, int]]:
+        """Maximal runs of positions, as half-open intervals, rising."""
+        return runs(self.positions)
+
     @property
     def holes(self) -> tuple[tuple[int, int], ...]:
         """Positions between the first and the last that are missing, as half-open intervals."""
-        return tuple((a[1], b[0]) for a, b in pairwise(runs(self.positions)))
+        return tuple((a[1], b[0]) for a, b in pairwise(self.held))
 
     @property
     def tip(self) -> str:

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
 from kvdesk.operations import BatchRefused
 from kvdesk.ui.refused_note import RefusedNote
-from kvdesk.ui.ruler_row import RulerRow, runs
+from kvdesk.ui.ruler_row import RulerRow
 from kvdesk.ui.series import round_up
 from kvdesk.ui.theme import Look
 
@@ -200,7 +200,7 @@ class Ruler(_Line):
         middle, step = ROW_PX / 2, width / self._scale
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.fillRect(QRectF(left, middle - 1, width, 2), QColor(colours.cell_span))
-        for start, stop in runs(row.positions):
+        for start, stop in row.held:
             painter.fillRect(QRectF(left + start * step, middle - 4, max((stop - start) * step, 1.0), 8), ink)
         for start, stop in row.holes:  # wide enough to be seen, however short
             box = QRectF(left + start * step, middle - 4, max((stop - start) * step, 2.0), 8)
