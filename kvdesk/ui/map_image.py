@@ -54,7 +54,7 @@ class StripImage:
         Returns where they are in the widget; None, with nothing drawn, where the picture must be made anew.
         """
         old, new = self._layer, part.layer
-        if self._is_scaled or (old.second is None) != (new.second is None):
+        if self._is_scaled or (old.second is None) != (new.second is None) or old.code.size != new.code.size:
             return None
         changed = (old.code != new.code) | (old.marks != new.marks)
         if old.second is not None and new.second is not None:

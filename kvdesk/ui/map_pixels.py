@@ -16,6 +16,7 @@ from kvdesk.ui.raster import (
     DIM,
     EDGE,
     FIRST_GROUP,
+    FREE,
     FRESH,
     HIDDEN,
     INK,
@@ -48,9 +49,9 @@ def picture(
 
     edges  of each cell in rows, where the outline of the selection runs (`edges_of`)
     """
-    code = _grid_of(layer.code, columns, part, PAD)
+    code = _codes_of(layer.code, layer, columns, part)
     marks = _grid_of(layer.marks, columns, part, 0)
-    second = _grid_of(layer.second, columns, part, PAD) if layer.second is not None else None
+    second = _codes_of(layer.second, layer, columns, part) if layer.second is not None else None
     if pixels == 1:
         out = _dithered(code, second, marks)
         if edges is not None:
@@ -92,8 +93,18 @@ def edges_of(selected: NDArray[np.bool_], columns: int) -> NDArray[np.uint8]:
     return edges
 
 
+def _codes_of(codes: NDArray[np.uint8], layer: Layer, columns: int, part: Part) -> NDArray[np.uint8]:
+    """Codes of the part as a grid: behind those of the layer come its free cells, then nothing."""
+    grid = _grid_of(codes, columns, part, FREE)
+    n_cells = codes.size + layer.n_free
+    if part.rows * columns > n_cells:  # the last row is not full
+        grid = grid.copy()
+        grid[-1, max(n_cells - (part.rows - 1) * columns - part.column, 0) :] = PAD
+    return grid
+
+
 def _grid_of(values: NDArray[np.uint8], columns: int, part: Part, pad: int) -> NDArray[np.uint8]:
-    """The part as a grid, what is missing in the last row filled up."""
+    """The part as a grid, what is missing at its end filled up."""
     flat = values[part.row * columns : part.rows * columns]
     n = (part.rows - part.row) * columns
     if flat.size < n:

@@ -57,11 +57,15 @@ class Runs(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """One stream: an entry per cell. `second`: code of the lower half where it differs somewhere, else None."""
+    """One stream: an entry per cell. `second`: code of the lower half where it differs somewhere, else None.
+
+    n_free     so many `FREE` cells follow that have no entry: of a large cache most of them
+    """
 
     code: NDArray[np.uint8]
     second: NDArray[np.uint8] | None
     marks: NDArray[np.uint8]
+    n_free: int = 0
 
 
 def runs_of(stream: StreamMap) -> Runs:
@@ -166,14 +170,14 @@ def layer(
 ) -> Layer:
     """Codes from groups and marks, which have one entry per cell up to the high-water mark.
 
-    Free cells below `n_kv` are told apart from those beyond: attention walks over the first.
+    Free cells below `n_kv` are told apart from those beyond, which have no entry: attention walks over the first.
     """
-    code = np.full(stream.size, FREE, np.uint8)
-    code[:n_kv] = FREE_IN_SPAN
-    every = np.zeros(stream.size, np.uint8)
     high = stream.high_water
+    n = max(n_kv, high)
+    code = np.full(n, FREE_IN_SPAN, np.uint8)
+    every = np.zeros(n, np.uint8)
     if high == 0:
-        return Layer(code, None, every)
+        return Layer(code, None, every, stream.size - n)
     shade = _SHADES[marks]
     shade += np.uint8(FIRST_GROUP)
     free = np.repeat(runs.owner == NO_SEQUENCE, runs.lengths) if (runs.owner == NO_SEQUENCE).any() else None
@@ -185,7 +189,7 @@ def layer(
     every[:high] = marks
     if free is not None:
         every[:high][free] = 0
-    return Layer(code, lower, every)
+    return Layer(code, lower, every, stream.size - n)
 
 
 def _fill(

@@ -12,6 +12,7 @@ from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import CacheMap, StreamMap, Verification
 from kvdesk.ui import raster
 from kvdesk.ui.map_colours import Scales, Scene, groups_of
+from kvdesk.ui.map_pixels import Part, picture
 from kvdesk.ui.raster import FADING, FIRST_GROUP, FRESH, HIDDEN, N_SHADES, SHARED, SHIFTED
 from tests.ui.placing import place
 from tests.ui.samples import stream
@@ -33,7 +34,12 @@ def window_marks(window: CacheMap, stream_index: int = 0) -> list[int]:
 
 
 def test_free_cells_within_the_attention_span_differ_from_those_beyond() -> None:
-    assert layer(stream(6, []), n_kv=4).code.tolist() == [raster.FREE_IN_SPAN] * 4 + [raster.FREE] * 2
+    found = layer(stream(6, []), n_kv=4)
+    assert (found.code.tolist(), found.n_free) == ([raster.FREE_IN_SPAN] * 4, 2)
+    assert picture(found, 4, Part(0, 2, 0, 4), 1).tolist() == [
+        [raster.FREE_IN_SPAN] * 4,
+        [raster.FREE] * 2 + [raster.PAD] * 2,
+    ]
 
 
 def test_cells_have_the_colour_of_their_conversation() -> None:
