@@ -71,6 +71,7 @@ class CellMapView(QWidget):
         self._edges: Edges = {}
         self._view: CacheView | None = None
         self._frame: MapFrame | None = None
+        self._strips: tuple[Strip, ...] = ()
         self._key: MapKey | None = None
         self._grounds: tuple[object, ...] = ()  # of `_key`
         self._scene = Scene()
@@ -100,7 +101,7 @@ class CellMapView(QWidget):
 
     @property
     def strips(self) -> tuple[Strip, ...]:
-        return tuple(part.strip for part in self._frame.strips) if self._frame else ()
+        return self._strips
 
     @property
     def zoom(self) -> float:
@@ -239,29 +240,30 @@ class CellMapView(QWidget):
             return
         begun = time.perf_counter()
         self._refreshed_at = time.monotonic()
-        before = self.strips
+        before = self._strips
         self._make_frame(self._view)
         self._describe()
         assert self._frame is not None
         region = self._painter.prepare(self._frame, self._viewport, self._edges)
         self._clock.refreshed((time.perf_counter() - begun) * 1e3)
-        if region is None or self._overlay or self.strips != before:
+        if region is None or self._overlay or self._strips is not before:
             self.update()
         else:
             self.update(region)
 
     def _make_frame(self, view: CacheView) -> None:
         limits = self._recency.limits(time.monotonic())
-        before = self.strips
+        before = self._strips
         strips = strips_of(view, self.width(), self._room, self.devicePixelRatioF())
+        self._strips = before if strips == before else strips
         scene = self._scene
         if scene.mode is ColourBy.PAGE:
             scene = replace(scene, pages=self._pages.overlays(view.snapshot))
-        self._frame = frame = make_frame(view, strips, scene, limits)
+        self._frame = frame = make_frame(view, self._strips, scene, limits)
         height = max(total_height(strips), 64) if strips else self._room
         if height != self.minimumHeight():
             self.setFixedHeight(height)
-        if strips != before:
+        if self._strips is not before:
             self._on_layout_changed()
         grounds = grounds_of(frame, view.snapshot)
         if grounds != self._grounds:

@@ -104,7 +104,7 @@ def groups_of(
     match scene.mode:
         case ColourBy.CONVERSATION:
             first = np.repeat(owners[runs.owner], runs.lengths)
-            if not (runs.n_holders > 1).any():
+            if not runs.shared:
                 return first, None
             return first, np.repeat(owners[second_sequence(runs)], runs.lengths)
         case ColourBy.POSITION:

@@ -6,6 +6,7 @@ the shade from the marks, so that one table of 256 colours draws every map. Code
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -39,6 +40,7 @@ class Runs(NamedTuple):
     """Maximal runs of cells that the same sequences hold, up to the high-water mark. One entry per run.
 
     owner      lowest sequence, `NO_SEQUENCE` where there is none; n_holders: how many there are
+    shared     some cells are held by several sequences; free: some by none
     """
 
     starts: NDArray[np.int64]
@@ -46,6 +48,8 @@ class Runs(NamedTuple):
     bits: NDArray[np.uint64]  # (n_runs, words)
     owner: NDArray[np.uint8]
     n_holders: NDArray[np.int64]
+    shared: bool
+    free: bool
 
     def hold(self, seq: int) -> NDArray[np.bool_]:
         """Which runs the sequence holds."""
@@ -73,30 +77,32 @@ def runs_of(stream: StreamMap) -> Runs:
     bits = stream.seq_bits[: stream.high_water]
     if bits.shape[0] == 0:
         none = np.zeros(0, np.int64)
-        return Runs(none, none, bits, none.astype(np.uint8), none)
+        return Runs(none, none, bits, none.astype(np.uint8), none, shared=False, free=False)
     changes = bits[1:, 0] != bits[:-1, 0]
     for word in range(1, bits.shape[1]):
         changes |= bits[1:, word] != bits[:-1, word]
     at = np.flatnonzero(changes) + 1
     if at.size < _FEW and bits.shape[1] == 1:
-        return _few_runs(bits, [0, *at.tolist(), bits.shape[0]])
-    starts = np.concatenate(([0], at))
-    lengths = np.diff(starts, append=bits.shape[0])
-    held = bits[starts]
-    return Runs(starts, lengths, held, lowest_sequence(held), np.bitwise_count(held).sum(axis=1, dtype=np.int64))
+        edges = [0, *at.tolist(), bits.shape[0]]
+        starts = tuple(edges[:-1])
+        known = _few_runs(starts, tuple(int(bits[start, 0]) for start in starts))
+        return known._replace(lengths=np.array([b - a for a, b in pairwise(edges)], np.int64))
+    first = np.concatenate(([0], at))
+    held = bits[first]
+    return _runs(first, np.diff(first, append=bits.shape[0]), held)
 
 
-def _few_runs(bits: NDArray[np.uint64], edges: list[int]) -> Runs:
-    """`runs_of` where there are few, with fewer calls: between two tokens each costs as much as 1,000 cells do."""
-    held = bits[edges[:-1]]
-    words = held[:, 0].tolist()
-    return Runs(
-        np.array(edges[:-1], np.int64),
-        np.array([b - a for a, b in pairwise(edges)], np.int64),
-        held,
-        np.array([(w & -w).bit_length() - 1 if w else NO_SEQUENCE for w in words], np.uint8),
-        np.array([w.bit_count() for w in words], np.int64),
-    )
+def _runs(starts: NDArray[np.int64], lengths: NDArray[np.int64], held: NDArray[np.uint64]) -> Runs:
+    n_holders = np.bitwise_count(held).sum(axis=1, dtype=np.int64)
+    shared, free = bool(n_holders.max() > 1), bool(n_holders.min() == 0)
+    return Runs(starts, lengths, held, lowest_sequence(held), n_holders, shared, free)
+
+
+@lru_cache(maxsize=64)
+def _few_runs(starts: tuple[int, ...], words: tuple[int, ...]) -> Runs:
+    """Runs, but for their lengths: of a cache that is written to only those change, and mostly the last."""
+    first = np.array(starts, np.int64)
+    return _runs(first, np.zeros_like(first), np.array(words, np.uint64)[:, None])
 
 
 def lowest_sequence(bits: NDArray[np.uint64]) -> NDArray[np.uint8]:
@@ -144,7 +150,10 @@ def hidden_below(stream: StreamMap, runs: Runs, cache: CacheMap) -> NDArray[np.i
 def marks_of(stream: StreamMap, runs: Runs, cache: CacheMap, fading_after: int, fresh_after: int) -> NDArray[np.uint8]:
     """Marks of the cells up to the high-water mark. Cells born after operation `fresh_after` are just written."""
     high = stream.high_water
-    marks = np.repeat(np.where(runs.n_holders > 1, np.uint8(SHARED), np.uint8(0)), runs.lengths)
+    if runs.shared:
+        marks = np.repeat(np.where(runs.n_holders > 1, np.uint8(SHARED), np.uint8(0)), runs.lengths)
+    else:
+        marks = np.zeros(high, np.uint8)
     if high == 0:
         return marks
     born = stream.born[:high]
@@ -180,7 +189,7 @@ def layer(
         return Layer(code, None, every, stream.size - n)
     shade = _SHADES[marks]
     shade += np.uint8(FIRST_GROUP)
-    free = np.repeat(runs.owner == NO_SEQUENCE, runs.lengths) if (runs.owner == NO_SEQUENCE).any() else None
+    free = np.repeat(runs.owner == NO_SEQUENCE, runs.lengths) if runs.free else None
     lower = None
     if second is not None:
         lower = code.copy()
