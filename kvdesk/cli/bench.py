@@ -31,7 +31,7 @@ def main(argv: Sequence[str]) -> int:
         "load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the real window, on whatever "
         "display there is)",
     )
-    parser.add_argument("--rounds", type=int, metavar="N", help="counted rounds (default 7; cache 3)")
+    parser.add_argument("--rounds", type=int, metavar="N", help="counted rounds (default 7, of ui at least; cache 3)")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help=f"of cache: {', '.join(SCENARIOS)}")
     parser.add_argument("--json", action="store_true", help="the result as one JSON object on standard output")
     options.add_model(parser)

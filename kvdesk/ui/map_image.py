@@ -62,15 +62,20 @@ class StripImage:
         self._layer = new
         if not self.n_cells:
             return []
-        return [self._draw_rows(first, end, tints) for first, end in self._runs(np.flatnonzero(changed))]
-
-    def _runs(self, cells: NDArray[np.int64]) -> list[tuple[int, int]]:
-        """Rows that are seen and hold these cells, as runs [first, end)."""
+        cells, width = np.flatnonzero(changed), self._strip.columns
         if cells.size <= _FEW:  # with fewer calls: between two tokens each costs as much as 1,000 cells do
-            rows = sorted({cell // self._strip.columns for cell in cells.tolist()})
+            few = cells.tolist()
+            rows, columns = sorted({cell // width for cell in few}), [cell % width for cell in few]
+            left, right = min(columns, default=0), max(columns, default=0) + 1
         else:
-            every = cells // self._strip.columns
-            rows = every[np.diff(every, prepend=-1) > 0].tolist()
+            every = cells // width
+            rows, left, right = every[np.diff(every, prepend=-1) > 0].tolist(), 0, width
+        for first, end in (runs := self._runs(rows)):
+            self._draw_rows(first, end, tints)
+        return [self._box(first, end, left, right) for first, end in runs]
+
+    def _runs(self, rows: list[int]) -> list[tuple[int, int]]:
+        """Those of the rows that are seen, as runs [first, end)."""
         runs: list[tuple[int, int]] = []
         for row in rows:
             if not self._seen.row <= row < self._seen.rows:
@@ -81,12 +86,18 @@ class StripImage:
                 runs.append((row, row + 1))
         return runs if len(runs) <= _MOST_RUNS else [(runs[0][0], runs[-1][1])]
 
-    def _draw_rows(self, first: int, end: int, tints: NDArray[np.uint32]) -> QRectF:
+    def _box(self, first: int, end: int, left: int, right: int) -> QRectF:
+        """Where rows and columns of cells are in the widget, as far as they are seen."""
+        seen, step = self._seen, self._step
+        x, y = max(left, seen.column), first - seen.row
+        width = max(min(right, seen.columns) - x, 0)
+        corner = self.corner + QPointF((x - seen.column) * step, y * step)
+        return QRectF(corner.x(), corner.y(), width * step, (end - first) * step)
+
+    def _draw_rows(self, first: int, end: int, tints: NDArray[np.uint32]) -> None:
         seen, pixels = self._seen, self._pixels
         first -= (first - seen.row) % 2  # dithering goes by pairs of rows
         rows = Part(first, end, seen.column, seen.columns)
         top, bottom = (first - seen.row) * pixels, (end - seen.row) * pixels
         codes = picture(self._layer, self._strip.columns, rows, pixels, self._edges)
         self._argb[top:bottom] = tints.take(codes)
-        y = self.corner.y() + (first - seen.row) * self._step
-        return QRectF(self.corner.x(), y, self._argb.shape[1], (end - first) * self._step)
