@@ -259,7 +259,7 @@ class CellMapView(QWidget):
         scene = self._scene
         if scene.mode is ColourBy.PAGE:
             scene = replace(scene, pages=self._pages.overlays(view.snapshot))
-        self._frame = frame = make_frame(view, self._strips, scene, limits)
+        self._frame = frame = make_frame(view, self._strips, scene, limits, self._frame)
         height = max(total_height(strips), 64) if strips else self._room
         if height != self.minimumHeight():
             self.setFixedHeight(height)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -12,17 +13,23 @@ from kvdesk.cache.snapshot import CacheMap, StreamMap
 from kvdesk.messages import CacheView
 from kvdesk.ui import raster
 from kvdesk.ui.map_colours import ColourBy, Scales, Scene, groups_of, page_marks, scales_of
+from kvdesk.ui.map_growth import Limits, grown
 from kvdesk.ui.map_layout import StreamSize, Strip, lay_out
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StripFrame:
-    """One stream, ready to be drawn. `n_kv`: cells attention walks over in its cache, the maximum over streams."""
+    """One stream, ready to be drawn. `n_kv`: cells attention walks over in its cache, the maximum over streams.
+
+    since, first   what `layer` has in common with the layer of the frame before: every cell before `first`
+    """
 
     strip: Strip
     stream: StreamMap
     layer: raster.Layer = field(repr=False)
     n_kv: int
+    since: raster.Layer | None = field(default=None, repr=False)
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +38,7 @@ class MapFrame:
 
     youngest   the last operation that wrote a cell
     present    all marks that any cell has, as bits
+    limits     the operations after which a cell is fading, and just written
     """
 
     strips: tuple[StripFrame, ...]
@@ -39,6 +47,7 @@ class MapFrame:
     operation: int
     youngest: int
     present: int
+    limits: Limits
 
     @property
     def n_cells(self) -> int:
@@ -74,21 +83,45 @@ def strip_name(maps: tuple[CacheMap, ...], cache: int, stream: int) -> str:
     return ", ".join(part for part in (name, where) if part)
 
 
-def make_frame(view: CacheView, strips: tuple[Strip, ...], scene: Scene, limits: tuple[int, int]) -> MapFrame:
-    """Codes of all strips. `limits` are the operations after which a cell is fading, and just written."""
+def make_frame(
+    view: CacheView, strips: tuple[Strip, ...], scene: Scene, limits: Limits, before: MapFrame | None = None
+) -> MapFrame:
+    """Codes of all strips. `before`: the frame that was shown until now; where only tokens were appended it helps."""
     snapshot = view.snapshot
     scales = scales_of(snapshot)
     spans = [max((n_kv(stream) for stream in cache.streams), default=0) for cache in snapshot.maps]
-    done = []
+    done: list[StripFrame] = []
+    parts = _comparable(before, strips, scene)
     youngest = present = 0
-    for strip in strips:
+    for strip, part in zip(strips, parts, strict=True):
         cache = snapshot.maps[strip.map_index]
         stream = cache.streams[strip.stream_index]
-        layer = _layer(stream, cache, strip, scene, scales, snapshot.operation, spans[strip.map_index], limits)
-        done.append(StripFrame(strip, stream, layer, min(spans[strip.map_index], stream.size)))
+        span = min(spans[strip.map_index], stream.size)
+        found = None
+        if part is not None and before is not None and part.n_kv == span:
+            found = grown(part.stream, part.layer, before.limits, stream, cache, limits)
+        if found is not None and part is not None:
+            layer, first = found
+            done.append(StripFrame(strip, stream, layer, span, part.layer, first))
+        else:
+            layer = _layer(stream, cache, strip, scene, scales, snapshot.operation, span, limits)
+            done.append(StripFrame(strip, stream, layer, span))
         youngest = max(youngest, int(stream.born[: stream.high_water].max(initial=0)))
         present |= int(np.bitwise_or.reduce(layer.marks))
-    return MapFrame(tuple(done), scene, scales, snapshot.operation, youngest, present)
+    return MapFrame(tuple(done), scene, scales, snapshot.operation, youngest, present, limits)
+
+
+def _comparable(before: MapFrame | None, strips: tuple[Strip, ...], scene: Scene) -> Sequence[StripFrame | None]:
+    """The parts of the frame before, where they are of the same strips in the same colours; each cell has its own."""
+    if (
+        before is None
+        or scene.mode is not ColourBy.CONVERSATION
+        or before.scene.mode is not scene.mode
+        or before.scene.colours != scene.colours
+        or [part.strip for part in before.strips] != list(strips)
+    ):
+        return (None,) * len(strips)
+    return before.strips
 
 
 def _layer(
@@ -99,7 +132,7 @@ def _layer(
     scales: Scales,
     operation: int,
     span: int,
-    limits: tuple[int, int],
+    limits: Limits,
 ) -> raster.Layer:
     runs = raster.runs_of(stream)
     marks = raster.marks_of(stream, runs, cache, *limits)
@@ -112,4 +145,4 @@ def _layer(
     elif scene.mode is ColourBy.SEQUENCES:
         marks &= np.uint8(~raster.SHARED & 255)  # the colour says it
     group, second = groups_of(stream, runs, scene, scales, operation, page)
-    return raster.layer(stream, runs, min(span, stream.size), group, second, marks)
+    return raster.layer(stream, runs, span, group, second, marks)

@@ -15,6 +15,7 @@ from PySide6.QtGui import QImage
 from kvdesk.ui.map_frame import StripFrame
 from kvdesk.ui.map_pixels import Part, picture
 from kvdesk.ui.map_viewport import Viewport
+from kvdesk.ui.raster import Layer
 
 _FEW: Final = 64
 _MOST_RUNS: Final = 8  # of changed rows; when there are more, all between the first and the last are drawn
@@ -56,23 +57,34 @@ class StripImage:
         old, new = self._layer, part.layer
         if self._is_scaled or (old.second is None) != (new.second is None) or old.code.size != new.code.size:
             return None
-        changed = (old.code != new.code) | (old.marks != new.marks)
-        if old.second is not None and new.second is not None:
-            changed |= old.second != new.second
+        rows, left, right = self._appended(part) if part.since is old else self._changed(old, new)
         self._layer = new
         if not self.n_cells:
             return []
-        cells, width = np.flatnonzero(changed), self._strip.columns
-        if cells.size <= _FEW:  # with fewer calls: between two tokens each costs as much as 1,000 cells do
-            few = cells.tolist()
-            rows, columns = sorted({cell // width for cell in few}), [cell % width for cell in few]
-            left, right = min(columns, default=0), max(columns, default=0) + 1
-        else:
-            every = cells // width
-            rows, left, right = every[np.diff(every, prepend=-1) > 0].tolist(), 0, width
         for first, end in (runs := self._runs(rows)):
             self._draw_rows(first, end, tints)
         return [self._box(first, end, left, right) for first, end in runs]
+
+    def _appended(self, part: StripFrame) -> tuple[list[int], int, int]:
+        """Rows of the cells at the end that may differ, and the columns they are in."""
+        width = self._strip.columns
+        first, last = part.first, part.stream.high_water - 1
+        if first // width == last // width:
+            return [first // width], first % width, last % width + 1
+        return list(range(first // width, last // width + 1)), 0, width
+
+    def _changed(self, old: Layer, new: Layer) -> tuple[list[int], int, int]:
+        """Rows of the cells that differ, and the columns they are in."""
+        changed = (old.code != new.code) | (old.marks != new.marks)
+        if old.second is not None and new.second is not None:
+            changed |= old.second != new.second
+        cells, width = np.flatnonzero(changed), self._strip.columns
+        if cells.size <= _FEW:  # with fewer calls: between two tokens each costs as much as 1,000 cells do
+            few = cells.tolist()
+            columns = [cell % width for cell in few]
+            return sorted({cell // width for cell in few}), min(columns, default=0), max(columns, default=0) + 1
+        every = cells // width
+        return every[np.diff(every, prepend=-1) > 0].tolist(), 0, width
 
     def _runs(self, rows: list[int]) -> list[tuple[int, int]]:
         """Those of the rows that are seen, as runs [first, end)."""

@@ -27,7 +27,7 @@ next), K-shift pending, held by several sequences, on a page that is not full.""
 
 _FEW: Final = 16  # so many runs are counted one by one sooner than by numpy
 
-_SHADES: Final = np.array(
+SHADES: Final = np.array(
     [
         FRESH_SHADE if marks & FRESH else FADING_SHADE if marks & FADING else DIM if marks & HIDDEN else PLAIN
         for marks in range(64)
@@ -187,7 +187,7 @@ def layer(
     every = np.zeros(n, np.uint8)
     if high == 0:
         return Layer(code, None, every, stream.size - n)
-    shade = _SHADES[marks]
+    shade = SHADES[marks]
     shade += np.uint8(FIRST_GROUP)
     free = np.repeat(runs.owner == NO_SEQUENCE, runs.lengths) if runs.free else None
     lower = None

@@ -47,10 +47,10 @@ def views(n_ctx: int) -> Iterator[CacheView]:
         yield CacheView(mirror.snapshot(Verification("mirrored", 0)), leases)
 
 
-def frame_of(view: CacheView, mode: ColourBy, ratio: float) -> MapFrame:
+def frame_of(view: CacheView, mode: ColourBy, ratio: float, before: MapFrame | None = None) -> MapFrame:
     scene = Scene(mode, {0: 0, 1: 1, 2: 2}, {0: "a", 1: "b", 2: "c"})
     operation = view.snapshot.operation
-    return make_frame(view, strips_of(view, WIDTH, HEIGHT, ratio), scene, (operation - 6, operation - 3))
+    return make_frame(view, strips_of(view, WIDTH, HEIGHT, ratio), scene, (operation - 6, operation - 3), before)
 
 
 def paint(painter: MapPainter, image: QImage, frame: MapFrame, viewport: Viewport, region: QRegion | None) -> None:
@@ -74,9 +74,9 @@ def test_rows_that_differ_are_all_that_is_drawn(
     look: Look, mode: ColourBy, n_ctx: int, zoom: float, ratio: float
 ) -> None:
     painter, kept = MapPainter(look), blank(ratio)
-    drawn, seen = 0, None
+    drawn, seen, frame = 0, None, None
     for view in views(n_ctx):
-        frame = frame_of(view, mode, ratio)
+        frame = frame_of(view, mode, ratio, frame)
         if seen is None:
             cell = frame.strips[0].strip.cell
             seen = Viewport(WIDTH, HEIGHT, ratio).zoomed(QPointF(30, 20), zoom, cell)
@@ -84,6 +84,6 @@ def test_rows_that_differ_are_all_that_is_drawn(
         drawn += region is not None and region.boundingRect().height() < HEIGHT / 2
         paint(painter, kept, frame, seen, region)
         anew = blank(ratio)
-        paint(MapPainter(look), anew, frame, seen, None)
+        paint(MapPainter(look), anew, frame_of(view, mode, ratio), seen, None)
         assert kept == anew, f"operation {frame.operation}"
     assert drawn > 10 or mode is ColourBy.AGE, "most frames change few rows"
