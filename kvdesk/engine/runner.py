@@ -31,9 +31,9 @@ from kvdesk.settings import Overflow
 
 MOST_IN_BURST = 64
 TELL_S = 1 / 16
-"""Text is sent so often where tokens are quicker, at the token nearest to it, and the view of the cache goes with it: right after a decode the
-processor's caches hold nothing but weights, and what is done then costs five times what it costs for the second in a
-row."""
+"""Text is sent so often where tokens are quicker, at the nearest token, and the view of the cache goes with it: right
+after a decode the processor's caches hold nothing but weights, and what is done then costs five times what it costs for
+the second in a row."""
 PROGRESS_MS = 500.0
 FIRST_CHUNK = 128
 """Tokens of the first batch of a prompt, when it is not known yet how long one takes."""
