@@ -40,8 +40,9 @@ def grown(
     passing = born[:new] > limits_before[0]
     first = min(int(passing.argmax()) if passing.any() else old, old - 1)
     if not (
-        np.array_equal(before.seq_bits[:old], held[:old])
-        and np.array_equal(before.born[:old], born[:old])
+        before.seq_bits.shape[1] == held.shape[1]
+        and (before.seq_bits[:old] == held[:old]).all()
+        and (before.born[:old] == born[:old]).all()
         and (held[first:new] == held[new - 1]).all()
     ):
         return None
