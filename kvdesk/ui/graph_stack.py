@@ -21,7 +21,7 @@ from kvdesk.ui.time_axis import TimeAxis, clock_text
 INTERVAL_MS: Final = 500
 _RUNNING_MS: Final = 1000
 _SELDOM_S: Final = 3.0
-_SHARE: Final = 0.002  # of one core
+_SHARE: Final = 0.001  # of one core
 _NEXT_MS: Final = 20  # between one graph and the next: all at once would hold up the window
 _NEAR: Final = 0.02  # of the width: an operation so near is the one that is meant
 

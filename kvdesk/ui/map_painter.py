@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QRegion, QStaticText
 
@@ -36,6 +37,7 @@ class MapPainter:
         self._frame: MapFrame | None = None  # that the images are of
         self._made_of: tuple[object, ...] = ()
         self._edges: Edges = {}
+        self._tints: NDArray[np.uint32] = np.zeros(256, np.uint32)  # colour of each code
         self._images: list[StripImage] = []
         self._heads: list[QRectF] = []  # frames around the heads, by strip
         self._boundaries: list[QPolygonF] = []  # ends of what attention walks over
@@ -64,7 +66,7 @@ class MapPainter:
                 self._draw_boundary(painter, line)
         for part in frame.strips:
             if part.strip.cell * viewport.zoom >= _TEXT_FROM_PX:
-                self._draw_texts(painter, part, frame, viewport, texts)
+                self._draw_texts(painter, part, viewport, texts)
         for head in self._heads:
             self._draw_box(painter, head, 1.5)
         if at is not None and at[0] < len(frame.strips):
@@ -78,14 +80,15 @@ class MapPainter:
         if same and frame is self._frame:
             return QRegion()
         before, self._frame = self._frame, frame
+        if not same:
+            self._tints = tint_table(mode, colours)
         if same and before is not None:
             region = self._update_images(before, frame, viewport)
             if region is not None:
                 return region
         self._made_of, self._edges = made_of, edges  # kept, so that no other has its id
-        tints = tint_table(mode, colours)
         parts = enumerate(frame.strips)
-        self._images = [StripImage(part, viewport, tints, edges.get(i)) for i, part in parts]
+        self._images = [StripImage(part, viewport, self._tints, edges.get(i)) for i, part in parts]
         self._heads = [self._box(part.strip, part.stream.head, viewport) for part in frame.strips]
         self._boundaries = [_boundary(part, viewport) for part in frame.strips if 0 < part.n_kv < part.strip.n_cells]
         self.n_drawn = sum(image.n_cells for image in self._images)
@@ -93,10 +96,9 @@ class MapPainter:
 
     def _update_images(self, before: MapFrame, frame: MapFrame, viewport: Viewport) -> QRegion | None:
         """The same strips seen in the same way, with other cells. None: the pictures must be made anew."""
-        tints = tint_table(frame.scene.mode, self._look.colours)
         region = QRegion()
         for i, (image, old, new) in enumerate(zip(self._images, before.strips, frame.strips, strict=True)):
-            changed = image.update(new, tints) if old.n_kv == new.n_kv else None
+            changed = image.update(new, self._tints) if old.n_kv == new.n_kv else None
             if changed is None:
                 return None
             if old.stream.head != new.stream.head:
@@ -165,12 +167,10 @@ class MapPainter:
             box.moveTop(min(max(box.top(), bounds.top()), bounds.bottom() - box.height()))
         return box
 
-    def _draw_texts(
-        self, painter: QPainter, part: StripFrame, frame: MapFrame, viewport: Viewport, texts: Mapping[int, str]
-    ) -> None:
+    def _draw_texts(self, painter: QPainter, part: StripFrame, viewport: Viewport, texts: Mapping[int, str]) -> None:
         """Token texts where they can be read."""
         painter.setFont(self._look.mono_small)
-        tints = tint_table(frame.scene.mode, self._look.colours)
+        tints = self._tints
         strip, stream, layer = part.strip, part.stream, part.layer
         size = strip.cell * viewport.zoom
         seen = viewport.visible(strip)
