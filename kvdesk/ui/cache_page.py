@@ -153,6 +153,7 @@ class CachePage(QWidget):
         self._column = column
         scroll = self._scroll = QScrollArea()
         scroll.verticalScrollBar().rangeChanged.connect(self._keep_width)
+        scroll.setAccessibleName("The cache as it is")
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)

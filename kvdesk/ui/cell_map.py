@@ -33,11 +33,12 @@ from kvdesk.ui.map_clock import FrameClock
 from kvdesk.ui.map_colours import ColourBy, Scene
 from kvdesk.ui.map_frame import MapFrame, make_frame, strips_of
 from kvdesk.ui.map_key import MapKey, grounds_of, key_of
+from kvdesk.ui.map_keys import ACTIONS, ARROWS, MOVES, moved
 from kvdesk.ui.map_layout import Strip, total_height
 from kvdesk.ui.map_pages import PageKeeper
 from kvdesk.ui.map_painter import Edges, MapPainter
 from kvdesk.ui.map_pixels import edges_of
-from kvdesk.ui.map_selection import CellRun, MapSelection, stepped
+from kvdesk.ui.map_selection import CellRun, MapSelection
 from kvdesk.ui.map_viewport import Viewport
 from kvdesk.ui.map_words import cell_words, selection_words
 from kvdesk.ui.recency import Recency
@@ -72,6 +73,7 @@ class CellMapView(QWidget):
         self._view: CacheView | None = None
         self._frame: MapFrame | None = None
         self._strips: tuple[Strip, ...] = ()
+        self._laid_out: tuple[object, int, int, float] | None = None  # what they are laid out for
         self._key: MapKey | None = None
         self._grounds: tuple[object, ...] = ()  # of `_key`
         self._scene = Scene()
@@ -244,25 +246,22 @@ class CellMapView(QWidget):
         self._make_frame(self._view)
         self._describe()
         assert self._frame is not None
-        region = self._painter.prepare(self._frame, self._viewport, self._edges)
+        rects = self._painter.prepare(self._frame, self._viewport, self._edges)
         self._clock.refreshed((time.perf_counter() - begun) * 1e3)
-        if region is None or self._overlay or self._strips is not before:
+        if rects is None or self._overlay or self._strips is not before:
             self.update()
-        else:
-            self.update(region)
+            return
+        for rect in rects:
+            self.update(rect)
 
     def _make_frame(self, view: CacheView) -> None:
         limits = self._recency.limits(time.monotonic())
         before = self._strips
-        strips = strips_of(view, self.width(), self._room, self.devicePixelRatioF())
-        self._strips = before if strips == before else strips
+        self._lay_out(view)
         scene = self._scene
         if scene.mode is ColourBy.PAGE:
             scene = replace(scene, pages=self._pages.overlays(view.snapshot))
         self._frame = frame = make_frame(view, self._strips, scene, limits, self._frame)
-        height = max(total_height(strips), 64) if strips else self._room
-        if height != self.minimumHeight():
-            self.setFixedHeight(height)
         if self._strips is not before:
             self._on_layout_changed()
         grounds = grounds_of(frame, view.snapshot)
@@ -276,6 +275,19 @@ class CellMapView(QWidget):
             self._come_back(max(_FADE_STEP_MS, self._clock.interval_ms))
         if scene.pages and self._pages.is_behind(view.snapshot):
             self._come_back(round(self._pages.wait_s * 1e3) + 1)
+
+    def _lay_out(self, view: CacheView) -> None:
+        """Strips for the cells there are, and the height they take."""
+        sizes = tuple((cache.name, *(stream.size for stream in cache.streams)) for cache in view.snapshot.maps)
+        laid_out = sizes, self.width(), self._room, self.devicePixelRatioF()
+        if laid_out == self._laid_out:
+            return
+        self._laid_out = laid_out
+        strips = strips_of(view, *laid_out[1:])
+        self._strips = self._strips if strips == self._strips else strips
+        height = max(total_height(strips), 64) if strips else self._room
+        if height != self.minimumHeight():
+            self.setFixedHeight(height)
 
     def _on_layout_changed(self) -> None:
         """The same zoom with cells of another size, the same selection in other rows."""
@@ -454,33 +466,20 @@ class CellMapView(QWidget):
     def _heed(self, event: QKeyEvent) -> bool:
         """Do what a key asks for; False when it asks for nothing here."""
         key, modifiers = Qt.Key(event.key()), event.modifiers()
-        if key in _ARROWS and modifiers & Qt.KeyboardModifier.ControlModifier:
-            columns, rows = _ARROWS[key]
+        if key in ARROWS and modifiers & Qt.KeyboardModifier.ControlModifier:
+            columns, rows = ARROWS[key]
             self.move_by(QPointF(-columns * self.width(), -rows * self.height()) / 8)
-        elif key in (Qt.Key.Key_Home, Qt.Key.Key_End, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown) or key in _ARROWS:
-            self._go(self._target(key), select=bool(modifiers & Qt.KeyboardModifier.ShiftModifier))
+        elif key in MOVES:
+            at = moved(key, self.strips, self._viewport, self._selection.at or (0, 0))
+            self._go(at, select=bool(modifiers & Qt.KeyboardModifier.ShiftModifier))
         elif key == Qt.Key.Key_Space:
             if not event.isAutoRepeat():
                 self._space = True
-        elif key in _ACTIONS:
-            getattr(self, _ACTIONS[key])()
+        elif key in ACTIONS:
+            getattr(self, ACTIONS[key])()
         else:
             return False
         return True
-
-    def _target(self, key: Qt.Key) -> tuple[int, int]:
-        """Where a key moves the cursor."""
-        at = self._selection.at or (0, 0)
-        strip = self.strips[at[0]]
-        if key == Qt.Key.Key_Home:
-            return at[0], 0
-        if key == Qt.Key.Key_End:
-            return at[0], strip.n_cells - 1
-        if key in _ARROWS:
-            return stepped(self.strips, at, *_ARROWS[key])
-        seen = self._viewport.visible(strip)
-        rows = max(1, (seen.rows - seen.row) * 3 // 4)
-        return stepped(self.strips, at, 0, rows if key == Qt.Key.Key_PageDown else -rows)
 
     # --- size ---------------------------------------------------------------------------------------------------------
 
@@ -493,18 +492,3 @@ class CellMapView(QWidget):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._come_back(0)
-
-
-_ARROWS: Final = {
-    Qt.Key.Key_Left: (-1, 0),
-    Qt.Key.Key_Right: (1, 0),
-    Qt.Key.Key_Up: (0, -1),
-    Qt.Key.Key_Down: (0, 1),
-}
-_ACTIONS: Final = {
-    Qt.Key.Key_Plus: "zoom_in",
-    Qt.Key.Key_Equal: "zoom_in",
-    Qt.Key.Key_Minus: "zoom_out",
-    Qt.Key.Key_0: "reset_zoom",
-    Qt.Key.Key_Delete: "clear_selection",
-}

@@ -79,6 +79,7 @@ class GraphsPage(QWidget):
         inner.addWidget(self.spans, 1)
         inner.addWidget(_centred("cells attention works over (n_kv)"))
         scroll = QScrollArea()
+        scroll.setAccessibleName("Every graph")
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)

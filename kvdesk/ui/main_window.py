@@ -74,6 +74,7 @@ from kvdesk.ui.event_view import EventView
 from kvdesk.ui.icons import application_icon
 from kvdesk.ui.inspector import Inspector
 from kvdesk.ui.menus import Menus
+from kvdesk.ui.reading_order import focus_next
 from kvdesk.ui.selection_links import SelectionLinks
 from kvdesk.ui.settings_panel import SettingsPanel
 from kvdesk.ui.shortcuts import add_shortcuts
@@ -416,6 +417,9 @@ class MainWindow(QMainWindow):
             if not watched:
                 self._events.stop_watching()
             self.inspector_watched.emit(watched)
+
+    def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002 - Qt's name
+        return focus_next(self, forward=next)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QImage
 
 from kvdesk.ui.map_frame import StripFrame
 from kvdesk.ui.map_pixels import Part, picture
-from kvdesk.ui.map_viewport import Viewport
+from kvdesk.ui.map_viewport import Box, Viewport
 from kvdesk.ui.raster import Layer
 
 _FEW: Final = 64
@@ -35,8 +35,9 @@ class StripImage:
         self._is_scaled = pixels < 1
         self._step = int(pixels) / viewport.ratio
         self.n_cells = (self._seen.rows - self._seen.row) * (self._seen.columns - self._seen.column)
-        self.corner = viewport.to_widget(strip.x, strip.y)
-        self.corner += QPointF(self._seen.column * self._step, self._seen.row * self._step)
+        x, y = viewport.corner(strip.x, strip.y)
+        self._corner = x + self._seen.column * self._step, y + self._seen.row * self._step
+        self.corner = QPointF(*self._corner)
         if not self.n_cells:
             self.image = QImage()
             return
@@ -49,7 +50,7 @@ class StripImage:
             self.image = self.image.scaled(max(1, size[0]), max(1, size[1]), *modes)
         self.image.setDevicePixelRatio(viewport.ratio)
 
-    def update(self, part: StripFrame, tints: NDArray[np.uint32]) -> list[QRectF] | None:
+    def update(self, part: StripFrame, tints: NDArray[np.uint32]) -> list[Box] | None:
         """Draw the rows in which cells of `part` differ from those drawn, which is the same strip seen in the same way.
 
         Returns where they are in the widget; None, with nothing drawn, where the picture must be made anew.
@@ -98,13 +99,13 @@ class StripImage:
                 runs.append((row, row + 1))
         return runs if len(runs) <= _MOST_RUNS else [(runs[0][0], runs[-1][1])]
 
-    def _box(self, first: int, end: int, left: int, right: int) -> QRectF:
+    def _box(self, first: int, end: int, left: int, right: int) -> Box:
         """Where rows and columns of cells are in the widget, as far as they are seen."""
         seen, step = self._seen, self._step
         x, y = max(left, seen.column), first - seen.row
         width = max(min(right, seen.columns) - x, 0)
-        corner = self.corner + QPointF((x - seen.column) * step, y * step)
-        return QRectF(corner.x(), corner.y(), width * step, (end - first) * step)
+        left_px, top_px = self._corner
+        return Box(left_px + (x - seen.column) * step, top_px + y * step, width * step, (end - first) * step)
 
     def _draw_rows(self, first: int, end: int, tints: NDArray[np.uint32]) -> None:
         seen, pixels = self._seen, self._pixels

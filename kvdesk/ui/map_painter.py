@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QPointF, QRect, QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPen, QPolygonF, QRegion, QStaticText
+from PySide6.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF, QStaticText
 
 from kvdesk.ui import map_image
 from kvdesk.ui.map_frame import MapFrame, StripFrame
 from kvdesk.ui.map_image import StripImage
 from kvdesk.ui.map_layout import LABEL_PX, Strip
 from kvdesk.ui.map_tints import tint_table
-from kvdesk.ui.map_viewport import Viewport
+from kvdesk.ui.map_viewport import Box, Viewport
 from kvdesk.ui.palette import contrast
 from kvdesk.ui.raster import FIRST_GROUP
 from kvdesk.ui.theme import Look
@@ -39,8 +40,9 @@ class MapPainter:
         self._edges: Edges = {}
         self._tints: NDArray[np.uint32] = np.zeros(256, np.uint32)  # colour of each code
         self._images: list[StripImage] = []
-        self._heads: list[QRectF] = []  # frames around the heads, by strip
-        self._boundaries: list[QPolygonF] = []  # ends of what attention walks over
+        self._heads: list[Box | None] = []  # frames around the heads, by strip
+        self._rings: dict[tuple[float, float, float], QPixmap] = {}  # pictures of such frames
+        self._boundaries: list[tuple[QPolygonF, QRect]] = []  # ends of what attention walks over, and where they are
         self._texts: dict[str, QStaticText] = {}
         self.n_drawn = 0  # cells that were visible at the last drawing
 
@@ -56,58 +58,61 @@ class MapPainter:
     ) -> None:
         """`at` is the strip and the cell with the cursor; `where` to paint at least, everywhere by default."""
         self.prepare(frame, viewport, edges)
-        wanted = QRectF(0, 0, viewport.width, viewport.height) if where is None else QRectF(where)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
         for image in self._images:
             painter.drawImage(image.corner, image.image)
         self._draw_labels(painter, [part.strip for part in frame.strips], viewport)
-        for line in self._boundaries:
-            if line.boundingRect().adjusted(-1, -1, 1, 1).intersects(wanted):
+        for line, bounds in self._boundaries:
+            if where is None or bounds.intersects(where):
                 self._draw_boundary(painter, line)
         for part in frame.strips:
             if part.strip.cell * viewport.zoom >= _TEXT_FROM_PX:
                 self._draw_texts(painter, part, viewport, texts)
         for head in self._heads:
-            self._draw_box(painter, head, 1.5)
+            if head is not None:
+                self._draw_box(painter, head, 1.5, viewport)
         if at is not None and at[0] < len(frame.strips):
-            self._draw_box(painter, self._box(frame.strips[at[0]].strip, at[1], viewport), 2.0)
+            cursor = self._box(frame.strips[at[0]].strip, at[1], viewport)
+            if cursor is not None:
+                self._draw_box(painter, cursor, 2.0, viewport)
 
-    def prepare(self, frame: MapFrame, viewport: Viewport, edges: Edges) -> QRegion | None:
+    def prepare(self, frame: MapFrame, viewport: Viewport, edges: Edges) -> list[QRect] | None:
         """Bring the pictures up to date. Returns what of the widget must be painted again; None: everything."""
         colours, mode = self._look.colours, frame.scene.mode
         made_of = (id(edges), viewport, colours, mode, *(part.strip for part in frame.strips))
         same = made_of == self._made_of
         if same and frame is self._frame:
-            return QRegion()
+            return []
         before, self._frame = self._frame, frame
         if not same:
             self._tints = tint_table(mode, colours)
+            self._rings.clear()
         if same and before is not None:
-            region = self._update_images(before, frame, viewport)
-            if region is not None:
-                return region
+            where = self._update_images(before, frame, viewport)
+            if where is not None:
+                return where
         self._made_of, self._edges = made_of, edges  # kept, so that no other has its id
         parts = enumerate(frame.strips)
         self._images = [StripImage(part, viewport, self._tints, edges.get(i)) for i, part in parts]
         self._heads = [self._box(part.strip, part.stream.head, viewport) for part in frame.strips]
-        self._boundaries = [_boundary(part, viewport) for part in frame.strips if 0 < part.n_kv < part.strip.n_cells]
+        lines = [_boundary(part, viewport) for part in frame.strips if 0 < part.n_kv < part.strip.n_cells]
+        self._boundaries = [(line, line.boundingRect().adjusted(-1, -1, 1, 1).toAlignedRect()) for line in lines]
         self.n_drawn = sum(image.n_cells for image in self._images)
         return None
 
-    def _update_images(self, before: MapFrame, frame: MapFrame, viewport: Viewport) -> QRegion | None:
+    def _update_images(self, before: MapFrame, frame: MapFrame, viewport: Viewport) -> list[QRect] | None:
         """The same strips seen in the same way, with other cells. None: the pictures must be made anew."""
-        region = QRegion()
+        rects = []
         for i, (image, old, new) in enumerate(zip(self._images, before.strips, frame.strips, strict=True)):
             changed = image.update(new, self._tints) if old.n_kv == new.n_kv else None
             if changed is None:
                 return None
             if old.stream.head != new.stream.head:
-                changed.append(self._heads[i])
-                self._heads[i] = self._box(new.strip, new.stream.head, viewport)
-                changed.append(self._heads[i])
-            for box in changed:
-                region += box.adjusted(-3, -3, 3, 3).toAlignedRect()
-        return region
+                was, self._heads[i] = self._heads[i], self._box(new.strip, new.stream.head, viewport)
+                changed += [head for head in (was, self._heads[i]) if head is not None]
+            if changed:
+                rects.append(reduce(Box.united, changed).grown(3).rect)
+        return rects
 
     def _draw_labels(self, painter: QPainter, strips: Sequence[Strip], viewport: Viewport) -> None:
         """Names of the strips; that of a strip whose beginning is out of sight stays at the edge, on a ground."""
@@ -143,28 +148,25 @@ class MapPainter:
         painter.setPen(pen)
         painter.drawPolyline(line)
 
-    def _draw_box(self, painter: QPainter, box: QRectF, thickness: float) -> None:
+    def _draw_box(self, painter: QPainter, box: Box, thickness: float, viewport: Viewport) -> None:
         """A frame around one cell: the head, or the cursor."""
-        if box.isEmpty():
-            return
-        _fill_ring(painter, box.adjusted(-1, -1, 1, 1), thickness + 2, QColor(self._look.colours.panel))
-        _fill_ring(painter, box, thickness, QColor(self._look.colours.text))
+        size = box.width, thickness, viewport.ratio
+        if size not in self._rings:
+            self._rings[size] = _ring(*size, self._look)
+        painter.drawPixmap(QPointF(box.x - 1, box.y - 1), self._rings[size])
 
-    def _box(self, strip: Strip, cell: int, viewport: Viewport) -> QRectF:
-        """Where the frame around a cell is drawn, around a small cell a larger one; empty when it is out of sight."""
+    def _box(self, strip: Strip, cell: int, viewport: Viewport) -> Box | None:
+        """Where the frame around a cell is drawn, around a small cell a larger one; None when it is out of sight."""
         if not 0 <= cell < strip.n_cells:
-            return QRectF()
+            return None
         size = strip.cell * viewport.zoom
-        corner = viewport.to_widget(*strip.corner(cell))
-        box = QRectF(corner.x(), corner.y(), size, size)
-        bounds = QRectF(0, 0, viewport.width, viewport.height)
-        if not box.intersects(bounds):
-            return QRectF()
-        grow = max(1.0, (_SMALLEST_FRAME_PX - size) / 2)
-        box.adjust(-grow, -grow, grow, grow)
+        box = Box(*viewport.corner(*strip.corner(cell)), size, size)
+        if not box.touches(Box(0, 0, viewport.width, viewport.height)):
+            return None
+        box = box.grown(max(1.0, (_SMALLEST_FRAME_PX - size) / 2))
         if size * 3 < viewport.height:  # at the edge all of the frame is inside
-            box.moveLeft(min(max(box.left(), bounds.left()), bounds.right() - box.width()))
-            box.moveTop(min(max(box.top(), bounds.top()), bounds.bottom() - box.height()))
+            x = min(max(box.x, 0.0), viewport.width - box.width)
+            return Box(x, min(max(box.y, 0.0), viewport.height - box.height), box.width, box.height)
         return box
 
     def _draw_texts(self, painter: QPainter, part: StripFrame, viewport: Viewport, texts: Mapping[int, str]) -> None:
@@ -222,13 +224,19 @@ def _inks(argb: int) -> tuple[QColor, QColor]:
     return QColor(ink), QColor(paper)
 
 
-def _fill_ring(painter: QPainter, box: QRectF, thick: float, colour: QColor) -> None:
-    """The inner edge of a box. Much cheaper than a pen of that thickness."""
-    x, y, width, height = box.x(), box.y(), box.width(), box.height()
-    for side in (
-        QRectF(x, y, width, thick),
-        QRectF(x, y + height - thick, width, thick),
-        QRectF(x, y + thick, thick, height - 2 * thick),
-        QRectF(x + width - thick, y + thick, thick, height - 2 * thick),
-    ):
-        painter.fillRect(side, colour)
+def _ring(size: float, thickness: float, ratio: float, look: Look) -> QPixmap:
+    """A square frame with an edge of the ground around it and inside of it, drawn once."""
+    picture = QPixmap(round((size + 2) * ratio), round((size + 2) * ratio))
+    picture.setDevicePixelRatio(ratio)
+    picture.fill(Qt.GlobalColor.transparent)
+    with QPainter(picture) as painter:
+        for edge, thick, ink in ((0.0, thickness + 2, look.colours.panel), (1.0, thickness, look.colours.text)):
+            side, colour = size + 2 - 2 * edge, QColor(ink)
+            for box in (
+                QRectF(edge, edge, side, thick),
+                QRectF(edge, edge + side - thick, side, thick),
+                QRectF(edge, edge, thick, side),
+                QRectF(edge + side - thick, edge, thick, side),
+            ):
+                painter.fillRect(box, colour)
+    return picture

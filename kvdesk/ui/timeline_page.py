@@ -403,6 +403,7 @@ class TimelinePage(QWidget):
             inner.addWidget(widget)
         inner.addStretch(1)
         scroll = QScrollArea()
+        scroll.setAccessibleName("The cache as it was")
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(details)

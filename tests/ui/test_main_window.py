@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QTextCursor
-from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLineEdit, QPlainTextEdit
+from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QLineEdit, QPlainTextEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation, ConversationId, MessageId
@@ -28,6 +28,8 @@ from kvdesk.messages import (
 from kvdesk.settings import ContextSettings, Sampling, Settings, Theme
 from kvdesk.ui.conversation_model import CELLS_ROLE
 from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.prose_view import ProseView
+from kvdesk.ui.reading_order import in_reading_order
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]
@@ -254,6 +256,30 @@ def test_every_control_has_a_name(window: MainWindow) -> None:
             inside = isinstance(widget.parent(), QLineEdit | QAbstractSpinBox)  # Qt's own parts of a field
             text = widget.text() if isinstance(widget, QAbstractButton) else ""
             assert inside or widget.accessibleName() or text, widget
+
+
+def test_tab_goes_through_the_window_as_one_reads_it(window: MainWindow) -> None:
+    window.apply_event(cache_view())
+    window.show_messages(ONE, (message("q", "user", "a question"), message("a", "assistant", "an answer")))
+    stops = list(in_reading_order(window))
+    prose = window.chat.view.widgets[-1].findChildren(ProseView)[0]
+    assert stops.index(window.chat.composer.edit) > stops.index(prose), "made later, read earlier"
+    left = [stop.mapTo(window, QPoint()).x() for stop in stops if not window.status.isAncestorOf(stop)]
+    panes = [(x >= window.chat.x()) + (x >= window.inspector.x()) for x in left]
+    assert panes == sorted(panes), "the conversations, the chat, the inspector"
+    reached: list[QWidget] = []
+    while True:
+        window.focusNextPrevChild(True)
+        now = window.focusWidget()
+        assert now is not None
+        assert now.accessibleName() or (isinstance(now, QAbstractButton) and now.text()), now
+        if now in reached:
+            break
+        reached.append(now)
+    assert now is reached[0], "then the first again"
+    assert set(reached) == set(in_reading_order(window)), "all; arrows go through buttons of which one is chosen"
+    window.focusNextPrevChild(False)
+    assert window.focusWidget() is reached[-1]
 
 
 def test_it_can_be_as_small_as_a_small_screen(window: MainWindow) -> None:
