@@ -56,7 +56,7 @@ class StripImage:
         Returns where they are in the widget; None, with nothing drawn, where the picture must be made anew.
         """
         old, new = self._layer, part.layer
-        if self._is_scaled or (old.second is None) != (new.second is None) or old.code.size != new.code.size:
+        if self._is_scaled or (old.second is None) != (new.second is None):
             return None
         rows, left, right = self._appended(part) if part.since is old else self._changed(old, new)
         self._layer = new
@@ -76,9 +76,11 @@ class StripImage:
 
     def _changed(self, old: Layer, new: Layer) -> tuple[list[int], int, int]:
         """Rows of the cells that differ, and the columns they are in."""
-        changed = (old.code != new.code) | (old.marks != new.marks)
+        both, most = sorted((old.code.size, new.code.size))
+        changed = np.ones(most, np.bool_)  # behind the shorter one free cells became part of the span, or left it
+        changed[:both] = (old.code[:both] != new.code[:both]) | (old.marks[:both] != new.marks[:both])
         if old.second is not None and new.second is not None:
-            changed |= old.second != new.second
+            changed[:both] |= old.second[:both] != new.second[:both]
         cells, width = np.flatnonzero(changed), self._strip.columns
         if cells.size <= _FEW:  # with fewer calls: between two tokens each costs as much as 1,000 cells do
             few = cells.tolist()

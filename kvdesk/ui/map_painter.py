@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class MapPainter:
         self._images: list[StripImage] = []
         self._heads: list[Box | None] = []  # frames around the heads, by strip
         self._rings: dict[tuple[float, float, float], QPixmap] = {}  # pictures of such frames
-        self._boundaries: list[tuple[QPolygonF, QRect]] = []  # ends of what attention walks over, and where they are
+        self._boundaries: list[_Boundary | None] = []  # ends of what attention walks over, by strip
         self._texts: dict[str, QStaticText] = {}
         self.n_drawn = 0  # cells that were visible at the last drawing
 
@@ -62,9 +62,9 @@ class MapPainter:
         for image in self._images:
             painter.drawImage(image.corner, image.image)
         self._draw_labels(painter, [part.strip for part in frame.strips], viewport)
-        for line, bounds in self._boundaries:
-            if where is None or bounds.intersects(where):
-                self._draw_boundary(painter, line)
+        for boundary in self._boundaries:
+            if boundary is not None and (where is None or boundary.bounds.intersects(where)):
+                self._draw_boundary(painter, boundary.line)
         for part in frame.strips:
             if part.strip.cell * viewport.zoom >= _TEXT_FROM_PX:
                 self._draw_texts(painter, part, viewport, texts)
@@ -95,8 +95,7 @@ class MapPainter:
         parts = enumerate(frame.strips)
         self._images = [StripImage(part, viewport, self._tints, edges.get(i)) for i, part in parts]
         self._heads = [self._box(part.strip, part.stream.head, viewport) for part in frame.strips]
-        lines = [_boundary(part, viewport) for part in frame.strips if 0 < part.n_kv < part.strip.n_cells]
-        self._boundaries = [(line, line.boundingRect().adjusted(-1, -1, 1, 1).toAlignedRect()) for line in lines]
+        self._boundaries = [_boundary(part, viewport) for part in frame.strips]
         self.n_drawn = sum(image.n_cells for image in self._images)
         return None
 
@@ -104,12 +103,16 @@ class MapPainter:
         """The same strips seen in the same way, with other cells. None: the pictures must be made anew."""
         rects = []
         for i, (image, old, new) in enumerate(zip(self._images, before.strips, frame.strips, strict=True)):
-            changed = image.update(new, self._tints) if old.n_kv == new.n_kv else None
+            changed = image.update(new, self._tints)
             if changed is None:
                 return None
+            if old.n_kv != new.n_kv:
+                was, self._boundaries[i] = self._boundaries[i], _boundary(new, viewport)
+                rects += [boundary.bounds for boundary in (was, self._boundaries[i]) if boundary is not None]
             if old.stream.head != new.stream.head:
-                was, self._heads[i] = self._heads[i], self._box(new.strip, new.stream.head, viewport)
-                changed += [head for head in (was, self._heads[i]) if head is not None]
+                heads = self._heads[i], self._box(new.strip, new.stream.head, viewport)
+                self._heads[i] = heads[1]
+                changed += [head for head in heads if head is not None]
             if changed:
                 rects.append(reduce(Box.united, changed).grown(3).rect)
         return rects
@@ -207,14 +210,24 @@ class MapPainter:
         return known
 
 
-def _boundary(part: StripFrame, viewport: Viewport) -> QPolygonF:
-    """The end of what attention walks over, as a stepped line."""
+class _Boundary(NamedTuple):
+    """A stepped line, and where it is."""
+
+    line: QPolygonF
+    bounds: QRect
+
+
+def _boundary(part: StripFrame, viewport: Viewport) -> _Boundary | None:
+    """The end of what attention walks over, None where that is nothing or everything."""
     strip, n_kv = part.strip, part.n_kv
+    if not 0 < n_kv < strip.n_cells:
+        return None
     x, y = strip.corner(n_kv)
     step = [(x, y), (strip.x + strip.width, y)]
     if n_kv % strip.columns:
         step = [(strip.x, y + strip.cell), (x, y + strip.cell), *step]
-    return QPolygonF([viewport.to_widget(*point) for point in step])
+    line = QPolygonF([viewport.to_widget(*point) for point in step])
+    return _Boundary(line, line.boundingRect().adjusted(-1, -1, 1, 1).toAlignedRect())
 
 
 def _inks(argb: int) -> tuple[QColor, QColor]:
