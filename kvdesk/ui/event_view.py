@@ -240,7 +240,7 @@ class EventView(QObject):
                 self._held[lease.conversation] = span.pos_max + 1
         self._state.show_view(view)
         self._inspector.show_view()
-        self._writing.request()
+        self._writing.request(soon=not self._state.running)
 
     def _heed_removal(self, operation: OperationDone) -> None:
         """While nobody looks at the cache, only the operation tells that a sequence, or all, hold nothing more."""
@@ -256,7 +256,7 @@ class EventView(QObject):
         self._inspector.measured.add_speed(sample)
         if sample.kind == "decode" and sample.rc == 0:
             self._speed.add(sample.at_s, sample.n_tokens, sample.ms)
-        self._writing.request()
+        self._writing.request(soon=not self._state.running)
 
     def _write_numbers(self) -> None:
         self._status.show_speed(self._speed.series.last)

@@ -142,7 +142,7 @@ class Inspector(QWidget):
     def show_names(self) -> None:
         """The conversations have changed: titles, colours, which one is selected."""
         self._cache.show_map(self._state)
-        self._writing.request()
+        self._writing.request(soon=not self._state.running)
 
     def show_view(self) -> None:
         """A new view of the cache is in the state."""
@@ -157,7 +157,7 @@ class Inspector(QWidget):
         if ran and not self._ran:
             self._writing.now()  # the last view of an answer
         else:
-            self._writing.request()
+            self._writing.request(soon=not self._ran)
 
     def _count(self, view: CacheView) -> None:
         """What the view holds becomes part of what is measured."""
@@ -189,7 +189,7 @@ class Inspector(QWidget):
     def set_can(self, *, forget: bool, rebuild: bool) -> None:
         self._cache.forget.setEnabled(forget)
         self._cache.rebuild.setEnabled(rebuild)
-        self._writing.request()
+        self._writing.request(soon=not self._state.running)
 
     def set_rebuilding(self, rebuilding: bool) -> None:
         self._cache.rebuild.setText("Rebuilding…" if rebuilding else "Rebuild context")

@@ -20,24 +20,29 @@ class Throttle(QObject):
     That call is made by the next request if there is one soon, so that what one batch of events changes is painted
     together: every painting goes through the window from its top, and takes its time from the threads that decode.
 
-    `share`: of one core that the calls may take; the interval grows where they would take more (`Pace`).
+    `share`: of one core that the calls may take; the interval grows where they would take more (`Pace`), unless it is
+    wanted soon: when nothing decodes, nobody has to wait.
     """
 
     def __init__(self, parent: QObject, interval_ms: int, action: Callable[[], None], *, share: float = 1.0) -> None:
         super().__init__(parent)
         self._action = action
         self._acted_s = float("-inf")
+        self._interval_ms = interval_ms
         self._slack_ms = min(interval_ms // 2, _SLACK_MS)
         self._pace = Pace(share, interval_ms, _SLOWEST * interval_ms)
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.now)
 
-    def request(self) -> None:
-        rest_ms = self._pace.rest_ms - (time.monotonic() - self._acted_s) * 1e3
-        if rest_ms <= 0:
+    def request(self, *, soon: bool = False) -> None:
+        rest_ms = self._interval_ms if soon else self._pace.rest_ms
+        wait_ms = rest_ms - (time.monotonic() - self._acted_s) * 1e3
+        if wait_ms <= 0:
             self.now()
-        elif not self._timer.isActive():
-            self._timer.start(round(rest_ms) + self._slack_ms)
+            return
+        wait_ms = round(wait_ms) + self._slack_ms
+        if not self._timer.isActive() or self._timer.remainingTime() > wait_ms:
+            self._timer.start(wait_ms)
 
     @Slot()
     def now(self) -> None:

@@ -32,9 +32,10 @@ class TimeAxis:
         """First and last second shown."""
         if not self.following:
             return self._begin, self._end
-        width = max(self.latest_s, _LEAST_FOLLOWED_S) if self.window_s is None else self.window_s
+        there = max(self.latest_s, _LEAST_FOLLOWED_S)
+        width = there if self.window_s is None else min(there, self.window_s)
         step = max((s for s in _STEPS_S if s <= width / 20), default=_STEPS_S[0])
-        end = max(math.ceil(self.latest_s / step) * step, _LEAST_FOLLOWED_S)
+        end = math.ceil(there / step) * step
         return (0.0 if self.window_s is None else max(0.0, end - self.window_s)), end
 
     def follow(self, window_s: float | None) -> None:
