@@ -45,9 +45,9 @@ class Trend(Graph):
 
     def draw(self, start_s: float, marks: FloatArray, inks: list[str]) -> None:
         begin, end = self._axis.range
-        width, height = int(self.inside.width()), self.inside.height()
+        width = int(self.inside.width())
         curves, highest, known = readings(self._spec, start_s, begin, end, max(width, 100))
-        self.plot.show_curves((begin, end), curves, Scale.of(highest, height, self._spec.top) if known else None)
+        self.plot.show_curves((begin, end), curves, highest if known else None)
         self.plot.show_marks(list(zip(marks.tolist(), inks, strict=True)))
         self.plot.show_ticks(self._axis.ticks(width // _TICK_PX))
 
@@ -66,7 +66,7 @@ class TrendPlot(QWidget):
         super().__init__()
         self._look, self._spec, self._has_ticks = look, spec, ticks
         self._range = 0.0, 10.0
-        self._scale: Scale | None = None
+        self._highest: float | None = None
         self._curves: list[tuple[FloatArray, FloatArray]] = []
         self._marks: list[tuple[float, str]] = []
         self._ticks: list[tuple[float, str]] = []
@@ -88,10 +88,10 @@ class TrendPlot(QWidget):
         return self._curves
 
     def show_curves(
-        self, seconds: tuple[float, float], curves: list[tuple[FloatArray, FloatArray]], scale: Scale | None
+        self, seconds: tuple[float, float], curves: list[tuple[FloatArray, FloatArray]], highest: float | None
     ) -> None:
-        """Seconds and values of each curve. `scale` is None while nothing is known: no numbers are written then."""
-        self._range, self._curves, self._scale = seconds, curves, scale
+        """Seconds and values of each curve. `highest` is None while nothing is known: no numbers are written then."""
+        self._range, self._curves, self._highest = seconds, curves, highest
         self.update()
 
     def show_marks(self, marks: list[tuple[float, str]]) -> None:
@@ -117,12 +117,13 @@ class TrendPlot(QWidget):
         colours, inside = self._look.colours, self.inside
         with QPainter(self) as painter:
             painter.fillRect(event.rect(), QColor(colours.panel))
-            self._draw_axes(painter, inside)
+            scale = None if self._highest is None else Scale.of(self._highest, inside.height(), self._spec.top)
+            self._draw_axes(painter, inside, scale)
             painter.setClipRect(inside)
             self._draw_marks(painter, inside)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            if self._scale is not None:
-                self._draw_curves(painter, inside, self._scale)
+            if scale is not None:
+                self._draw_curves(painter, inside, scale)
             if self._line is not None:
                 painter.setPen(QColor(colours.secondary))
                 x = round(self._x(self._line, inside))
@@ -153,18 +154,18 @@ class TrendPlot(QWidget):
         points = [QPointF(x, y) for x, y in zip(xs.tolist(), ys.tolist(), strict=True)]
         return [QPolygonF(points[first + 1 : last]) for first, last in pairwise(edges) if last - first > 1]
 
-    def _draw_axes(self, painter: QPainter, inside: QRectF) -> None:
+    def _draw_axes(self, painter: QPainter, inside: QRectF, scale: Scale | None) -> None:
         colours = self._look.colours
         painter.setFont(self._look.mono_small)
         painter.setPen(QColor(colours.line))
         painter.drawLine(QLineF(inside.left() - 1, inside.top(), inside.left() - 1, inside.bottom()))
         painter.drawLine(QLineF(inside.left() - 1, inside.bottom(), inside.right(), inside.bottom()))
-        if self._scale is None:
+        if scale is None:
             return
         painter.setPen(QColor(colours.secondary))
         half, centre = _WORD.height() / 2, Qt.AlignmentFlag.AlignVCenter
-        for value, text in self._scale.ticks:
-            middle = inside.bottom() - value / self._scale.end * inside.height()
+        for value, text in scale.ticks:
+            middle = inside.bottom() - value / scale.end * inside.height()
             middle = min(max(middle, half), self.height() - half)
             box = QRectF(0, middle - half, LEFT_PX - 8, _WORD.height())
             painter.drawText(box, centre | Qt.AlignmentFlag.AlignRight, text)
