@@ -92,6 +92,7 @@ class TimelinePage(QWidget):
         self._export.setProperty("scale", "small")
         self._export.setToolTip("Saves the journal as JSON lines; `kvdesk replay FILE` opens it without a model")
         self._export.clicked.connect(self._on_export_clicked)
+        self._at_end = True  # of the list
         self._list = self._make_list(look)
         self._what = label("", weight="strong", scale="small")
         self._what.setWordWrap(True)
@@ -186,16 +187,23 @@ class TimelinePage(QWidget):
             self._show_recording(recording)
 
     def _show_recording(self, recording: Recording) -> None:
-        bar = self._list.verticalScrollBar()
-        at_end = bar.value() >= bar.maximum() - 4
         self._recording = recording
         self._model.show_recording(recording)
         if self._at is not None and not recording.start <= self._at:
             self._at = recording.start
-        if self._at is None and at_end:
-            self._list.scrollToBottom()
         self._show_position()
         self._drawing.request()
+
+    @Slot(int)
+    def _on_scrolled(self, value: int) -> None:
+        if most := self._list.verticalScrollBar().maximum():  # 0 while the list is filled anew
+            self._at_end = value >= most - 4
+
+    @Slot()
+    def _on_range_changed(self) -> None:
+        """More operations, or a lower list: while it follows, the last one stays in sight."""
+        if self._at is None and self._at_end:
+            self._list.scrollToBottom()
 
     @Slot(int)
     def show_operation(self, number: int) -> None:
@@ -381,6 +389,8 @@ class TimelinePage(QWidget):
         for corner in view.findChildren(QAbstractButton):  # Qt's own, hidden with the headers
             corner.setAccessibleName("All operations")
         view.setMinimumHeight(3 * ROW_PX)
+        view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
+        view.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
         view.selectionModel().currentChanged.connect(self._on_current_changed)
         return view
 
@@ -403,7 +413,7 @@ class TimelinePage(QWidget):
             inner.addWidget(widget)
         inner.addStretch(1)
         scroll = QScrollArea()
-        scroll.setAccessibleName("The cache as it was")
+        scroll.setAccessibleName("What the operation did")
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(details)

@@ -177,6 +177,27 @@ def test_a_growing_recording_keeps_its_place(window: MainWindow, player: Player)
     assert page.model.rowCount() == 0
 
 
+def test_the_last_operation_stays_in_sight_while_the_list_follows(
+    window: MainWindow, qtbot: QtBot, player: Player
+) -> None:
+    window.inspector.show_tab("Timeline")
+    page = window.inspector.timeline
+    player.play(200)
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    page._filter.setCurrentIndex(page._filter.findData(Shown.ALL))
+    bar = page.view.verticalScrollBar()
+    qtbot.waitUntil(lambda: bar.maximum() > 0 and bar.value() == bar.maximum())
+    before = bar.maximum()
+    window.resize(window.width(), window.height() - 120)
+    qtbot.waitUntil(lambda: bar.maximum() > before)
+    assert bar.value() == bar.maximum()
+    low = bar.maximum()
+    bar.setValue(0)
+    window.resize(window.width(), window.height() + 120)
+    qtbot.waitUntil(lambda: bar.maximum() < low)
+    assert bar.value() == 0, "whoever reads stays where he is"
+
+
 def test_the_journal_before_a_rebuild_can_be_looked_at(window: MainWindow, qtbot: QtBot, player: Player) -> None:
     window.inspector.show_tab("Timeline")
     page = window.inspector.timeline
