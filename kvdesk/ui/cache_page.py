@@ -10,6 +10,7 @@ from kvdesk import calls
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.cell_map import CellMapView
 from kvdesk.ui.controls import ElidedLabel
+from kvdesk.ui.conversation_model import NEW_CHAT
 from kvdesk.ui.effect_view import EffectView
 from kvdesk.ui.legend import ROW_PX, Legend
 from kvdesk.ui.map_bar import MapBar
@@ -18,7 +19,7 @@ from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.operations_panel import OperationsPanel
 from kvdesk.ui.readout import positions_of
-from kvdesk.ui.ruler_row import RulerRow
+from kvdesk.ui.ruler_row import RulerRow, empty_row
 from kvdesk.ui.rulers import Rulers
 from kvdesk.ui.theme import Look
 from kvdesk.ui.trends import Trends
@@ -98,6 +99,9 @@ class CachePage(QWidget):
                     positions=positions_of(snapshot, span.seq_id),
                 )
             )
+        shown = state.conversations.get(state.selected) if state.selected else None
+        if shown is not None and shown.id not in owners.values():
+            rows.append(empty_row(shown.title or NEW_CHAT, shown.colour))
         self.rulers.show_rows(rows, snapshot.n_ctx)
 
     def reveal(self, widget: QWidget) -> None:

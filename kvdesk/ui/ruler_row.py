@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class RulerRow:
-    """One sequence. `positions` are all positions it holds, in any order."""
+    """One sequence. `positions` are all positions it holds, in any order. `seq_id` -1: it has no sequence."""
 
     title: str
     colour: int | None  # None: no conversation leases it
@@ -46,14 +46,20 @@ class RulerRow:
     def tip(self) -> str:
         """Everything about it, in words."""
         holes = self.holes
+        where_it_is = f"sequence {self.seq_id}" if self.seq_id >= 0 else "no sequence"
         missing = sum(stop - start for start, stop in holes)
         where = ", ".join(f"[{start:,}, {stop:,})" for start, stop in holes[:4]) + (", …" if len(holes) > 4 else "")
         return (
-            f"{self.title}\nsequence {self.seq_id}, {self.n_cells:,} cells, {self.n_shared:,} of them shared\n"
+            f"{self.title}\n{where_it_is}, {self.n_cells:,} cells, {self.n_shared:,} of them shared\n"
             f"positions [{max(self.pos_min, 0):,}, {self.pos_max + 1:,}), {missing:,} missing between"
             f"{': ' + where if holes else ''}\n"
             f"next legal position {self.pos_max + 1:,}"
         )
+
+
+def empty_row(title: str, colour: int) -> RulerRow:
+    """Of the conversation that is shown while it has no sequence: its first turn then changes no layout."""
+    return RulerRow(title, colour, -1, -1, -1, 0, 0, np.zeros(0, np.int32))
 
 
 def runs(positions: NDArray[np.int32]) -> list[tuple[int, int]]:

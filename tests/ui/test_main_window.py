@@ -258,6 +258,19 @@ def test_every_control_has_a_name(window: MainWindow) -> None:
             assert inside or widget.accessibleName() or text, widget
 
 
+def test_the_shown_conversation_has_a_ruler_before_its_first_turn(window: MainWindow) -> None:
+    window.apply_event(cache_view())
+    three = ConversationId("three")
+    window.show_conversations((*CONVERSATIONS, Conversation(three, "", 2)), three)
+    window.inspector._write_numbers()
+    rows = window.inspector.rulers.rows
+    assert [(row.title, row.range_text, row.next_text) for row in rows[-1:]] == [("New chat", "empty", "0")]
+    assert "no sequence" in rows[-1].tip
+    window.show_conversations(CONVERSATIONS, ONE)
+    window.inspector._write_numbers()
+    assert [row.title for row in window.inspector.rulers.rows] == [row.title for row in rows[:-1]]
+
+
 def test_tab_goes_through_the_window_as_one_reads_it(window: MainWindow) -> None:
     window.apply_event(cache_view())
     window.show_messages(ONE, (message("q", "user", "a question"), message("a", "assistant", "an answer")))
