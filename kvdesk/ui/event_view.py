@@ -64,7 +64,9 @@ class EventView(QObject):
         self._held: dict[ConversationId, int] = {}
         self._default_overflow = Overflow.STOP
         self._speed = Rate()
-        self._writing = Throttle(self, TEXT_INTERVAL_MS, self._write_numbers, share=NUMBERS_SHARE)
+        self._writing = Throttle(
+            self, TEXT_INTERVAL_MS, self._write_numbers, share=NUMBERS_SHARE, busy=lambda: bool(state.running)
+        )
 
     @property
     def selected(self) -> ConversationId | None:
@@ -240,7 +242,7 @@ class EventView(QObject):
                 self._held[lease.conversation] = span.pos_max + 1
         self._state.show_view(view)
         self._inspector.show_view()
-        self._writing.request(soon=not self._state.running)
+        self._writing.request()
 
     def _heed_removal(self, operation: OperationDone) -> None:
         """While nobody looks at the cache, only the operation tells that a sequence, or all, hold nothing more."""
@@ -256,7 +258,7 @@ class EventView(QObject):
         self._inspector.measured.add_speed(sample)
         if sample.kind == "decode" and sample.rc == 0:
             self._speed.add(sample.at_s, sample.n_tokens, sample.ms)
-        self._writing.request(soon=not self._state.running)
+        self._writing.request()
 
     def _write_numbers(self) -> None:
         self._status.show_speed(self._speed.series.last)

@@ -69,7 +69,9 @@ class Inspector(QWidget):
         column.setSpacing(8)
         column.addLayout(self._make_tabs())
         column.addWidget(self._stack, 1)
-        self._writing = Throttle(self, TEXT_INTERVAL_MS, self._write_numbers, share=NUMBERS_SHARE)
+        self._writing = Throttle(
+            self, TEXT_INTERVAL_MS, self._write_numbers, share=NUMBERS_SHARE, busy=lambda: bool(state.running)
+        )
         self.set_can(forget=False, rebuild=False)
 
     @property
@@ -142,7 +144,7 @@ class Inspector(QWidget):
     def show_names(self) -> None:
         """The conversations have changed: titles, colours, which one is selected."""
         self._cache.show_map(self._state)
-        self._writing.request(soon=not self._state.running)
+        self._writing.request()
 
     def show_view(self) -> None:
         """A new view of the cache is in the state."""
@@ -157,7 +159,7 @@ class Inspector(QWidget):
         if ran and not self._ran:
             self._writing.now()  # the last view of an answer
         else:
-            self._writing.request(soon=not self._ran)
+            self._writing.request()
 
     def _count(self, view: CacheView) -> None:
         """What the view holds becomes part of what is measured."""
@@ -189,7 +191,7 @@ class Inspector(QWidget):
     def set_can(self, *, forget: bool, rebuild: bool) -> None:
         self._cache.forget.setEnabled(forget)
         self._cache.rebuild.setEnabled(rebuild)
-        self._writing.request(soon=not self._state.running)
+        self._writing.request()
 
     def set_rebuilding(self, rebuilding: bool) -> None:
         self._cache.rebuild.setText("Rebuilding…" if rebuilding else "Rebuild context")

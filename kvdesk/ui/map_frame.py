@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from kvdesk.ui.map_layout import StreamSize, Strip, lay_out
 class StripFrame:
     """One stream, ready to be drawn. `n_kv`: cells attention walks over in its cache, the maximum over streams.
 
+    limits         the operations after which a cell is fading, and just written
     since, first   what `layer` has in common with the layer of the frame before: every cell before `first`
     """
 
@@ -28,6 +28,7 @@ class StripFrame:
     stream: StreamMap
     layer: raster.Layer = field(repr=False)
     n_kv: int
+    limits: Limits
     since: raster.Layer | None = field(default=None, repr=False)
     first: int = 0
 
@@ -38,7 +39,6 @@ class MapFrame:
 
     youngest   the last operation that wrote a cell
     present    all marks that any cell has, as bits
-    limits     the operations after which a cell is fading, and just written
     """
 
     strips: tuple[StripFrame, ...]
@@ -47,7 +47,6 @@ class MapFrame:
     operation: int
     youngest: int
     present: int
-    limits: Limits
 
     @property
     def n_cells(self) -> int:
@@ -70,10 +69,7 @@ def strips_of(view: CacheView, width: float, height: float, ratio: float) -> tup
             name = strip_name(maps, m, s)
             short = name if len(cache.streams) == 1 else f"{cache.name if len(maps) > 1 else 'stream'} {s}"
             sizes.append(StreamSize(m, s, name, stream.size, short))
-    return _laid_out(tuple(sizes), width, height, ratio)
-
-
-_laid_out = lru_cache(maxsize=8)(lay_out)  # the same for every frame, as a rule
+    return lay_out(tuple(sizes), width, height, ratio)
 
 
 def strip_name(maps: tuple[CacheMap, ...], cache: int, stream: int) -> str:
@@ -98,17 +94,17 @@ def make_frame(
         stream = cache.streams[strip.stream_index]
         span = min(spans[strip.map_index], stream.size)
         found = None
-        if part is not None and before is not None and part.n_kv == span:
-            found = grown(part.stream, part.layer, before.limits, stream, cache, limits)
-        if found is not None and part is not None:
-            layer, first = found
-            done.append(StripFrame(strip, stream, layer, span, part.layer, first))
-        else:
-            layer = _layer(stream, cache, strip, scene, scales, snapshot.operation, span, limits)
-            done.append(StripFrame(strip, stream, layer, span))
+        if part is not None and part.n_kv == span:
+            found = grown(part.stream, part.layer, part.limits, stream, cache, limits)
+        layer, since, first = found or (
+            _layer(stream, cache, strip, scene, scales, snapshot.operation, span, limits),
+            None,
+            0,
+        )
+        done.append(StripFrame(strip, stream, layer, span, limits, since, first))
         youngest = max(youngest, int(stream.born[: stream.high_water].max(initial=0)))
         present |= int(np.bitwise_or.reduce(layer.marks))
-    return MapFrame(tuple(done), scene, scales, snapshot.operation, youngest, present, limits)
+    return MapFrame(tuple(done), scene, scales, snapshot.operation, youngest, present)
 
 
 def _comparable(before: MapFrame | None, strips: tuple[Strip, ...], scene: Scene) -> Sequence[StripFrame | None]:

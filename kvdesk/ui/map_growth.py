@@ -22,8 +22,8 @@ Limits = tuple[int, int]
 
 def grown(
     before: StreamMap, layer: Layer, limits_before: Limits, after: StreamMap, cache: CacheMap, limits: Limits
-) -> tuple[Layer, int] | None:
-    """The layer of `after`, and the first cell whose code may differ from `layer`, that of `before`.
+) -> tuple[Layer, Layer, int] | None:
+    """The layer of `after`, that of `before`, and the first cell whose code may differ between them.
 
     Of a map that is coloured by conversation. None where anything but appending happened, or was shown before: all
     cells that were there must hold the same, and all new ones what the last of them holds. It is compared, not trusted.
@@ -57,4 +57,4 @@ def grown(
     if layer.second is not None:
         second = layer.second.copy()
         second[first:new] = codes
-    return Layer(every, second, all_marks, layer.n_free), first
+    return Layer(every, second, all_marks, layer.n_free), layer, first

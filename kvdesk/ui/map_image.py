@@ -17,7 +17,7 @@ from kvdesk.ui.map_pixels import Part, picture
 from kvdesk.ui.map_viewport import Box, Viewport
 from kvdesk.ui.raster import Layer
 
-_FEW: Final = 64
+_FEW: Final = 64  # so many changed cells are looked at one by one sooner than by numpy
 _MOST_RUNS: Final = 8  # of changed rows; when there are more, all between the first and the last are drawn
 
 Edges = NDArray[np.uint8]  # where the outline of the selection runs (`map_pixels.edges_of`)
@@ -82,7 +82,7 @@ class StripImage:
         if old.second is not None and new.second is not None:
             changed[:both] |= old.second[:both] != new.second[:both]
         cells, width = np.flatnonzero(changed), self._strip.columns
-        if cells.size <= _FEW:  # with fewer calls: between two tokens each costs as much as 1,000 cells do
+        if cells.size <= _FEW:
             few = cells.tolist()
             columns = [cell % width for cell in few]
             return sorted({cell // width for cell in few}), min(columns, default=0), max(columns, default=0) + 1

@@ -119,9 +119,10 @@ class MessageBody(QWidget):
         if segment.kind == "think":
             return ThinkFold(self._look)
         prose = ProseView(self._look, quiet=self._quiet)
-        prose.setAccessibleName(
-            "What was asked" if self._plain else "What was thought" if self._quiet else "The answer"
-        )
+        if self._plain:
+            prose.setAccessibleName("What was asked")
+        else:
+            prose.setAccessibleName("What was thought" if self._quiet else "The answer")
         prose.selectionChanged.connect(lambda: self._on_selection_changed(prose))
         return prose
 

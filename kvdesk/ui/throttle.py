@@ -20,13 +20,21 @@ class Throttle(QObject):
     That call is made by the next request if there is one soon, so that what one batch of events changes is painted
     together: every painting goes through the window from its top, and takes its time from the threads that decode.
 
-    `share`: of one core that the calls may take; the interval grows where they would take more (`Pace`), unless it is
-    wanted soon: when nothing decodes, nobody has to wait.
+    `share`: of one core that the calls may take while it is `busy`; the interval grows where they would take more
+    (`Pace`). When nothing decodes, nobody has to wait.
     """
 
-    def __init__(self, parent: QObject, interval_ms: int, action: Callable[[], None], *, share: float = 1.0) -> None:
+    def __init__(
+        self,
+        parent: QObject,
+        interval_ms: int,
+        action: Callable[[], None],
+        *,
+        share: float = 1.0,
+        busy: Callable[[], bool] = lambda: True,
+    ) -> None:
         super().__init__(parent)
-        self._action = action
+        self._action, self._busy = action, busy
         self._acted_s = float("-inf")
         self._interval_ms = interval_ms
         self._slack_ms = min(interval_ms // 2, _SLACK_MS)
@@ -34,8 +42,9 @@ class Throttle(QObject):
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.now)
 
-    def request(self, *, soon: bool = False) -> None:
-        rest_ms = self._interval_ms if soon else self._pace.rest_ms
+    @Slot()
+    def request(self) -> None:
+        rest_ms = self._pace.rest_ms if self._busy() else self._interval_ms
         wait_ms = rest_ms - (time.monotonic() - self._acted_s) * 1e3
         if wait_ms <= 0:
             self.now()
