@@ -68,18 +68,19 @@ class CachePage(QWidget):
     def show_map(self, state: CacheState) -> None:
         """Draw the newest view."""
         if state.view is not None:
-            leases = {int(lease.seq_id): lease.conversation for lease in state.view.leases}
-            self.map.show_view(state.view, *state.looks(leases))
+            self.map.show_view(state.view, *state.looks(state.owners))
             self.map.show_spans({spans.seq_id: spans for spans in state.spans.values()})
 
-    def show_numbers(self, state: CacheState) -> None:
-        """Metrics, rulers and what can be operated on."""
+    def show_possible(self, state: CacheState) -> None:
+        """What can be operated on."""
         self.operations.show_state(state)
         self.effect.show_undoable(() if state.running or state.dead else state.undoable)
+
+    def show_numbers(self, state: CacheState) -> None:
+        """Metrics and rulers."""
         if state.view is None:
             return
-        snapshot = state.view.snapshot
-        owners = {int(lease.seq_id): lease.conversation for lease in state.view.leases}
+        snapshot, owners = state.view.snapshot, state.owners
         self.numbers.show_view(state.view, state.looks(owners)[1])
         rows = []
         for span in snapshot.sequences:

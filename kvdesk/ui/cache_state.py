@@ -51,6 +51,8 @@ class CacheState:
     running: frozenset[ConversationId] = frozenset()
     context: ContextInfo | None = None
     view: CacheView | None = None
+    owners: Mapping[int, ConversationId] = field(default_factory=dict)  # of the view, by seq_id
+    sequences: Mapping[ConversationId, int] = field(default_factory=dict)  # of the view: in which each one goes on
     dead: bool = False
     possible: Mapping[str, Capability] = field(default_factory=dict)
     spans: dict[ConversationId, MessageSpans] = field(default_factory=dict)
@@ -70,6 +72,7 @@ class CacheState:
     def forget_context(self) -> None:
         """A new context: nothing that was known of the cells is true any more."""
         self.view = None
+        self.owners, self.sequences = {}, {}
         self.history = History()
         self.spans.clear()
         self.shades.clear()
@@ -77,10 +80,11 @@ class CacheState:
     def show_view(self, view: CacheView) -> None:
         """Remember a view, and who had which sequence since when."""
         self.view = view
-        leases = {int(lease.seq_id): lease.conversation for lease in view.leases}
-        known = self.history.leases
-        if not known or known[-1][1] != leases:
-            known.append((view.snapshot.operation, leases))
+        owners = {int(lease.seq_id): lease.conversation for lease in view.leases}
+        if owners != self.owners or not self.history.leases:
+            self.owners = owners
+            self.history.leases.append((view.snapshot.operation, owners))
+        self.sequences = {lease.conversation: int(lease.seq_id) for lease in view.leases if not lease.parked}
 
     def title(self, conversation: ConversationId | None, seq_id: int) -> str:
         known = self.conversations.get(conversation) if conversation else None
@@ -95,23 +99,27 @@ class CacheState:
         """All sequences with cells or an owner, by seq_id, then conversations that are swapped out."""
         if self.view is None:
             return ()
-        owners = {int(lease.seq_id): lease.conversation for lease in self.view.leases}
-        swapped = dict(self.view.swapped)
+        saved = {self.sequences.get(name, -1): size for name, size in self.view.swapped}
+        owners = dict(self.owners)
         found = []
         for span in self.view.snapshot.sequences:
-            owner = owners.pop(int(span.seq_id), None)
+            seq_id = int(span.seq_id)
+            owner = owners.pop(seq_id, None)
             if span.n_cells or owner:
-                title = self.title(owner, span.seq_id)
-                saved = swapped.pop(owner, 0) if owner else 0
-                found.append(Target(int(span.seq_id), owner, title, span.n_cells, span.pos_max, saved))
+                title = self.title(owner, seq_id)
+                found.append(Target(seq_id, owner, title, span.n_cells, span.pos_max, saved.get(seq_id, 0)))
         for seq_id, owner in owners.items():
-            found.append(Target(seq_id, owner, self.title(owner, seq_id), 0, -1, swapped.pop(owner, 0)))
+            found.append(Target(seq_id, owner, self.title(owner, seq_id), 0, -1, saved.get(seq_id, 0)))
         found.sort(key=lambda target: target.seq_id)
-        return (*found, *(Target(-1, name, self.title(name, -1), 0, -1, size) for name, size in swapped.items()))
+        gone = ((name, size) for name, size in self.view.swapped if name not in self.sequences)
+        return (*found, *(Target(-1, name, self.title(name, -1), 0, -1, size) for name, size in gone))
 
     def target_of(self, conversation: ConversationId | None) -> Target | None:
-        """The sequence of a conversation, None where it has none and is not swapped out."""
-        return next((t for t in self.targets() if conversation and t.conversation == conversation), None)
+        """The sequence in which a conversation goes on, None where it has none and is not swapped out."""
+        if conversation is None:
+            return None
+        seq_id = self.sequences.get(conversation, -1)
+        return next((t for t in self.targets() if (t.conversation, t.seq_id) == (conversation, seq_id)), None)
 
     def span_of(self, conversation: ConversationId, message: MessageId) -> MessageSpan | None:
         """Where a message lies in its sequence, None where nobody has said so yet."""

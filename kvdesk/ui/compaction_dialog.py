@@ -128,8 +128,7 @@ class CompactionDialog(QDialog):
             self._remark.setText(why)
             return
         if (view := self._state.view) is not None:
-            leases = {int(lease.seq_id): lease.conversation for lease in view.leases}
-            self._now.show_view(view, *self._state.looks(leases))
+            self._now.show_view(view, *self._state.looks(self._state.owners))
             self._effect.show_undoable(view.undoable)
         if self._wanted() != self._asked_for and not self._again.isActive():
             self._again.start()
@@ -180,9 +179,9 @@ class CompactionDialog(QDialog):
 
     def _hot(self) -> tuple[int, ...]:
         """Sequences in the order in which their conversations were used, last first; only where it matters."""
-        if self.layout_chosen is not Layout.HOT_FIRST or self._state.view is None:
+        if self.layout_chosen is not Layout.HOT_FIRST:
             return ()
-        owned = {lease.conversation: int(lease.seq_id) for lease in self._state.view.leases}
+        owned = self._state.sequences
         return tuple(owned[name] for name in self._state.conversations if name in owned)
 
     def _make_choices(self) -> QGridLayout:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from PySide6.QtCore import QObject
 
@@ -35,11 +36,14 @@ from kvdesk.ui.cache_desk import CacheDesk
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.chat_pane import ChatPane
 from kvdesk.ui.conversation_list import ConversationList
-from kvdesk.ui.inspector import NUMBERS_SHARE, TEXT_INTERVAL_MS, Inspector
+from kvdesk.ui.inspector import Inspector
 from kvdesk.ui.readout import totals
 from kvdesk.ui.series import Rate
 from kvdesk.ui.status_bar import StatusBar
 from kvdesk.ui.throttle import Throttle
+
+TEXT_INTERVAL_MS: Final = 250  # numbers change at most 4 times a second
+_SHARE: Final = 0.0012  # of one core that writing them may take: to paint them takes twice as much again
 
 
 class EventView(QObject):
@@ -65,8 +69,9 @@ class EventView(QObject):
         self._default_overflow = Overflow.STOP
         self._speed = Rate()
         self._writing = Throttle(
-            self, TEXT_INTERVAL_MS, self._write_numbers, share=NUMBERS_SHARE, busy=lambda: bool(state.running)
+            self, TEXT_INTERVAL_MS, self._write_numbers, share=_SHARE, busy=lambda: bool(state.running)
         )
+        self._ran = False  # an answer was being written when the last view came
 
     @property
     def selected(self) -> ConversationId | None:
@@ -92,6 +97,8 @@ class EventView(QObject):
             self._chat.show_messages(())
         self._show_overflow()
         self._show_state()
+        if self._state.view is not None:
+            self._writing.request()
 
     def show_default_overflow(self, overflow: Overflow) -> None:
         """What happens when the context of a conversation is full for which nothing was chosen."""
@@ -234,15 +241,13 @@ class EventView(QObject):
         self._show_state()
 
     def _show_cache(self, view: CacheView) -> None:
-        spans = {int(span.seq_id): span for span in view.snapshot.sequences}
-        self._cells, self._held = {}, {}
-        for lease in view.leases:
-            if span := spans.get(lease.seq_id):
-                self._cells[lease.conversation] = span.n_cells
-                self._held[lease.conversation] = span.pos_max + 1
         self._state.show_view(view)
         self._inspector.show_view()
-        self._writing.request()
+        ran, self._ran = self._ran, bool(self._state.running)
+        if ran and not self._ran:
+            self._writing.now()  # the last view of an answer
+        else:
+            self._writing.request()
 
     def _heed_removal(self, operation: OperationDone) -> None:
         """While nobody looks at the cache, only the operation tells that a sequence, or all, hold nothing more."""
@@ -262,11 +267,16 @@ class EventView(QObject):
 
     def _write_numbers(self) -> None:
         self._status.show_speed(self._speed.series.last)
-        if self._state.view is not None:
-            numbers = totals(self._state.view.snapshot)
+        view = self._state.view
+        if view is not None:
+            numbers, spans = totals(view.snapshot), {int(span.seq_id): span for span in view.snapshot.sequences}
+            owned = {name: spans[seq_id] for name, seq_id in self._state.sequences.items() if seq_id in spans}
+            self._cells = {name: span.n_cells for name, span in owned.items()}
+            self._held = {name: span.pos_max + 1 for name, span in owned.items()}
             self._list.show_cells({name: n for name, n in self._cells.items() if n})
             self._status.show_used(numbers.used, numbers.capacity)
-            self._status.show_verification(self._state.view.snapshot.verification, self._state.view.has_report)
+            self._status.show_verification(view.snapshot.verification, view.has_report)
+            self._inspector.show_numbers()
         self._show_state()
 
     def _show_failure(self, event: CommandFailed) -> None:

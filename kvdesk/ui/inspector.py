@@ -21,14 +21,11 @@ from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.rulers import Rulers
 from kvdesk.ui.theme import Look
-from kvdesk.ui.throttle import Throttle
 from kvdesk.ui.timeline_page import TimelinePage
 
 if TYPE_CHECKING:
     from kvdesk.ui.graphs_page import GraphsPage
 
-TEXT_INTERVAL_MS = 250  # numbers change at most 4 times a second
-NUMBERS_SHARE: Final = 0.0012  # of one core: to paint them takes twice as much again
 _COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is written
 TABS: Final = ("Cache", "Graphs", "Timeline", "Log")
 
@@ -49,7 +46,6 @@ class Inspector(QWidget):
         self._state = state
         self._operation: int | None = None
         self._counted_s = 0.0
-        self._ran = False  # an answer was being written when the last view came
         self._texts: dict[int, str] = {}
         self.measured = Measurements()
         self._cache = CachePage(look, self.measured)
@@ -69,9 +65,6 @@ class Inspector(QWidget):
         column.setSpacing(8)
         column.addLayout(self._make_tabs())
         column.addWidget(self._stack, 1)
-        self._writing = Throttle(
-            self, TEXT_INTERVAL_MS, self._write_numbers, share=NUMBERS_SHARE, busy=lambda: bool(state.running)
-        )
         self.set_can(forget=False, rebuild=False)
 
     @property
@@ -144,7 +137,6 @@ class Inspector(QWidget):
     def show_names(self) -> None:
         """The conversations have changed: titles, colours, which one is selected."""
         self._cache.show_map(self._state)
-        self._writing.request()
 
     def show_view(self) -> None:
         """A new view of the cache is in the state."""
@@ -155,11 +147,10 @@ class Inspector(QWidget):
         if view.snapshot.operation != self._operation:
             self._operation = view.snapshot.operation
             self._count(view)
-        ran, self._ran = self._ran, bool(self._state.running)
-        if ran and not self._ran:
-            self._writing.now()  # the last view of an answer
-        else:
-            self._writing.request()
+
+    def show_numbers(self) -> None:
+        """Write what need not follow every view."""
+        self._cache.show_numbers(self._state)
 
     def _count(self, view: CacheView) -> None:
         """What the view holds becomes part of what is measured."""
@@ -191,7 +182,7 @@ class Inspector(QWidget):
     def set_can(self, *, forget: bool, rebuild: bool) -> None:
         self._cache.forget.setEnabled(forget)
         self._cache.rebuild.setEnabled(rebuild)
-        self._writing.request()
+        self._cache.show_possible(self._state)
 
     def set_rebuilding(self, rebuilding: bool) -> None:
         self._cache.rebuild.setText("Rebuilding…" if rebuilding else "Rebuild context")
@@ -203,9 +194,6 @@ class Inspector(QWidget):
         else:
             self._stack.setCurrentIndex(index)
         self.tab_shown.emit(TABS[index])
-
-    def _write_numbers(self) -> None:
-        self._cache.show_numbers(self._state)
 
     def _make_tabs(self) -> QHBoxLayout:
         row = QHBoxLayout()

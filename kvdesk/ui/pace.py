@@ -14,12 +14,10 @@ class Pace:
         self._share = share
         self._fastest_ms, self._slowest_ms = fastest_ms, slowest_ms
         self._cost = 0.0
-
-    @property
-    def rest_ms(self) -> int:
+        self.rest_ms = fastest_ms
         """Time until the next, in milliseconds."""
-        return round(min(max(self._cost / self._share, self._fastest_ms), self._slowest_ms))
 
     def spent(self, ms: float) -> None:
         """It has taken `ms` this time; the last few count."""
         self._cost = ms if not self._cost else 0.7 * self._cost + 0.3 * ms
+        self.rest_ms = round(min(max(self._cost / self._share, self._fastest_ms), self._slowest_ms))

@@ -36,27 +36,28 @@ class Throttle(QObject):
         super().__init__(parent)
         self._action, self._busy = action, busy
         self._acted_s = float("-inf")
-        self._interval_ms = interval_ms
-        self._slack_ms = min(interval_ms // 2, _SLACK_MS)
+        self._interval_s = interval_ms / 1e3
+        self._slack_s = min(interval_ms // 2, _SLACK_MS) / 1e3
         self._pace = Pace(share, interval_ms, _SLOWEST * interval_ms)
+        self._waits_until_s = float("inf")  # when the timer ends
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self.now)
 
     @Slot()
     def request(self) -> None:
-        rest_ms = self._pace.rest_ms if self._busy() else self._interval_ms
-        wait_ms = rest_ms - (time.monotonic() - self._acted_s) * 1e3
-        if wait_ms <= 0:
+        now = time.monotonic()
+        due_s = self._acted_s + (self._pace.rest_ms / 1e3 if self._busy() else self._interval_s)
+        if now >= due_s:
             self.now()
-            return
-        wait_ms = round(wait_ms) + self._slack_ms
-        if not self._timer.isActive() or self._timer.remainingTime() > wait_ms:
-            self._timer.start(wait_ms)
+        elif due_s + self._slack_s < self._waits_until_s:
+            self._waits_until_s = due_s + self._slack_s
+            self._timer.start(round((self._waits_until_s - now) * 1e3))
 
     @Slot()
     def now(self) -> None:
         """Do it at once, and nothing later unless it is requested."""
         self._timer.stop()
+        self._waits_until_s = float("inf")
         begun = self._acted_s = time.monotonic()  # before the action: it may make requests
         self._action()
         self._pace.spent((time.monotonic() - begun) * 1e3)

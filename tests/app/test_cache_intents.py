@@ -29,7 +29,8 @@ def test_a_fork_has_the_messages_up_to_one_and_shares_its_cells(rig: Rig, qtbot:
     asked = say(rig, "One")
     answer(rig, qtbot, asked, "First")
     answer(rig, qtbot, say(rig, "Two"), "Second")
-    view = CacheView(cache_view().snapshot, (Lease(asked.conversation, 3),))
+    leases = Lease(asked.conversation, 3), Lease(asked.conversation, 1, parked=True)
+    view = CacheView(cache_view().snapshot, leases)
     rig.worker.give(view)
     qtbot.waitUntil(lambda: rig.controller._cache._sequences == {asked.conversation: 3})
     first_answer = rig.window.chat.view.widgets[1].message.id

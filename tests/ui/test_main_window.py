@@ -262,12 +262,12 @@ def test_the_shown_conversation_has_a_ruler_before_its_first_turn(window: MainWi
     window.apply_event(cache_view())
     three = ConversationId("three")
     window.show_conversations((*CONVERSATIONS, Conversation(three, "", 2)), three)
-    window.inspector._write_numbers()
+    window._events._write_numbers()
     rows = window.inspector.rulers.rows
     assert [(row.title, row.range_text, row.next_text) for row in rows[-1:]] == [("New chat", "empty", "0")]
     assert "no sequence" in rows[-1].tip
     window.show_conversations(CONVERSATIONS, ONE)
-    window.inspector._write_numbers()
+    window._events._write_numbers()
     assert [row.title for row in window.inspector.rulers.rows] == [row.title for row in rows[:-1]]
 
 

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.cache.compaction import Layout, plan_compaction
 from kvdesk.cache.compare import LogitsComparison, Verdict, compare_snapshots
 from kvdesk.chat import MessageId
-from kvdesk.messages import CacheView, ContextReady, OperationDone, SpeedSample
+from kvdesk.messages import CacheView, ContextReady, Lease, OperationDone, SpeedSample
 from kvdesk.operations import (
     BatchRefused,
     Capability,
@@ -216,12 +216,12 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
         window.apply_event(SpeedSample(2.0, "decode", 1, 8.0, 256))
     assert "tok/s 100 → 125" in card.text
     window.apply_event(replace(cache_view(8), undoable=(8,)))
-    window.inspector._write_numbers()
+    window._events._write_numbers()
     assert card.undo_button.isVisible()
     card.undo_button.click()
     assert sent == [(Operate(Undo(8)),)]
     window.apply_event(cache_view(9))
-    window.inspector._write_numbers()
+    window._events._write_numbers()
     assert not card.undo_button.isVisible(), "its blob is gone"
 
 
@@ -340,6 +340,20 @@ def test_the_menu_of_a_message_knows_its_cells(window: MainWindow, record: Recor
     panel = window.inspector.cache.operations
     assert panel.is_open
     assert panel.call == "llama_memory_seq_rm(mem, 0, 0, 12)"
+
+
+def test_what_is_done_to_a_chat_is_done_where_it_goes_on_and_not_to_its_parked_branch(
+    window: MainWindow, record: Record
+) -> None:
+    sent = record(window.command_requested)
+    leases = (Lease(ONE, 1), Lease(ONE, 0, parked=True))
+    window.apply_event(replace(cache_view(), leases=leases, swapped=((TWO, 99),)))
+    window._events._write_numbers()
+    assert "holds 72 of" in window.chat.meter_text
+    window._desk.act(Act.REMOVE, ONE)
+    assert sent == [(Operate(RemoveRange(1, -1, -1)),)]
+    targets = [(target.seq_id, target.conversation, target.swapped_bytes) for target in window._state.targets()]
+    assert targets == [(0, ONE, 0), (1, ONE, 0), (-1, TWO, 99)]
 
 
 def test_the_menu_of_a_conversation(window: MainWindow, record: Record) -> None:
