@@ -1,15 +1,13 @@
-"""A graph over time: what it shows, its scale, the line of captions over it. How it is drawn is left to `trend` and
-`time_graph`.
-"""
+"""A graph over time: what it shows, its scale, the line of captions over it. Its plot is of `trend` or `time_graph`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, Protocol
 
 import numpy as np
-from PySide6.QtCore import QRectF, Signal
+from PySide6.QtCore import QRectF, SignalInstance
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from kvdesk.ui import palette
@@ -20,6 +18,7 @@ from kvdesk.ui.time_axis import TimeAxis
 
 LEFT_PX: Final = 44  # for the numbers of a vertical axis
 TICKS_PX: Final = 20  # for those of a time axis
+WORD_PX: Final = 72  # from one word of a time axis to the next
 _LOW_PX: Final = 40  # a lower plot has room for two numbers beside it
 
 
@@ -67,10 +66,44 @@ class Scale:
         return cls(top, top * (1 + max(0.12, 8 / (height - 8))), ticks)
 
 
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What a plot shows. Seconds are those of the axis.
+
+    seconds    the first and the last
+    curves     seconds and values of each
+    highest    value that is seen; None while nothing is known: no numbers are written then
+    marks      operations: a second and an ink for each
+    ticks      words of the time axis
+    """
+
+    seconds: tuple[float, float]
+    curves: list[tuple[FloatArray, FloatArray]]
+    highest: float | None
+    marks: list[tuple[float, str]]
+    ticks: list[tuple[float, str]]
+
+
+class Plotting(Protocol):
+    """A widget that draws curves of `spec`. Signals: `hovered`, a second or None; `painted`, the ms it took."""
+
+    @property
+    def spec(self) -> RowSpec: ...
+    @property
+    def inside(self) -> QRectF: ...  # where the curves are, in pixels of the widget
+    @property
+    def hovered(self) -> SignalInstance: ...
+    @property
+    def painted(self) -> SignalInstance: ...
+    def set_colours(self) -> None: ...
+    def show_drawing(self, drawing: Drawing) -> None: ...
+    def show_line(self, second: float | None) -> None: ...
+
+
 def readings(
     spec: RowSpec, start_s: float, begin: float, end: float, n_bins: int
-) -> tuple[list[tuple[FloatArray, FloatArray]], float, bool]:
-    """Every curve as (seconds of the axis, values), the highest value that is seen, and whether any was ever measured.
+) -> tuple[list[tuple[FloatArray, FloatArray]], float | None]:
+    """Every curve as (seconds of the axis, values), and the highest value that is seen; None: none was ever measured.
 
     `start_s`: second 0 of the axis; `begin` and `end` are on it. `n_bins`: as in `series.visible`.
     """
@@ -79,7 +112,7 @@ def readings(
         times, values = visible(curve.series, begin + start_s, end + start_s, n_bins)
         curves.append((times - start_s, values))
         highest = max(highest, float(np.nan_to_num(values[times >= begin + start_s]).max(initial=0.0)))
-    return curves, highest, any(curve.series.last is not None for curve in spec.curves)
+    return curves, highest if any(curve.series.last is not None for curve in spec.curves) else None
 
 
 class Captions(QHBoxLayout):
@@ -118,44 +151,46 @@ class Captions(QHBoxLayout):
 
 
 class Graph(QWidget):
-    """One graph of a `GraphStack`: its captions over its plot. Base of two that are drawn in different ways."""
+    """One graph of a `GraphStack`: its captions over its plot."""
 
-    hovered = Signal(object)  # a second of the axis, None: outside
-    painted = Signal(float)  # milliseconds it took
-    zoomed = Signal(float, float)  # factor, around a second
-    panned = Signal(float)  # by a share of the width, later when positive
-
-    def __init__(self, look: Look, spec: RowSpec, axis: TimeAxis, plot: QWidget) -> None:
+    def __init__(self, look: Look, plot: Plotting, axis: TimeAxis) -> None:
         super().__init__()
-        self._look, self._spec, self._axis = look, spec, axis
-        self.captions = Captions(look, spec)
+        self.plot = plot
+        self._axis = axis
+        self._drawn: tuple[object, ...] = ()  # all that the curves were drawn of
+        self.captions = Captions(look, plot.spec)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addLayout(self.captions)
+        assert isinstance(plot, QWidget)
         column.addWidget(plot, 1)
-
-    @property
-    def spec(self) -> RowSpec:
-        return self._spec
-
-    @property
-    def inside(self) -> QRectF:
-        """Where the curves are, in pixels of the plot."""
-        raise NotImplementedError
 
     def set_colours(self) -> None:
         """The look has changed."""
+        self._drawn = ()
         self.captions.set_colours()
+        self.plot.set_colours()
 
-    def draw(self, start_s: float, marks: FloatArray, inks: list[str]) -> None:
-        """The curves as they are now. `start_s`: second 0 of the axis; `marks`: seconds on it, and their inks."""
-        raise NotImplementedError
+    def draw(self, start_s: float, marks: list[tuple[float, str]]) -> None:
+        """The curves as they are now. `start_s`: second 0 of the axis; `marks`: as in `Drawing`."""
+        spec, inside = self.plot.spec, self.plot.inside
+        begin, end = self._axis.range
+        series = tuple((len(curve.series), curve.series.last, curve.series.held_s) for curve in spec.curves)
+        drawn = begin, end, start_s, inside, series, marks
+        if drawn == self._drawn:
+            return
+        self._drawn = drawn
+        width = int(inside.width())
+        curves, highest = readings(spec, start_s, begin, end, max(width, 100))
+        ticks = [] if highest is None else self._axis.ticks(width // WORD_PX)
+        self.plot.show_drawing(Drawing((begin, end), curves, highest, marks, ticks))
 
     def show_at(self, second: float | None, start_s: float) -> None:
         """Write every curve's value at a second of the axis, of which 0 is `start_s`; None: the last one."""
-        series = (curve.series for curve in self._spec.curves)
+        series = (curve.series for curve in self.plot.spec.curves)
         self.captions.show_values([s.last if second is None else s.at(second + start_s) for s in series])
+        self.plot.show_line(second)
 
 
 def ink_of(look: Look, ink: tuple[str, str]) -> str:

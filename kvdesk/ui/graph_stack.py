@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-import numpy as np
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from kvdesk.ui import palette
-from kvdesk.ui.graph import Graph, RowSpec
+from kvdesk.ui.graph import Graph, Plotting
 from kvdesk.ui.measurements import Mark, Measurements
 from kvdesk.ui.pace import Pace
 from kvdesk.ui.theme import Look
@@ -31,8 +30,7 @@ class GraphStack(QWidget):
 
     Numbers are written that often too; curves when they can have moved by a pixel. While an answer is written numbers
     come once a second, and curves wait until drawing is cheap enough (`Pace`), at most `_SELDOM_S`: drawing takes its
-    time from the decoding threads.
-    Those that can be moved take longer, and are drawn one after the other.
+    time from the decoding threads. Those that can be moved take longer, and are drawn one after the other.
 
     Keys, where `movable`: Left and Right move the line that is read, with Ctrl the axis; + and - zoom; End follows;
     Escape takes the line away.
@@ -47,8 +45,7 @@ class GraphStack(QWidget):
         self,
         look: Look,
         measured: Measurements,
-        rows: Sequence[RowSpec],
-        make: Callable[[RowSpec, TimeAxis], Graph],
+        plots: Sequence[Plotting],
         *,
         movable: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -68,12 +65,10 @@ class GraphStack(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        self.graphs = [make(row, self.axis) for row in rows]
+        self.graphs = [Graph(look, plot, self.axis) for plot in plots]
         for graph in self.graphs:
-            graph.hovered.connect(self._on_hovered)
-            graph.painted.connect(self._on_painted)
-            graph.zoomed.connect(self.zoom)
-            graph.panned.connect(self.pan)
+            graph.plot.hovered.connect(self._on_hovered)
+            graph.plot.painted.connect(self._on_painted)
             column.addWidget(graph, 1)
         self._movable = movable
         if movable:
@@ -130,7 +125,7 @@ class GraphStack(QWidget):
         if self._drawn == self._measured.revision or not self.isVisible():
             return
         begin, end = self.axis.range
-        pixel_s = (end - begin) / max(self.graphs[0].inside.width(), 1.0)
+        pixel_s = (end - begin) / max(self.graphs[0].plot.inside.width(), 1.0)
         rest_s = max(min(pixel_s, _SELDOM_S), self._pace.rest_ms / 1e3 if self._measured.is_running else 0.0)
         if self._drawn < 0 or (not self._left and self._clock() - self._drawn_s >= rest_s):
             if self._movable:
@@ -158,9 +153,9 @@ class GraphStack(QWidget):
             self._next.stop()
             return
         begun = time.perf_counter()
-        start, marks = self._measured.start_s or 0.0, self._measured.marks
-        seconds = np.array([mark.operation.at_s - start for mark in marks])
-        self._left.pop(0).draw(start, seconds, [self._mark_ink(mark) for mark in marks])
+        start = self._measured.start_s or 0.0
+        marks = [(mark.operation.at_s - start, self._mark_ink(mark)) for mark in self._measured.marks]
+        self._left.pop(0).draw(start, marks)
         self._draw_ms += (time.perf_counter() - begun) * 1e3
 
     @Slot()

@@ -28,7 +28,7 @@ from kvdesk.ui.picture import write_csv, write_png, write_svg
 from kvdesk.ui.series import Series
 from kvdesk.ui.span_graph import SpanGraph
 from kvdesk.ui.theme import Look
-from kvdesk.ui.time_graph import TimeGraph
+from kvdesk.ui.time_graph import TimePlot
 from kvdesk.ui.trends import cells_row, speed_rows
 
 _WINDOWS: Final[tuple[tuple[str, float | None], ...]] = (("30 s", 30.0), ("5 min", 300.0), ("All", None))
@@ -61,8 +61,11 @@ class GraphsPage(QWidget):
     def __init__(self, look: Look, measured: Measurements) -> None:
         super().__init__()
         self._look, self._measured = look, measured
-        rows = _all_rows(measured)
-        self.stack = GraphStack(look, measured, rows, lambda row, axis: TimeGraph(look, row, axis), movable=True)
+        plots = [TimePlot(look, row) for row in _all_rows(measured)]
+        self.stack = GraphStack(look, measured, plots, movable=True)
+        for plot in plots:
+            plot.zoomed.connect(self.stack.zoom)
+            plot.panned.connect(self.stack.pan)
         self.stack.axis.follow(300.0)
         self.stack.moved.connect(self._on_moved)
         self.spans = SpanGraph(look, measured)

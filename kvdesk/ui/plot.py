@@ -28,9 +28,9 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
     panned = Signal(float)  # by a share of the width, later when positive
     hovered = Signal(object)  # x, None: outside
 
-    def __init__(self, name: str, *, movable: bool) -> None:
+    def __init__(self, look: Look, name: str, *, movable: bool) -> None:
         super().__init__()
-        self._movable = movable
+        self._look, self._movable = look, movable
         self._drag_x: float | None = None
         self._scale: tuple[object, ...] = ()  # what the vertical axis shows
         self.setAccessibleName(name)
@@ -49,7 +49,8 @@ class Plot(pg.PlotWidget):  # type: ignore[misc]
         bottom.setTicks([[]])  # else pyqtgraph looks for some at every paint
         self.getViewBox().setDefaultPadding(0)
 
-    def set_colours(self, look: Look) -> None:
+    def set_colours(self) -> None:
+        look = self._look
         self.setBackground(look.colours.panel)
         for side in ("left", "bottom"):
             axis = self.getAxis(side)

@@ -33,7 +33,7 @@ class SpanGraph(QWidget):
         ink = palette.BLUE
         spec = RowSpec("ms", (Curve("time per token, median at n_kv", Series(), ink),))
         self.captions = Captions(look, spec)
-        self.plot = Plot("Time per token against n_kv", movable=False)
+        self.plot = Plot(look, "Time per token against n_kv", movable=False)
         self.plot.setMinimumHeight(96 + TICKS_PX)
         self.dots = pg.ScatterPlotItem(size=4, pen=None, **AS_PATHS)
         self.line = pg.PlotDataItem(symbol="o", symbolSize=6, **AS_PATHS)
@@ -96,7 +96,7 @@ class SpanGraph(QWidget):
     @Slot()
     def _on_look_changed(self) -> None:
         ink = QColor(ink_of(self._look, palette.BLUE))
-        self.plot.set_colours(self._look)
+        self.plot.set_colours()
         self.captions.set_colours()
         self.line.setPen(pg.mkPen(ink, width=1.5))
         self.line.setSymbolBrush(pg.mkBrush(ink))

@@ -1,6 +1,6 @@
 """A small graph over time. It is drawn while two threads decode, so it is painted here, in 0.2 ms: pyqtgraph takes 3.
 
-Graphs that are moved, zoomed and exported are `time_graph.TimeGraph`.
+Plots that are moved, zoomed and exported are `time_graph.TimePlot`.
 """
 
 from __future__ import annotations
@@ -15,61 +15,29 @@ from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPol
 from PySide6.QtWidgets import QWidget
 
 from kvdesk.ui import palette
-from kvdesk.ui.graph import LEFT_PX, TICKS_PX, Graph, RowSpec, Scale, ink_of, readings
+from kvdesk.ui.graph import LEFT_PX, TICKS_PX, WORD_PX, Drawing, RowSpec, Scale, ink_of
 from kvdesk.ui.series import FloatArray
 from kvdesk.ui.theme import Look
-from kvdesk.ui.time_axis import TimeAxis
 
 _LEAST_PX: Final = 28  # height of the plot
 _BELOW_PX: Final = 4  # under a plot without a time axis
-_TICK_PX: Final = 72  # from one word of the time axis to the next
-_WORD: Final = QSize(_TICK_PX, 14)
-
-
-class Trend(Graph):
-    """`ticks`: writes the seconds of the axis under it."""
-
-    def __init__(self, look: Look, spec: RowSpec, axis: TimeAxis, *, ticks: bool) -> None:
-        self.plot = TrendPlot(look, spec, ticks=ticks)
-        super().__init__(look, spec, axis, self.plot)
-        self.plot.hovered.connect(self.hovered)
-        self.plot.painted.connect(self.painted)
-
-    @property
-    def inside(self) -> QRectF:
-        return self.plot.inside
-
-    def set_colours(self) -> None:
-        super().set_colours()
-        self.plot.update()
-
-    def draw(self, start_s: float, marks: FloatArray, inks: list[str]) -> None:
-        begin, end = self._axis.range
-        width = int(self.inside.width())
-        curves, highest, known = readings(self._spec, start_s, begin, end, max(width, 100))
-        self.plot.show_curves((begin, end), curves, highest if known else None)
-        self.plot.show_marks(list(zip(marks.tolist(), inks, strict=True)))
-        self.plot.show_ticks(self._axis.ticks(width // _TICK_PX))
-
-    def show_at(self, second: float | None, start_s: float) -> None:
-        super().show_at(second, start_s)
-        self.plot.show_line(second)
+_WORD: Final = QSize(WORD_PX, 14)
 
 
 class TrendPlot(QWidget):
-    """The plot alone: a scale at the left, curves, a line for every operation and one at the time that is read out."""
+    """A scale at the left, curves, a line for every operation and one at the time that is read out.
+
+    `ticks`: writes the seconds of the axis under it.
+    """
 
     painted = Signal(float)  # milliseconds it took
     hovered = Signal(object)  # a second of the axis, None: outside
 
     def __init__(self, look: Look, spec: RowSpec, *, ticks: bool) -> None:
         super().__init__()
-        self._look, self._spec, self._has_ticks = look, spec, ticks
-        self._range = 0.0, 10.0
-        self._highest: float | None = None
-        self._curves: list[tuple[FloatArray, FloatArray]] = []
-        self._marks: list[tuple[float, str]] = []
-        self._ticks: list[tuple[float, str]] = []
+        self.spec = spec
+        self.drawing = Drawing((0.0, 10.0), [], None, [], [])
+        self._look, self._has_ticks = look, ticks
         self._line: float | None = None
         self.setAccessibleName(f"{spec.title} over time")
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
@@ -82,26 +50,11 @@ class TrendPlot(QWidget):
         below = TICKS_PX if self._has_ticks else _BELOW_PX
         return QRectF(LEFT_PX, 0, max(self.width() - LEFT_PX, 1), max(self.height() - below, 1))
 
-    @property
-    def curves(self) -> list[tuple[FloatArray, FloatArray]]:
-        """Seconds of the axis and values of every curve, as they are drawn."""
-        return self._curves
-
-    def show_curves(
-        self, seconds: tuple[float, float], curves: list[tuple[FloatArray, FloatArray]], highest: float | None
-    ) -> None:
-        """Seconds and values of each curve. `highest` is None while nothing is known: no numbers are written then."""
-        self._range, self._curves, self._highest = seconds, curves, highest
+    def set_colours(self) -> None:
         self.update()
 
-    def show_marks(self, marks: list[tuple[float, str]]) -> None:
-        """Operations: a second and an ink for each."""
-        self._marks = marks
-        self.update()
-
-    def show_ticks(self, ticks: list[tuple[float, str]]) -> None:
-        """Words of the time axis."""
-        self._ticks = ticks if self._has_ticks else []
+    def show_drawing(self, drawing: Drawing) -> None:
+        self.drawing = drawing
         self.update()
 
     def show_line(self, second: float | None) -> None:
@@ -114,10 +67,10 @@ class TrendPlot(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         begun = time.perf_counter()
-        colours, inside = self._look.colours, self.inside
+        colours, inside, highest = self._look.colours, self.inside, self.drawing.highest
         with QPainter(self) as painter:
             painter.fillRect(event.rect(), QColor(colours.panel))
-            scale = None if self._highest is None else Scale.of(self._highest, inside.height(), self._spec.top)
+            scale = None if highest is None else Scale.of(highest, inside.height(), self.spec.top)
             self._draw_axes(painter, inside, scale)
             painter.setClipRect(inside)
             self._draw_marks(painter, inside)
@@ -131,11 +84,11 @@ class TrendPlot(QWidget):
         self.painted.emit((time.perf_counter() - begun) * 1e3)
 
     def _x(self, second: float, inside: QRectF) -> float:
-        begin, end = self._range
+        begin, end = self.drawing.seconds
         return inside.left() + (second - begin) / (end - begin) * inside.width()
 
     def _draw_curves(self, painter: QPainter, inside: QRectF, scale: Scale) -> None:
-        shown = list(zip(self._spec.curves, self._curves, strict=True))
+        shown = list(zip(self.spec.curves, self.drawing.curves, strict=True))
         for curve, (seconds, values) in reversed(shown):  # the first is on top
             ink = QColor(ink_of(self._look, curve.ink))
             for line in self._lines(seconds, values, inside, scale):
@@ -147,7 +100,7 @@ class TrendPlot(QWidget):
 
     def _lines(self, seconds: FloatArray, values: FloatArray, inside: QRectF, scale: Scale) -> list[QPolygonF]:
         """A curve in pixels; where nothing was measured one line ends."""
-        begin, end = self._range
+        begin, end = self.drawing.seconds
         xs = inside.left() + (seconds - begin) * (inside.width() / (end - begin))
         ys = inside.bottom() - values * (inside.height() / scale.end)
         edges = [-1, *np.flatnonzero(np.isnan(ys)).tolist(), ys.size]
@@ -169,7 +122,7 @@ class TrendPlot(QWidget):
             middle = min(max(middle, half), self.height() - half)
             box = QRectF(0, middle - half, LEFT_PX - 8, _WORD.height())
             painter.drawText(box, centre | Qt.AlignmentFlag.AlignRight, text)
-        for second, text in self._ticks:
+        for second, text in self.drawing.ticks if self._has_ticks else ():
             x = self._x(second, inside)
             word = QRectF(x - _WORD.width() / 2, inside.bottom() + 4, _WORD.width(), _WORD.height())
             painter.drawText(word, centre | Qt.AlignmentFlag.AlignHCenter, text)
@@ -177,8 +130,9 @@ class TrendPlot(QWidget):
     def _draw_marks(self, painter: QPainter, inside: QRectF) -> None:
         """A line for every operation, and a triangle in the colour of its conversation."""
         colours = self._look.colours
-        begin, end = self._range
-        seen = [(round(self._x(second, inside)), ink) for second, ink in self._marks if begin <= second <= end]
+        begin, end = self.drawing.seconds
+        marks = self.drawing.marks
+        seen = [(round(self._x(second, inside)), ink) for second, ink in marks if begin <= second <= end]
         painter.setPen(QColor(palette.mix(colours.panel, colours.secondary, 0.4)))
         painter.drawLines([QLineF(x, inside.top(), x, inside.bottom()) for x, _ in seen])
         painter.setPen(Qt.PenStyle.NoPen)
@@ -187,7 +141,7 @@ class TrendPlot(QWidget):
             painter.drawPolygon(QPolygonF([QPointF(x - 3.5, 0), QPointF(x + 4.5, 0), QPointF(x + 0.5, 6)]))
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        begin, end = self._range
+        begin, end = self.drawing.seconds
         inside, at = self.inside, event.position()
         share = (at.x() - inside.left()) / inside.width()
         self.hovered.emit(begin + share * (end - begin) if inside.contains(at) else None)

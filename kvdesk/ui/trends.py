@@ -10,7 +10,7 @@ from kvdesk.ui.graph import Curve, RowSpec
 from kvdesk.ui.graph_stack import GraphStack
 from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.theme import Look
-from kvdesk.ui.trend import Trend
+from kvdesk.ui.trend import TrendPlot
 
 
 class Trends(QWidget):
@@ -19,7 +19,7 @@ class Trends(QWidget):
     def __init__(self, look: Look, measured: Measurements) -> None:
         super().__init__()
         rows = (*speed_rows(measured), cells_row(measured))
-        self.stack = GraphStack(look, measured, rows, lambda row, axis: Trend(look, row, axis, ticks=row is rows[-1]))
+        self.stack = GraphStack(look, measured, [TrendPlot(look, row, ticks=row is rows[-1]) for row in rows])
         self._note = ElidedLabel(self.stack.note)
         self._note.setProperty("tone", "secondary")
         self._note.setProperty("scale", "small")

@@ -1,4 +1,4 @@
-"""One loaded embedded model for all engine tests; every test starts with an empty cache."""
+"""One loaded embedded model for all engine tests, and one that is soon full; every test starts with an empty cache."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kvdesk.messages import CloseConversation, LoadModel
 from kvdesk.settings import ContextSettings
 
 SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
+NARROW = SMALL.model_copy(update={"n_ctx": 256})
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +43,21 @@ def headless(loaded: Headless) -> Headless:
     session.snapshots.drop([key.key for key in session.snapshots.values()])
     assert session.context.verification.state == "verified", session.context.verification.detail
     return loaded
+
+
+@pytest.fixture(scope="module")
+def opened(model_file: Path) -> Iterator[Headless]:
+    headless = Headless()
+    headless.do(LoadModel(model_file, NARROW))
+    yield headless
+    headless.close()
+
+
+@pytest.fixture
+def desk(opened: Headless) -> Headless:
+    """The loaded engine with nothing in a cache that is soon full."""
+    for sequence in opened.engine.session.pool:
+        opened.do(CloseConversation(sequence.conversation))
+    opened.engine.session.context.clear()
+    opened.engine.session.snapshots.drop([key.key for key in opened.engine.session.snapshots.values()])
+    return opened

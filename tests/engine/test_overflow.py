@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,46 +16,25 @@ from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import (
     CloseConversation,
-    Event,
-    Forget,
     Generate,
     LoadModel,
     OperationDone,
-    PrefillProgress,
-    TextDelta,
     TurnEnded,
     TurnStarted,
     UsePolicy,
 )
 from kvdesk.operations import MessageSpans, Operate, Overflowed, PreviewTurn, Shades, SwapIn, SwapOut, TurnPreview
 from kvdesk.policy.overflow import OverflowPolicy, Situation, Span, plan_overflow
-from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
+from kvdesk.settings import CachePolicy, Overflow, Sampling
+from tests.engine.conftest import NARROW
 from tests.engine.test_turns import fresh_answer, held, of
 from tests.engine.tiny_models import write
 
-SMALL = ContextSettings(n_ctx=256, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
 SHORT = Sampling(temperature=0.0, max_tokens=16)
 LONG = Sampling(temperature=0.0, max_tokens=150, repeat_penalty=1.1)
 SYSTEM = "You tell long stories."
 QUESTION = "Tell me a story about a lighthouse and its keeper."
 TOLD = "I walked down to the harbour, where the boats lay in the fog, and counted masts until noon came. " * 2
-
-
-@pytest.fixture(scope="module")
-def opened(model_file: Path) -> Iterator[Headless]:
-    headless = Headless()
-    headless.do(LoadModel(model_file, SMALL))
-    yield headless
-    headless.close()
-
-
-@pytest.fixture
-def desk(opened: Headless) -> Headless:
-    for sequence in opened.engine.session.pool:
-        opened.do(CloseConversation(sequence.conversation))
-    opened.engine.session.context.clear()
-    opened.engine.session.snapshots.drop([key.key for key in opened.engine.session.snapshots.values()])
-    return opened
 
 
 def filled(desk: Headless, overflow: Overflow, system: str = SYSTEM) -> Talk:
@@ -300,7 +278,7 @@ def test_another_policy_brings_everything_back(desk: Headless) -> None:
 
 def test_a_recurrent_model_says_why_it_cannot(tmp_path: Path) -> None:
     model = Model(write(tmp_path / "mamba.gguf", "mamba2"), lambda _: True)
-    context = Context(model, SMALL)
+    context = Context(model, NARROW)
     full = Situation((Span(0, 100), Span(100, 200), Span(200, 256)), 256, 1, 256)
     can = abilities(context)
     policies: tuple[OverflowPolicy, ...] = ("slide", "sinks")
@@ -340,7 +318,7 @@ def test_what_left_has_left_after_a_restart(model_file: Path, tmp_path: Path, ov
 def restarted(model_file: Path, folder: Path) -> Headless:
     headless = Headless()
     headless.do(UsePolicy(CachePolicy(), folder))
-    headless.do(LoadModel(model_file, SMALL))
+    headless.do(LoadModel(model_file, NARROW))
     return headless
 
 
@@ -389,116 +367,6 @@ def test_a_damaged_memory_of_what_left_does_no_harm(desk: Headless, damage: str)
     ended = talk.answer(TOLD * 2, SHORT)
     assert ended.state == "complete"
     audited(desk, talk)
-
-
-# --- other answers have the rest of the cache -------------------------------------------------------------------------
-
-
-def together(desk: Headless, talks: list[Talk], *, questions: list[str], n_tokens: int) -> dict[str, list[Event]]:
-    """All are asked at once, and none ends by itself; returns the events of each conversation."""
-    commands, events = [], []
-    for talk, question in zip(talks, questions, strict=True):
-        talk._add("user", question)
-        sampling = Sampling(temperature=0.9, seed=7, max_tokens=n_tokens, repeat_penalty=1.2)
-        commands.append(Generate(talk.id, new_message_id(), tuple(talk.messages), sampling, talk.overflow))
-    vocab = desk.engine.session.model.vocab
-    is_eog, vocab.is_eog = vocab.is_eog, lambda _: False  # type: ignore[method-assign]
-    try:
-        desk.events = []
-        for command in commands:
-            desk.engine.handle(command)
-        while desk.engine.busy:
-            desk.engine.step()
-            events += desk.events
-            desk.events = []
-    finally:
-        vocab.is_eog = is_eog  # type: ignore[method-assign]
-    assert desk.engine.session.context.audit(whole=True).state == "verified"
-    return {talk.id: [e for e in events if getattr(e, "conversation", None) == talk.id] for talk in talks}
-
-
-@pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.RECOMPUTE, Overflow.SINKS])
-def test_where_others_fill_the_cache_the_own_policy_acts(desk: Headless, overflow: Overflow) -> None:
-    """256 cells for two answers that would need about 150 each, so neither has a context that is full by itself."""
-    long, short = Talk(desk, SYSTEM, overflow), Talk(desk, "You are brief.", Overflow.STOP)
-    long.answer(TOLD[:97], SHORT)
-    long.answer("And then?", SHORT)
-    oldest = [m.id for m in long.messages][1:3]
-    told = together(desk, [long, short], questions=["Go on.", QUESTION], n_tokens=90)
-    events = of(told[long.id], Overflowed)
-    assert {event.policy for event in events} == {overflow}
-    for event in events:
-        assert event.sentence.startswith("The cache, shared with other running answers, was full: ")
-    gone = [name for event in events for name in event.gone]
-    assert [name for name in gone if name != long.messages[0].id][:2] == oldest, "whole exchanges, oldest first"
-    assert overflow is Overflow.SINKS or long.messages[0].id not in gone
-    (ended,) = of(told[long.id], TurnEnded)
-    assert (ended.state, ended.stats.generated_tokens) == ("complete", 90)
-    assert events[-1].sentence in ended.note
-    (other,) = of(told[short.id], TurnEnded)
-    assert (other.state, other.stats.generated_tokens) == ("complete", 90)
-
-
-def test_where_nothing_may_leave_the_answer_ends_and_says_why(desk: Headless) -> None:
-    one, two = Talk(desk, SYSTEM, Overflow.STOP), Talk(desk, "You are brief.", Overflow.SLIDE)
-    told = together(desk, [one, two], questions=[QUESTION, QUESTION], n_tokens=150)
-    ends = [of(told[talk.id], TurnEnded)[0] for talk in (one, two)]
-    assert sorted(end.state for end in ends) == ["complete", "stopped"], "the other has the room that is left"
-    (stopped,) = [end for end in ends if end.state == "stopped"]
-    (event,) = of(told[stopped.conversation], Overflowed)
-    assert event.policy is Overflow.STOP
-    assert event.sentence == stopped.note
-    assert stopped.note.startswith("The cache, shared with other running answers, is full.")
-    assert stopped.note.endswith("The answer ends here.")
-
-
-def test_nothing_leaves_that_would_free_nothing(desk: Headless) -> None:
-    """Two answers to one question share all that is old: letting it leave one of them gives no cell."""
-    talk = filled(desk, Overflow.SLIDE)
-    told = together(desk, [talk, talk], questions=["Go on.", "Go on."], n_tokens=120)
-    events = of(told[talk.id], Overflowed)
-    assert events[0].policy is Overflow.STOP
-    assert "shared with them" in events[0].sentence
-    assert events[0].gone == ()
-
-
-@pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.RECOMPUTE, Overflow.SINKS])
-def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(
-    desk: Headless, monkeypatch: pytest.MonkeyPatch, overflow: Overflow
-) -> None:
-    """It fits when it begins, but the other answer goes on meanwhile. No time is known, so chunks are of 4 tokens."""
-    monkeypatch.setattr(desk.engine.session.meters.times, "ms", lambda *_: None)
-    talk = filled(desk, overflow)
-    desk.do(Forget(talk.id))
-    session, other = desk.engine.session, Talk(desk, "You are brief.")
-    other._add("user", QUESTION)
-    endless = Sampling(temperature=0.9, seed=7, max_tokens=100, repeat_penalty=1.2)
-    desk.events = []
-    desk.engine.handle(Generate(other.id, new_message_id(), tuple(other.messages), endless))
-    while not of(desk.events, TextDelta):
-        desk.engine.step()
-    free = session.context.free_cells(0)
-    question = QUESTION
-    while len(session.fit(asked := generate(talk, question)).whole.tokens) < free - 1:
-        question += " Why"
-    desk.engine.handle(asked)
-    while not of(desk.events, Overflowed):
-        desk.engine.step()
-    (event,) = of(desk.events, Overflowed)
-    assert (event.conversation, event.policy) == (talk.id, overflow)
-    assert len([e for e in of(desk.events, PrefillProgress) if e.answer == asked.answer and e.done < e.total]) > 1
-    assert asked.messages[-1].id not in event.gone
-    while desk.engine.busy:
-        desk.engine.step()
-    ended = {e.answer: e for e in of(desk.events, TurnEnded)}
-    assert ended[asked.answer].state == "complete"
-    assert all(0 <= e.done <= e.total for e in of(desk.events, PrefillProgress))
-    assert session.context.audit(whole=True).state == "verified"
-
-
-def generate(talk: Talk, question: str) -> Generate:
-    asked = Message(MessageId("asked"), talk.id, talk.messages[-1].id, "user", question)
-    return Generate(talk.id, MessageId("answer"), (*talk.messages, asked), SHORT, talk.overflow)
 
 
 @pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.RECOMPUTE])

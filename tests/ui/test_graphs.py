@@ -24,8 +24,8 @@ from kvdesk.ui.plot import Plot
 from kvdesk.ui.series import FloatArray
 from kvdesk.ui.span_graph import medians
 from kvdesk.ui.theme import Look
-from kvdesk.ui.time_graph import TimeGraph
-from kvdesk.ui.trend import Trend
+from kvdesk.ui.time_graph import TimePlot
+from kvdesk.ui.trend import TrendPlot
 from kvdesk.ui.trends import Trends
 from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view
 
@@ -48,13 +48,13 @@ def session() -> Measurements:
 
 def curves_of(stack: GraphStack, number: int) -> list[tuple[FloatArray, FloatArray]]:
     """What a small graph draws."""
-    graph = stack.graphs[number]
-    assert isinstance(graph, Trend)
-    return graph.plot.curves
+    plot = stack.graphs[number].plot
+    assert isinstance(plot, TrendPlot)
+    return plot.drawing.curves
 
 
-def graphs_of(page: GraphsPage) -> list[TimeGraph]:
-    return [graph for graph in page.stack.graphs if isinstance(graph, TimeGraph)]
+def plots_of(page: GraphsPage) -> list[TimePlot]:
+    return [graph.plot for graph in page.stack.graphs if isinstance(graph.plot, TimePlot)]
 
 
 def turn_wheel(plot: Plot, modifiers: Qt.KeyboardModifier) -> bool:
@@ -119,9 +119,7 @@ def test_nothing_is_drawn_while_hidden(look: Look, qtbot: QtBot) -> None:
 def test_numbers_are_written_more_often_than_long_curves_are_drawn(look: Look, qtbot: QtBot) -> None:
     measured, now = session(), [0.0]
     row = RowSpec("tok/s", (Curve("decode", measured.decode.series, BLUE),))
-    stack = GraphStack(
-        look, measured, (row,), lambda row, axis: Trend(look, row, axis, ticks=True), clock=lambda: now[0]
-    )
+    stack = GraphStack(look, measured, [TrendPlot(look, row, ticks=True)], clock=lambda: now[0])
     qtbot.addWidget(stack)
     stack.resize(444, 100)  # 400 px for 100 s
     stack.show()
@@ -138,13 +136,13 @@ def test_numbers_are_written_more_often_than_long_curves_are_drawn(look: Look, q
 
 
 def test_the_page_shows_everything_that_is_asked_of_it(page: GraphsPage) -> None:
-    shown = [(graph.spec.unit, [curve.name for curve in graph.spec.curves]) for graph in page.stack.graphs]
+    shown = [(graph.plot.spec.unit, [curve.name for curve in graph.plot.spec.curves]) for graph in page.stack.graphs]
     assert [unit for unit, _ in shown] == ["tok/s", "tok/s", "ms", "cells", "MB", "%", "cores"]
     assert all(graph.captions.texts[0] != "–" for graph in page.stack.graphs), "every last value is written out"
     assert page.stack.graphs[3].captions.texts == ("220", "240")
     assert page.stack.graphs[6].captions.texts == ("1.80", "0.40", "2.00")
-    for graph in graphs_of(page):
-        assert graph._marks.xvals.tolist() == pytest.approx([40.0]), "every operation is a mark on every axis"
+    for plot in plots_of(page):
+        assert plot._marks.xvals.tolist() == pytest.approx([40.0]), "every operation is a mark on every axis"
 
 
 def test_all_graphs_are_read_out_at_one_time(page: GraphsPage, qtbot: QtBot) -> None:
@@ -165,8 +163,8 @@ def test_the_axis_is_moved_with_keys_and_buttons(page: GraphsPage, qtbot: QtBot)
     assert axis.range == pytest.approx((25.0, 75.0))
     assert not page.follow_button.isChecked()
     assert windows.checkedId() == -1
-    for graph in graphs_of(page):
-        assert graph.plot.viewRange()[0] == pytest.approx([25.0, 75.0]), "one axis for all"
+    for plot in plots_of(page):
+        assert plot.viewRange()[0] == pytest.approx([25.0, 75.0]), "one axis for all"
     qtbot.keyClick(page.stack, Qt.Key.Key_Left, Qt.KeyboardModifier.ControlModifier)
     assert axis.range == pytest.approx((20.0, 70.0))
     page.follow_button.click()
@@ -179,7 +177,7 @@ def test_the_axis_is_moved_with_keys_and_buttons(page: GraphsPage, qtbot: QtBot)
 
 
 def test_dragging_moves_the_axis_and_the_plain_wheel_is_left_to_the_page(page: GraphsPage) -> None:
-    plot = graphs_of(page)[0].plot
+    plot = plots_of(page)[0]
     plot.panned.emit(-0.1)
     assert page.stack.axis.range == pytest.approx((-10.0, 90.0))
     plot.zoomed.emit(0.5, 40.0)

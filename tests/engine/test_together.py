@@ -1,0 +1,134 @@
+"""Answers of several conversations at once on the real engine, and what is done while nobody asks."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.lab.talk import Headless, Talk
+from kvdesk.messages import Generate, OperationDone, TextDelta, TurnEnded, UsePolicy
+from kvdesk.operations import ClearCache, Operate, RemoveRange, ShiftPositions
+from kvdesk.policy.compaction_gain import Reads, SpanCost
+from kvdesk.settings import CachePolicy, Sampling
+from tests.engine.test_hands import GREEDY, of, seq, talked, used
+
+
+def test_turns_of_several_conversations_run_together(headless: Headless) -> None:
+    """One batch a step for all; each text is that of the conversation alone."""
+    prompts = ["Name three rivers.", "Name three towns.", "Say something kind about bread."]
+    alone = [talked(headless, prompt).messages[-1].tokens for prompt in prompts]
+    talks = [Talk(headless) for _ in prompts]
+    headless.do(Operate(ClearCache(), measured=False))
+    ended: dict[str, TurnEnded] = {}
+    tokens: dict[str, list[int]] = {}
+    most = 0
+    headless.events = []
+    for talk, prompt in zip(talks, prompts, strict=True):
+        talk._add("user", prompt)
+        headless.engine.handle(Generate(talk.id, talk.messages[-1].id, tuple(talk.messages), GREEDY))
+    while headless.engine.busy:
+        headless.engine.step()
+        most = max(most, len(headless.engine._runner))
+    for event in headless.events:
+        if isinstance(event, TurnEnded):
+            ended[event.conversation] = event
+        elif isinstance(event, TextDelta):
+            tokens.setdefault(event.conversation, []).extend(event.tokens)
+    assert most == 3
+    assert [tuple(tokens[talk.id]) for talk in talks] == alone
+    assert {e.state for e in ended.values()} == {"complete"}
+    assert headless.engine.session.context.audit(whole=True).state == "verified"
+
+
+def test_one_of_several_is_stopped(headless: Headless) -> None:
+    talks = [Talk(headless) for _ in range(2)]
+    for talk in talks:
+        talk._add("user", "Count from one to a hundred.")
+        answer = talk.messages[-1].id
+        headless.engine.handle(Generate(talk.id, answer, tuple(talk.messages), Sampling(temperature=0, max_tokens=40)))
+    headless.events = []
+    stopped = False
+    while headless.engine.busy:
+        headless.engine.step()
+        if not stopped and sum(isinstance(e, TextDelta) for e in headless.events) > 3:
+            headless.engine.request_stop(talks[0].messages[-1].id)
+            stopped = True
+    states = {e.conversation: e for e in headless.events if isinstance(e, TurnEnded)}
+    assert states[talks[0].id].state == "stopped"
+    assert states[talks[0].id].stats.generated_tokens < 40
+    assert states[talks[1].id].stats.generated_tokens == 40
+    assert headless.engine.session.context.audit(whole=True).state == "verified"
+
+
+def test_a_second_answer_at_once_waits_for_the_prompt_and_shares_it(headless: Headless) -> None:
+    """Two answers to one question: the prompt is read once, both are decoded in one batch."""
+    talk = Talk(headless)
+    talk._add("user", "Tell me about the sea, " + "its ships and shores, " * 20)
+    answers = [new_message_id() for _ in range(2)]
+    headless.events = []
+    for answer in answers:
+        headless.engine.handle(Generate(talk.id, answer, tuple(talk.messages), GREEDY))
+    while headless.engine.busy:
+        headless.engine.step()
+    ended = {e.answer: e.stats for e in headless.events if isinstance(e, TurnEnded)}
+    first, second = (ended[answer] for answer in answers)
+    assert second.prefilled_tokens == 1, "only for its logits"
+    assert second.seq_id != first.seq_id
+    deltas = [e for e in headless.events if isinstance(e, TextDelta)]
+    one, other = ([t for e in deltas if e.answer == answer for t in e.tokens] for answer in answers)
+    assert one == other
+    assert used(headless) == first.prompt_tokens + 2 * 11 + 1, "the prompt's cells are shared"
+    assert headless.engine.session.context.audit(whole=True).state == "verified"
+
+
+def test_idle_work_compacts_where_it_pays(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = headless.engine.session
+    first, second = talked(headless, "Tell me about the sea, " * 50), talked(headless, "Name three towns.")
+    headless.do(Operate(RemoveRange(seq(headless, first)), measured=False))
+    assert session.context.totals()[1] > 256
+    dear = SpanCost(Reads(weights=10**8, cell=10**6, skips=False))
+    for seen, n_kv in ((100, 512), (200, 1024), (300, 1024), (100, 256), (400, 1024)):
+        dear.learn(n_kv, seen, 5.0 + n_kv * 0.05)
+    monkeypatch.setattr(session.meters, "cost", dear)
+    assert headless.engine.idle_work_due
+    headless.events = []
+    headless.engine.idle()
+    done = next(e for e in headless.events if isinstance(e, OperationDone))
+    assert done.name == "compact"
+    assert "pays" in done.reason
+    assert session.context.totals()[1] == used(headless)
+    assert session.context.audit(whole=True).state == "verified"
+    assert not headless.engine.idle_work_due
+    assert second.answer("More.", GREEDY).stats.reused_tokens > 10
+
+
+def test_the_end_of_an_answer_is_read_while_nobody_asks(headless: Headless) -> None:
+    headless.do(UsePolicy(CachePolicy(prefill_ahead=True)))
+    try:
+        talk = talked(headless)
+        held = used(headless)
+        headless.engine.idle()
+        assert used(headless) > held
+        ahead = used(headless)
+        assert talk.answer("And three lakes.", GREEDY).stats.reused_tokens == ahead
+    finally:
+        headless.do(UsePolicy(CachePolicy()))
+
+
+def test_a_shift_ends_the_answers_that_share_the_cells(headless: Headless) -> None:
+    system = "You are the keeper of a lighthouse, and you write down what the sea brings: a rope, a shoe, a plank. "
+    first = Talk(headless, system)
+    first.answer("Who are you?", GREEDY)
+    second = Message(new_message_id(), new_conversation_id(), None, "user", "What came today?")
+    rules = Message(new_message_id(), second.conversation, None, "system", system)
+    long = GREEDY.model_copy(update={"max_tokens": 60})
+    headless.events.clear()
+    headless.engine.handle(Generate(second.conversation, new_message_id(), (rules, second), long))
+    for _ in range(4):
+        headless.engine.step()
+    shared = headless.engine.session.pool.get(second.conversation)
+    assert shared.busy
+    events = headless.do(Operate(ShiftPositions(seq(headless, first), 10, -1, 5), measured=False))
+    assert [ended.state for ended in of(events, TurnEnded)] == ["stopped"]
+    assert not shared.busy
+    assert headless.engine.session.context.audit(whole=True).state == "verified"
