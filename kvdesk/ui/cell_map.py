@@ -132,7 +132,8 @@ class CellMapView(QWidget):
         if view is self._view and self._scene.colours == colours and self._scene.titles == titles:
             return
         self._view = view
-        self._scene = replace(self._scene, colours=dict(colours), titles=dict(titles))
+        if self._scene.colours != colours or self._scene.titles != titles:
+            self._scene = replace(self._scene, colours=dict(colours), titles=dict(titles))
         if self._wait_ms() <= 0:
             self.refresh()  # now: it is then painted together with what else the same events have changed
         else:
@@ -271,7 +272,7 @@ class CellMapView(QWidget):
                 self.pages_told.emit(key.pages)
             self._key = key
             self.key_changed.emit(key)
-        if frame.youngest > limits[0]:  # let the just-written cells fade
+        if frame.is_younger(limits[0]):  # let the just-written cells fade
             self._come_back(max(_FADE_STEP_MS, self._clock.interval_ms))
         if scene.pages and self._pages.is_behind(view.snapshot):
             self._come_back(round(self._pages.wait_s * 1e3) + 1)

@@ -65,7 +65,7 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """Upper ends of the continuous scales, chosen so that they seldom change.
+    """Upper ends of the continuous scales, chosen so that they seldom change; those of other modes stay as they are.
 
     position   the next power of two above the highest position in the cache, at least 256
     age        the power of ten from the number of operations on, at least 100
@@ -75,12 +75,20 @@ class Scales:
     age: int = 100
 
 
-def scales_of(snapshot: CacheSnapshot) -> Scales:
-    highest = max((span.pos_max for span in snapshot.sequences), default=0)
-    age = 100
-    while age < snapshot.operation:
-        age *= 10
-    return Scales(1 << max(8, max(0, highest).bit_length()), age)
+_AT_FIRST: Final = Scales()
+
+
+def scales_of(snapshot: CacheSnapshot, mode: ColourBy) -> Scales:
+    """What the scale of this mode is for the cells there are."""
+    if mode is ColourBy.POSITION:
+        highest = max((span.pos_max for span in snapshot.sequences), default=0)
+        return Scales(position=1 << max(8, max(0, highest).bit_length()))
+    if mode is ColourBy.AGE:
+        age = 100
+        while age < snapshot.operation:
+            age *= 10
+        return Scales(age=age)
+    return _AT_FIRST
 
 
 def conversation_groups(colours: Mapping[int, int]) -> NDArray[np.uint8]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,18 +34,22 @@ class StripFrame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapFrame:
-    """All streams of all caches at one operation.
+    """All streams of all caches at one operation. `layout`: their strips."""
 
-    youngest   the last operation that wrote a cell
-    present    all marks that any cell has, as bits
-    """
-
+    layout: tuple[Strip, ...]
     strips: tuple[StripFrame, ...]
     scene: Scene
     scales: Scales
     operation: int
-    youngest: int
-    present: int
+
+    def is_younger(self, operation: int) -> bool:
+        """Whether some cell was written after that operation."""
+        return self.operation > operation and any(p.stream.born.max(initial=0) > operation for p in self.strips)
+
+    @property
+    def is_shifted(self) -> bool:
+        """Whether some K has still to be rotated."""
+        return any(part.stream.shifted is not None for part in self.strips)
 
     @property
     def n_cells(self) -> int:
@@ -84,12 +87,11 @@ def make_frame(
 ) -> MapFrame:
     """Codes of all strips. `before`: the frame that was shown until now; where only tokens were appended it helps."""
     snapshot = view.snapshot
-    scales = scales_of(snapshot)
-    spans = [max((n_kv(stream) for stream in cache.streams), default=0) for cache in snapshot.maps]
+    scales = scales_of(snapshot, scene.mode)
+    spans = [max([n_kv(stream) for stream in cache.streams], default=0) for cache in snapshot.maps]
     done: list[StripFrame] = []
-    parts = _comparable(before, strips, scene)
-    youngest = present = 0
-    for strip, part in zip(strips, parts, strict=True):
+    known = before.strips if before is not None and _is_comparable(before, strips, scene) else (None,) * len(strips)
+    for strip, part in zip(strips, known, strict=True):
         cache = snapshot.maps[strip.map_index]
         stream = cache.streams[strip.stream_index]
         span = min(spans[strip.map_index], stream.size)
@@ -102,22 +104,17 @@ def make_frame(
             0,
         )
         done.append(StripFrame(strip, stream, layer, span, limits, since, first))
-        youngest = max(youngest, int(stream.born[: stream.high_water].max(initial=0)))
-        present |= int(np.bitwise_or.reduce(layer.marks))
-    return MapFrame(tuple(done), scene, scales, snapshot.operation, youngest, present)
+    return MapFrame(strips, tuple(done), scene, scales, snapshot.operation)
 
 
-def _comparable(before: MapFrame | None, strips: tuple[Strip, ...], scene: Scene) -> Sequence[StripFrame | None]:
-    """The parts of the frame before, where they are of the same strips in the same colours; each cell has its own."""
-    if (
-        before is None
-        or scene.mode is not ColourBy.CONVERSATION
-        or before.scene.mode is not scene.mode
-        or before.scene.colours != scene.colours
-        or [part.strip for part in before.strips] != list(strips)
-    ):
-        return (None,) * len(strips)
-    return before.strips
+def _is_comparable(before: MapFrame, strips: tuple[Strip, ...], scene: Scene) -> bool:
+    """Whether a frame is of the same strips in the same colours, in a mode in which each cell has its own."""
+    return (
+        scene.mode is ColourBy.CONVERSATION
+        and before.scene.mode is scene.mode
+        and before.scene.colours == scene.colours
+        and before.layout == strips
+    )
 
 
 def _layer(

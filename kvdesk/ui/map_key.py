@@ -48,7 +48,7 @@ class MapKey:
 def grounds_of(frame: MapFrame, snapshot: CacheSnapshot) -> tuple[object, ...]:
     """All that the key of a frame depends on: while it is equal, so is the key."""
     names = tuple(cache.name for cache in snapshot.maps)
-    return frame.scene.mode, frame.scales, frame.present & raster.SHIFTED, names, frame.scene.pages
+    return frame.scene.mode, frame.scales, frame.is_shifted, names, frame.scene.pages
 
 
 def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapKey:
@@ -65,7 +65,7 @@ def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapKey:
         entries.append(Entry("mark", "shared", (example,), raster.SHARED))
     if any(cache.name == "window" for cache in snapshot.maps):
         entries.append(Entry("mark", "overwritten next", (example + raster.DIM,), raster.HIDDEN))
-    if frame.present & raster.SHIFTED:
+    if frame.is_shifted:
         entries.append(Entry("mark", "K-shift pending", (example,), raster.SHIFTED))
     entries += [Entry("head", "head"), Entry("n_kv", "n_kv")]
     names = [cache.name if len(snapshot.maps) > 1 else "" for cache in snapshot.maps]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from math import ceil, floor
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from kvdesk.ui.map_frame import MapFrame, StripFrame
 from kvdesk.ui.map_image import StripImage
 from kvdesk.ui.map_layout import LABEL_PX, Strip
 from kvdesk.ui.map_tints import tint_table
-from kvdesk.ui.map_viewport import Box, Viewport
+from kvdesk.ui.map_viewport import Viewport
 from kvdesk.ui.palette import contrast
 from kvdesk.ui.raster import FIRST_GROUP
 from kvdesk.ui.theme import Look
@@ -24,6 +24,7 @@ from kvdesk.ui.theme import Look
 _TEXT_FROM_PX: Final = 44.0  # cells drawn larger than this show their token's text
 _TEXT_LENGTH: Final = 8
 _SMALLEST_FRAME_PX: Final = 7.0  # head and cursor are to be seen around the smallest cell
+_BESIDE_PX: Final = _SMALLEST_FRAME_PX + 2  # a frame goes no farther beyond its cell, with its own edge
 _KEPT_TEXTS: Final = 4096
 _INKS: Final = ("#000000", "#ffffff")
 
@@ -40,9 +41,10 @@ class MapPainter:
         self._edges: Edges = {}
         self._tints: NDArray[np.uint32] = np.zeros(256, np.uint32)  # colour of each code
         self._images: list[StripImage] = []
-        self._heads: list[Box | None] = []  # frames around the heads, by strip
-        self._rings: dict[tuple[float, float, float], QPixmap] = {}  # pictures of such frames
+        self._heads: list[_Ring | None] = []  # by strip
+        self._rings: dict[tuple[float, float, float], QPixmap] = {}  # their pictures, by side, thickness and ratio
         self._boundaries: list[_Boundary | None] = []  # ends of what attention walks over, by strip
+        self._pens: tuple[QPen, ...] = ()  # of these lines
         self._texts: dict[str, QStaticText] = {}
         self.n_drawn = 0  # cells that were visible at the last drawing
 
@@ -58,28 +60,29 @@ class MapPainter:
     ) -> None:
         """`at` is the strip and the cell with the cursor; `where` to paint at least, everywhere by default."""
         self.prepare(frame, viewport, edges)
-        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
         for image in self._images:
             painter.drawImage(image.corner, image.image)
-        self._draw_labels(painter, [part.strip for part in frame.strips], viewport)
+        self._draw_labels(painter, frame.layout, viewport)
         for boundary in self._boundaries:
             if boundary is not None and (where is None or boundary.bounds.intersects(where)):
-                self._draw_boundary(painter, boundary.line)
+                for pen in self._pens:
+                    painter.setPen(pen)
+                    painter.drawPolyline(boundary.line)
         for part in frame.strips:
             if part.strip.cell * viewport.zoom >= _TEXT_FROM_PX:
                 self._draw_texts(painter, part, viewport, texts)
         for head in self._heads:
             if head is not None:
-                self._draw_box(painter, head, 1.5, viewport)
+                self._draw_ring(painter, head, 1.5, viewport)
         if at is not None and at[0] < len(frame.strips):
-            cursor = self._box(frame.strips[at[0]].strip, at[1], viewport)
+            cursor = _ring_at(frame.layout[at[0]], at[1], viewport)
             if cursor is not None:
-                self._draw_box(painter, cursor, 2.0, viewport)
+                self._draw_ring(painter, cursor, 2.0, viewport)
 
     def prepare(self, frame: MapFrame, viewport: Viewport, edges: Edges) -> list[QRect] | None:
         """Bring the pictures up to date. Returns what of the widget must be painted again; None: everything."""
         colours, mode = self._look.colours, frame.scene.mode
-        made_of = (id(edges), viewport, colours, mode, *(part.strip for part in frame.strips))
+        made_of = (id(edges), viewport, colours, mode, frame.layout)
         same = made_of == self._made_of
         if same and frame is self._frame:
             return []
@@ -87,6 +90,7 @@ class MapPainter:
         if not same:
             self._tints = tint_table(mode, colours)
             self._rings.clear()
+            self._pens = _pens(self._look)
         if same and before is not None:
             where = self._update_images(before, frame, viewport)
             if where is not None:
@@ -94,7 +98,7 @@ class MapPainter:
         self._made_of, self._edges = made_of, edges  # kept, so that no other has its id
         parts = enumerate(frame.strips)
         self._images = [StripImage(part, viewport, self._tints, edges.get(i)) for i, part in parts]
-        self._heads = [self._box(part.strip, part.stream.head, viewport) for part in frame.strips]
+        self._heads = [_ring_at(part.strip, part.stream.head, viewport) for part in frame.strips]
         self._boundaries = [_boundary(part, viewport) for part in frame.strips]
         self.n_drawn = sum(image.n_cells for image in self._images)
         return None
@@ -103,18 +107,18 @@ class MapPainter:
         """The same strips seen in the same way, with other cells. None: the pictures must be made anew."""
         rects = []
         for i, (image, old, new) in enumerate(zip(self._images, before.strips, frame.strips, strict=True)):
-            changed = image.update(new, self._tints)
-            if changed is None:
+            rows = image.update(new, self._tints)
+            if rows is None:
                 return None
             if old.n_kv != new.n_kv:
                 was, self._boundaries[i] = self._boundaries[i], _boundary(new, viewport)
                 rects += [boundary.bounds for boundary in (was, self._boundaries[i]) if boundary is not None]
             if old.stream.head != new.stream.head:
-                heads = self._heads[i], self._box(new.strip, new.stream.head, viewport)
-                self._heads[i] = heads[1]
-                changed += [head for head in heads if head is not None]
-            if changed:
-                rects.append(reduce(Box.united, changed).grown(3).rect)
+                self._heads[i] = _ring_at(new.strip, new.stream.head, viewport)
+                for row in (old.stream.head // new.strip.columns, new.stream.head // new.strip.columns):
+                    rows.append((row, row + 1))
+            if rows:
+                rects.append(_band(new.strip, rows, viewport))
         return rects
 
     def _draw_labels(self, painter: QPainter, strips: Sequence[Strip], viewport: Viewport) -> None:
@@ -142,35 +146,12 @@ class MapPainter:
             painter.setPen(QColor(self._look.colours.secondary))
             painter.drawText(box.adjusted(4 if pinned else 0, 0, 4, 0), Qt.AlignmentFlag.AlignVCenter, text)
 
-    def _draw_boundary(self, painter: QPainter, line: QPolygonF) -> None:
-        """As a line that is dark and light in turn."""
-        painter.setPen(QPen(QColor(self._look.colours.panel), 1))
-        painter.drawPolyline(line)
-        pen = QPen(QColor(self._look.colours.text), 1)
-        pen.setDashPattern([4, 3])
-        painter.setPen(pen)
-        painter.drawPolyline(line)
-
-    def _draw_box(self, painter: QPainter, box: Box, thickness: float, viewport: Viewport) -> None:
+    def _draw_ring(self, painter: QPainter, ring: _Ring, thickness: float, viewport: Viewport) -> None:
         """A frame around one cell: the head, or the cursor."""
-        size = box.width, thickness, viewport.ratio
-        if size not in self._rings:
-            self._rings[size] = _ring(*size, self._look)
-        painter.drawPixmap(QPointF(box.x - 1, box.y - 1), self._rings[size])
-
-    def _box(self, strip: Strip, cell: int, viewport: Viewport) -> Box | None:
-        """Where the frame around a cell is drawn, around a small cell a larger one; None when it is out of sight."""
-        if not 0 <= cell < strip.n_cells:
-            return None
-        size = strip.cell * viewport.zoom
-        box = Box(*viewport.corner(*strip.corner(cell)), size, size)
-        if not box.touches(Box(0, 0, viewport.width, viewport.height)):
-            return None
-        box = box.grown(max(1.0, (_SMALLEST_FRAME_PX - size) / 2))
-        if size * 3 < viewport.height:  # at the edge all of the frame is inside
-            x = min(max(box.x, 0.0), viewport.width - box.width)
-            return Box(x, min(max(box.y, 0.0), viewport.height - box.height), box.width, box.height)
-        return box
+        key = ring.side, thickness, viewport.ratio
+        if key not in self._rings:
+            self._rings[key] = _ring(*key, self._look)
+        painter.drawPixmap(QPointF(ring.x - 1, ring.y - 1), self._rings[key])
 
     def _draw_texts(self, painter: QPainter, part: StripFrame, viewport: Viewport, texts: Mapping[int, str]) -> None:
         """Token texts where they can be read."""
@@ -210,6 +191,38 @@ class MapPainter:
         return known
 
 
+class _Ring(NamedTuple):
+    """Where a frame around a cell is drawn, in pixels of the widget. Plain numbers: a call of Qt costs as much as a
+    hundred of them.
+    """
+
+    x: float
+    y: float
+    side: float
+
+
+def _ring_at(strip: Strip, cell: int, viewport: Viewport) -> _Ring | None:
+    """The frame around a cell, around a small cell a larger one; None when it is out of sight."""
+    size = strip.cell * viewport.zoom
+    x, y = viewport.corner(*strip.corner(cell))
+    if not (0 <= cell < strip.n_cells and -size < x < viewport.width and -size < y < viewport.height):
+        return None
+    around = max(1.0, (_SMALLEST_FRAME_PX - size) / 2)
+    x, y, side = x - around, y - around, size + 2 * around
+    if size * 3 < viewport.height:  # at the edge all of the frame is inside
+        x, y = min(max(x, 0.0), viewport.width - side), min(max(y, 0.0), viewport.height - side)
+    return _Ring(x, y, side)
+
+
+def _band(strip: Strip, rows: Sequence[map_image.Rows], viewport: Viewport) -> QRect:
+    """From the first to the last of the rows, over the whole width of the widget, with the frames around cells."""
+    top = strip.y + min([first for first, _ in rows]) * strip.cell
+    bottom = strip.y + max([end for _, end in rows]) * strip.cell
+    y = floor(top * viewport.zoom + viewport.offset.y() - _BESIDE_PX)
+    height = ceil((bottom - top) * viewport.zoom + 2 * _BESIDE_PX)
+    return QRect(0, y, ceil(viewport.width), height)
+
+
 class _Boundary(NamedTuple):
     """A stepped line, and where it is."""
 
@@ -228,6 +241,13 @@ def _boundary(part: StripFrame, viewport: Viewport) -> _Boundary | None:
         step = [(strip.x, y + strip.cell), (x, y + strip.cell), *step]
     line = QPolygonF([viewport.to_widget(*point) for point in step])
     return _Boundary(line, line.boundingRect().adjusted(-1, -1, 1, 1).toAlignedRect())
+
+
+def _pens(look: Look) -> tuple[QPen, QPen]:
+    """One after the other they draw a line that is dark and light in turn."""
+    dashed = QPen(QColor(look.colours.text), 1)
+    dashed.setDashPattern([4, 3])
+    return QPen(QColor(look.colours.panel), 1), dashed
 
 
 def _inks(argb: int) -> tuple[QColor, QColor]:

@@ -58,11 +58,11 @@ def picture(
             out[edges[part.row : part.rows, part.column : part.columns] > 0] = EDGE
         return out
     rows, width = code.shape
-    out = np.repeat(np.repeat(code, pixels, axis=0), pixels, axis=1)
+    out = code.repeat(pixels, axis=0).repeat(pixels, axis=1)
     cells = out.reshape(rows, pixels, width, pixels)
     if second is not None:
         upper = max(1, int(pixels * _SPLIT_AT))
-        lower = np.repeat(second, pixels, axis=1).reshape(rows, 1, width, pixels)
+        lower = second.repeat(pixels, axis=1).reshape(rows, 1, width, pixels)
         cells[:, upper:] = lower
         marks = marks & np.uint8(~SHARED & 255)
     if pixels >= MARKS_FROM_PX:
@@ -129,7 +129,7 @@ def _dithered(code: NDArray[np.uint8], second: NDArray[np.uint8] | None, marks: 
 def _draw_marks(out: NDArray[np.uint8], marks: NDArray[np.uint8], pixels: int) -> None:
     wanted = FRESH | HIDDEN | SHIFTED | SHARED | PARTIAL
     marks = marks & np.uint8(wanted)
-    rows, columns = np.flatnonzero(np.any(marks, axis=1)), np.flatnonzero(np.any(marks, axis=0))
+    rows, columns = np.flatnonzero(marks.any(axis=1)), np.flatnonzero(marks.any(axis=0))
     if not rows.size:
         return
     r0, r1, c0, c1 = int(rows[0]), int(rows[-1]) + 1, int(columns[0]), int(columns[-1]) + 1

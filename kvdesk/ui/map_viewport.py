@@ -4,47 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil, floor
-from typing import Final, NamedTuple
+from typing import Final
 
-from PySide6.QtCore import QPointF, QRect, QRectF
+from PySide6.QtCore import QPointF, QRectF
 
 from kvdesk.ui.map_layout import Strip
 from kvdesk.ui.map_pixels import Part
 
 LARGEST_CELL_PX: Final = 96
-
-
-class Box(NamedTuple):
-    """A rectangle in pixels of the widget. Plain numbers: a frame of the map makes a dozen, and each call of Qt costs
-    as much as a cell does.
-    """
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-    def grown(self, by: float) -> Box:
-        return Box(self.x - by, self.y - by, self.width + 2 * by, self.height + 2 * by)
-
-    def united(self, other: Box) -> Box:
-        """Around both."""
-        x, y = min(self.x, other.x), min(self.y, other.y)
-        right, bottom = (
-            max(self.x + self.width, other.x + other.width),
-            max(self.y + self.height, other.y + other.height),
-        )
-        return Box(x, y, right - x, bottom - y)
-
-    def touches(self, other: Box) -> bool:
-        across = self.x < other.x + other.width and other.x < self.x + self.width
-        return across and self.y < other.y + other.height and other.y < self.y + self.height
-
-    @property
-    def rect(self) -> QRect:
-        """The whole pixels that hold it."""
-        x, y = floor(self.x), floor(self.y)
-        return QRect(x, y, ceil(self.x + self.width) - x, ceil(self.y + self.height) - y)
 
 
 @dataclass(frozen=True, slots=True)

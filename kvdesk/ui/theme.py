@@ -94,6 +94,8 @@ class Look(QObject):
     """The look in force. Widgets read it when they paint and repaint when it changes.
 
     theme  what it begins with: made before the widgets, so that they are not styled twice
+
+    Fonts, which nobody changes: `text` is what one reads; `mono` is for code, and every number that stands in a column.
     """
 
     changed = Signal()
@@ -101,70 +103,34 @@ class Look(QObject):
     def __init__(self, app: QApplication, parent: QObject | None = None, theme: Theme = Theme.SYSTEM) -> None:
         super().__init__(parent)
         self._app = app
-        self._colours = LIGHT
+        self.colours = LIGHT
         self._icons: dict[tuple[str, str], QIcon] = {}
         if app.style().objectName() not in ("fusion", ""):  # setting it takes 0.2 s; "": a sheet lies over it already
             app.setStyle("Fusion")
-        self._text, self._mono = _text_font(), _mono_font()
-        self._base_px = self._text.pixelSize()
+        self.text, self._mono = _text_font(), _mono_font()
+        self._base_px = px = self.text.pixelSize()
+        self.strong = _made(self.text, px, QFont.Weight.DemiBold)
+        self.large = _made(self.text, px + 3, QFont.Weight.DemiBold)
+        self.small = _made(self.text, px - 2)
+        self.mono, self.mono_small = _made(self._mono, px - 1), _made(self._mono, px - 2)
         app.styleHints().colorSchemeChanged.connect(self._on_color_scheme_changed)
         self.set_theme(theme)
-
-    @property
-    def colours(self) -> Colours:
-        return self._colours
-
-    @property
-    def text(self) -> QFont:
-        """The font one reads."""
-        return QFont(self._text)
-
-    @property
-    def strong(self) -> QFont:
-        font = QFont(self._text)
-        font.setWeight(QFont.Weight.DemiBold)
-        return font
-
-    @property
-    def small(self) -> QFont:
-        font = QFont(self._text)
-        font.setPixelSize(self._base_px - 2)
-        return font
-
-    @property
-    def large(self) -> QFont:
-        font = self.strong
-        font.setPixelSize(self._base_px + 3)
-        return font
-
-    @property
-    def mono(self) -> QFont:
-        """Code, and every number that stands in a column."""
-        font = QFont(self._mono)
-        font.setPixelSize(self._base_px - 1)
-        return font
-
-    @property
-    def mono_small(self) -> QFont:
-        font = QFont(self._mono)
-        font.setPixelSize(self._base_px - 2)
-        return font
 
     @property
     def text_column(self) -> int:
         """Width of the column of text one reads: about 72 characters."""
         sample = "the quick brown fox jumps over the lazy dog, and on it goes "
-        return round(QFontMetricsF(self._text).horizontalAdvance(sample) * 72 / len(sample))
+        return round(QFontMetricsF(self.text).horizontalAdvance(sample) * 72 / len(sample))
 
     def icon(self, name: str, ink: str) -> QIcon:
         """The line icon `name` in a colour, drawn once."""
         key = (name, ink)
         if key not in self._icons:
-            self._icons[key] = line_icon(name, ink, self._colours.secondary)
+            self._icons[key] = line_icon(name, ink, self.colours.secondary)
         return self._icons[key]
 
     def conversation_colour(self, index: int) -> QColor:
-        return QColor(palette.conversation_colour(index, self._colours.dark))
+        return QColor(palette.conversation_colour(index, self.colours.dark))
 
     def set_theme(self, theme: Theme) -> None:
         """Light, dark, or as the system has it; takes effect at once."""
@@ -187,13 +153,13 @@ class Look(QObject):
         else:
             dark = self._theme is Theme.DARK
         colours = DARK if dark else LIGHT
-        other = colours is not self._colours
+        other = colours is not self.colours
         if other:
-            self._colours = colours
+            self.colours = colours
             self._icons.clear()
         sheet = style_sheet(colours, self._base_px, self._mono.family())
         if self._app.styleSheet() != sheet:  # setting it styles every widget there is anew
-            self._app.setFont(self._text)
+            self._app.setFont(self.text)
             self._app.setPalette(_qt_palette(colours))
             self._app.setStyleSheet(sheet)
         if other:
@@ -222,6 +188,14 @@ def _mono_font() -> QFont:
 def _installed(families: tuple[str, ...]) -> list[str]:
     there = set(QFontDatabase.families())
     return [family for family in families if family in there]
+
+
+def _made(font: QFont, px: int, weight: QFont.Weight | None = None) -> QFont:
+    result = QFont(font)
+    result.setPixelSize(px)
+    if weight is not None:
+        result.setWeight(weight)
+    return result
 
 
 def _qt_palette(colours: Colours) -> QPalette:
