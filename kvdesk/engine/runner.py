@@ -30,10 +30,10 @@ from kvdesk.policy.batching import Want, compose
 from kvdesk.settings import Overflow
 
 MOST_IN_BURST = 64
-TELL_S = 1 / 16
-"""Text is sent so often where tokens are quicker, at the nearest token, and the view of the cache goes with it: right
-after a decode the processor's caches hold nothing but weights, and what is done then costs five times what it costs for
-the second in a row."""
+TELL_S = 1 / 15.5
+"""Text is sent so often where tokens are quicker, each time at the nearest token, and the view of the cache goes with
+it: right after a decode the processor's caches hold nothing but weights, and what is done then costs five times what it
+costs for the second in a row."""
 PROGRESS_MS = 500.0
 FIRST_CHUNK = 128
 """Tokens of the first batch of a prompt, when it is not known yet how long one takes."""
@@ -232,7 +232,7 @@ class Runner:
             return False
         is_eog, sampler, clock = turn.vocab.is_eog, turn.sampler, time.perf_counter
         answer, stopping = turn.command.answer, self._stopping
-        token, until, before, now = generated[-1], turn.told_at + TELL_S, turn.last_at, 0.0
+        token, until, before, now = generated[-1], turn.tell_at, turn.last_at, 0.0
         try:
             for _ in range(n):
                 new = context.advance(token, sampler)
@@ -388,7 +388,7 @@ class Runner:
     def _tell_all(self) -> None:
         """When it is time for the text of one turn, send that of all."""
         now = time.perf_counter()
-        if any(turn.untold and now - turn.told_at >= TELL_S for turn in self._turns):
+        if any(turn.untold and now >= turn.tell_at for turn in self._turns):
             for turn in self._turns:
                 if turn.untold:
                     self._tell(turn)
@@ -413,7 +413,7 @@ class Runner:
 
     def _tell(self, turn: Turn, *, end: bool = False) -> None:
         """Send the text of the tokens sampled since the last time. `end`: also what is left of a character."""
-        turn.told_at = turn.last_at
+        turn.tell_at = max(turn.tell_at + TELL_S, turn.last_at + TELL_S / 2)
         self.tell_texts(turn.untold)
         text, tokens = turn.take_text(end=end)
         if text or tokens:

@@ -46,7 +46,7 @@ class Turn:
     prefill_s: float = 0.0
     first_at: float = 0.0
     last_at: float = 0.0
-    told_at: float = 0.0
+    tell_at: float = 0.0
     prompt: list[int] = field(init=False)
     n_asked: int = field(init=False)
 
