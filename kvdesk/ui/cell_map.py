@@ -279,8 +279,9 @@ class CellMapView(QWidget):
 
     def _lay_out(self, view: CacheView) -> None:
         """Strips for the cells there are, and the height they take."""
-        sizes = tuple((cache.name, *(stream.size for stream in cache.streams)) for cache in view.snapshot.maps)
-        laid_out = sizes, self.width(), self._room, self.devicePixelRatioF()
+        maps = view.snapshot.maps
+        sizes = [stream.size for cache in maps for stream in cache.streams]
+        laid_out = (len(maps), *sizes), self.width(), self._room, self.devicePixelRatioF()
         if laid_out == self._laid_out:
             return
         self._laid_out = laid_out

@@ -19,7 +19,6 @@ from kvdesk.ui.map_layout import StreamSize, Strip, lay_out
 class StripFrame:
     """One stream, ready to be drawn. `n_kv`: cells attention walks over in its cache, the maximum over streams.
 
-    limits         the operations after which a cell is fading, and just written
     since, first   what `layer` has in common with the layer of the frame before: every cell before `first`
     """
 
@@ -27,7 +26,6 @@ class StripFrame:
     stream: StreamMap
     layer: raster.Layer = field(repr=False)
     n_kv: int
-    limits: Limits
     since: raster.Layer | None = field(default=None, repr=False)
     first: int = 0
 
@@ -97,13 +95,13 @@ def make_frame(
         span = min(spans[strip.map_index], stream.size)
         found = None
         if part is not None and part.n_kv == span:
-            found = grown(part.stream, part.layer, part.limits, stream, cache, limits)
+            found = grown(part.stream, part.layer, stream, cache, limits)
         layer, since, first = found or (
             _layer(stream, cache, strip, scene, scales, snapshot.operation, span, limits),
             None,
             0,
         )
-        done.append(StripFrame(strip, stream, layer, span, limits, since, first))
+        done.append(StripFrame(strip, stream, layer, span, since, first))
     return MapFrame(strips, tuple(done), scene, scales, snapshot.operation)
 
 

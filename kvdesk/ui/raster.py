@@ -63,13 +63,15 @@ class Runs(NamedTuple):
 class Layer(NamedTuple):
     """One stream: an entry per cell. `second`: code of the lower half where it differs somewhere, else None.
 
-    n_free     so many `FREE` cells follow that have no entry: of a large cache most of them
+    n_free         so many `FREE` cells follow that have no entry: of a large cache most of them
+    first_passing  no cell before this one is fading or just written
     """
 
     code: NDArray[np.uint8]
     second: NDArray[np.uint8] | None
     marks: NDArray[np.uint8]
     n_free: int = 0
+    first_passing: int = 0
 
 
 def runs_of(stream: StreamMap) -> Runs:
@@ -198,7 +200,7 @@ def layer(
     every[:high] = marks
     if free is not None:
         every[:high][free] = 0
-    return Layer(code, lower, every, stream.size - n)
+    return Layer(code, lower, every, stream.size - n, int((every & FADING > 0).argmax()))
 
 
 def _fill(
