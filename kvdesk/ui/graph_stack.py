@@ -18,7 +18,7 @@ from kvdesk.ui.theme import Look
 from kvdesk.ui.time_axis import TimeAxis, clock_text
 
 INTERVAL_MS: Final = 500
-_RUNNING_MS: Final = 1000
+_RUNNING_MS: Final = 1200
 _SELDOM_S: Final = 3.0
 _SHARE: Final = 0.001  # of one core
 _NEXT_MS: Final = 20  # between one graph and the next: all at once would hold up the window
@@ -75,9 +75,7 @@ class GraphStack(QWidget):
             self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setAccessibleName("Graphs over time")
         self._timer = QTimer(self)
-        self._timer.setInterval(INTERVAL_MS)
-        self._timer.timeout.connect(self._on_timer)
-        self._timer.start()
+        self._timer.timeout.connect(self.look)
         look.changed.connect(self._on_look_changed)
         self._on_look_changed()
 
@@ -120,8 +118,11 @@ class GraphStack(QWidget):
     # --- private ------------------------------------------------------------------------------------------------------
 
     @Slot()
-    def _on_timer(self) -> None:
-        self._timer.setInterval(_RUNNING_MS if self._measured.is_running else INTERVAL_MS)
+    def look(self) -> None:
+        """Draw what is due. Whoever writes other numbers once a second calls this, so that all are painted together;
+        nobody has to: a timer does it, a little later.
+        """
+        self._timer.start(_RUNNING_MS if self._measured.is_running else INTERVAL_MS)
         if self._drawn == self._measured.revision or not self.isVisible():
             return
         begin, end = self.axis.range
@@ -163,7 +164,7 @@ class GraphStack(QWidget):
         for graph in self.graphs:
             graph.set_colours()
         self._drawn = -1
-        self._on_timer()
+        self.look()
 
     def _on_moved(self) -> None:
         self.draw()

@@ -23,6 +23,15 @@ class RulerRow:
     n_shared: int
     positions: NDArray[np.int32] = field(repr=False)
 
+    def says_the_same(self, other: RulerRow) -> bool:
+        """Whether nothing that is shown differs."""
+        return (
+            (self.title, self.colour, self.seq_id) == (other.title, other.colour, other.seq_id)
+            and (self.pos_min, self.pos_max, self.n_cells) == (other.pos_min, other.pos_max, other.n_cells)
+            and self.n_shared == other.n_shared
+            and np.array_equal(self.positions, other.positions)
+        )
+
     @property
     def range_text(self) -> str:
         return f"{self.pos_min:,}–{self.pos_max:,}" if self.pos_max >= 0 else "empty"

@@ -165,6 +165,8 @@ class Ruler(_Line):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     def show_row(self, row: RulerRow, scale: int) -> None:
+        if self._row is not None and scale == self._scale and row.says_the_same(self._row):
+            return
         self._row, self._scale = row, scale
         self.setAccessibleName(f"Positions of {row.title}: {row.range_text}")
         self.setAccessibleDescription(row.tip)

@@ -109,10 +109,10 @@ def test_nothing_is_drawn_while_hidden(look: Look, qtbot: QtBot) -> None:
     measured = session()
     graphs = Trends(look, measured)
     qtbot.addWidget(graphs)
-    graphs.stack._on_timer()
+    graphs.stack.look()
     assert curves_of(graphs.stack, 1) == []
     graphs.show()
-    graphs.stack._on_timer()
+    graphs.stack.look()
     assert curves_of(graphs.stack, 1)[0][0].size > 80
 
 
@@ -127,11 +127,11 @@ def test_numbers_are_written_more_often_than_long_curves_are_drawn(look: Look, q
     shown = curves_of(stack, 0)[0][0].size
     measured.add_speed(SpeedSample(199.95, "decode", 50, 1000.0, 256))
     now[0] = 0.1
-    stack._on_timer()
+    stack.look()
     assert stack.graphs[0].captions.texts == ("50.0",)
     assert curves_of(stack, 0)[0][0].size == shown
     now[0] = 2.1
-    stack._on_timer()
+    stack.look()
     qtbot.waitUntil(lambda: curves_of(stack, 0)[0][0].size > shown, timeout=2000)
 
 
