@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk import calls
 from kvdesk.ui.cache_state import CacheState
@@ -38,7 +38,6 @@ class CachePage(QWidget):
         self.numbers = NumbersPanel(look, measured)
         self.rulers = Rulers(look)
         self.trends = Trends(look, measured)
-        self.operations = OperationsPanel(look)
         self.effect = EffectView(look)
         self.bar = MapBar(look, self.map)
         self._legend = Legend(look)
@@ -47,14 +46,16 @@ class CachePage(QWidget):
         self._first.setFont(look.mono_small)
         self._second.setProperty("scale", "small")
         self.forget = _button(
-            "Forget this conversation's cells",
-            f"Removes its cells from the cache; its text stays.\n{calls.seq_rm('seq_id', -1, -1)}",
+            "Forget cells",
+            f"Removes this conversation's cells from the cache; its text stays.\n{calls.seq_rm('seq_id', -1, -1)}",
         )
+        self.forget.setAccessibleName("Forget this conversation's cells")
         self.rebuild = _button(
             "Rebuild context",
             "Frees the context and makes a new one; every conversation is read again at its next turn.\n"
             f"{calls.new_context()}",
         )
+        self.operations = OperationsPanel(look, self.forget, self.rebuild)
         self.forget.clicked.connect(self.forget_clicked)
         self.rebuild.clicked.connect(self.rebuild_clicked)
         self._lay_out()
@@ -64,6 +65,11 @@ class CachePage(QWidget):
     def readout(self) -> str:
         """What is said about the cell under the mouse."""
         return f"{self._first.full_text}\n{self._second.full_text}".strip()
+
+    @property
+    def too_high_px(self) -> int:
+        """So much of the page is out of sight."""
+        return self._scroll.verticalScrollBar().maximum()
 
     def show_map(self, state: CacheState) -> None:
         """Draw the newest view."""
@@ -162,17 +168,9 @@ class CachePage(QWidget):
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.setContentsMargins(0, 0, 12, 0)
-        buttons.addWidget(self.forget)
-        buttons.addWidget(self.rebuild)
-        buttons.addStretch(1)
-        both = QVBoxLayout(self)
-        both.setContentsMargins(0, 0, 0, 0)
-        both.setSpacing(8)
-        both.addWidget(scroll, 1)
-        both.addLayout(buttons)
+        around = QVBoxLayout(self)
+        around.setContentsMargins(0, 0, 0, 0)
+        around.addWidget(scroll)
 
 
 def _button(text: str, tip: str) -> QPushButton:

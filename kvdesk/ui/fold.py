@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
-from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.ui.theme import Look
 
 
 class Fold(QWidget):
-    """A button with the title, and `content`, shown while the button is pressed."""
+    """A button with the title, `beside` at the other end of its line, and `content`, shown while it is pressed."""
 
     toggled = Signal(bool)
 
-    def __init__(self, look: Look, title: str, content: QWidget, *, opened: bool = False) -> None:
+    def __init__(self, look: Look, title: str, content: QWidget, *beside: QWidget, opened: bool = False) -> None:
         super().__init__()
         self._look = look
         self._content = content
@@ -29,7 +29,13 @@ class Fold(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignLeft)
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(self._button)
+        line.addStretch(1)
+        for widget in beside:
+            line.addWidget(widget)
+        column.addLayout(line)
         column.addWidget(content)
         content.setVisible(opened)
         look.changed.connect(self._on_look_changed)

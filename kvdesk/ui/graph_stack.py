@@ -26,10 +26,11 @@ _NEAR: Final = 0.02  # of the width: an operation so near is the one that is mea
 
 
 class GraphStack(QWidget):
-    """Draws at most twice a second, and nothing while hidden; at once when a person moves the axis.
+    """Looks twice a second, and whenever `look` is called, what is to be drawn; at once when a person moves the axis.
+    Draws nothing while hidden.
 
-    Numbers are written that often too; curves when they can have moved by a pixel. While an answer is written numbers
-    come once a second, and curves wait until drawing is cheap enough (`Pace`), at most `_SELDOM_S`: drawing takes its
+    Numbers are written that often; curves when they can have moved by a pixel. While an answer is written numbers come
+    about once a second, and curves wait until drawing is cheap enough (`Pace`), at most `_SELDOM_S`: drawing takes its
     time from the decoding threads. Those that can be moved take longer, and are drawn one after the other.
 
     Keys, where `movable`: Left and Right move the line that is read, with Ctrl the axis; + and - zoom; End follows;

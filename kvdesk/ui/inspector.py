@@ -151,8 +151,7 @@ class Inspector(QWidget):
     def show_numbers(self) -> None:
         """Write what need not follow every view."""
         self._cache.show_numbers(self._state)
-        if self._state.running:
-            self._cache.trends.stack.look()
+        self._cache.trends.stack.look()
 
     def _count(self, view: CacheView) -> None:
         """What the view holds becomes part of what is measured."""

@@ -39,7 +39,7 @@ class OperationsPanel(QWidget):
     toggled = Signal(bool)  # unfolded, or folded again
     range_chosen = Signal(int, int, int)  # seq_id, p0, p1: by hand in this form
 
-    def __init__(self, look: Look) -> None:
+    def __init__(self, look: Look, *beside: QWidget) -> None:
         super().__init__()
         self._state = CacheState()
         self._is_behind = False  # the form does not show the state yet
@@ -67,7 +67,7 @@ class OperationsPanel(QWidget):
         self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._remark = label("", tone="secondary", scale="small")
         self._remark.setWordWrap(True)
-        self._fold = Fold(look, "Operations", self._make_body())
+        self._fold = Fold(look, "Operations", self._make_body(), *beside)
         self._fold.button.setToolTip("Remove, fork, shift, swap, compact: by hand")
         self._fold.toggled.connect(self._on_toggled)
         column = QVBoxLayout(self)

@@ -342,3 +342,12 @@ def test_the_meter_heeds_a_removal_while_nobody_looks(window: MainWindow) -> Non
     assert "holds 180 of" in meter(window)
     window.apply_event(OperationDone(4, 1.0, "seq_rm", call, 0.1, ONE, "forgotten", emptied=True))
     assert "holds 0 of" in meter(window)
+
+
+def test_two_conversations_need_no_scrolling_in_a_window_of_1280_by_800(window: MainWindow, qtbot: QtBot) -> None:
+    window.resize(1280, 800)
+    window.apply_event(cache_view(size=4096))
+    window._events._write_numbers()
+    qtbot.wait(1)
+    assert len(window.inspector.rulers.rows) == 2
+    assert window.inspector.cache.too_high_px == 0
