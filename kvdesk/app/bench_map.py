@@ -101,6 +101,7 @@ def frame_times(cells: CellMapView, say: Callable[[str], None]) -> dict[str, dic
         say(f"by {mode.value.lower()}: new view {p99(fresh):.1f} ms, zoomed and panned {p99(moved):.1f} ms (P99)")
         if cells.clock.n_painted < painted + len(fresh) + len(moved):
             raise UserError("The map was not drawn: its window is not on the screen.")
+    cells.set_colour_by(ColourBy.CONVERSATION)  # as it was
     cells.reset_zoom()
     return found
 

@@ -152,7 +152,6 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
         desk.settle(0.5)
         frames = frame_times(parts.window.inspector.cell_map, say)
         parts.window.resize(1280, 800)
-        parts.window.inspector.map_bar.mode.setCurrentIndex(0)
         runs = {"default": context, str(N_CELLS): context.model_copy(update={"n_ctx": N_CELLS})}
         found = {}
         for name, settings in runs.items():

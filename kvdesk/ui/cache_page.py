@@ -74,8 +74,8 @@ class CachePage(QWidget):
     def show_map(self, state: CacheState) -> None:
         """Draw the newest view."""
         if state.view is not None:
-            self.map.show_view(state.view, *state.looks(state.owners))
             self.map.show_spans({spans.seq_id: spans for spans in state.spans.values()})
+            self.map.show_view(state.view, *state.looks(state.owners))
 
     def show_possible(self, state: CacheState) -> None:
         """What can be operated on."""

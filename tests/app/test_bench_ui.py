@@ -43,6 +43,7 @@ def test_every_colour_mode_is_measured(qapp: QApplication, qtbot: QtBot, monkeyp
     assert all(ms > 0 for times in found.values() for ms in times.values())
     assert len(said) == len(ColourBy)
     assert cells.strips[0].n_cells == 4096
+    assert cells._scene.mode is ColourBy.CONVERSATION, "what is measured next is measured as a person sees it"
 
 
 def test_the_mixed_cache_has_everything_a_map_can_show(monkeypatch: pytest.MonkeyPatch) -> None:
