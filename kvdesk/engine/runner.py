@@ -30,7 +30,7 @@ from kvdesk.policy.batching import Want, compose
 from kvdesk.settings import Overflow
 
 MOST_IN_BURST = 64
-TELL_S = 1 / 15.5
+TELL_S = 1 / 16
 """Text is sent so often where tokens are quicker, each time at the nearest token, and the view of the cache goes with
 it: right after a decode the processor's caches hold nothing but weights, and what is done then costs five times what it
 costs for the second in a row."""

@@ -11,7 +11,7 @@ from typing import Final
 from kvdesk.ui.pace import Pace
 
 SHARE: Final = 0.04
-FASTEST_MS: Final = 45  # the engine sends a view every 65: each is shown at once, painted together with its text
+FASTEST_MS: Final = 45  # the engine sends a view every 62: each is shown at once, painted together with its text
 SLOWEST_MS: Final = 500
 _KEPT: Final = 120
 _COUNTED_S: Final = 2.0
