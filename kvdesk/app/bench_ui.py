@@ -107,6 +107,7 @@ class _Desk(QObject):
     def answer(self) -> TurnStats:
         """One answer in a new conversation, which is deleted afterwards."""
         self.window.new_chat_requested.emit()
+        self.settle(0.1)  # a person types for longer
         conversation = self.controller.selected
         assert conversation is not None
         self._ended, self.began_s = None, 0.0

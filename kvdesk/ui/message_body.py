@@ -34,28 +34,11 @@ class MessageBody(QWidget):
         self._starts: list[int] = []  # offsets of the shown pieces in the source
         self._column = QVBoxLayout()
         self._column.setSpacing(8)
-        self._more = ElidedButton()
-        self._more.setProperty("quiet", True)
-        self._more.setProperty("scale", "small")
-        self._more.clicked.connect(self.show_more)
-        self._copy = QPushButton("Copy all")
-        self._copy.setProperty("quiet", True)
-        self._copy.setProperty("scale", "small")
-        self._copy.clicked.connect(self.copy_clicked)
-        self._below = QWidget()
-        row = QHBoxLayout(self._below)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        row.addWidget(self._more)
-        row.addWidget(self._copy)
-        row.addStretch(1)
-        self._copy.setVisible(plain)  # an answer has its own button
-        self._below.hide()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
-        column.addLayout(self._column)
-        column.addWidget(self._below)
+        self._rest: _Rest | None = None  # made where there is one
+        self._all = QVBoxLayout(self)
+        self._all.setContentsMargins(0, 0, 0, 0)
+        self._all.setSpacing(8)
+        self._all.addLayout(self._column)
 
     @property
     def selected_text(self) -> str:
@@ -89,8 +72,13 @@ class MessageBody(QWidget):
             at = found + len(piece.text) if found >= 0 else at  # code may have lost its indentation
         self._truncate(n_shown)
         hidden = sum(len(piece.text) for piece in pieces[n_shown:])
-        self._more.setText(f"Show more  ·  {hidden:,} characters")
-        self._below.setVisible(hidden > 0)
+        if hidden and self._rest is None:
+            self._rest = _Rest(can_copy=self._plain)  # an answer has its own button
+            self._rest.more_clicked.connect(self.show_more)
+            self._rest.copy_clicked.connect(self.copy_clicked)
+            self._all.addWidget(self._rest)
+        if self._rest is not None:
+            self._rest.show_hidden(hidden)
 
     @Slot()
     def show_more(self) -> None:
@@ -138,6 +126,31 @@ class MessageBody(QWidget):
             self._column.removeWidget(widget)
             widget.hide()
             widget.deleteLater()
+
+
+class _Rest(QWidget):
+    """Under a text whose end is not shown yet."""
+
+    more_clicked = Signal()
+    copy_clicked = Signal()
+
+    def __init__(self, *, can_copy: bool) -> None:
+        super().__init__()
+        self._more, copy = ElidedButton(), QPushButton("Copy all")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        for button, clicked in ((self._more, self.more_clicked), (copy, self.copy_clicked)):
+            button.setProperty("quiet", True)
+            button.setProperty("scale", "small")
+            button.clicked.connect(clicked)
+            row.addWidget(button)
+        row.addStretch(1)
+        copy.setVisible(can_copy)
+
+    def show_hidden(self, n_characters: int) -> None:
+        self._more.setText(f"Show more  ·  {n_characters:,} characters")
+        self.setVisible(n_characters > 0)
 
 
 class ThinkFold(QWidget):

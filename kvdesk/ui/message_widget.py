@@ -58,8 +58,7 @@ class MessageWidget(QWidget):
         self._body = MessageBody(look, plain=message.role != "assistant")
         self._body.copy_clicked.connect(self._on_copy_clicked)
         self._body.selected.connect(lambda first, last: self.text_selected.emit(self._message.id, first, last))
-        self._switch = BranchSwitch(look)
-        self._switch.chosen.connect(self.branch_clicked)
+        self._switch: BranchSwitch | None = None  # made where there are several to choose from
         self._more = IconButton(look, "more", "More about this message")
         self._more.clicked.connect(self._on_more_clicked)
         if message.role == "assistant":
@@ -74,15 +73,18 @@ class MessageWidget(QWidget):
             inner.addLayout(self._make_head(look))
             inner.addWidget(self._body)
             column.addWidget(card)
-        self._waiting = _Waiting(look)
         self._note = label("", scale="small")
         self._note.setWordWrap(True)
-        self._foot = _Foot(look)
-        self._foot.copy_clicked.connect(self._on_copy_clicked)
-        self._foot.again_clicked.connect(self.regenerate_clicked)
-        for widget in (self._waiting, self._note, self._foot):
-            column.addWidget(widget)
-        column.addWidget(self._switch, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self._note)
+        self._waiting: _Waiting | None = None
+        self._foot: _Foot | None = None
+        if message.role == "assistant":
+            self._waiting, self._foot = _Waiting(look), _Foot(look)
+            self._foot.copy_clicked.connect(self._on_copy_clicked)
+            self._foot.again_clicked.connect(self.regenerate_clicked)
+            column.insertWidget(column.indexOf(self._note), self._waiting)
+            column.addWidget(self._foot)
+        self._column = column
         self.show_message(message)
 
     @property
@@ -92,7 +94,7 @@ class MessageWidget(QWidget):
     @property
     def status_text(self) -> str:
         """What is said while there is no text yet."""
-        return self._waiting.text if not self._waiting.isHidden() else ""
+        return self._waiting.text if self._waiting is not None and not self._waiting.isHidden() else ""
 
     @property
     def note(self) -> str:
@@ -120,6 +122,10 @@ class MessageWidget(QWidget):
 
     @property
     def switch(self) -> BranchSwitch:
+        if self._switch is None:
+            self._switch = BranchSwitch(self._look)
+            self._switch.chosen.connect(self.branch_clicked)
+            self._column.addWidget(self._switch, 0, Qt.AlignmentFlag.AlignLeft)
         return self._switch
 
     @property
@@ -132,7 +138,8 @@ class MessageWidget(QWidget):
 
     def show_branches(self, everyone: tuple[MessageId, ...]) -> None:
         """All messages at this place; the switch is there where they are several."""
-        self._switch.show_branches(everyone, self._message.id)
+        if everyone or self._switch is not None:
+            self.switch.show_branches(everyone, self._message.id)
 
     def show_message(self, message: Message) -> None:
         """Replace what is shown by `message`."""
@@ -153,7 +160,7 @@ class MessageWidget(QWidget):
         self._shown_text = text
         self._body.show_source(text, growing=self._message.state == "streaming")
         self._body.setVisible(bool(text) or self._message.role != "assistant")
-        if text:
+        if text and self._waiting is not None:
             self._waiting.hide()
         self._settle()
 
@@ -166,10 +173,12 @@ class MessageWidget(QWidget):
             at = at.parentWidget()
 
     def show_prompt(self, reused: int, prompt: int) -> None:
-        self._waiting.show_prompt(reused, prompt)
+        if self._waiting is not None:
+            self._waiting.show_prompt(reused, prompt)
 
     def show_prefill(self, done: int, total: int, tok_s: float) -> None:
-        self._waiting.show_prefill(done, total, tok_s)
+        if self._waiting is not None:
+            self._waiting.show_prefill(done, total, tok_s)
 
     def end(self, state: MessageState, stats: TurnStats, note: str) -> None:
         self.show_message(replace(self._message, state=state, stats=stats, note=note))
@@ -183,7 +192,8 @@ class MessageWidget(QWidget):
     @Slot()
     def _on_copy_clicked(self) -> None:
         QGuiApplication.clipboard().setText(self._message.text)
-        self._foot.show_copied()
+        if self._foot is not None:
+            self._foot.show_copied()
 
     @Slot()
     def _on_more_clicked(self) -> None:
@@ -194,23 +204,23 @@ class MessageWidget(QWidget):
 
     def _make_head(self, look: Look) -> QHBoxLayout:
         """Over the text: who, and what can be done with it."""
-        edit = IconButton(look, "edit", "Edit this message", "Edit and send as a branch; this one stays")
-        edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
-        edit.setVisible(self._message.role == "user")
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self._who, 1)
         row.addWidget(self._shade)
-        row.addWidget(edit)
+        if self._message.role == "user":
+            edit = IconButton(look, "edit", "Edit this message", "Edit and send as a branch; this one stays")
+            edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
+            row.addWidget(edit)
         row.addWidget(self._more)
         return row
 
     def _show_state(self) -> None:
         message = self._message
-        answer = message.role == "assistant"
         streaming = message.state == "streaming"
-        self._waiting.setVisible(answer and streaming and not message.text)
+        if self._waiting is not None:
+            self._waiting.setVisible(streaming and not message.text)
         word = _STATE_WORDS.get(message.state, "")
         if message.note and message.state == "stopped":
             word = "Ended"  # not by the person
@@ -219,8 +229,9 @@ class MessageWidget(QWidget):
         self._note.setText(note)
         set_tone(self._note, _STATE_TONES.get(message.state, "secondary"))
         self._note.setVisible(bool(note))
-        self._foot.setVisible(answer and not streaming)
-        self._foot.show_stats(message.stats, can_regenerate=self._is_last, can_copy=bool(message.text))
+        if self._foot is not None:
+            self._foot.setVisible(not streaming)
+            self._foot.show_stats(message.stats, can_regenerate=self._is_last, can_copy=bool(message.text))
 
 
 class _Waiting(QWidget):

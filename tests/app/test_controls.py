@@ -61,6 +61,8 @@ class Desk(App):
         n = sum(isinstance(e, OperationDone) and e.name == "audit" for e in self.events)
         self.parts.window.audit_requested.emit()
         self.wait(lambda: sum(isinstance(e, OperationDone) and e.name == "audit" for e in self.events) > n)
+        last = [e.operation for e in self.events if isinstance(e, OperationDone)][-1]
+        self.wait(lambda: self.view.snapshot.operation >= last)
         self.wait(lambda: self.view.snapshot.verification.state == "verified")
 
 
