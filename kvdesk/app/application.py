@@ -130,6 +130,7 @@ def _load_the_rest(worker: Worker) -> None:
     """What the window does not need to be seen: the engine, and what the first answer is drawn with."""
     worker.start()
     import_module("kvdesk.ui.highlight")
+    import_module("numpy.ma")  # which `numpy.unique` would load in the middle of an answer
     markdown_parser()
 
 

@@ -75,8 +75,8 @@ def runs(positions: NDArray[np.int32]) -> list[tuple[int, int]]:
     """Maximal runs of positions as half-open intervals, rising."""
     if positions.size == 0:
         return []
-    distinct = np.unique(positions)
-    breaks = np.flatnonzero(np.diff(distinct) != 1)
-    starts = np.concatenate((distinct[:1], distinct[breaks + 1]))
-    stops = np.concatenate((distinct[breaks], distinct[-1:])) + 1
+    rising = np.sort(positions)
+    breaks = np.flatnonzero(np.diff(rising) > 1)
+    starts = np.concatenate((rising[:1], rising[breaks + 1]))
+    stops = np.concatenate((rising[breaks], rising[-1:])) + 1
     return [(int(a), int(b)) for a, b in zip(starts, stops, strict=True)]
