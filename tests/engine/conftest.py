@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk import paths
+from kvdesk.engine import runner
 from kvdesk.lab.talk import Headless
 from kvdesk.messages import CloseConversation, LoadModel
 from kvdesk.settings import ContextSettings
@@ -32,8 +33,11 @@ def loaded(model_file: Path) -> Iterator[Headless]:
 
 
 @pytest.fixture
-def headless(loaded: Headless) -> Headless:
-    """The loaded engine with nothing in its cache, and a map that has been right so far."""
+def headless(loaded: Headless, monkeypatch: pytest.MonkeyPatch) -> Headless:
+    """The loaded engine with nothing in its cache, and a map that has been right so far. It reads prompts in whole
+    batches, however slow the machine is just now.
+    """
+    monkeypatch.setattr(runner, "PROGRESS_MS", 1e9)
     session = loaded.engine.session
     assert session is not None
     for sequence in session.pool:

@@ -11,6 +11,7 @@ import pytest
 
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
+from kvdesk.engine import runner
 from kvdesk.engine.binding import engine_log
 from kvdesk.engine.context import Decoded
 from kvdesk.engine.memory import DecodeKind
@@ -124,6 +125,13 @@ def test_an_edited_message_keeps_the_common_prefix(headless: Headless) -> None:
     held(headless, talk)
     answer = talk.messages[-1]
     assert fresh_answer(headless, talk.messages[:-1]) == answer.tokens
+
+
+def test_where_reading_is_slow_it_goes_in_smaller_chunks(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
+    Talk(headless).answer("How fast is this machine?", GREEDY)
+    monkeypatch.setattr(runner, "PROGRESS_MS", 0.001)
+    Talk(headless).answer(LONG, GREEDY)
+    assert [p.done for p in of(headless.events, PrefillProgress)][:3] == [32, 64, 96], "one ubatch at a time"
 
 
 def test_prefill_goes_in_chunks_and_reports(headless: Headless) -> None:
