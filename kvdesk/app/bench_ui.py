@@ -25,10 +25,10 @@ FRAME_MS = 16.7
 STALL_MS = 50.0
 SPEED = 0.95
 SURE = 0.01  # standard error of the ratio of speeds
-_MOST = 4  # times the rounds that were asked for
+_MOST = 2  # times the rounds that were asked for
 REFRESHES_PER_S = 15.0
 QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night."
-MAX_TOKENS = 160
+MAX_TOKENS = 320
 _BEAT_MS = 5
 _LIMIT_S = 180.0
 _DRAWN_AT = (1920, 1080)
@@ -141,7 +141,7 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
     """Run everything on the settings file that is in force; returns figures, the values behind them, and whether each
     bar was reached. Raises UserError.
 
-    `rounds`: at least; open and closed are compared until the ratio is sure, at most four times as many.
+    `rounds`: at least; open and closed are compared until the ratio is sure, at most twice as many.
     """
     parts = build(str(model))
     desk = _Desk(parts)
