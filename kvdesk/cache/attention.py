@@ -130,7 +130,7 @@ class AttentionCache:
 
     def freeze(self) -> CacheMap:
         """A copy of all cells for others to look at. Read-only."""
-        return CacheMap(self.name, tuple([cells.freeze() for cells in self.streams]), self.n_swa, self.swa_type)
+        return CacheMap(self.name, tuple(cells.freeze() for cells in self.streams), self.n_swa, self.swa_type)
 
     # --- changes the cache: decode -----------------------------------------------------------------------------------
 

@@ -72,15 +72,15 @@ class Mirror:
     @property
     def n_kv(self) -> int:
         """Cells attention walks over at the next decode: maximum over streams and caches, 0 without any. Read-only."""
-        return max([cells.n_kv for cache in self.caches for cells in cache.streams], default=0)
+        return max((cells.n_kv for cache in self.caches for cells in cache.streams), default=0)
 
     def seq_pos_min(self, seq_id: int) -> int:
         """llama_memory_seq_pos_min: of the window cache, and of a hybrid the larger of both parts. Read-only."""
-        return max([part.seq_pos_min(seq_id) for part in self._parts(self.caches[-1:])])
+        return max(part.seq_pos_min(seq_id) for part in self._parts(self.caches[-1:]))
 
     def seq_pos_max(self, seq_id: int) -> int:
         """llama_memory_seq_pos_max: of the window cache, and of a hybrid the smaller of both parts. Read-only."""
-        return min([part.seq_pos_max(seq_id) for part in self._parts(self.caches[-1:])])
+        return min(part.seq_pos_max(seq_id) for part in self._parts(self.caches[-1:]))
 
     def check(self, batch: Batch) -> BatchProblem | None:
         """Why the engine would return -1 for this batch, None if it would not. Read-only."""
@@ -106,7 +106,7 @@ class Mirror:
 
     def snapshot(self, verification: Verification) -> CacheSnapshot:
         """A frozen copy of everything for others to look at. Read-only."""
-        maps = tuple([cache.freeze() for cache in self.caches])
+        maps = tuple(cache.freeze() for cache in self.caches)
         return CacheSnapshot(
             operation=self.operation,
             maps=maps,

@@ -10,7 +10,6 @@ from kvdesk import calls
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.cell_map import CellMapView
 from kvdesk.ui.controls import ElidedLabel
-from kvdesk.ui.conversation_model import NEW_CHAT
 from kvdesk.ui.effect_view import EffectView
 from kvdesk.ui.legend import ROW_PX, Legend
 from kvdesk.ui.map_bar import MapBar
@@ -108,7 +107,7 @@ class CachePage(QWidget):
             )
         shown = state.conversations.get(state.selected) if state.selected else None
         if shown is not None and shown.id not in owners.values():
-            rows.append(empty_row(shown.title or NEW_CHAT, shown.colour))
+            rows.append(empty_row(state.title(shown.id, -1), shown.colour))
         self.rulers.show_rows(rows, snapshot.n_ctx)
 
     def reveal(self, widget: QWidget) -> None:

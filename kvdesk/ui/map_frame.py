@@ -70,7 +70,7 @@ def strips_of(view: CacheView, width: float, height: float, ratio: float) -> tup
             name = strip_name(maps, m, s)
             short = name if len(cache.streams) == 1 else f"{cache.name if len(maps) > 1 else 'stream'} {s}"
             sizes.append(StreamSize(m, s, name, stream.size, short))
-    return lay_out(tuple(sizes), width, height, ratio)
+    return lay_out(sizes, width, height, ratio)
 
 
 def strip_name(maps: tuple[CacheMap, ...], cache: int, stream: int) -> str:

@@ -75,15 +75,15 @@ class MessageWidget(QWidget):
             column.addWidget(card)
         self._note = label("", scale="small")
         self._note.setWordWrap(True)
-        column.addWidget(self._note)
         self._waiting: _Waiting | None = None
         self._foot: _Foot | None = None
         if message.role == "assistant":
             self._waiting, self._foot = _Waiting(look), _Foot(look)
             self._foot.copy_clicked.connect(self._on_copy_clicked)
             self._foot.again_clicked.connect(self.regenerate_clicked)
-            column.insertWidget(column.indexOf(self._note), self._waiting)
-            column.addWidget(self._foot)
+        for widget in (self._waiting, self._note, self._foot):
+            if widget is not None:
+                column.addWidget(widget)
         self._column = column
         self.show_message(message)
 

@@ -107,12 +107,12 @@ class Look(QObject):
         self._icons: dict[tuple[str, str], QIcon] = {}
         if app.style().objectName() not in ("fusion", ""):  # setting it takes 0.2 s; "": a sheet lies over it already
             app.setStyle("Fusion")
-        self.text, self._mono = _text_font(), _mono_font()
+        self.text, mono = _text_font(), _mono_font()
         self._base_px = px = self.text.pixelSize()
         self.strong = _made(self.text, px, QFont.Weight.DemiBold)
         self.large = _made(self.text, px + 3, QFont.Weight.DemiBold)
         self.small = _made(self.text, px - 2)
-        self.mono, self.mono_small = _made(self._mono, px - 1), _made(self._mono, px - 2)
+        self.mono, self.mono_small = _made(mono, px - 1), _made(mono, px - 2)
         app.styleHints().colorSchemeChanged.connect(self._on_color_scheme_changed)
         self.set_theme(theme)
 
@@ -157,7 +157,7 @@ class Look(QObject):
         if other:
             self.colours = colours
             self._icons.clear()
-        sheet = style_sheet(colours, self._base_px, self._mono.family())
+        sheet = style_sheet(colours, self._base_px, self.mono.family())
         if self._app.styleSheet() != sheet:  # setting it styles every widget there is anew
             self._app.setFont(self.text)
             self._app.setPalette(_qt_palette(colours))

@@ -24,12 +24,28 @@ def model_file() -> Path:
     return path
 
 
-@pytest.fixture(scope="session")
-def loaded(model_file: Path) -> Iterator[Headless]:
+def opened_with(model: Path, settings: ContextSettings) -> Iterator[Headless]:
+    """The engine with this model, closed at the end: for fixtures."""
     headless = Headless()
-    headless.do(LoadModel(model_file, SMALL))
+    headless.do(LoadModel(model, settings))
     yield headless
     headless.close()
+
+
+def empty(headless: Headless) -> None:
+    """Nothing is left of earlier tests."""
+    session = headless.engine.session
+    assert session is not None
+    for sequence in session.pool:
+        headless.do(CloseConversation(sequence.conversation))
+    assert session.context.totals()[0] == 0
+    session.context.clear()
+    session.snapshots.drop([key.key for key in session.snapshots.values()])
+
+
+@pytest.fixture(scope="session")
+def loaded(model_file: Path) -> Iterator[Headless]:
+    yield from opened_with(model_file, SMALL)
 
 
 @pytest.fixture
@@ -38,30 +54,19 @@ def headless(loaded: Headless, monkeypatch: pytest.MonkeyPatch) -> Headless:
     batches, however slow the machine is just now.
     """
     monkeypatch.setattr(runner, "PROGRESS_MS", 1e9)
+    empty(loaded)
     session = loaded.engine.session
-    assert session is not None
-    for sequence in session.pool:
-        loaded.do(CloseConversation(sequence.conversation))
-    assert session.context.totals()[0] == 0
-    session.context.clear()
-    session.snapshots.drop([key.key for key in session.snapshots.values()])
     assert session.context.verification.state == "verified", session.context.verification.detail
     return loaded
 
 
 @pytest.fixture(scope="module")
 def opened(model_file: Path) -> Iterator[Headless]:
-    headless = Headless()
-    headless.do(LoadModel(model_file, NARROW))
-    yield headless
-    headless.close()
+    yield from opened_with(model_file, NARROW)
 
 
 @pytest.fixture
 def desk(opened: Headless) -> Headless:
     """The loaded engine with nothing in a cache that is soon full."""
-    for sequence in opened.engine.session.pool:
-        opened.do(CloseConversation(sequence.conversation))
-    opened.engine.session.context.clear()
-    opened.engine.session.snapshots.drop([key.key for key in opened.engine.session.snapshots.values()])
+    empty(opened)
     return opened

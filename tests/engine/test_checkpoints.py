@@ -15,10 +15,10 @@ from kvdesk.chat import ConversationId, Message, new_message_id
 from kvdesk.engine.binding import CountdownFlag, StopFlag
 from kvdesk.engine.model import Model
 from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import CloseConversation, Generate, LoadModel, OperationDone, TextDelta, TurnEnded, UsePolicy
+from kvdesk.messages import CloseConversation, Generate, OperationDone, TextDelta, TurnEnded, UsePolicy
 from kvdesk.operations import PreviewTurn, TurnPreview
 from kvdesk.settings import CachePolicy, CacheType, Sampling
-from tests.engine.conftest import SMALL
+from tests.engine.conftest import SMALL, opened_with
 from tests.engine.ids import NAMES, Ids, open_model, prompt_of
 from tests.engine.test_turns import fresh_answer, of
 from tests.engine.tiny_models import write
@@ -190,10 +190,7 @@ TAIL = MARKS + len("assistant")  # what ChatML puts behind a question, a token a
 @pytest.fixture(scope="module", params=["mamba2", "granitehybrid"])
 def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Headless]:
     path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
-    headless = Headless()
-    headless.do(LoadModel(path, SMALL))
-    yield headless
-    headless.close()
+    yield from opened_with(path, SMALL)
 
 
 @pytest.fixture

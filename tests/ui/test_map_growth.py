@@ -13,6 +13,7 @@ from kvdesk.chat import ConversationId
 from kvdesk.messages import CacheView, Lease
 from kvdesk.ui.map_colours import ColourBy, Scene
 from kvdesk.ui.map_frame import MapFrame, make_frame, strips_of
+from kvdesk.ui.raster import FADING, FRESH
 from tests.ui.placing import place
 
 LEASES = tuple(Lease(ConversationId(f"c{seq}"), seq) for seq in range(3))
@@ -36,6 +37,7 @@ def assert_same(found: MapFrame, whole: MapFrame) -> None:
         assert np.array_equal(part.layer.code, wanted.layer.code)
         assert np.array_equal(part.layer.marks, wanted.layer.marks)
         assert part.layer.n_free == wanted.layer.n_free
+        assert not (part.layer.marks[: part.layer.first_passing] & (FADING | FRESH)).any()
         one, other = part.layer.second, wanted.layer.second
         assert (one is None and other is None) or (one is not None and other is not None and (one == other).all())
 
