@@ -25,15 +25,19 @@ from kvdesk.chat import (
     new_message_id,
 )
 from kvdesk.errors import KvdeskError
-from kvdesk.messages import Command, Generate, TextDelta, TurnEnded
+from kvdesk.messages import Command, EngineDied, Event, Generate, ModelLoaded, TextDelta, TurnEnded
 from kvdesk.operations import Departed
 from kvdesk.settings import Overflow, Settings
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
+from kvdesk.ui.guarded import guarded
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.palette import N_COLOURS
 
 TITLE_LENGTH = 48
+
+Shows = tuple[Callable[[], object], ...]
+"""What shows in the window what was taken over already; each may fail without the others."""
 
 
 @dataclass(slots=True)
@@ -62,6 +66,7 @@ class Chats(QObject):
         self._conversations: dict[ConversationId, Conversation] = {}
         self._trees: dict[ConversationId, Tree] = {}
         self._running: dict[MessageId, Running] = {}
+        self._longer: set[MessageId] = set()  # running answers that got longer since they were last stored
         self._unsent: dict[ConversationId, str] = {}  # sent before the conversation was read
         self._selected: ConversationId | None = None
         self.model_name = ""  # of the model that is open: it writes the next answers
@@ -135,8 +140,8 @@ class Chats(QObject):
         save_markdown(path, self._conversations[conversation], self.branch(conversation))
 
     def delete(self, conversation: ConversationId) -> None:
-        """Forget it, its messages and its running answer."""
-        if (answer := self.answer_of(conversation)) is not None:
+        """Forget it, its messages and its running answers."""
+        for answer in self.answers_of(conversation):
             del self._running[answer]
         self._store.delete_conversation(conversation)
         self._conversations.pop(conversation, None)
@@ -181,12 +186,6 @@ class Chats(QObject):
             if changed.leaf is not None:
                 self._store.put_conversation(changed)
             self.show_list()
-
-    def keep_left(self, event: Departed) -> None:
-        """What has left the conversation's context counts after a restart too."""
-        if (known := self._conversations.get(event.conversation)) is not None:
-            self._conversations[event.conversation] = replace(known, left=event.left)
-            self._store.put_conversation(self._conversations[event.conversation])
 
     def show_list(self) -> None:
         self._window.show_conversations(tuple(self._conversations.values()), self._selected)
@@ -241,33 +240,39 @@ class Chats(QObject):
         self._show(conversation)
         self.show_list()
 
-    def add_text(self, event: TextDelta) -> None:
-        """The next piece of a running answer; `store_running` writes it."""
-        if (running := self._running.get(event.answer)) is not None:
-            running.parts.append(event.text)
-            running.tokens += event.tokens
+    # --- events of the worker -----------------------------------------------------------------------------------------
 
-    def store_running(self, answers: set[MessageId]) -> None:
-        """Hand the text so far to the writer, which keeps only the newest."""
-        for answer in answers & self._running.keys():
+    def apply(self, event: Event) -> Shows:
+        """Take an event over into conversations and store; touches no widget. Returns what then shows it."""
+        match event:
+            case TextDelta():
+                if (running := self._running.get(event.answer)) is not None:
+                    running.parts.append(event.text)
+                    running.tokens += event.tokens
+                    self._longer.add(event.answer)
+            case TurnEnded():
+                return self._end_turn(event)
+            case Departed():
+                if (known := self._conversations.get(event.conversation)) is not None:
+                    changed = replace(known, left=event.left)
+                    self._conversations[event.conversation] = changed
+                    self._store.put_conversation(changed)
+            case ModelLoaded():
+                self.model_name = event.model.name
+            case EngineDied():
+                return self._end_running(event.sentence)
+        return ()
+
+    def store_running(self) -> None:
+        """Hand the text so far of the answers that got longer to the writer, which keeps only the newest."""
+        for answer in self._longer & self._running.keys():
             self._store.put_message(self._running[answer].now())
-
-    def end_turn(self, event: TurnEnded) -> None:
-        running = self._running.pop(event.answer, None)
-        if running is None:
-            return  # its conversation was deleted meanwhile
-        if running.replaces is not None and not running.parts:
-            self._take_back(running.message, running.replaces)
-        else:
-            self._store_message(replace(running.now(), state=event.state, stats=event.stats, note=event.note))
-        self._keep(replace(self._conversations[event.conversation], updated_ms=_now_ms()))
-        self.show_list()
+        self._longer.clear()
 
     def interrupt(self, note: str) -> None:
         """No more text will come: what runs ends here."""
-        for running in list(self._running.values()):
-            self._store_message(replace(running.now(), state="interrupted", note=note))
-        self._running.clear()
+        for show in self._end_running(note):
+            guarded(show)
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -289,9 +294,18 @@ class Chats(QObject):
             self.send(where, text)
 
     def _show(self, conversation: ConversationId) -> None:
-        if conversation == self._selected:
-            self._window.show_messages(conversation, tuple(self.branch(conversation)))
-            self._show_branches(conversation)
+        for show in self._branch_shows(conversation):
+            show()
+
+    def _branch_shows(self, conversation: ConversationId) -> Shows:
+        """What shows its branch as it is now, with the text that has come so far."""
+        if conversation != self._selected:
+            return ()
+        messages = tuple(self.branch(conversation))
+        return (
+            lambda: self._window.show_messages(conversation, messages),
+            lambda: self._show_branches(conversation),
+        )
 
     def _show_branches(self, conversation: ConversationId) -> None:
         """Which of the shown messages have others at their place."""
@@ -348,18 +362,33 @@ class Chats(QObject):
         self.show_list()
         return message
 
-    def _take_back(self, empty: Message, shown: MessageId) -> None:
+    def _end_turn(self, event: TurnEnded) -> Shows:
+        running = self._running.pop(event.answer, None)
+        if running is None:
+            return ()  # its conversation was deleted meanwhile
+        if running.replaces is not None and not running.parts:
+            shows = self._take_back(running.message, running.replaces)
+        else:
+            shows = self._end(replace(running.now(), state=event.state, stats=event.stats, note=event.note))
+        self._keep(replace(self._conversations[event.conversation], updated_ms=_now_ms()))
+        return (*shows, self.show_list)
+
+    def _end_running(self, note: str) -> Shows:
+        running, self._running = list(self._running.values()), {}
+        return tuple(show for r in running for show in self._end(replace(r.now(), state="interrupted", note=note)))
+
+    def _take_back(self, empty: Message, shown: MessageId) -> Shows:
         """A second answer that never said anything gives way to the first."""
         self._store.put_message(replace(empty, state="stopped"))
         self._trees[empty.conversation].discard(empty.id)
         self._keep(replace(self._conversations[empty.conversation], leaf=shown))
-        self._show(empty.conversation)
+        return self._branch_shows(empty.conversation)
 
-    def _store_message(self, message: Message) -> None:
-        """Put the final state of a message where it belongs: memory, database, window."""
+    def _end(self, message: Message) -> Shows:
+        """Put the final state of a message where it belongs: memory and database, then the window."""
         self._trees[message.conversation].put(message)
         self._store.put_message(message)
-        self._window.update_message(message)
+        return (lambda: self._window.update_message(message),)
 
     def _keep(self, conversation: Conversation) -> None:
         """Remember a changed conversation; most recently used first."""

@@ -6,6 +6,7 @@ by hand in `cache_intents`. Knows no widgets' insides, no llama.cpp.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
@@ -28,15 +29,14 @@ from kvdesk.messages import (
     ModelLoaded,
     RebuildContext,
     SaveReport,
-    TextDelta,
-    TurnEnded,
     UsePolicy,
     Watch,
 )
-from kvdesk.operations import Departed, PreviewTurn
+from kvdesk.operations import PreviewTurn
 from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter
+from kvdesk.ui.guarded import guarded
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.worker.worker import Worker
 
@@ -119,12 +119,12 @@ class Controller(QObject):
         if self._closed:
             return
         self._closed = True
-        self._worker.shut_down()
-        self._marker.clear()
-        self._on_frame()  # what the engine said while it closed
-        self.chats.interrupt("kvdesk was closed.")
-        self._cache.close()
-        self._store.close()
+        interrupt = partial(self.chats.interrupt, "kvdesk was closed.")
+        try:  # `_on_frame`: what the engine said while it closed
+            for step in (self._worker.shut_down, self._marker.clear, self._on_frame, interrupt, self._cache.close):
+                guarded(step)
+        finally:
+            self._store.close()
 
     @property
     def selected(self) -> ConversationId | None:
@@ -260,24 +260,23 @@ class Controller(QObject):
 
     @Slot()
     def _on_frame(self) -> None:
-        """Once a frame: apply what has come, text of one answer joined."""
-        touched: set[MessageId] = set()  # answers that got longer
-        for event in self._worker.take_events():
-            if isinstance(event, TextDelta):
-                touched.add(event.answer)
-                self.chats.add_text(event)
-            self._apply(event)
-            self._window.apply_event(event)
+        """Once a frame: take over what has come into conversations and store, then show it, event by event.
+
+        Each step is guarded by itself, so that a widget that fails costs neither a token nor the events after it.
+        """
+        events = self._worker.take_events()
+        shows = [guarded(partial(self.chats.apply, event)) or () for event in events]
+        guarded(self.chats.store_running)
+        for event, of_chats in zip(events, shows, strict=True):
+            for show in of_chats:
+                guarded(show)
+            for apply in (self._cache.apply, self._apply, self._window.apply_event):
+                guarded(partial(apply, event))
             self.event_applied.emit(event)
-        self.chats.store_running(touched)
 
     def _apply(self, event: Event) -> None:
-        self._cache.apply(event)
+        """Settings, the mark of an unfinished load, and what the window must know beside the event itself."""
         match event:
-            case TurnEnded():
-                self.chats.end_turn(event)
-            case Departed():
-                self.chats.keep_left(event)
             case ContextReady():
                 self._has_context = True
                 if self._wanted is not None:
@@ -285,7 +284,6 @@ class Controller(QObject):
                     self._wanted = None
             case ModelLoaded():
                 self._marker.clear()
-                self.chats.model_name = event.model.name
                 embedded = str(event.model.path) == str(self._marker.embedded)
                 self.settings = replace_model(self.settings, "" if embedded else str(event.model.path))
                 self._save_settings()
@@ -299,7 +297,6 @@ class Controller(QObject):
                     self._window.set_settings(self.settings)
             case EngineDied():
                 self._marker.clear()
-                self.chats.interrupt(event.sentence)
 
     def _send_policy(self) -> None:
         """What kvdesk does with the cache by itself, and where it may keep saved conversations."""

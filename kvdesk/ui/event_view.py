@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +37,7 @@ from kvdesk.ui.cache_desk import CacheDesk
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.chat_pane import ChatPane
 from kvdesk.ui.conversation_list import ConversationList
+from kvdesk.ui.guarded import guarded
 from kvdesk.ui.inspector import Inspector
 from kvdesk.ui.readout import totals
 from kvdesk.ui.series import Rate
@@ -134,7 +136,16 @@ class EventView(QObject):
         self._inspector.set_can(forget=False, rebuild=False)
 
     def apply(self, event: Event) -> None:
-        """Show one event. Events of conversations that are not shown change only lists and graphs."""
+        """Show one event. Events of conversations that are not shown change only lists and graphs.
+
+        What is running is taken over first, and panels are shown each by itself: one that fails costs no other.
+        """
+        if isinstance(event, TurnStarted | TurnEnded):
+            guarded(partial(self._set_running, event.conversation, isinstance(event, TurnStarted)))
+        guarded(partial(self._show, event))
+        guarded(partial(self._desk.apply, event))
+
+    def _show(self, event: Event) -> None:
         match event:
             case TextDelta():
                 if event.conversation == self._state.selected:
@@ -167,7 +178,6 @@ class EventView(QObject):
                 self._list.set_dead()
                 self._chat.banner.show_error(event.sentence, event.detail)
                 self._show_state()
-        self._desk.apply(event)
 
     def _note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger) -> None:
         self._inspector.note(event)
@@ -183,7 +193,6 @@ class EventView(QObject):
                 self._chat.composer.show_forecast(event.sentence)
         elif isinstance(event, TurnStarted):
             self._inspector.measured.start_turn()
-            self._set_running(event.conversation, True)
             if shown:
                 self._chat.view.start_turn(event)
         elif isinstance(event, PrefillProgress):
@@ -193,7 +202,6 @@ class EventView(QObject):
                 self._chat.view.show_prefill(event)
         else:
             self._inspector.measured.add_turn(event.stats)
-            self._set_running(event.conversation, False)
             context = self._state.context
             if self._state.view is None and context is not None:  # nobody looks: the turn's own numbers are the newest
                 if event.stats.prompt_tokens:

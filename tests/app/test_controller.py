@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
@@ -336,3 +339,57 @@ def test_what_left_the_context_is_stored_and_told_with_the_next_turn(rig: Rig, q
     previewed = rig.worker.commands[-1]
     assert isinstance(previewed, PreviewTurn)
     assert previewed.left == left
+
+
+def test_deleting_a_chat_whose_two_alternatives_are_written_loses_nothing(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Joke?")
+    answer(rig, qtbot, asked, "First joke")
+    rig.window.regenerate_requested.emit(asked.conversation, 2)
+    one, two = rig.worker.asked[-2:]
+    rig.window.new_chat_requested.emit()
+    other = say(rig, "Something else")
+    rig.window.conversation_deleted.emit(asked.conversation)
+    assert rig.worker.stopped == [one.answer, two.answer]
+    rig.worker.give(
+        TextDelta(one.conversation, one.answer, "of the deleted one", (1,)),
+        TurnEnded(one.conversation, one.answer, "stopped", STATS),
+        TurnEnded(two.conversation, two.answer, "stopped", STATS),
+        TextDelta(other.conversation, other.answer, "kept", (7,)),
+    )
+    qtbot.waitUntil(lambda: stored(rig, other.conversation)[-1].text == "kept")
+    assert [c.id for c in conversations(rig)] == [other.conversation]
+
+
+def test_a_widget_that_fails_costs_no_token_and_no_event(
+    rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = say(rig, "Go")
+    said: list[str] = []
+    monkeypatch.setattr(sys, "excepthook", lambda _kind, error, _trace: said.append(str(error)))
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("a widget failed")
+
+    monkeypatch.setattr(rig.window._events._chat.view, "append_text", fail)
+    monkeypatch.setattr(rig.window._events._inspector.measured, "add_turn", fail)
+    answer(rig, qtbot, asked, "All of it")
+    assert (stored(rig, asked.conversation)[-1].text, said) == ("All of it", ["a widget failed"] * 3)
+    assert not rig.window._events.is_running(asked.conversation)
+
+
+def test_the_store_is_closed_whatever_fails_before(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = say(rig, "Go")
+    said: list[str] = []
+    monkeypatch.setattr(sys, "excepthook", lambda _kind, error, _trace: said.append(str(error)))
+
+    def fail() -> None:
+        raise RuntimeError("no engine to close")
+
+    monkeypatch.setattr(rig.worker, "shut_down", fail)
+    monkeypatch.setattr(rig.window, "update_message", lambda _: fail())
+    rig.worker.give(TextDelta(asked.conversation, asked.answer, "half", (5,)))
+    rig.controller.shut_down()
+    assert said == ["no engine to close"] * 2
+    assert not rig.store._thread.is_alive()
+    with closing(Store(rig.store._path)) as store:
+        assert [(m.text, m.state) for m in store.messages(asked.conversation)][-1] == ("half", "interrupted")
