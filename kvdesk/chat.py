@@ -85,6 +85,7 @@ class Conversation:
 
     `overflow` is what happens when its context is full (`kvdesk.settings.Overflow`); empty: as the settings say.
     `left` is what left when it was, so that the next prompt begins with what the cache, or a saved state, holds.
+    `draft` is what is typed for it and not sent yet.
     """
 
     id: ConversationId
@@ -96,6 +97,7 @@ class Conversation:
     updated_ms: int = 0
     overflow: str = ""
     left: Left = ALL_THERE
+    draft: str = ""
     messages: tuple[Message, ...] = field(default=(), compare=False)
 
 

@@ -110,7 +110,7 @@ class Chats(QObject):
     # --- conversations ------------------------------------------------------------------------------------------------
 
     def new(self) -> None:
-        """Select an empty conversation; it is stored with its first message."""
+        """Select an empty conversation; it is stored with its first message, or the draft of one."""
         for conversation in self._conversations.values():
             if conversation.leaf is None:
                 self.select(conversation.id)
@@ -132,8 +132,19 @@ class Chats(QObject):
     def rename(self, conversation: ConversationId, title: str) -> None:
         known = self._conversations.get(conversation)
         if known is not None and title.strip():
-            self._keep(replace(known, title=title.strip()))
+            self._update(replace(known, title=title.strip()))
             self.show_list()
+
+    def keep_draft(self, conversation: ConversationId, text: str) -> None:
+        """What is typed and not sent outlives the process. An empty chat is stored for as long as it has a draft."""
+        known = self._conversations.get(conversation)
+        if known is None or known.draft == text:
+            return
+        self._conversations[conversation] = changed = replace(known, draft=text)
+        if text or changed.leaf is not None:
+            self._store.put_conversation(changed)
+        else:
+            self._store.delete_conversation(conversation)
 
     def export(self, conversation: ConversationId, path: Path) -> None:
         """Write its shown branch as Markdown. Raises UserError."""
@@ -181,10 +192,7 @@ class Chats(QObject):
     def choose_overflow(self, conversation: ConversationId, overflow: Overflow) -> None:
         """From its next answer on."""
         if (known := self._conversations.get(conversation)) is not None:
-            changed = replace(known, overflow=overflow.value)
-            self._conversations[conversation] = changed
-            if changed.leaf is not None:
-                self._store.put_conversation(changed)
+            self._update(replace(known, overflow=overflow.value))
             self.show_list()
 
     def show_list(self) -> None:
@@ -200,8 +208,11 @@ class Chats(QObject):
             self._unsent[conversation] = text
             return None
         now = self._conversations[conversation]
+        if text.startswith(now.draft):  # else something else is typed by now
+            now = replace(now, draft="")
         if not len(self._trees[conversation]) and not now.title:
-            self._conversations[conversation] = replace(now, title=_title(text))
+            now = replace(now, title=_title(text))
+        self._conversations[conversation] = now
         shown = self.branch(conversation)
         self._add(conversation, "user", text, shown[-1].id if shown else None)
         return self._ask(conversation)
@@ -254,9 +265,7 @@ class Chats(QObject):
                 return self._end_turn(event)
             case Departed():
                 if (known := self._conversations.get(event.conversation)) is not None:
-                    changed = replace(known, left=event.left)
-                    self._conversations[event.conversation] = changed
-                    self._store.put_conversation(changed)
+                    self._update(replace(known, left=event.left))
             case ModelLoaded():
                 self.model_name = event.model.name
             case EngineDied():
@@ -370,7 +379,7 @@ class Chats(QObject):
             shows = self._take_back(running.message, running.replaces)
         else:
             shows = self._end(replace(running.now(), state=event.state, stats=event.stats, note=event.note))
-        self._keep(replace(self._conversations[event.conversation], updated_ms=_now_ms()))
+        self._update(replace(self._conversations[event.conversation], updated_ms=_now_ms()))
         return (*shows, self.show_list)
 
     def _end_running(self, note: str) -> Shows:
@@ -381,7 +390,7 @@ class Chats(QObject):
         """A second answer that never said anything gives way to the first."""
         self._store.put_message(replace(empty, state="stopped"))
         self._trees[empty.conversation].discard(empty.id)
-        self._keep(replace(self._conversations[empty.conversation], leaf=shown))
+        self._update(replace(self._conversations[empty.conversation], leaf=shown))
         return self._branch_shows(empty.conversation)
 
     def _end(self, message: Message) -> Shows:
@@ -391,10 +400,15 @@ class Chats(QObject):
         return (lambda: self._window.update_message(message),)
 
     def _keep(self, conversation: Conversation) -> None:
-        """Remember a changed conversation; most recently used first."""
+        """Remember a conversation that a person has just used: it comes first in the list."""
         rest = {k: v for k, v in self._conversations.items() if k != conversation.id}
         self._conversations = {conversation.id: conversation, **rest}
-        if conversation.leaf is not None:
+        self._update(conversation)
+
+    def _update(self, conversation: Conversation) -> None:
+        """Remember what has changed by itself. Its place in the list stays: a pointer may be on it."""
+        self._conversations[conversation.id] = conversation
+        if conversation.leaf is not None or conversation.draft:
             self._store.put_conversation(conversation)
 
     def _made(self, title: str, system_prompt: str) -> Conversation:

@@ -85,6 +85,7 @@ class Controller(QObject):
         window.embedded_model_requested.connect(self._on_embedded_model_requested)
         window.regenerate_requested.connect(self._on_regenerate_requested)
         window.draft_changed.connect(self._on_draft_changed)
+        window.draft_typed.connect(self._on_draft_typed)
         window.message_edited.connect(self._on_message_edited)
         window.branch_requested.connect(self._on_branch_requested)
         window.overflow_chosen.connect(self._on_overflow_chosen)
@@ -229,6 +230,10 @@ class Controller(QObject):
             where, n_keep = ConversationId(conversation), self.settings.cache.n_keep
             overflow, known = self.chats.overflow_of(where), self.chats.get(where)
             self._worker.send(PreviewTurn(where, messages, overflow, n_keep, known.left if known else ALL_THERE))
+
+    @Slot(str, str)
+    def _on_draft_typed(self, conversation: str, text: str) -> None:
+        self.chats.keep_draft(ConversationId(conversation), text)
 
     @Slot(str, str, str)
     def _on_message_edited(self, conversation: str, message: str, text: str) -> None:

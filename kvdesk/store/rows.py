@@ -26,7 +26,7 @@ Row = Sequence[Any]
 
 CONVERSATION_COLUMNS = (
     *("id", "title", "colour", "leaf", "system_prompt"),
-    *("created_ms", "updated_ms", "overflow", "departed"),
+    *("created_ms", "updated_ms", "overflow", "departed", "draft"),
 )
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
@@ -112,11 +112,12 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
     return (
         *(c.id, storable(c.title), c.colour, c.leaf),
         *(storable(c.system_prompt), c.created_ms, c.updated_ms, c.overflow, pack_left(c.left)),
+        storable(c.draft),
     )
 
 
 def conversation_of(row: Row) -> Conversation:
-    identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, departed = row
+    identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, departed, draft = row
     return Conversation(
         id=ConversationId(identity),
         title=title,
@@ -127,6 +128,7 @@ def conversation_of(row: Row) -> Conversation:
         updated_ms=updated_ms,
         overflow=overflow,
         left=unpack_left(departed),
+        draft=draft,
     )
 
 

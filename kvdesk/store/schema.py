@@ -71,6 +71,7 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE conversation ADD COLUMN overflow TEXT NOT NULL DEFAULT '';",
     "ALTER TABLE conversation ADD COLUMN departed TEXT NOT NULL DEFAULT '';",
     "ALTER TABLE message ADD COLUMN model TEXT NOT NULL DEFAULT '';",
+    "ALTER TABLE conversation ADD COLUMN draft TEXT NOT NULL DEFAULT '';",
 )
 VERSION = len(MIGRATIONS)
 

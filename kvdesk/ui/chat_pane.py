@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
@@ -17,13 +18,16 @@ from kvdesk.ui.overflow_choice import OverflowButton
 from kvdesk.ui.readout import megabytes
 from kvdesk.ui.theme import Look
 
+KEEP_MS: Final = 250  # what is typed is told at most so much later
+
 
 class ChatPane(QWidget):
-    """Shows one conversation. Drafts are kept per conversation while the window lives."""
+    """Shows one conversation. Every conversation has its draft."""
 
     sent = Signal(str)
     edited = Signal(str, str)  # message, its new text
     draft_changed = Signal(str)  # what is typed, after a pause; never empty
+    draft_typed = Signal(str, str)  # conversation, what is typed for it and not sent; empty once it is sent
     embedded_clicked = Signal()
     stop_clicked = Signal()
     regenerate_clicked = Signal()
@@ -60,6 +64,10 @@ class ChatPane(QWidget):
         self._composer.paged.connect(self._view.scroll_page)
         self._composer.stop_clicked.connect(self.stop_clicked)
         self._composer.paused.connect(self._on_paused)
+        self._untold = False  # something was typed that `draft_typed` has not told
+        self._keeping = QTimer(self, singleShot=True, interval=KEEP_MS)
+        self._keeping.timeout.connect(self.tell_draft)
+        self._composer.edit.textChanged.connect(self._on_typed)
         below = QWidget()
         stack = QVBoxLayout(below)
         stack.setContentsMargins(0, 0, 0, 0)
@@ -92,9 +100,11 @@ class ChatPane(QWidget):
         name = conversation.id if conversation else None
         if name != self._conversation:
             self.end_edit()
+            self.tell_draft()
             self._drafts[self._conversation] = self._composer.text
             self._conversation = name
-            self._composer.set_text(self._drafts.get(name, ""))
+            self._composer.set_text(self._drafts.get(name, conversation.draft if conversation else ""))
+            self._untold = False
         self._header.set_title(conversation.title if conversation else "", is_new=conversation is not None)
 
     @property
@@ -116,6 +126,20 @@ class ChatPane(QWidget):
             self._editing = None
             self._composer.set_editing(False)
             self._composer.set_text(self._set_aside)
+
+    @Slot()
+    def tell_draft(self) -> None:
+        """Tell now what is typed, if that has not been told."""
+        if self._untold:
+            self._untold = False
+            self._keeping.stop()
+            self.draft_typed.emit(self._conversation, self._set_aside if self.is_editing else self._composer.text)
+
+    @Slot()
+    def _on_typed(self) -> None:
+        if self._conversation is not None and not self._untold:
+            self._untold = True
+            self._keeping.start()
 
     @Slot(str)
     def _on_paused(self, text: str) -> None:

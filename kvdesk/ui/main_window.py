@@ -5,6 +5,7 @@ Signals (intents; an empty conversation_id means "none is selected": make one)
     stop_requested(conversation_id)         Stop or Esc while an answer is being written
     regenerate_requested(conversation_id, n)   make the last answer again, `n` times at once, as branches
     draft_changed(conversation_id, text)    what is being typed, after a pause; answered by TurnPreview
+    draft_typed(conversation_id, text)      what is typed and not sent, told soon enough to outlive a crash
     message_edited(conversation_id, message_id, text)  send it in other words, as a branch beside the first
     branch_requested(conversation_id, message_id)      show the branch that goes through this message
     new_chat_requested()                    Ctrl+N
@@ -89,6 +90,7 @@ class MainWindow(QMainWindow):
     stop_requested = Signal(str)
     regenerate_requested = Signal(str, int)
     draft_changed = Signal(str, str)
+    draft_typed = Signal(str, str)
     message_edited = Signal(str, str, str)
     branch_requested = Signal(str, str)
     embedded_model_requested = Signal()
@@ -379,6 +381,7 @@ class MainWindow(QMainWindow):
         self._chat.overflow_chosen.connect(self._on_overflow_chosen)
         self._chat.edited.connect(self._on_edited)
         self._chat.draft_changed.connect(self._on_draft_changed)
+        self._chat.draft_typed.connect(self.draft_typed)
         self._chat.embedded_clicked.connect(self.embedded_model_requested)
         self._chat.view.edit_clicked.connect(self._menus.start_edit)
         self._chat.view.branch_clicked.connect(self._on_branch_clicked)
@@ -447,5 +450,6 @@ class MainWindow(QMainWindow):
                 return
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        self._chat.tell_draft()
         self.closing.emit()
         event.accept()

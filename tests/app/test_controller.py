@@ -142,6 +142,48 @@ def test_a_restart_shows_what_was_there(make_rig: Callable[..., Rig], qtbot: QtB
     assert [m.text for m in carried.messages] == ["Remember me", "I will.", "Who am I?"]
 
 
+def test_drafts_outlive_a_process_that_is_killed(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
+    """What is typed is in the database a moment later; nothing is told when the process ends."""
+    first = make_rig()
+    answer(first, qtbot, say(first, "Hello"), "Hello to you.")
+    first.window.chat.composer.set_text("half a")
+    first.window.chat.composer.set_text("half a thought")
+    first.window.new_chat_requested.emit()
+    first.window.chat.composer.set_text("of a new chat")
+    old, new = "half a thought", "of a new chat"
+    qtbot.waitUntil(lambda: {c.draft for c in conversations(first)} == {old, new})
+    assert [c.title for c in conversations(first)] == ["", "Hello"]
+    first.controller.shut_down()
+
+    second = make_rig()
+    assert second.window.chat.composer.text == new
+    second.window.conversation_selected.emit(conversations(second)[1].id)
+    assert second.window.chat.composer.text == old
+
+
+def test_a_draft_that_is_sent_or_emptied_is_kept_no_longer(rig: Rig, qtbot: QtBot) -> None:
+    composer = rig.window.chat.composer
+    composer.set_text("Hello")
+    qtbot.waitUntil(lambda: [c.draft for c in conversations(rig)] == ["Hello"])
+    composer.set_text("")
+    qtbot.waitUntil(lambda: conversations(rig) == ())  # an empty chat without a draft is nothing to keep
+    composer.set_text("Hello")
+    qtbot.waitUntil(lambda: [c.draft for c in conversations(rig)] == ["Hello"])
+    rig.window.apply_event(ModelLoaded(MODEL))
+    composer.submit()
+    assert [(c.title, c.draft) for c in conversations(rig)] == [("Hello", "")]
+
+
+def test_a_finishing_answer_leaves_the_list_as_it_is(rig: Rig, qtbot: QtBot) -> None:
+    first = say(rig, "Hello")
+    rig.window.new_chat_requested.emit()
+    second = say(rig, "And you?")
+    for asked in (first, second):
+        answer(rig, qtbot, asked, "Hello to you.")
+        model = rig.window.conversations.view.model()
+        assert [model.index(row, 0).data() for row in (0, 1)] == ["And you?", "Hello"]
+
+
 def test_regenerate_makes_a_branch(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -200,4 +201,17 @@ def test_conversations_of_the_first_release_have_all_their_messages_in_the_conte
     store = Store(path)
     (old,) = store.conversations()
     assert (old.title, old.overflow, old.left) == ("Old", "slide", ALL_THERE)
+    store.close()
+
+
+def test_conversations_of_before_have_no_draft(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    schema.migrate(connection, path, schema.MIGRATIONS[:4])
+    connection.execute("INSERT INTO conversation VALUES (1, 'c', 'Old', 2, NULL, '', 1, 2, 'slide', '')")
+    connection.close()
+    store = Store(path)
+    (old,) = store.conversations()
+    assert (old.title, old.draft) == ("Old", "")
+    store.put_conversation(replace(old, draft="half a \ud83e thought"))
+    assert store.conversations()[0].draft == "half a \ufffd thought"
     store.close()

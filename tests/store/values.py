@@ -30,6 +30,7 @@ def conversation(name: str = "c", title: str = "A title", leaf: str | None = Non
         updated_ms=updated_ms,
         overflow="slide",
         left=Left(frozenset({MessageId("x")}), (MessageId("y"), 3)),
+        draft="half a thought",
     )
 
 
