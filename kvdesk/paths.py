@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import os
+import stat
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import platformdirs
 
@@ -31,10 +35,45 @@ def log_dir() -> Path:
 
 def _made(folder: Path) -> Path:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"The folder {folder} cannot be made: {error.strerror}. KVDESK_HOME names another.") from error
     return folder
+
+
+def make_private() -> None:
+    """Nobody but their owner may read chats, states and logs: also those of homes that were made more open.
+
+    `KVDESK_HOME` may name a folder that is used for other things too: it changes only when the database is in it, and
+    is never the person's own folder or one that everybody writes to.
+    """
+    os.umask(0o077)  # what this process makes from now on
+    named = bool(os.environ.get("KVDESK_HOME"))
+    for folder in (data_dir(), log_dir()):
+        if not named or ((folder / "kvdesk.sqlite3").exists() and folder.resolve() != Path.home().resolve()):
+            _take_from_others(folder)
+        for pattern in ("kvdesk.*", "settings.json*", "loading.txt", "states", "states/*", "log", "log/*", "*.log*"):
+            for path in folder.glob(pattern):
+                _take_from_others(path)
+
+
+def _take_from_others(path: Path) -> None:
+    """Remove the permissions of group and others. A link's target is left alone."""
+    with suppress(OSError):  # somebody else's file, or a disk without permissions: nothing that could be done
+        mode = path.lstat().st_mode
+        if mode & 0o077 and not mode & stat.S_ISVTX and (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            path.chmod(stat.S_IMODE(mode) & 0o700)
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """Open a file for reading, and nothing else: a pipe in its place would block for ever.
+
+    Raises OSError, also for folders, pipes and devices, and for names that are too long.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EINVAL, "it is a folder" if stat.S_ISDIR(mode) else "it is not a file", str(path))
+    return path.open("rb")
 
 
 def database_file() -> Path:

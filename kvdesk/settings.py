@@ -10,6 +10,9 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+MOST_THREADS = 512
+"""llama.cpp takes no more (GGML_MAX_N_THREADS, ggml.h)."""
+
 
 class CacheType(StrEnum):
     """Types llama.cpp accepts for K and V (common/arg.cpp, `kv_cache_types`)."""
@@ -35,7 +38,7 @@ def default_threads() -> int:
     """Physical cores where they can be counted, else logical ones."""
     import psutil
 
-    return psutil.cpu_count(logical=False) or os.cpu_count() or 1
+    return min(psutil.cpu_count(logical=False) or os.cpu_count() or 1, MOST_THREADS)
 
 
 class _Table(BaseModel):
@@ -55,8 +58,10 @@ class ContextSettings(_Table):
         description="Most tokens computed in one graph. From 64 on flash attention adds up in another order: prompts "
         "are read about a sixth faster, and an answer may differ from that of a fresh start",
     )
-    n_threads: int = Field(default_factory=default_threads, ge=1, le=512, description="Threads for decode")
-    n_threads_batch: int = Field(default_factory=default_threads, ge=1, le=512, description="Threads for prefill")
+    n_threads: int = Field(default_factory=default_threads, ge=1, le=MOST_THREADS, description="Threads for decode")
+    n_threads_batch: int = Field(
+        default_factory=default_threads, ge=1, le=MOST_THREADS, description="Threads for prefill"
+    )
     type_k: CacheType = Field(CacheType.F16, description="Data type of K")
     type_v: CacheType = Field(CacheType.F16, description="Data type of V; quantized types need flash attention")
     flash_attn: bool = Field(True, description="Flash attention: skips masked cells, allows quantized V")

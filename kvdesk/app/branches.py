@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kvdesk.chat import Message, MessageId
+from kvdesk.chat import Message, MessageId, Role
 
 
 class Tree:
     """All messages of one conversation, in the order they were made."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        self._messages = {message.id: message for message in messages}
+        self._messages: dict[MessageId, Message] = {}
+        self._at_place: dict[tuple[MessageId | None, Role], list[MessageId]] = {}
+        for message in messages:
+            self.put(message)
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -21,11 +24,15 @@ class Tree:
 
     def put(self, message: Message) -> None:
         """Add a message, or replace what was known of it."""
+        if message.id not in self._messages:
+            self._at_place.setdefault((message.parent, message.role), []).append(message.id)
         self._messages[message.id] = message
 
     def discard(self, message: MessageId) -> None:
         """Forget a message that nothing follows."""
-        self._messages.pop(message, None)
+        known = self._messages.pop(message, None)
+        if known is not None:
+            self._at_place[known.parent, known.role].remove(message)
 
     def branch(self, leaf: MessageId | None) -> list[Message]:
         """The messages that end with `leaf`, oldest first; those of the newest message where there is no such leaf."""
@@ -44,12 +51,8 @@ class Tree:
         Answers that were stopped before they said anything are no branch.
         """
         own = self._messages[message]
-        return tuple(
-            other.id
-            for other in self._messages.values()
-            if (other.parent, other.role) == (own.parent, own.role)
-            and (other.id == message or other.text or other.state != "stopped")
-        )
+        others = (self._messages[name] for name in self._at_place[own.parent, own.role])
+        return tuple(o.id for o in others if o.id == message or o.text or o.state != "stopped")
 
     def tip(self, message: MessageId) -> MessageId:
         """The end of the newest branch that goes through a message."""

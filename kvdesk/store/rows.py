@@ -1,4 +1,9 @@
-"""Values to rows and back. Owns the encoding of tokens, statistics and text; must never know: a connection."""
+"""Values to rows and back. Owns the encoding of tokens, statistics and text; must never know: a connection.
+
+Rows are read one by one and never refused: what a failing disk or another program made of a row is shown for what it
+is, so that it hides neither its neighbours nor the rest of kvdesk. Text comes as the bytes of the file (`SELECTED`),
+because SQLite promises no valid UTF-8.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,10 @@ import json
 import sys
 from array import array
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any, get_args
+
+from pydantic import TypeAdapter, ValidationError
 
 from kvdesk.chat import (
     ALL_THERE,
@@ -20,7 +27,6 @@ from kvdesk.chat import (
     Role,
     TurnStats,
 )
-from kvdesk.errors import StoreError
 
 Row = Sequence[Any]
 
@@ -32,9 +38,19 @@ MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
     *("tokens", "stats", "note", "created_ms", "model"),
 )
+_NUMBERS = frozenset(("colour", "created_ms", "updated_ms", "tokens"))  # columns that are not text
 _ROLES = frozenset(get_args(Role))
 _STATES = frozenset(get_args(MessageState))
-_STATS = tuple(field.name for field in fields(TurnStats))
+_STATS: TypeAdapter[TurnStats] = TypeAdapter(TurnStats)
+_LARGEST = 1 << 53
+"""Larger numbers in `TurnStats` are damage: nothing here counts so far."""
+_MOST_COLOURS = 1 << 15
+DAMAGED_NOTE = "This message is damaged in the database; what could be read of it is shown."
+
+
+def selected(columns: tuple[str, ...]) -> str:
+    """The columns as `conversation_of` and `message_of` want them: text as bytes."""
+    return ", ".join(name if name in _NUMBERS else f"CAST({name} AS BLOB)" for name in columns)
 
 
 def storable(text: str) -> str:
@@ -55,9 +71,10 @@ def pack_tokens(tokens: Sequence[int]) -> bytes:
     return packed.tobytes()
 
 
-def unpack_tokens(blob: bytes) -> tuple[int, ...]:
+def unpack_tokens(blob: bytes) -> tuple[int, ...] | None:
+    """None for bytes that are no token ids."""
     if len(blob) % 4:
-        raise StoreError("A stored message is damaged.", f"{len(blob)} bytes of tokens")
+        return None
     packed = array("i")
     packed.frombytes(blob)
     if sys.byteorder == "big":
@@ -69,15 +86,16 @@ def pack_stats(stats: TurnStats | None) -> str | None:
     return None if stats is None else json.dumps(asdict(stats), separators=(",", ":"))
 
 
-def unpack_stats(text: str | None) -> TurnStats | None:
-    """None also for numbers that another version kept differently: they are only shown."""
+def unpack_stats(text: bytes | None) -> TurnStats | None:
+    """None also for numbers that are damaged or that another version kept differently: they are only shown."""
     if text is None:
         return None
     try:
-        found = json.loads(text)
-        return TurnStats(**{name: found[name] for name in _STATS})
-    except (ValueError, KeyError, TypeError):
+        stats = _STATS.validate_json(text)
+    except ValidationError:
         return None
+    numbers = (value for value in asdict(stats).values() if not isinstance(value, str))
+    return stats if all(0 <= number < _LARGEST for number in numbers) else None
 
 
 def pack_left(left: Left) -> str:
@@ -117,18 +135,19 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
 
 
 def conversation_of(row: Row) -> Conversation:
+    """Text that is not UTF-8 gets U+FFFD where it is broken."""
     identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, departed, draft = row
     return Conversation(
-        id=ConversationId(identity),
-        title=title,
-        colour=colour,
-        leaf=None if leaf is None else MessageId(leaf),
-        system_prompt=system_prompt,
+        id=ConversationId(text_of(identity)),
+        title=text_of(title),
+        colour=colour if 0 <= colour < _MOST_COLOURS else 0,
+        leaf=None if leaf is None else MessageId(text_of(leaf)),
+        system_prompt=text_of(system_prompt),
         created_ms=created_ms,
         updated_ms=updated_ms,
-        overflow=overflow,
-        left=unpack_left(departed),
-        draft=draft,
+        overflow=text_of(overflow),
+        left=unpack_left(text_of(departed)),
+        draft=text_of(draft),
     )
 
 
@@ -141,19 +160,34 @@ def message_row(message: Message) -> tuple[Any, ...]:
 
 
 def message_of(row: Row) -> Message:
+    """A row that is damaged is a failed message with `DAMAGED_NOTE`."""
     identity, conversation, parent, role, text, state, tokens, stats, note, created_ms, model = row
-    if role not in _ROLES or state not in _STATES:
-        raise StoreError("A stored message is damaged.", f"role {role!r}, state {state!r}")
+    ids = unpack_tokens(tokens)
+    known_role, known_state = text_of(role), text_of(state)
+    damaged = ids is None or known_role not in _ROLES or known_state not in _STATES or not _is_utf8(text)
     return Message(
-        id=MessageId(identity),
-        conversation=ConversationId(conversation),
-        parent=None if parent is None else MessageId(parent),
-        role=role,
-        text=text,
-        state=state,
-        tokens=unpack_tokens(tokens),
+        id=MessageId(text_of(identity)),
+        conversation=ConversationId(text_of(conversation)),
+        parent=None if parent is None else MessageId(text_of(parent)),
+        role=known_role if known_role in _ROLES else "assistant",  # type: ignore[arg-type]
+        text=text_of(text),
+        state="failed" if damaged else known_state,  # type: ignore[arg-type]
+        tokens=() if damaged or ids is None else ids,
         stats=unpack_stats(stats),
-        note=note,
+        note=DAMAGED_NOTE if damaged else text_of(note),
         created_ms=created_ms,
-        model=model,
+        model=text_of(model),
     )
+
+
+def text_of(raw: bytes) -> str:
+    """Text as the file has it; U+FFFD where it is not UTF-8."""
+    return raw.decode("utf-8", "replace")
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

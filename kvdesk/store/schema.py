@@ -5,6 +5,7 @@ Owns `user_version` and the decision whether a file is ours to open. Must never 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -72,6 +73,12 @@ MIGRATIONS: tuple[str, ...] = (
     "ALTER TABLE conversation ADD COLUMN departed TEXT NOT NULL DEFAULT '';",
     "ALTER TABLE message ADD COLUMN model TEXT NOT NULL DEFAULT '';",
     "ALTER TABLE conversation ADD COLUMN draft TEXT NOT NULL DEFAULT '';",
+    # Words of a deleted message leave the index at once, not at some later merge (SQLite's fts5.html, 'secure-delete').
+    """
+    INSERT INTO message_index (message_index, rank) VALUES ('secure-delete', 1);
+    INSERT INTO message_index (message_index) VALUES ('rebuild');
+    DELETE FROM message_index WHERE rowid IN (SELECT number FROM message WHERE state = 'streaming');
+    """,
 )
 VERSION = len(MIGRATIONS)
 
@@ -105,6 +112,9 @@ def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]
             connection.execute(migrations[version])
             connection.pragma("application_id", APPLICATION_ID)
             connection.pragma("user_version", version + 1)
+    if 0 < found < len(migrations):
+        with suppress(apsw.FullError):
+            connection.execute("VACUUM")  # no page keeps what was deleted before pages were zeroed
 
 
 def back_up(connection: apsw.Connection, target: Path) -> None:
@@ -119,3 +129,9 @@ def back_up(connection: apsw.Connection, target: Path) -> None:
     finally:
         copy.close()
     part.replace(target)
+
+
+def remove_backups(path: Path) -> None:
+    """Copies that `migrate` made of the file: they hold what has been deleted since."""
+    for backup in path.parent.glob(f"{path.name}.v*.backup*"):
+        backup.unlink(missing_ok=True)

@@ -44,7 +44,8 @@ def message_query(words: tuple[str, ...]) -> tuple[str, list[Binding]]:
             conditions.append("m.text LIKE ? ESCAPE '\\'")
             bindings.append(like(word))
     sql = (
-        "SELECT m.conversation, m.id, c.title, m.text FROM message m JOIN conversation c ON c.id = m.conversation "
+        "SELECT m.conversation, m.id, CAST(c.title AS BLOB), CAST(m.text AS BLOB) "
+        "FROM message m JOIN conversation c ON c.id = m.conversation "
         f"WHERE {' AND '.join(conditions)} ORDER BY m.number DESC LIMIT {MOST_HITS}"
     )
     return sql, bindings
@@ -53,7 +54,8 @@ def message_query(words: tuple[str, ...]) -> tuple[str, list[Binding]]:
 def title_query(words: tuple[str, ...]) -> tuple[str, list[Binding]]:
     """SQL and bindings for conversations whose title holds all the words, newest first."""
     conditions = " AND ".join("title LIKE ? ESCAPE '\\'" for _ in words)
-    sql = f"SELECT id, title FROM conversation WHERE {conditions} ORDER BY updated_ms DESC LIMIT {MOST_HITS}"
+    columns = "id, CAST(title AS BLOB)"
+    sql = f"SELECT {columns} FROM conversation WHERE {conditions} ORDER BY updated_ms DESC LIMIT {MOST_HITS}"
     return sql, [like(word) for word in words]
 
 

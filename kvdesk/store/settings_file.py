@@ -11,7 +11,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from kvdesk.errors import StoreError
+from kvdesk.paths import open_regular
 from kvdesk.settings import Settings
+from kvdesk.store.rows import storable
 
 _MOST_BYTES = 1 << 20  # far above any file kvdesk writes
 
@@ -22,7 +24,7 @@ def load_settings(path: Path) -> tuple[Settings, str]:
     What is broken or out of range falls back to its default; the file is then kept beside as `<name>.broken`.
     """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             raw = file.read(_MOST_BYTES + 1)
     except FileNotFoundError:
         return Settings(), ""
@@ -46,10 +48,10 @@ def load_settings(path: Path) -> tuple[Settings, str]:
 def save_settings(settings: Settings, path: Path) -> None:
     """Atomically: after a crash the file is the old one or the new one, never half of either."""
     part = path.with_name(path.name + ".part")
-    text = settings.model_dump_json(indent=2)
+    text = storable(json.dumps(settings.model_dump(), ensure_ascii=False, indent=2))
     try:
         with part.open("wb") as file:
-            file.write(text.encode("utf-8", "replace") + b"\n")
+            file.write(text.encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
@@ -66,10 +68,12 @@ def _validated(found: dict[str, Any]) -> tuple[Settings, tuple[str, ...]]:
         try:
             return Settings.model_validate(found), tuple(broken)
         except ValidationError as error:
-            for problem in error.errors(include_url=False, include_context=False, include_input=False):
-                where = [str(part) for part in problem["loc"]]
-                if _drop(found, where):
-                    broken.append(".".join(where))
+            problems = error.errors(include_url=False, include_context=False, include_input=False)
+            places = [[str(part) for part in problem["loc"]] for problem in problems]
+            dropped = [".".join(where) for where in places if _drop(found, where)]
+            if not dropped:
+                raise AssertionError("a default does not validate") from error
+            broken += dropped
 
 
 def _drop(found: dict[str, Any], where: list[str]) -> bool:

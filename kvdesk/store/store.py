@@ -14,6 +14,7 @@ import apsw
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import StoreError
+from kvdesk.paths import open_regular
 from kvdesk.store import rows, schema, search
 from kvdesk.store.search import SearchHit
 
@@ -21,8 +22,8 @@ MAGIC = b"SQLite format 3\0"
 BUSY_MS = 2000  # another kvdesk may be about to end
 INTERRUPTED_NOTE = "kvdesk ended before this answer was complete."
 
-_CONVERSATION = ", ".join(rows.CONVERSATION_COLUMNS)
-_MESSAGE = ", ".join(rows.MESSAGE_COLUMNS)
+_CONVERSATION = rows.selected(rows.CONVERSATION_COLUMNS)
+_MESSAGE = rows.selected(rows.MESSAGE_COLUMNS)
 
 
 def _upsert(table: str, columns: tuple[str, ...]) -> str:
@@ -90,10 +91,12 @@ class Store:
         hits: list[SearchHit] = []
         with self._reading():
             for identity, title in self._connection.execute(*search.title_query(words)):
-                hits.append(SearchHit(ConversationId(str(identity)), None, str(title), str(title)))
+                name = rows.text_of(title)
+                hits.append(SearchHit(ConversationId(str(identity)), None, name, name))
             for conversation, message, title, body in self._connection.execute(*search.message_query(words)):
-                around = search.excerpt(str(body), words)
-                hits.append(SearchHit(ConversationId(str(conversation)), MessageId(str(message)), str(title), around))
+                around = search.excerpt(rows.text_of(body), words)
+                name = rows.text_of(title)
+                hits.append(SearchHit(ConversationId(str(conversation)), MessageId(str(message)), name, around))
         return tuple(hits)
 
     # --- writing ---
@@ -115,9 +118,17 @@ class Store:
             self._connection.execute(_PUT_MESSAGE, rows.message_row(message))
 
     def delete_conversation(self, conversation: ConversationId) -> None:
-        """With all its messages; nothing happens when it is not there."""
+        """With all its messages; nothing happens when it is not there. `forget_deleted` wipes what is left of it."""
         with _plain_errors(self._path):
             self._connection.execute("DELETE FROM conversation WHERE id = ?", (conversation,))
+
+    def forget_deleted(self) -> None:
+        """Nothing of what was deleted stays on the disk: pages were zeroed (`secure_delete`), the write-ahead log that
+        still holds them is emptied, and backups from before go.
+        """
+        with _plain_errors(self._path):
+            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            schema.remove_backups(self._path)
 
     def close(self) -> None:
         with _plain_errors(self._path):
@@ -132,6 +143,7 @@ class Store:
         connection.pragma("journal_mode", "wal")
         connection.pragma("synchronous", "normal")
         connection.pragma("foreign_keys", True)
+        connection.pragma("secure_delete", True)
         schema.refuse_foreign(connection, self._path)
         schema.migrate(connection, self._path)
         note = "CASE note WHEN '' THEN ? ELSE note END"
@@ -151,15 +163,13 @@ class Store:
 
 def _look_first(path: Path) -> None:
     """Read-only: refuse what is not ours before anything could change a byte of it."""
-    if path.is_dir():
-        raise StoreError(f"{path.name} is a folder, not a database of conversations.")
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             begin = file.read(len(MAGIC))
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StoreError(f"The database {path.name} cannot be read.", str(error)) from error
+        raise StoreError(f"The database {path.name} cannot be read ({error.strerror}).", str(error)) from error
     if not begin:
         return
     if begin != MAGIC:

@@ -1,7 +1,8 @@
 """The thread that owns the database: everybody else hands it values and goes on.
 
-Owns the queue, the pace of writing and the only `Store` of a running kvdesk. Must never know: Qt. What is put is
-written within `INTERVAL_S`; of a message that streams only its newest state is.
+Owns the queue, the pace of writing and the only `Store` of a running kvdesk. Must never know: Qt. What is put or
+deleted is written within `INTERVAL_S`; of a message that streams only its newest state is. What a failing disk keeps
+out is tried again every `RETRY_S` and counted: nothing is dropped before `close`.
 """
 
 from __future__ import annotations
@@ -43,22 +44,43 @@ class _Close:
     pass
 
 
+@dataclass(frozen=True, slots=True)
+class Unsaved:
+    """What the disk keeps out: messages and deletions that wait, and why. All zero and "" when everything is saved."""
+
+    n_messages: int = 0
+    n_deletions: int = 0
+    why: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.n_messages or self.n_deletions)
+
+
 _Item = Conversation | Message | _Delete | _Ask | _Close
 
 
 class StoreWriter:
     """Starts its thread at once. `opened` says whether the database could be opened; without it, nothing is kept.
 
-    `on_error` is called on the writer's thread, with each StoreError nobody else is told.
+    Both are called on the writer's thread: `on_error` with each StoreError nobody else is told, `on_unsaved` whenever
+    what waits for the disk changes.
     """
 
-    def __init__(self, path: Path, on_error: Callable[[StoreError], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        on_error: Callable[[StoreError], None],
+        on_unsaved: Callable[[Unsaved], None] = lambda _: None,
+    ) -> None:
         self.opened: Future[None] = Future()
         self._path = path
         self._on_error = on_error
+        self._on_unsaved = on_unsaved
+        self._unsaved = Unsaved()
         self._inbox: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._pending: dict[str, Conversation | Message] = {}
         self._deleted: set[ConversationId] = set()
+        self._to_delete: set[ConversationId] = set()
         self._closed = False
         self._last_write = 0.0
         self._last_sentence = ""
@@ -86,12 +108,21 @@ class StoreWriter:
         """Done when everything put before has been written (or its failure reported)."""
         return self.ask(lambda _: None)
 
-    def close(self) -> None:
-        """Write what is pending, close the database, end the thread. Nothing may be put afterwards."""
+    def close(self) -> Unsaved:
+        """Write what is pending, close the database, end the thread. Nothing may be put afterwards.
+
+        Returns what could not be written; it is lost.
+        """
         if not self._closed:
             self._send(_Close())
             self._closed = True
         self._thread.join()
+        return self._unsaved
+
+    @property
+    def unsaved(self) -> Unsaved:
+        """What waits for the disk now. From any thread."""
+        return self._unsaved
 
     def _send(self, item: _Item) -> None:
         assert not self._closed, "the store was used after it was closed"
@@ -115,12 +146,21 @@ class StoreWriter:
         except StoreError as error:
             self._report(error)
 
+    @property
+    def _waits(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self._pending or self._to_delete)
+
+    @property
+    def _due(self) -> float:
+        """When to write it (time.monotonic())."""
+        return max(self._last_write + INTERVAL_S, self._retry_at)
+
     def _next(self, store: Store) -> _Item:
         """The next item; while it waits, what is pending is written when its time has come."""
-        while self._pending:
-            due = max(self._last_write + INTERVAL_S, self._retry_at)
+        while self._waits:
             try:
-                return self._inbox.get(timeout=max(0.0, due - time.monotonic()))
+                return self._inbox.get(timeout=max(0.0, self._due - time.monotonic()))
             except queue.Empty:
                 self._write(store)
         return self._inbox.get()
@@ -134,13 +174,13 @@ class StoreWriter:
                 if item.conversation not in self._deleted:
                     self._pending[item.id] = item
             case _Delete():
-                self._delete(store, item.conversation)
+                self._delete(item.conversation)
             case _Ask():
                 self._write(store)
                 self._answer(store, item)
             case _Close():
                 raise AssertionError
-        if self._pending and time.monotonic() >= max(self._last_write + INTERVAL_S, self._retry_at):
+        if self._waits and time.monotonic() >= self._due:
             self._write(store)
 
     def _answer(self, store: Store, item: _Ask) -> None:
@@ -151,41 +191,67 @@ class StoreWriter:
         except Exception as error:  # noqa: BLE001 - the thread's edge: told to whoever asked
             item.answer.set_exception(error)
 
-    def _delete(self, store: Store, conversation: ConversationId) -> None:
+    def _delete(self, conversation: ConversationId) -> None:
         self._deleted.add(conversation)
+        self._to_delete.add(conversation)
         for key, value in list(self._pending.items()):
             if key == conversation or (isinstance(value, Message) and value.conversation == conversation):
                 del self._pending[key]
-        try:
-            store.delete_conversation(conversation)
-        except StoreError as error:
-            self._report(error)
 
     def _write(self, store: Store) -> None:
         """Write everything pending at once. What a failing disk keeps out stays pending; what can never go in goes."""
-        if not self._pending:
+        if not self._waits:
             return
         try:
             with store.transaction():
+                for conversation in self._to_delete:
+                    store.delete_conversation(conversation)
                 for value in self._pending.values():
                     _put(store, value)
             self._pending.clear()
-            self._last_sentence = ""
+            if self._to_delete:
+                self._to_delete.clear()
+                store.forget_deleted()
         except StoreError as error:
             if error.detail.startswith("Constraint"):
                 self._write_one_by_one(store)
             else:
-                self._retry_at = time.monotonic() + RETRY_S
-                self._report(error)
+                self._failed(error)
+        if not self._waits:
+            self._saved()
         self._last_write = time.monotonic()
 
     def _write_one_by_one(self, store: Store) -> None:
-        for value in self._pending.values():
-            try:
-                _put(store, value)
-            except StoreError as error:
-                self._report(error)
-        self._pending.clear()
+        """One of them breaks a rule of the database and never goes in; only that one is dropped."""
+        try:
+            for conversation in tuple(self._to_delete):
+                store.delete_conversation(conversation)
+                self._to_delete.discard(conversation)
+            for key, value in tuple(self._pending.items()):
+                try:
+                    _put(store, value)
+                except StoreError as error:
+                    if not error.detail.startswith("Constraint"):
+                        raise
+                    self._report(error)
+                del self._pending[key]
+        except StoreError as error:
+            self._failed(error)
+
+    def _failed(self, error: StoreError) -> None:
+        self._retry_at = time.monotonic() + RETRY_S
+        self._report(error)
+        n_messages = sum(isinstance(value, Message) for value in self._pending.values())
+        self._tell(Unsaved(n_messages, len(self._to_delete), str(error)))
+
+    def _saved(self) -> None:
+        self._last_sentence = ""
+        self._tell(Unsaved())
+
+    def _tell(self, unsaved: Unsaved) -> None:
+        if unsaved != self._unsaved:
+            self._unsaved = unsaved
+            self._on_unsaved(unsaved)
 
     def _report(self, error: StoreError) -> None:
         """Once a sentence, until writing works again."""

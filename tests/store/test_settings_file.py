@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,3 +116,25 @@ def test_a_failed_save_leaves_the_old_file(path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be saved"):
         save_settings(Settings(), path)
     assert load_settings(path) == (CHANGED, "")
+
+
+def test_half_a_character_in_the_system_prompt_is_replaced_when_it_is_saved(path: Path) -> None:
+    save_settings(Settings().model_copy(update={"system_prompt": "Be\udc80 brief \ud83d\ude00"}), path)
+    assert load_settings(path)[0].system_prompt == "Be\ufffd brief 😀"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+def test_a_pipe_in_place_of_the_settings_does_not_block(path: Path) -> None:
+    os.mkfifo(path)
+    settings, sentence = load_settings(path)
+    assert settings == Settings()
+    assert sentence == "The settings in settings.json cannot be read (it is not a file); defaults are used."
+
+
+def test_a_path_that_is_too_long_is_a_sentence(tmp_path: Path) -> None:
+    assert "cannot be read" in load_settings(tmp_path / ("x" * 300))[1]
+
+
+def test_a_machine_with_more_cores_than_llama_cpp_has_threads_has_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psutil.cpu_count", lambda logical: 1024)  # noqa: ARG005
+    assert Settings().context.n_threads == 512

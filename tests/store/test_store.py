@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import apsw
@@ -14,8 +15,8 @@ from hypothesis import strategies as st
 
 from kvdesk.chat import ALL_THERE, ConversationId, Message, MessageId
 from kvdesk.errors import StoreError
-from kvdesk.store import Store
-from kvdesk.store.rows import pack_tokens, storable, unpack_stats, unpack_tokens
+from kvdesk.store import Store, schema
+from kvdesk.store.rows import DAMAGED_NOTE, pack_tokens, storable, unpack_stats, unpack_tokens
 from tests.store.values import STATS, conversation, message
 
 C = ConversationId("c")
@@ -113,9 +114,9 @@ def test_tokens_are_packed_as_little_endian_int32(tokens: list[int]) -> None:
 
 
 def test_statistics_of_another_version_are_left_out() -> None:
-    assert unpack_stats('{"prompt_tokens": 3}') is None
-    assert unpack_stats("not json") is None
-    assert unpack_stats("[]") is None
+    assert unpack_stats(b'{"prompt_tokens": 3}') is None
+    assert unpack_stats(b"not json") is None
+    assert unpack_stats(b"[]") is None
 
 
 # --- branches -------------------------------------------------------------------------------------------------------
@@ -269,17 +270,79 @@ def test_the_journal_is_a_wal_and_foreign_keys_are_on(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_a_damaged_value_is_a_sentence(path: Path) -> None:
-    store = Store(path)
-    store.put_conversation(conversation())
+@pytest.mark.parametrize(
+    "damage", ["role = 'wizard'", "state = ''", "tokens = x'0102'", "text = CAST(x'48e9' AS TEXT)"]
+)
+def test_a_damaged_message_is_shown_as_damaged_among_the_others(store: Store, damage: str) -> None:
+    store.put_conversation(conversation(leaf="b"))
     store.put_message(message("a"))
-    store._connection.execute("UPDATE message SET role = 'wizard'")
-    with pytest.raises(StoreError, match="damaged"):
-        store.messages(C)
-    store._connection.execute("UPDATE message SET role = 'user', tokens = x'0102'")
-    with pytest.raises(StoreError, match="damaged"):
-        store.all_messages(C)
+    store.put_message(message("b", "fine", parent="a"))
+    store._connection.execute(f"UPDATE message SET {damage} WHERE id = 'a'")
+    damaged, fine = store.all_messages(C)
+    assert (damaged.state, damaged.note, damaged.tokens) == ("failed", DAMAGED_NOTE, ())
+    assert damaged.text.startswith("H")
+    assert fine == message("b", "fine", parent="a")
+    assert [hit.message for hit in store.search("fine")] == ["b"]
+
+
+def test_an_invalid_byte_in_a_title_costs_no_other_conversation(store: Store) -> None:
+    store.put_conversation(conversation("c"))
+    store.put_conversation(conversation("d"))
+    store._connection.execute(
+        "UPDATE conversation SET title = CAST(x'41ff42' AS TEXT), colour = 1 << 40 WHERE id = 'c'"
+    )
+    found = {c.id: c for c in store.conversations()}
+    assert (found[C].title, found[C].colour) == ("A\ufffdB", 0)
+    assert found[ConversationId("d")] == conversation("d")
+    assert [hit.title for hit in store.search("B")] == ["A\ufffdB"]
+
+
+@pytest.mark.parametrize(
+    "stats", ["[" * 100_000, '{"prompt_tokens": "many"}', "null", json.dumps({**asdict(STATS), "n_kv": 10**400})]
+)
+def test_damaged_statistics_cost_nothing_but_themselves(store: Store, stats: str) -> None:
+    store.put_conversation(conversation())
+    store.put_message(replace(message("a"), stats=STATS))
+    store._connection.execute("UPDATE message SET stats = ?", (stats,))
+    assert store.all_messages(C) == (message("a"),)
+
+
+def test_nothing_of_a_deleted_conversation_is_left_on_the_disk(store: Store, path: Path) -> None:
+    secret = "quetzalcoatl"
+    store.put_conversation(conversation("d", title=secret))
+    for name in ("c", "e"):
+        store.put_conversation(conversation(name, title=f"{secret} {name}"))
+        store.put_message(message(f"in {name}", f"It is said that {secret} lives in {name}. " * 50, of=name))
+    path.with_name(path.name + ".v1.backup").write_text(secret)
+    for name in ("c", "d", "e"):
+        store.delete_conversation(ConversationId(name))
+    store.forget_deleted()
+    for file in path.parent.iterdir():
+        content = file.read_bytes()
+        assert secret.encode() not in content, file
+        assert b"quetz" not in content, file  # nor in the index, which holds words in parts
+    assert store.search(secret) == ()
+
+
+def test_what_was_deleted_by_an_older_kvdesk_goes_at_the_migration(path: Path) -> None:
+    secret = "quetzalcoatl"
+    connection = apsw.Connection(str(path))
+    schema.migrate(connection, path, schema.MIGRATIONS[:5])
+    connection.execute(
+        "INSERT INTO conversation (id, title, colour, system_prompt, created_ms, updated_ms)"
+        " VALUES ('c', 'Old', 2, '', 1, 2)"
+    )
+    row = "(?, 'c', 'user', ?, 'complete', x'', '', 1)"
+    sql = f"INSERT INTO message (id, conversation, role, text, state, tokens, note, created_ms) VALUES {row}"
+    connection.execute(sql, ("gone", f"{secret} " * 300))
+    connection.execute(sql, ("kept", "a lighthouse"))
+    connection.execute("DELETE FROM message WHERE id = 'gone'")
+    connection.close()
+    assert secret.encode() in path.read_bytes()
+    store = Store(path)
+    assert [hit.message for hit in store.search("lighthouse")] == ["kept"]
     store.close()
+    assert secret.encode() not in path.read_bytes()
 
 
 def test_a_write_that_fails_leaves_nothing_behind(store: Store) -> None:

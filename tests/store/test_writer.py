@@ -17,6 +17,7 @@ from kvdesk.chat import ConversationId, Message
 from kvdesk.errors import StoreError
 from kvdesk.store import Store, StoreWriter
 from kvdesk.store import writer as writer_module
+from kvdesk.store.writer import Unsaved
 from tests.store.values import conversation, message
 
 C = ConversationId("c")
@@ -165,6 +166,69 @@ def test_a_full_disk_is_said_once_and_nothing_is_lost_when_there_is_room_again(
     writer.ask(lambda store: store._connection.pragma("max_page_count", 1 << 20)).result(WAIT_S)
     writer.close()
     assert [m.id for m in stored(path)] == ["a", "b"]
+
+
+def test_a_deletion_that_a_full_disk_refuses_is_tried_again(
+    path: Path, errors: list[StoreError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer_module, "RETRY_S", 0.0)
+    told: list[Unsaved] = []
+    delete, refuse = Store.delete_conversation, [True]
+
+    def delete_or_refuse(store: Store, name: ConversationId) -> None:
+        if refuse:
+            raise StoreError("The disk is full: the conversation cannot be saved.", "FullError")
+        delete(store, name)
+
+    monkeypatch.setattr(Store, "delete_conversation", delete_or_refuse)
+    writer = StoreWriter(path, errors.append, told.append)
+    writer.put_conversation(conversation())
+    writer.put_message(message("a"))
+    writer.flush().result(WAIT_S)
+    writer.delete_conversation(C)
+    writer.flush().result(WAIT_S)
+    assert writer.unsaved == Unsaved(0, 1, "The disk is full: the conversation cannot be saved.")
+    refuse.clear()
+    writer.flush().result(WAIT_S)
+    assert not writer.unsaved
+    assert told == [Unsaved(0, 1, "The disk is full: the conversation cannot be saved."), Unsaved()]
+    assert not writer.close()
+    assert stored(path) == ()
+
+
+def test_a_full_disk_beside_a_message_that_never_goes_in_drops_only_that_one(
+    path: Path, errors: list[StoreError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put, full = Store.put_message, [True]
+
+    def put_or_refuse(store: Store, value: Message) -> None:
+        if full and value.id == "b":
+            raise StoreError("The disk is full: the conversation cannot be saved.", "FullError")
+        put(store, value)
+
+    monkeypatch.setattr(Store, "put_message", put_or_refuse)
+    writer = StoreWriter(path, errors.append)
+    gate = threading.Event()
+    writer.ask(lambda _: gate.wait(WAIT_S))
+    writer.put_conversation(conversation())
+    for value in (message("lost", of="nowhere"), message("b"), message("d")):
+        writer.put_message(value)
+    gate.set()
+    writer.flush().result(WAIT_S)
+    assert writer.unsaved.n_messages == 2
+    full.clear()
+    assert not writer.close()
+    assert [m.id for m in stored(path)] == ["b", "d"]
+
+
+def test_close_says_what_could_not_be_written(path: Path, errors: list[StoreError]) -> None:
+    writer = StoreWriter(path, errors.append)
+    writer.put_conversation(conversation())
+    writer.ask(lambda store: store._connection.pragma("max_page_count", 1)).result(WAIT_S)
+    for name in ("a", "b"):
+        writer.put_message(message(name, "long " * 10_000))
+    unsaved = writer.close()
+    assert (unsaved.n_messages, unsaved.why) == (2, "The disk is full: the conversation cannot be saved.")
 
 
 def test_a_database_that_cannot_be_opened_is_told_to_everybody_who_waits(path: Path, errors: list[StoreError]) -> None:

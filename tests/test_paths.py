@@ -1,0 +1,82 @@
+"""Folders and files of a home: nobody else may read them, and nothing in them can block."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvdesk import paths
+
+
+@pytest.fixture(autouse=True)
+def umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode) & 0o777
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has access lists, and its profile folders are private")
+def test_what_is_made_and_what_was_made_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("KVDESK_HOME", str(home))
+    (home / "states").mkdir(parents=True)
+    old = [home / "kvdesk.sqlite3", home / "settings.json", home / "states" / "index.json"]
+    for file in old:
+        file.write_text("secret")
+    others = home / "holiday.jpg"
+    others.write_text("shared on purpose")
+    paths.make_private()
+    new = paths.log_dir() / "kvdesk.log"
+    new.write_text("secret")
+    assert [oct(mode(file)) for file in (*old, new)] == ["0o600"] * 4
+    assert [oct(mode(folder)) for folder in (home, home / "states", home / "log")] == ["0o700"] * 3
+    assert oct(mode(others)) == "0o644"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has access lists, and its profile folders are private")
+def test_a_folder_that_others_use_stays_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    tmp_path.chmod(0o1777)  # as /tmp is
+    (tmp_path / "kvdesk.sqlite3").write_text("secret")
+    paths.make_private()
+    assert oct(mode(tmp_path)) == "0o777"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has access lists, and its profile folders are private")
+def test_the_folder_of_a_user_becomes_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KVDESK_HOME", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr("platformdirs.user_data_dir", lambda *_args, **_more: str(tmp_path / "data"))
+    monkeypatch.setattr("platformdirs.user_log_dir", lambda *_args, **_more: str(tmp_path / "log"))
+    (tmp_path / "data").mkdir(mode=0o755)
+    paths.make_private()
+    assert oct(mode(tmp_path / "data")) == "0o700"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a permission there")
+def test_the_target_of_a_link_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path / "home"))
+    target = tmp_path / "elsewhere"
+    target.write_text("not ours")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "settings.json").symlink_to(target)
+    paths.make_private()
+    assert oct(mode(target)) == "0o644"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+def test_only_files_are_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", tmp_path, tmp_path / ("x" * 300), tmp_path / "missing"):
+        with pytest.raises(OSError):  # noqa: PT011 - every kind of it
+            paths.open_regular(path)
