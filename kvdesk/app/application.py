@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import logging
 import os
@@ -14,17 +13,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import cycle
-from logging.handlers import RotatingFileHandler
-from pathlib import Path
 from types import TracebackType
 
-from PySide6.QtCore import QEvent, QObject, QTimer, QtMsgType, Signal, qInstallMessageHandler
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QtMsgType, Signal, qInstallMessageHandler
 from PySide6.QtGui import QFileOpenEvent
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QMessageBox
 
 from kvdesk import __version__, paths
 from kvdesk.app.controller import Controller
 from kvdesk.app.display import has_display
+from kvdesk.app.log_files import log_files
 from kvdesk.app.startup import LoadMarker, choose_model
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.store.settings_file import load_settings
@@ -37,7 +35,6 @@ from kvdesk.worker.worker import Worker
 GC_INTERVAL_MS = 5_000
 _GENERATIONS = (1,) * 11 + (2,)  # old objects, 15 ms to look at, once a minute: two decoding threads wait for it
 WAKE_MS = 250
-LOG_BYTES = 1 << 20
 _WITHOUT_DISPLAY = "`kvdesk chat` and `kvdesk demo --offscreen` work without one."
 _DISPLAYS = "QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY"
 
@@ -79,8 +76,15 @@ def run(file: str | None) -> int:
     """
     if not has_display():
         raise UserError(f"There is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). {_WITHOUT_DISPLAY}")
-    with owned_process():
-        parts = build(file)
+    paths.make_private()
+    with owned_process() as complaints:
+        try:
+            parts = build(file)
+        except UserError as error:
+            _say_before_there_is_a_window(error)
+            raise
+        for complaint in complaints:
+            parts.window.show_error(complaint, "")
         signal.signal(signal.SIGTERM, lambda _number, _frame: parts.window.close())
         waker = QTimer(parts.window, interval=WAKE_MS)  # Python looks at signals only when it runs
         waker.timeout.connect(lambda: None)
@@ -126,6 +130,16 @@ def build(file: str | None) -> Parts:
     return Parts(qt, window, controller)
 
 
+def _say_before_there_is_a_window(error: UserError) -> None:
+    """Who started kvdesk by a click sees no terminal. (No box where nobody could close it.)"""
+    if QApplication.platformName() not in ("offscreen", "minimal"):
+        box = QMessageBox(QMessageBox.Icon.Critical, "kvdesk", str(error))
+        box.setInformativeText("kvdesk was not started. Nothing was changed.")
+        box.setDetailedText(error.detail)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.exec()
+
+
 def _load_the_rest(worker: Worker) -> None:
     """What the window does not need to be seen: the engine, and what the first answer is drawn with."""
     worker.start()
@@ -135,31 +149,21 @@ def _load_the_rest(worker: Worker) -> None:
 
 
 @contextmanager
-def owned_process() -> Iterator[None]:
+def owned_process() -> Iterator[tuple[str, ...]]:
     """What only a process that is nothing but kvdesk may do: log files, a file for crashes, when garbage is collected.
 
     Cyclic garbage that holds QObjects must be collected on the window's thread (PySide6 crashes otherwise), so the
-    automatic collection is off and a timer does it.
+    automatic collection is off and a timer does it. Gives a sentence for each of those files that cannot be written.
     """
-    folder = paths.log_dir()
-    handler = RotatingFileHandler(folder / "kvdesk.log", maxBytes=LOG_BYTES, backupCount=2, encoding="utf-8")
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logger = logging.getLogger("kvdesk")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
     qInstallMessageHandler(_on_qt_message)
     gc.disable()
-    with Path(folder / "crash.log").open("a", encoding="utf-8") as crash_log:
-        faulthandler.enable(crash_log)
-        try:
-            yield
-        finally:
-            faulthandler.disable()
-            gc.enable()
-            qInstallMessageHandler(None)
-            sys.excepthook = sys.__excepthook__
-            logger.removeHandler(handler)
-            handler.close()
+    try:
+        with log_files(paths.log_dir()) as complaints:
+            yield complaints
+    finally:
+        gc.enable()
+        qInstallMessageHandler(None)
+        sys.excepthook = sys.__excepthook__
 
 
 def _on_qt_message(kind: QtMsgType, _context: object, text: str) -> None:

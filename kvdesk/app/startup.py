@@ -5,6 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+from kvdesk import paths
+
+_LONGEST_PATH = 1 << 16
+
 
 class LoadMarker:
     """A file that exists while a model is being loaded: a load that killed the process is not repeated unasked
@@ -12,22 +16,27 @@ class LoadMarker:
 
     def __init__(self, file: Path, embedded: Path | None) -> None:
         self._file = file
+        self._part = file.with_name(file.name + ".part")
         self.embedded = embedded
 
     def set(self, model: Path) -> None:
         """A load begins. The embedded model needs no mark."""
         if model != self.embedded:
             with suppress(OSError):  # a full disk must not keep a model from being opened
-                self._file.write_text(str(model), encoding="utf-8", errors="surrogateescape")
+                self._part.unlink(missing_ok=True)
+                self._part.write_text(str(model), encoding="utf-8", errors="surrogateescape")
+                self._part.replace(self._file)
 
     def clear(self) -> None:
         """The load has ended, well or badly, and the process is alive."""
-        self._file.unlink(missing_ok=True)
+        with suppress(OSError):  # a folder in its place, or a disk that became read-only
+            self._file.unlink(missing_ok=True)
 
     def unfinished(self) -> str:
         """The model whose load did not end in an earlier run, empty when none."""
         try:
-            return self._file.read_text(encoding="utf-8", errors="surrogateescape")
+            with paths.open_regular(self._file) as file:
+                return file.read(_LONGEST_PATH).decode("utf-8", "surrogateescape")
         except OSError:
             return ""
 
@@ -47,10 +56,17 @@ def choose_model(asked: str | None, remembered: str, marker: LoadMarker) -> tupl
             f"Loading {Path(remembered).name} did not come to an end last time, so it was not opened again. "
             "Open it by hand to try once more."
         )
-    if remembered and not Path(remembered).is_file():
+    if remembered and not _is_file(remembered):
         return marker.embedded, f"{Path(remembered).name} is no longer where it was; the embedded model was opened."
     if remembered:
         return Path(remembered), ""
     if marker.embedded is None:
         return None, "The embedded model is not installed: open a GGUF file to begin."
     return marker.embedded, ""
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):  # a name that is too long, or none
+        return False

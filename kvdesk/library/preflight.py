@@ -201,7 +201,8 @@ def _remember(cache: Path, key: str, verdict: Verdict) -> None:
 
 def _read(cache: Path) -> dict[str, Any]:
     try:
-        known = json.loads(cache.read_text("utf-8"))
-    except (OSError, ValueError):
+        with paths.open_regular(cache) as file:
+            known = json.load(file)
+    except (OSError, ValueError, RecursionError):
         return {}
     return known if isinstance(known, dict) else {}

@@ -50,6 +50,7 @@ def save_settings(settings: Settings, path: Path) -> None:
     part = path.with_name(path.name + ".part")
     text = storable(json.dumps(settings.model_dump(), ensure_ascii=False, indent=2))
     try:
+        part.unlink(missing_ok=True)
         with part.open("wb") as file:
             file.write(text.encode() + b"\n")
             file.flush()

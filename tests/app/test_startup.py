@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from kvdesk.app.startup import LoadMarker, choose_model
 
@@ -25,6 +28,27 @@ def test_an_unfinished_load_is_not_repeated_unasked(tmp_path: Path) -> None:
     assert model == embedded
     assert "big.gguf did not come to an end last time" in sentence
     assert choose_model(None, str(big), marker) == (big, "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+def test_a_pipe_or_a_folder_in_place_of_the_mark_neither_blocks_nor_raises(tmp_path: Path) -> None:
+    model = tmp_path / "big.gguf"
+    model.touch()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "inside").touch()
+    for name in ("pipe", "folder"):
+        assert choose_model(None, str(model), LoadMarker(tmp_path / name, None)) == (model, "")
+    marker = LoadMarker(tmp_path / "folder", None)
+    marker.set(model)
+    marker.clear()
+    assert marker.unfinished() == ""
+
+
+def test_a_remembered_path_that_is_too_long_is_gone(tmp_path: Path) -> None:
+    model, sentence = choose_model(None, "x" * 5000, LoadMarker(tmp_path / "loading", None))
+    assert model is None
+    assert "no longer where it was" in sentence
 
 
 def test_a_model_that_is_gone(tmp_path: Path) -> None:

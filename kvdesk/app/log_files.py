@@ -1,0 +1,63 @@
+"""The log and the file for crashes, for as long as kvdesk runs. Neither is worth a start that fails: what cannot be
+written is left out and named.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import stat
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+LOG_BYTES = 1 << 20
+
+
+@contextmanager
+def log_files(folder: Path) -> Iterator[tuple[str, ...]]:
+    """Write kvdesk's log and crashes of the process into `folder`. Gives a sentence for each file that cannot be."""
+    complaints: list[str] = []
+    with ExitStack() as stack:
+        for name, begin in (("kvdesk.log", _log), ("crash.log", _crashes)):
+            try:
+                _refuse_other_than_a_file(folder / name)
+                stack.enter_context(begin(folder / name))
+            except OSError as error:
+                complaints.append(f"{folder / name} cannot be written ({error.strerror}); kvdesk goes on without it.")
+        yield tuple(complaints)
+
+
+@contextmanager
+def _log(path: Path) -> Iterator[None]:
+    handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=2, encoding="utf-8", errors="backslashreplace")
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logger = logging.getLogger("kvdesk")
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        handler.close()
+
+
+@contextmanager
+def _crashes(path: Path) -> Iterator[None]:
+    with path.open("a", encoding="utf-8") as crash_log:
+        faulthandler.enable(crash_log)
+        try:
+            yield
+        finally:
+            faulthandler.disable()
+
+
+def _refuse_other_than_a_file(path: Path) -> None:
+    """Writing to a pipe that nobody reads would block for ever. Raises OSError."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        raise OSError(0, "it is a folder" if stat.S_ISDIR(mode) else "it is not a file")

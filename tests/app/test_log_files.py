@@ -1,0 +1,38 @@
+"""Log and crash file: written where they can be, named where they cannot; never a reason not to start."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from kvdesk.app.log_files import log_files
+
+
+def test_lines_of_kvdesk_are_written(tmp_path: Path) -> None:
+    with log_files(tmp_path) as complaints:
+        logging.getLogger("kvdesk.test").info("half a character: \udc80")
+    assert complaints == ()
+    assert "half a character" in (tmp_path / "kvdesk.log").read_text(encoding="utf-8")
+    assert (tmp_path / "crash.log").exists()
+
+
+@pytest.mark.parametrize("name", ["kvdesk.log", "crash.log"])
+def test_a_folder_in_its_place_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    with log_files(tmp_path) as complaints:
+        pass
+    assert len(complaints) == 1
+    assert f"{name} cannot be written (it is a folder)" in complaints[0]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such pipes")
+@pytest.mark.parametrize("name", ["kvdesk.log", "crash.log"])
+def test_a_pipe_in_its_place_does_not_block(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with log_files(tmp_path) as complaints:
+        logging.getLogger("kvdesk.test").info("still here")
+    assert "it is not a file" in complaints[0]
