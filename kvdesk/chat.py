@@ -10,6 +10,8 @@ from typing import Literal, NewType
 ConversationId = NewType("ConversationId", str)
 MessageId = NewType("MessageId", str)
 Role = Literal["system", "user", "assistant"]
+FEW_TOKENS = 8
+"""Fewer tokens at once are computed much as single ones are: their speed is not that at which prompts are read."""
 MessageState = Literal["streaming", "complete", "stopped", "interrupted", "failed"]
 
 
@@ -42,6 +44,11 @@ class TurnStats:
     n_kv: int
     why: str = ""
     vocab: str = ""
+
+    @property
+    def reading_tok_s(self) -> float | None:
+        """`prefill_tok_s` where it says how fast a prompt is read; None for one of fewer than `FEW_TOKENS`."""
+        return self.prefill_tok_s if self.prefilled_tokens >= FEW_TOKENS and self.prefill_tok_s else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,11 @@ from kvdesk.operations import (
     Capability,
     CompactionPreview,
     ContextPreview,
+    ContextUse,
     Departed,
     Effect,
     LoadSample,
+    MeasureContext,
     MemoryLedger,
     MessageSpans,
     Operate,
@@ -178,6 +180,7 @@ Command = (
     | PreviewCompaction
     | PreviewContext
     | PreviewTurn
+    | MeasureContext
     | VerifyConversation
     | TakeRecording
 )
@@ -355,6 +358,7 @@ Event = (
     | EngineDied
     | CompactionPreview
     | ContextPreview
+    | ContextUse
     | TurnPreview
     | MemoryLedger
     | Working

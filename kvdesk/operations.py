@@ -137,9 +137,27 @@ class PreviewContext:
 
 @dataclass(frozen=True, slots=True)
 class PreviewTurn:
-    """What would answering `messages` cost? Answered by `TurnPreview`; by nothing where it cannot be said.
+    """What would answering `messages` cost, of which the last is not sent yet? Answered by `TurnPreview`; by nothing
+    where it cannot be said.
 
-    overflow, n_keep, left: as in `kvdesk.messages.Generate`
+    overflow, n_keep, left: as in `kvdesk.messages.Generate`; max_tokens: most tokens of the answer (`Sampling`)
+    n_typed: so many characters at the end of the last message are the draft (a question that was never answered stands
+    before it in the same message); 0: all of them
+    """
+
+    conversation: ConversationId
+    messages: tuple[Message, ...]
+    overflow: Overflow = Overflow.STOP
+    n_keep: int = 0
+    left: Left = ALL_THERE
+    max_tokens: int = 1024
+    n_typed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureContext:
+    """How full is the context of a conversation whose shown branch is `messages`? Answered by `ContextUse`; by nothing
+    where it cannot be said. Fields as in `PreviewTurn`.
     """
 
     conversation: ConversationId
@@ -232,9 +250,16 @@ class ContextPreview:
 
 @dataclass(frozen=True, slots=True)
 class TurnPreview:
-    """`n_reused` tokens of the prompt are in the cache or in a saved state, `n_prefill` would be computed.
+    """What sending a draft would do. All but the last line in tokens.
 
-    first_token_ms is None while nothing was measured; `sentence` says all of it.
+    n_reused, n_prefill   of the prompt: in the cache or in a saved state; to be computed
+    first_token_ms        None while nothing was measured; `sentence` says these three
+    n_ctx, n_conversation of the context; of the prompt without the draft's own text
+    n_draft               of the draft's text
+    n_answer              to be left for the answer: an eighth of the context, or less where it may not be as long
+    n_leaving, gone       of messages that would leave the context for it, and how many messages those are
+    refused               why it cannot be sent, "" where it can; n_reused and the like then count nothing
+    n_fitting             characters of the draft that fit
     """
 
     conversation: ConversationId
@@ -242,6 +267,31 @@ class TurnPreview:
     n_prefill: int
     first_token_ms: float | None
     sentence: str
+    n_ctx: int = 0
+    n_conversation: int = 0
+    n_draft: int = 0
+    n_answer: int = 0
+    n_leaving: int = 0
+    gone: int = 0
+    refused: str = ""
+    n_fitting: int = 0
+
+    @property
+    def room(self) -> int:
+        """Tokens that the draft may have, so that an answer has room too."""
+        return max(0, self.n_ctx - self.n_conversation - self.n_answer)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextUse:
+    """A conversation takes `n_tokens` of the `n_ctx` tokens of its context, without what has left it; the first
+    `n_cached` of them are in the cache now. More than there are where it does not fit.
+    """
+
+    conversation: ConversationId
+    n_tokens: int
+    n_cached: int
+    n_ctx: int
 
 
 @dataclass(frozen=True, slots=True)

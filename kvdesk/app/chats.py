@@ -26,7 +26,7 @@ from kvdesk.chat import (
 )
 from kvdesk.errors import KvdeskError
 from kvdesk.messages import Command, EngineDied, Event, Generate, ModelLoaded, TextDelta, TurnEnded
-from kvdesk.operations import Departed
+from kvdesk.operations import Departed, MeasureContext
 from kvdesk.settings import Overflow, Settings
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
@@ -224,6 +224,21 @@ class Chats(QObject):
         question = Message(new_message_id(), conversation, None, "user", text)
         return self._told(conversation, [*self.branch(conversation), question])
 
+    def measure(self) -> None:
+        """Ask how full the context of the shown conversation is; of one that is answered its turn tells.
+
+        A question whose answer failed counts: it is what is asked when the answer is made again.
+        """
+        where = self._selected
+        if where is None or where not in self._trees or self.answer_of(where) is not None:
+            return
+        shown = self.branch(where)
+        while shown and shown[-1].role == "assistant" and not shown[-1].text:
+            shown.pop()
+        told = self._told(where, shown) if shown else ()
+        left = self._conversations[where].left
+        self._send(MeasureContext(where, told, self.overflow_of(where), self._settings().cache.n_keep, left))
+
     def edit(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
         """The person's message in other words, as a branch beside the first; asks for an answer to it."""
         tree = self._trees.get(conversation)
@@ -314,6 +329,7 @@ class Chats(QObject):
         return (
             lambda: self._window.show_messages(conversation, messages),
             lambda: self._show_branches(conversation),
+            self.measure,
         )
 
     def _show_branches(self, conversation: ConversationId) -> None:

@@ -27,12 +27,14 @@ from kvdesk.messages import (
     Forget,
     LoadModel,
     ModelLoaded,
+    OperationDone,
     RebuildContext,
     SaveReport,
+    TurnEnded,
     UsePolicy,
     Watch,
 )
-from kvdesk.operations import PreviewTurn
+from kvdesk.operations import Departed, PreviewTurn
 from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter
@@ -246,6 +248,7 @@ class Controller(QObject):
     @Slot(str, object)
     def _on_overflow_chosen(self, conversation: str, overflow: Overflow) -> None:
         self.chats.choose_overflow(ConversationId(conversation), overflow)
+        self.chats.measure()
 
     @Slot(object)
     def _on_settings_changed(self, settings: Settings) -> None:
@@ -278,6 +281,8 @@ class Controller(QObject):
             for apply in (self._cache.apply, self._apply, self._window.apply_event):
                 guarded(partial(apply, event))
             self.event_applied.emit(event)
+        if not self._closed and any(map(_fills, events)):
+            guarded(self.chats.measure)
 
     def _apply(self, event: Event) -> None:
         """Settings, the mark of an unfinished load, and what the window must know beside the event itself."""
@@ -320,6 +325,13 @@ class Controller(QObject):
             save_settings(self.settings, paths.settings_file())
         except KvdeskError as error:
             self._window.show_error(str(error), error.detail)
+
+
+def _fills(event: Event) -> bool:
+    """Whether a context may be fuller or emptier after it, or cells of a conversation gone."""
+    if isinstance(event, OperationDone):
+        return event.emptied or event.effect is not None
+    return isinstance(event, TurnEnded | ContextReady | Departed)
 
 
 def replace_model(settings: Settings, model: str) -> Settings:

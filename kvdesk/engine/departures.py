@@ -15,11 +15,19 @@ from kvdesk.engine.prompt import Place, Prompt, PromptBuilder
 from kvdesk.engine.turn import Turn
 from kvdesk.errors import PromptError, TemplateError
 from kvdesk.messages import Generate
-from kvdesk.operations import PreviewTurn
+from kvdesk.operations import MeasureContext, PreviewTurn
 from kvdesk.policy.overflow import RESERVE, Abilities, OverflowPlan, Shade, Situation, Span, plan_overflow, shades
 from kvdesk.settings import Overflow
 
-Asked = Generate | PreviewTurn
+Asked = Generate | PreviewTurn | MeasureContext
+
+
+class ContextFull(PromptError):
+    """A prompt does not fit, and its overflow policy lets too little leave. `whole`: the prompt without that."""
+
+    def __init__(self, sentence: str, whole: Prompt) -> None:
+        super().__init__(sentence)
+        self.whole = whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,28 +79,36 @@ class Departures:
         """All messages of the conversation are there again."""
         self._left.pop(conversation, None)
 
-    def fit(self, asked: Asked) -> Fit:
-        """The prompt without what has left, and without the oldest messages where it does not fit otherwise. Read-only.
+    def now(self, asked: Asked) -> tuple[Prompt, Left]:
+        """The prompt without what has left, whether it fits or not, and what that is. Read-only.
 
-        Raises PromptError: nothing may leave, or not enough; TemplateError.
+        Raises PromptError, TemplateError.
         """
         left = self._remembered(asked)
         try:
-            before = whole = self._prompt(asked, left)
+            return self._prompt(asked, left), left
         except TemplateError:
             if left == ALL_THERE:
                 raise
-            left = ALL_THERE  # what was remembered makes no conversation: all is there again
-            before = whole = self._prompt(asked, left)
+            return self._prompt(asked, ALL_THERE), ALL_THERE  # what was remembered makes no conversation
+
+    def fit(self, asked: Asked) -> Fit:
+        """The prompt without what has left, and without the oldest messages where it does not fit otherwise. Read-only.
+
+        Raises ContextFull: nothing may leave, or not enough; PromptError, TemplateError.
+        """
+        whole, left = self.now(asked)
+        before = whole
         plan, gone = None, tuple[MessageId, ...]()
         while len(whole.tokens) >= self._n_ctx:
             now = self._situation(asked, whole, len(whole.tokens), answering=False)
             plan = plan_overflow(asked.overflow.value, now, self._can)
             if plan.stops:
                 why = "" if asked.overflow is Overflow.STOP else plan.sentence.partition("is full.")[2]
-                raise PromptError(
+                raise ContextFull(
                     f"The conversation needs {len(whole.tokens):,} tokens, but the context holds {self._n_ctx:,}.{why}"
-                    " Shorten it, let the oldest messages leave, or rebuild the context with a larger n_ctx."
+                    " Shorten it, let the oldest messages leave, or rebuild the context with a larger n_ctx.",
+                    whole,
                 )
             left, leaving = _leave(asked.messages, whole, left, plan)
             gone += leaving

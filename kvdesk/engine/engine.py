@@ -17,7 +17,7 @@ from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.hands import Hands
 from kvdesk.engine.idle import Idle
 from kvdesk.engine.jobs import hold, refill, verify
-from kvdesk.engine.previews import preview_compaction, preview_context, preview_turn
+from kvdesk.engine.previews import measure_context, preview_compaction, preview_context, preview_turn
 from kvdesk.engine.runner import CLOSED, Runner
 from kvdesk.engine.session import Own, Session, open_session
 from kvdesk.engine.snapshots import forget_saved
@@ -41,6 +41,7 @@ from kvdesk.messages import (
     Watch,
 )
 from kvdesk.operations import (
+    MeasureContext,
     Operate,
     PreviewCompaction,
     PreviewContext,
@@ -55,7 +56,7 @@ VIEW_INTERVAL_S = 0.04
 """At most so often; one token after another is told of, and shown, every `runner.TELL_S`."""
 _ANEW = "The context was made anew."
 
-Question = PreviewCompaction | PreviewContext | PreviewTurn | VerifyConversation | TakeRecording
+Question = PreviewCompaction | PreviewContext | PreviewTurn | MeasureContext | VerifyConversation | TakeRecording
 
 
 class Engine:
@@ -174,8 +175,8 @@ class Engine:
                 self._emit(preview_compaction(self._require(), command))
             case PreviewContext():
                 self._emit(preview_context(self._require(), command.settings))
-            case PreviewTurn():
-                self._preview_turn(command)
+            case PreviewTurn() | MeasureContext():
+                self._count(command)
             case VerifyConversation():
                 self._jobs.append((command, verify(self._require(), command.conversation, self._emit)))
             case TakeRecording():
@@ -272,9 +273,15 @@ class Engine:
             raise UserError("No model is loaded: open a GGUF file first.")
         return self.session
 
-    def _preview_turn(self, command: PreviewTurn) -> None:
+    def _count(self, command: PreviewTurn | MeasureContext) -> None:
+        session = self.session
+        if session is None:
+            return
         try:
-            self._emit(preview_turn(self._require(), command))
+            if isinstance(command, MeasureContext):
+                self._emit(measure_context(session, command))
+            else:
+                self._emit(preview_turn(session, command))
         except UserError:
             pass  # what cannot be sent is said when it is sent, not while it is typed
 

@@ -243,6 +243,11 @@ class Keeper:
         offer = self.swapper.offer(most, found, conversation if moved else None)
         return (found, 0.0) if offer is None else (offer.n_tokens, offer.restore_ms)
 
+    def cached(self, conversation: ConversationId, tokens: list[int]) -> int:
+        """How many of these first tokens the conversation has in the cache now, in any of its branches. Read-only."""
+        mine = [s for s in self.pool if s.conversation == conversation]
+        return max((common_prefix(s.tokens, tokens) for s in mine), default=0)
+
     def make_room(self, sequence: Sequence, n_tokens: int) -> bool:
         """Free `n_tokens` cells for the sequence: idle conversations leave, those that are missed least first.
 

@@ -70,9 +70,11 @@ class Meters:
         return self.times.prefill_ms(n_tokens, 0, n_batch)
 
     def decode_tok_s(self, settings: ContextSettings) -> float | None:
-        """Expected decode speed over the span of now; None where a context like this was not measured yet."""
+        """Expected decode speed over the span of now; None where no token was decoded in a context like this yet:
+        a prompt's batches, of which one knows more, say nothing of what a single token takes.
+        """
         known = self._by_settings.get(_key(settings))
-        ms = known[0].ms(1, self._n_kv) if known else None
+        ms = known[0].ms(1, self._n_kv) if known and known[0].measured(1) else None
         return 1e3 / ms if ms else None
 
 

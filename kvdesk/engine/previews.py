@@ -1,19 +1,31 @@
-"""What would it do? Compaction and another context, looked at before they are made. Changes nothing.
+"""What would it do? Compaction, another context and a turn, looked at before they are made. Changes nothing.
 
 Owns the predictions from what was measured here. Runs on the engine's thread.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from kvdesk.cache.compaction import plan_compaction
+from kvdesk.chat import ConversationId
+from kvdesk.engine.departures import ContextFull
 from kvdesk.engine.overflow import move_for
+from kvdesk.engine.prompt import Prompt
 from kvdesk.engine.session import Session
 from kvdesk.errors import ContextError, RefusedCall
 from kvdesk.library.estimate import available_bytes, estimate
-from kvdesk.operations import CompactionPreview, ContextPreview, PreviewCompaction, PreviewTurn, TurnPreview
+from kvdesk.operations import (
+    CompactionPreview,
+    ContextPreview,
+    ContextUse,
+    MeasureContext,
+    PreviewCompaction,
+    PreviewTurn,
+    TurnPreview,
+)
 from kvdesk.policy.forecast import forecast
+from kvdesk.policy.overflow import RESERVE
 from kvdesk.settings import ContextSettings, Overflow
 
 
@@ -24,10 +36,10 @@ def preview_compaction(session: Session, asked: PreviewCompaction) -> Compaction
     if not possible.allowed:
         raise RefusedCall(possible.why)
     plan = plan_compaction(context.snapshot(), asked.layout, asked.hot)
+    if plan.changes_nothing:
+        return CompactionPreview(plan, 1.0, "Every cell would stay where it is: nothing would be moved.")
     plan = replace(plan, bytes_to_move=2 * context.state_size())
     gain = session.meters.gain(plan.n_kv_before, plan.n_kv_after)
-    if plan.changes_nothing:
-        return CompactionPreview(plan, 1.0, "Every cell would stay where it is.")
     if plan.n_kv_after >= plan.n_kv_before:
         gain = 1.0
         remark = f"Attention walks over {plan.n_kv_before:,} cells, and would afterwards too: no speed is gained."
@@ -70,9 +82,31 @@ def preview_context(session: Session, settings: ContextSettings) -> ContextPrevi
     )
 
 
+def measure_context(session: Session, asked: MeasureContext) -> ContextUse:
+    """How full a conversation's context is: up to the end of its last message. Raises PromptError, TemplateError."""
+    tokens: list[int] = []
+    if asked.messages:
+        prompt = session.prompt_now(asked)
+        answered = asked.messages[-1].role == "assistant"  # then no answer is to begin behind it
+        tokens = prompt.tokens[: prompt.places[-1].end if answered and prompt.places else None]
+    cached = session.keeper.cached(asked.conversation, tokens)
+    return ContextUse(asked.conversation, len(tokens), cached, session.context.n_ctx_seq)
+
+
 def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
-    """What a turn would reuse and prefill, and when its first token would come. Raises PromptError, TemplateError."""
-    fit = session.fit(asked)
+    """What a turn would reuse and prefill, when its first token would come, how the draft compares with the room there
+    is, and what would leave for it. Raises PromptError, TemplateError.
+    """
+    n_ctx = session.context.n_ctx_seq
+    n_answer = min(asked.max_tokens, n_ctx // RESERVE)
+    try:
+        fit = session.fit(asked)
+    except ContextFull as full:
+        draft = _draft(full.whole, asked)
+        rest = len(full.whole.tokens) - draft.n_tokens
+        shown = replace(_NOTHING, conversation=asked.conversation, n_ctx=n_ctx, n_conversation=rest, n_answer=n_answer)
+        shown = replace(shown, n_draft=draft.n_tokens, refused=str(full))
+        return replace(shown, n_fitting=draft.n_characters(shown.room))
     prompt = fit.whole.tokens
     reused, restore_ms = session.keeper.foresee(
         asked.conversation, prompt, moved=asked.overflow is not Overflow.RECOMPUTE
@@ -82,9 +116,49 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
     if move is not None and move.stays > reused:
         reused, restore_ms = move.stays, 0.0
     found = forecast(len(prompt), reused, session.meters.times, session.context.n_batch, restore_ms=restore_ms)
-    leaving = f"the context is full: messages leave first ({len(fit.step.gone)}), " if fit.step else ""
-    sentence = leaving + found.sentence
-    return TurnPreview(asked.conversation, found.n_reused, found.n_prefill, found.first_token_ms, sentence)
+    draft = _draft(fit.whole, asked)
+    n_leaving = len(fit.step.before) - len(fit.step.after) if fit.step else 0
+    shown = TurnPreview(
+        asked.conversation,
+        found.n_reused,
+        found.n_prefill,
+        found.first_token_ms,
+        found.sentence,
+        n_ctx,
+        n_conversation=len(prompt) + n_leaving - draft.n_tokens,
+        n_draft=draft.n_tokens,
+        n_answer=n_answer,
+        n_leaving=n_leaving,
+        gone=len(fit.step.gone) if fit.step else 0,
+    )
+    return replace(shown, n_fitting=draft.n_characters(shown.room))
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The text that is not sent yet: its tokens, and how many of its characters are complete after each."""
+
+    n_tokens: int
+    char_ends: tuple[int, ...] = ()
+
+    def n_characters(self, n_tokens: int) -> int:
+        """Characters that so many tokens hold."""
+        n = min(n_tokens, len(self.char_ends))
+        return self.char_ends[n - 1] if n > 0 else 0
+
+
+def _draft(whole: Prompt, asked: PreviewTurn) -> _Draft:
+    """The last message in the prompt; where the template changed its text, all that follows the one before."""
+    last = whole.places[-1] if whole.places else None
+    question = asked.messages[-1]
+    if last is not None and last.message == question.id:
+        before = len(question.text) - asked.n_typed if asked.n_typed else 0
+        ends = tuple(end - before for end in last.char_ends if end > before)
+        return _Draft(len(ends), ends)
+    return _Draft(len(whole.tokens) - (last.end if last is not None else 0))
+
+
+_NOTHING = TurnPreview(ConversationId(""), 0, 0, None, "")
 
 
 def _why_not_carried(session: Session, settings: ContextSettings) -> str:

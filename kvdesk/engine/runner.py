@@ -16,7 +16,7 @@ from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId, Left, MessageId, MessageState, TurnStats
 from kvdesk.engine.chronicle import Emit
 from kvdesk.engine.context import Context
-from kvdesk.engine.departures import Fit, Step
+from kvdesk.engine.departures import ContextFull, Fit, Step
 from kvdesk.engine.memory import DecodeKind
 from kvdesk.engine.overflow import carry_out, frees_enough
 from kvdesk.engine.sampler import Sampler
@@ -119,6 +119,8 @@ class Runner:
                     return False
                 raise PromptError("The cache has no room for this conversation.")
         except KvdeskError as error:
+            if isinstance(error, ContextFull):
+                self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, str(error)))
             self.abandon(command, "failed", str(error))
             return True
         sampler = Sampler(command.sampling, session.model.vocab.n_tokens)

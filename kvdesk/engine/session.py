@@ -20,12 +20,12 @@ from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.engine.binding import engine_version
 from kvdesk.engine.chronicle import Chronicle, Emit
 from kvdesk.engine.context import Context
-from kvdesk.engine.departures import Departures, Fit
+from kvdesk.engine.departures import Asked, Departures, Fit
 from kvdesk.engine.keeper import Keeper
 from kvdesk.engine.memory import Followed, FollowedRun
 from kvdesk.engine.meters import Meters
 from kvdesk.engine.model import Model
-from kvdesk.engine.prompt import PromptBuilder
+from kvdesk.engine.prompt import Prompt, PromptBuilder
 from kvdesk.engine.sequences import Sequence, SequencePool
 from kvdesk.engine.snapshots import Snapshots
 from kvdesk.engine.swapper import Swapper
@@ -36,8 +36,8 @@ from kvdesk.library.estimate import Estimate, available_bytes, check_fits
 from kvdesk.library.fingerprint import fingerprint
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.library.preflight import run_preflight
-from kvdesk.messages import CacheView, ContextInfo, Generate
-from kvdesk.operations import Capability, LedgerRow, MemoryLedger, MessageSpan, MessageSpans, PreviewTurn, Shades
+from kvdesk.messages import CacheView, ContextInfo
+from kvdesk.operations import Capability, LedgerRow, MemoryLedger, MessageSpan, MessageSpans, Shades
 from kvdesk.policy.compaction_gain import Reads
 from kvdesk.policy.overflow import Abilities
 from kvdesk.policy.swap import Limits, StateKind
@@ -209,14 +209,19 @@ class Session:
         """Make the context anew with its old settings, after it was closed for a session that came to nothing."""
         self._use(Context(self.model, self.context.settings))
 
-    def fit(self, asked: Generate | PreviewTurn) -> Fit:
+    def fit(self, asked: Asked) -> Fit:
         """The conversation's tokens up to where the answer begins, without what has left its context.
 
         Raises PromptError, TemplateError.
         """
-        if self.departures is None:
-            raise PromptError("This model has no text tokenizer, so it cannot chat; its cache can still be examined.")
-        return self.departures.fit(asked)
+        return self._chatting().fit(asked)
+
+    def prompt_now(self, asked: Asked) -> Prompt:
+        """The conversation's prompt without what has left its context, whether it fits or not.
+
+        Raises PromptError, TemplateError.
+        """
+        return self._chatting().now(asked)[0]
 
     def explain(self, sequence: Sequence, held: list[int], prompt: list[int], messages: tuple[Message, ...]) -> str:
         """Why the turn that begins reuses so much, in words. `held`: what the sequence held before. Read-only."""
@@ -298,6 +303,11 @@ class Session:
         self.model.close()
 
     # --- private ------------------------------------------------------------------------------------------------------
+
+    def _chatting(self) -> Departures:
+        if self.departures is None:
+            raise PromptError("This model has no text tokenizer, so it cannot chat; its cache can still be examined.")
+        return self.departures
 
     def _prompt_builder(self) -> PromptBuilder | None:
         """None where the model has no text tokenizer; a template that cannot be used gives way to ChatML."""

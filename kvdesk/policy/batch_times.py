@@ -48,6 +48,10 @@ class BatchTimes:
             self._news[large] = 0
         return at(self._lines[large], _row(n_tokens, n_kv))
 
+    def measured(self, n_tokens: int) -> bool:
+        """Whether a batch of exactly `n_tokens` was measured; otherwise `ms` goes by what others took."""
+        return any(n == n_tokens for n, _ in self._samples[n_tokens > SMALL])
+
     def prefill_ms(self, n_tokens: int, n_past: int, n_batch: int) -> float | None:
         """Expected time of a prompt's `n_tokens` behind `n_past` cells, in batches of `n_batch`."""
         total = 0.0

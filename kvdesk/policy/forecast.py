@@ -22,7 +22,7 @@ class Forecast:
     @property
     def sentence(self) -> str:
         """For the line under the composer."""
-        parts = [f"reuse {self.n_reused:,}", f"prefill {self.n_prefill:,}"]
+        parts = [f"{self.n_reused:,} tokens from cache", f"{self.n_prefill:,} to compute"]
         if self.restore_ms:
             parts.insert(0, f"bring back in {_seconds(self.restore_ms)}")
         if self.first_token_ms is not None:

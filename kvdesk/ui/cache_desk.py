@@ -83,7 +83,9 @@ class CacheDesk(QObject):
             case ContextReady():
                 self._state.possible = {row.operation: row for row in event.possible}
                 self._state.forget_context()
-                self._inspector.cache.effect.hide()
+                self._inspector.cache.effect.forget()
+                if self._dialog is not None:
+                    self._dialog.effect.forget()
                 self._inspector.timeline.reset()
             case ModelLoaded():
                 self._inspector.timeline.forget_past()

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, Q
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.messages import ModelInfo
+from kvdesk.operations import ContextUse
 from kvdesk.ui.chat_view import ChatView
 from kvdesk.ui.composer import Composer, centred
 from kvdesk.ui.controls import Banner, ElidedButton, ElidedLabel, IconButton, NumberLabel, ThinProgress, label, set_tone
@@ -193,8 +194,10 @@ class ChatPane(QWidget):
         """Whether the embedded model can be opened from the model's menu."""
         self._header.set_embedded(available)
 
-    def show_meter(self, used: int, limit: int) -> None:
-        self._header.set_meter(used, limit)
+    def show_use(self, use: ContextUse | None, *, has_context: bool) -> None:
+        """How full the conversation's context is; None: nobody has said."""
+        self._header.set_use(use)
+        self._header.overflow.setVisible(has_context)
 
     @property
     def overflow(self) -> OverflowButton:
@@ -282,11 +285,17 @@ class _Header(QWidget):
     def set_model_text(self, text: str) -> None:
         self._model.setText(text)
 
-    def set_meter(self, used: int, limit: int) -> None:
-        self._meter.setText(f"{used / limit:.0%} of {limit:,}" if limit else "")
-        self.overflow.setVisible(limit > 0)
-        self._meter.setToolTip(f"This conversation holds {used:,} of {limit:,} tokens of context" if limit else "")
-        self._meter.reserve(f"100% of {limit:,}" if limit else "")
+    def set_use(self, use: ContextUse | None) -> None:
+        if use is None:
+            self._meter.setText("")
+            self._meter.setToolTip("")
+            return
+        self._meter.reserve(f"100% of {use.n_ctx:,}")
+        self._meter.setText(f"{use.n_tokens / use.n_ctx:.0%} of {use.n_ctx:,}")
+        set_tone(self._meter, "danger" if use.n_tokens >= use.n_ctx else "secondary")
+        cached = "all of them" if use.n_cached >= use.n_tokens else f"{use.n_cached:,}" if use.n_cached else "none"
+        where = f"; {cached} in the cache" if use.n_tokens else ""
+        self._meter.setToolTip(f"This conversation takes {use.n_tokens:,} of {use.n_ctx:,} tokens of context{where}")
 
 
 class _Empty(QWidget):

@@ -217,10 +217,10 @@ def _lines(plan: CompactionPlan, gain: float | None, state: CacheState) -> list[
     """The plan in figures, one line a matter."""
     high_before = max((s.high_water_before for s in plan.streams), default=0)
     high_after = max((s.high_water_after for s in plan.streams), default=0)
+    lines = [f"H {high_before:,} → {high_after:,}   n_kv {plan.n_kv_before:,} → {plan.n_kv_after:,}"]
+    if plan.changes_nothing:
+        return lines  # there are no bytes to move and no speed to gain
     predicted = f"{(gain - 1) * 100:+.1f} %" if gain is not None else "not measured yet"
-    lines = [
-        f"H {high_before:,} → {high_after:,}   n_kv {plan.n_kv_before:,} → {plan.n_kv_after:,}",
-        f"{plan.bytes_to_move / 1e6:,.1f} MB to move   decode speed {predicted}",
-    ]
+    lines.append(f"{plan.bytes_to_move / 1e6:,.1f} MB to move   decode speed {predicted}")
     runs = [f"{_title(state, seq)} {b + 1:,} → {a + 1:,}" for s in plan.streams for seq, b, a in s.scatter if a != b]
     return [*lines, f"runs of cells: {', '.join(runs)}"] if runs else lines

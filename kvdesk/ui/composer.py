@@ -10,6 +10,7 @@ from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
+from kvdesk.operations import TurnPreview
 from kvdesk.ui.controls import ElidedLabel, IconButton
 from kvdesk.ui.theme import Look
 
@@ -92,9 +93,14 @@ class Composer(QFrame):
         self._blocked = reason
         self._show_state()
 
-    def show_forecast(self, sentence: str) -> None:
+    def show_preview(self, preview: TurnPreview) -> None:
         """What sending would cost, while something is typed."""
-        self._forecast = sentence if self.text.strip() else ""
+        self._forecast = preview.sentence if self.text.strip() else ""
+        self._show_state()
+
+    def forget_preview(self) -> None:
+        """What was said of sending is true no longer."""
+        self._forecast = ""
         self._show_state()
 
     def set_editing(self, editing: bool) -> None:

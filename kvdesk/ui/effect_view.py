@@ -103,6 +103,12 @@ class EffectView(QFrame):
             self._show_speed()
         self.show()
 
+    def forget(self) -> None:
+        """Another context: what is shown was done to the one before, and its speed was not this one's."""
+        self._done, self._since = None, None
+        self._samples.clear()
+        self.hide()
+
     def show_undoable(self, undoable: tuple[int, ...]) -> None:
         """Which operations can be undone now."""
         self._undo.setVisible(self._done is not None and self._done.operation in undoable)

@@ -31,7 +31,17 @@ from kvdesk.messages import (
     TurnEnded,
     TurnStarted,
 )
-from kvdesk.operations import BatchRefused, LoadSample, MemoryLedger, Operate, Overflowed, Shades, TurnPreview
+from kvdesk.operations import (
+    BatchRefused,
+    ContextUse,
+    LoadSample,
+    MemoryLedger,
+    MessageSpans,
+    Operate,
+    Overflowed,
+    Shades,
+    TurnPreview,
+)
 from kvdesk.settings import Overflow
 from kvdesk.ui.cache_desk import CacheDesk
 from kvdesk.ui.cache_state import CacheState
@@ -39,7 +49,7 @@ from kvdesk.ui.chat_pane import ChatPane
 from kvdesk.ui.conversation_list import ConversationList
 from kvdesk.ui.guarded import guarded
 from kvdesk.ui.inspector import Inspector
-from kvdesk.ui.readout import totals
+from kvdesk.ui.readout import cells_of_owners, totals
 from kvdesk.ui.series import Rate
 from kvdesk.ui.status_bar import StatusBar
 from kvdesk.ui.throttle import Throttle
@@ -66,8 +76,7 @@ class EventView(QObject):
         self._list, self._chat, self._inspector, self._status = names, chat, inspector, status
         self._model: ModelInfo | None = None
         self._cells: dict[ConversationId, int] = {}
-        # Positions in use, for the context meter: as the last cache view has them, without one as the turns tell.
-        self._held: dict[ConversationId, int] = {}
+        self._use: dict[ConversationId, ContextUse] = {}  # how full their contexts are, for the meter
         self._default_overflow = Overflow.STOP
         self._speed = Rate()
         self._writing = Throttle(
@@ -148,21 +157,22 @@ class EventView(QObject):
     def _show(self, event: Event) -> None:
         match event:
             case TextDelta():
+                self._grow(event.conversation, len(event.tokens))
                 if event.conversation == self._state.selected:
                     self._chat.view.append_text(event)
             case CacheView():
                 self._show_cache(event)
             case SpeedSample():
                 self._show_speed(event)
-            case TokenTexts():
-                self._inspector.show_texts(event)
             case OperationDone():
                 self._inspector.add_operation(event)
                 self._heed_removal(event)
-            case LoadSample() | BatchRefused() | LogLine() | MemoryLedger():
+            case LoadSample() | BatchRefused() | LogLine() | MemoryLedger() | TokenTexts():
                 self._note(event)
-            case TurnStarted() | PrefillProgress() | TurnEnded() | TurnPreview() | Shades() | Overflowed():
+            case TurnStarted() | PrefillProgress() | TurnEnded():
                 self._apply_turn(event)
+            case Shades() | Overflowed() | TurnPreview() | ContextUse() | MessageSpans():
+                self._apply_room(event)
             case ModelLoading() | ModelLoaded() | ContextReady():
                 self._apply_engine(event)
             case CommandFailed():
@@ -179,19 +189,40 @@ class EventView(QObject):
                 self._chat.banner.show_error(event.sentence, event.detail)
                 self._show_state()
 
-    def _note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger) -> None:
+    def _note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts) -> None:
         self._inspector.note(event)
         if isinstance(event, LoadSample):
             self._status.show_threads(event.n_threads)
 
-    def _apply_turn(self, event: TurnStarted | PrefillProgress | TurnEnded | TurnPreview | Shades | Overflowed) -> None:
-        shown = event.conversation == self._state.selected
+    def _apply_room(self, event: Shades | Overflowed | TurnPreview | ContextUse | MessageSpans) -> None:
+        """Tokens of a conversation against its context, and what leaves it."""
         if isinstance(event, Shades | Overflowed):
             self._show_leaving(event)
         elif isinstance(event, TurnPreview):
-            if shown:
-                self._chat.composer.show_forecast(event.sentence)
-        elif isinstance(event, TurnStarted):
+            if event.conversation == self._state.selected:
+                self._chat.composer.show_preview(event)
+        elif isinstance(event, ContextUse):
+            if event.conversation not in self._state.running:  # else it counts what was before the answer
+                self._use[event.conversation] = event
+        elif event.spans and event.conversation in self._state.running:
+            self._use_context(event.conversation, event.spans[-1].p1)
+        self._show_state()
+
+    def _grow(self, conversation: ConversationId, n_tokens: int) -> None:
+        """An answer has become longer; the meter is written with the other numbers."""
+        if (known := self._use.get(conversation)) is not None:
+            self._use_context(conversation, known.n_tokens + n_tokens)
+
+    def _use_context(self, conversation: ConversationId, n_tokens: int) -> None:
+        """While it is answered a conversation is in the cache as far as it goes."""
+        if self._state.context is not None:
+            n_ctx = self._state.context.n_ctx_seq
+            self._use[conversation] = ContextUse(conversation, n_tokens, n_tokens, n_ctx)
+
+    def _apply_turn(self, event: TurnStarted | PrefillProgress | TurnEnded) -> None:
+        shown = event.conversation == self._state.selected
+        if isinstance(event, TurnStarted):
+            self._use_context(event.conversation, event.prompt_tokens)
             self._inspector.measured.start_turn()
             if shown:
                 self._chat.view.start_turn(event)
@@ -206,7 +237,7 @@ class EventView(QObject):
             if self._state.view is None and context is not None:  # nobody looks: the turn's own numbers are the newest
                 if event.stats.prompt_tokens:
                     held = event.stats.prompt_tokens + event.stats.generated_tokens
-                    self._held[event.conversation] = self._cells[event.conversation] = held
+                    self._cells[event.conversation] = held
                 self._status.show_used(event.stats.cells_used, context.n_ctx)
                 self._list.show_cells(self._cells)
             if shown:
@@ -236,10 +267,14 @@ class EventView(QObject):
             self._model = event.model
             self._chat.show_model(event.model)
             self._chat.show_working(False)
+            self._chat.composer.forget_preview()
+            self._inspector.forget_model()
+            self._speed.clear()
+            self._status.show_speed(None)
         else:
             self._state.context = event.context
             self._chat.overflow.choice.show_possible({row.operation: row for row in event.possible})
-            self._held.clear()
+            self._use.clear()
             self._cells.clear()
             self._state.view = None
             self._list.show_cells({})
@@ -261,8 +296,7 @@ class EventView(QObject):
         """While nobody looks at the cache, only the operation tells that a sequence, or all, hold nothing more."""
         if self._state.view is not None or not operation.emptied:
             return
-        for name in [operation.conversation] if operation.conversation else list(self._held):
-            self._held.pop(name, None)
+        for name in [operation.conversation] if operation.conversation else list(self._cells):
             self._cells.pop(name, None)
         self._list.show_cells(self._cells)
         self._show_state()
@@ -277,11 +311,9 @@ class EventView(QObject):
         self._status.show_speed(self._speed.series.last)
         view = self._state.view
         if view is not None:
-            numbers, spans = totals(view.snapshot), {int(span.seq_id): span for span in view.snapshot.sequences}
-            owned = {name: spans[seq_id] for name, seq_id in self._state.sequences.items() if seq_id in spans}
-            self._cells = {name: span.n_cells for name, span in owned.items()}
-            self._held = {name: span.pos_max + 1 for name, span in owned.items()}
-            self._list.show_cells({name: n for name, n in self._cells.items() if n})
+            numbers = totals(view.snapshot)
+            self._cells = cells_of_owners(view)
+            self._list.show_cells(self._cells)
             self._status.show_used(numbers.used, numbers.capacity)
             self._status.show_verification(view.snapshot.verification, view.has_report)
             self._inspector.show_numbers()
@@ -314,10 +346,8 @@ class EventView(QObject):
         holds = selected is not None and self._cells.get(selected, 0) > 0
         can_rebuild = state.context is not None and not state.running
         self._inspector.set_can(forget=holds and not busy and not state.dead, rebuild=can_rebuild and not state.dead)
-        if state.context is not None and selected is not None:
-            self._chat.show_meter(self._held.get(selected, 0), state.context.n_ctx_seq)
-        else:
-            self._chat.show_meter(0, 0)
+        use = self._use.get(selected) if selected is not None else None
+        self._chat.show_use(use, has_context=selected is not None and state.context is not None)
 
 
 def _stem(path: Path) -> str:

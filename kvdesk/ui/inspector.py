@@ -160,15 +160,17 @@ class Inspector(QWidget):
             self._counted_s = now
             self.measured.add_view(view, self._state.context)
 
-    def show_texts(self, texts: TokenTexts) -> None:
-        self._texts.update(texts.texts)
+    def forget_model(self) -> None:
+        """Another model is open: readings and token texts of the one before are not its own."""
+        self.measured.forget()
+        self._texts.clear()
 
     def add_operation(self, operation: OperationDone) -> None:
         name = operation.conversation
         conversation = self._state.conversations.get(name) if name else None
         self.measured.add_operation(operation, conversation.colour if conversation else None)
 
-    def note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger) -> None:
+    def note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts) -> None:
         """Something that one part alone shows."""
         match event:
             case MemoryLedger():
@@ -179,6 +181,8 @@ class Inspector(QWidget):
                 self._cache.rulers.show_refused(event)
             case LogLine():
                 self._log.append(event)
+            case TokenTexts():
+                self._texts.update(event.texts)
 
     def set_can(self, *, forget: bool, rebuild: bool) -> None:
         self._cache.forget.setEnabled(forget)

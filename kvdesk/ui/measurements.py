@@ -1,4 +1,4 @@
-"""Everything measured since the window was opened: what graphs, numbers and exports show. Knows no widget.
+"""Everything measured since the model was opened: what graphs, numbers and exports show. Knows no widget.
 
 Whoever leads events calls the `add_` methods; widgets look at `revision` now and then and draw when it has risen.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kvdesk.cache.metrics import n_kv
-from kvdesk.chat import TurnStats
+from kvdesk.chat import FEW_TOKENS, TurnStats
 from kvdesk.messages import CacheView, ContextInfo, OperationDone, SpeedSample
 from kvdesk.operations import LedgerRow, LoadSample, MemoryLedger
 from kvdesk.ui.percentiles import Gaps, Percentiles, of_values
@@ -71,9 +71,7 @@ class Measurements:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self.revision = 0
-        self.start_s: float | None = None  # of the first reading: 0 on every time axis
-        self.latest_s = 0.0
-        self.prefill, self.decode = Rate(), Rate()
+        self.prefill, self.decode = Rate(least=FEW_TOKENS), Rate()
         self.p50, self.p95, self.p99 = Series(), Series(), Series()
         self.token_ms, self.token_n_kv = Series(), Series()  # appended together: one point per token
         self.used, self.high_water = Series(), Series()
@@ -81,6 +79,17 @@ class Measurements:
         self.hit, self.hits = Series(), Series()  # per request, cumulative; in %
         self.own, self.others, self.threads = Series(), Series(), Series()
         self.marks: deque[Mark] = deque(maxlen=MAX_MARKS)
+        self.forget()
+
+    def forget(self) -> None:
+        """Another model: nothing was measured of it yet. The series stay the objects that are drawn."""
+        for named in self.all_series():
+            named.series.clear()
+        for rate in (self.prefill, self.decode):
+            rate.clear()
+        self.marks.clear()
+        self.start_s: float | None = None  # of the first reading: 0 on every time axis
+        self.latest_s = 0.0
         self.gaps = Gaps()
         self.k_bytes, self.v_bytes = CacheBytes(), CacheBytes()
         self.turn: TurnStats | None = None
@@ -97,6 +106,7 @@ class Measurements:
         self._token_s: float | None = None  # when the token before came
         self._latency_s = 0.0
         self._load_s: float | None = None
+        self.revision += 1
 
     # --- what is told -------------------------------------------------------------------------------------------------
 

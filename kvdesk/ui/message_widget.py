@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.chat import Message, MessageId, MessageState, TurnStats
+from kvdesk.chat import FEW_TOKENS, Message, MessageId, MessageState, TurnStats
 from kvdesk.ui.branch_switch import BranchSwitch
 from kvdesk.ui.controls import ElidedLabel, IconButton, ThinProgress, label, set_tone
 from kvdesk.ui.message_body import MessageBody
@@ -256,7 +256,7 @@ class _Waiting(QWidget):
         self._bar.set_share(0.0)
 
     def show_prefill(self, done: int, total: int, tok_s: float) -> None:
-        speed = f"  ·  {tok_s:,.0f} tok/s" if tok_s else ""
+        speed = f"  ·  {tok_s:,.0f} tok/s" if tok_s and done >= FEW_TOKENS else ""
         self._text.setText(f"Reading the prompt: {done:,} of {total:,} tokens{speed}")
         self._bar.set_share(done / total if total else 1.0)
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from kvdesk.cache.metrics import SequenceMetrics, StreamMetrics, sequence_metrics, stream_metrics
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot
+from kvdesk.chat import FEW_TOKENS
 from kvdesk.messages import CacheView
 from kvdesk.ui.measurements import CacheBytes, Measurements
 from kvdesk.ui.percentiles import ROLLING, Percentiles
@@ -207,8 +208,9 @@ def _speed(measured: Measurements) -> Group:
     rows = (
         Row(
             "prefill, last request",
-            "(prompt tokens - reused tokens) / wall time of prefill, K-shift included",
-            (number(turn.prefill_tok_s or None if turn else None, "tok/s"),),
+            "(prompt tokens - reused tokens) / wall time of prefill, K-shift included; "
+            f"a dash where fewer than {FEW_TOKENS} tokens were read",
+            (number(turn.reading_tok_s if turn else None, "tok/s"),),
         ),
         Row(
             "decode, last request",
@@ -241,7 +243,7 @@ def _latency(measured: Measurements) -> Group:
                 "Gaps between tokens of one answer, the latest; with several answers at once, from batch to batch",
                 values(measured.rolling()),
             ),
-            Row("whole session", f"Of all {n:,} gaps since the window was opened", values(measured.gaps.session())),
+            Row("whole session", f"Of all {n:,} gaps since the model was opened", values(measured.gaps.session())),
         ),
     )
 
@@ -254,10 +256,10 @@ def _reuse(measured: Measurements) -> Group:
         Row("prefix hits, last request", "Reused tokens / prompt tokens of one request", (number(last, "%", 1),)),
         Row(
             "prefix hits, cumulative",
-            "Reused tokens / prompt tokens of all requests since the window was opened",
+            "Reused tokens / prompt tokens of all requests since the model was opened",
             (number(None if ratio is None else 100 * ratio, "%", 1),),
         ),
-        Row("requests", "Answers that began, since the window was opened", (number(measured.n_turns),)),
+        Row("requests", "Answers that began, since the model was opened", (number(measured.n_turns),)),
         Row("prompt tokens", "Of all requests", (number(measured.prompt_tokens, "tokens"),)),
         Row(
             "reused tokens", "Prompt tokens that were in the cache already", (number(measured.reused_tokens, "tokens"),)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.metrics import holders
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap, Verification
-from kvdesk.chat import TurnStats
-from kvdesk.messages import ContextInfo
+from kvdesk.chat import ConversationId, TurnStats
+from kvdesk.messages import CacheView, ContextInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,26 @@ def totals(snapshot: CacheSnapshot) -> Totals:
         shared=sum(n_shared(stream) for stream in streams),
         hole_ratio=(high - used) / high if high else 0.0,
     )
+
+
+def cells_of_owners(view: CacheView) -> dict[ConversationId, int]:
+    """Cells that each conversation holds, in the branch it goes on with and in those that are kept beside it, a cell
+    that several of them share counted once. Without conversations that hold none.
+    """
+    spans = {int(span.seq_id): span.n_cells for span in view.snapshot.sequences}
+    held: dict[ConversationId, list[int]] = {}
+    for lease in view.leases:
+        if spans.get(int(lease.seq_id)):
+            held.setdefault(lease.conversation, []).append(int(lease.seq_id))
+    streams = view.snapshot.maps[0].streams if view.snapshot.maps else ()
+    unified = streams[0] if len(streams) == 1 else None
+
+    def count(seq_ids: list[int]) -> int:
+        if len(seq_ids) == 1 or unified is None:
+            return sum(spans[seq_id] for seq_id in seq_ids)
+        return int(np.count_nonzero(np.logical_or.reduce([holders(unified, seq_id) for seq_id in seq_ids])))
+
+    return {name: count(seq_ids) for name, seq_ids in held.items()}
 
 
 def n_shared(stream: StreamMap) -> int:
@@ -105,10 +125,12 @@ def stats_line(stats: TurnStats) -> str:
 
 def stats_tip(stats: TurnStats) -> str:
     """The same, in full."""
+    read = "" if stats.reading_tok_s is None else f" ({stats.reading_tok_s:.0f} tok/s)"
+    decoded = f" ({stats.decode_tok_s:.1f} tok/s)" if stats.decode_tok_s else ""
     return (
         f"prompt {stats.prompt_tokens:,} tokens: {stats.reused_tokens:,} were in the cache, "
-        f"{stats.prefilled_tokens:,} were computed ({stats.prefill_tok_s:.0f} tok/s)\n"
-        f"answer {stats.generated_tokens:,} tokens ({stats.decode_tok_s:.1f} tok/s)\n"
+        f"{stats.prefilled_tokens:,} were computed{read}\n"
+        f"answer {stats.generated_tokens:,} tokens{decoded}\n"
         f"from sending to the first token {seconds(stats.ttft_ms)}\n"
         f"sequence {stats.seq_id}; cells used {stats.cells_used:,}, high water {stats.high_water:,}, "
         f"n_kv {stats.n_kv:,}"

@@ -61,6 +61,10 @@ class Series:
             self.append(at_s, value)
         self.held_s = max(at_s, self.held_s)
 
+    def clear(self) -> None:
+        """No points, as if new; whoever draws the series goes on drawing it."""
+        self._n, self._last, self._lifted, self.held_s = 0, None, False, -math.inf
+
     def lift(self) -> None:
         """The next point belongs to something else: no line leads to it."""
         self._lifted = self._n > 0
@@ -117,9 +121,10 @@ def round_up(value: float) -> float:
 class Rate:
     """Tokens per second, averaged over spans of `span_s` so that a curve shows speed and not jitter."""
 
-    def __init__(self, span_s: float = 0.25) -> None:
+    def __init__(self, span_s: float = 0.25, least: int = 1) -> None:
+        """A reading of fewer than `least` tokens is none."""
         self.series = Series()
-        self._span_s = span_s
+        self._span_s, self._least = span_s, least
         self._tokens, self._ms, self._since, self._last = 0, 0.0, 0.0, 0.0
 
     def add(self, at_s: float, n_tokens: int, ms: float) -> None:
@@ -132,14 +137,22 @@ class Rate:
         self._ms += ms
         self._last = at_s
         if self._ms >= self._span_s * 1000 or not len(self.series):
-            self._flush(at_s)
+            self._flush(at_s, done=False)
 
     def finish(self) -> None:
         """What was counted so far is one reading, however short: the next call belongs to something else."""
         self._flush(self._last)
         self.series.lift()
 
-    def _flush(self, at_s: float) -> None:
-        if self._ms > 0:
+    def clear(self) -> None:
+        """Nothing was measured yet."""
+        self.series.clear()
+        self._tokens, self._ms = 0, 0.0
+
+    def _flush(self, at_s: float, *, done: bool = True) -> None:
+        """`done`: what was counted belongs together and is all there is of it."""
+        if self._tokens < self._least and not done:
+            return
+        if self._ms > 0 and self._tokens >= self._least:
             self.series.append(at_s, self._tokens / self._ms * 1000)
         self._tokens, self._ms = 0, 0.0

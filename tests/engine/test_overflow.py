@@ -103,7 +103,7 @@ def test_slide_goes_on_and_finds_its_cache_again(desk: Headless, system: str) ->
 def test_what_will_be_reused_is_foretold(desk: Headless, overflow: Overflow) -> None:
     """While it is typed, a message that makes older ones leave: their successors move, and are not read again."""
     talk = filled(desk, overflow)
-    while not (found := foretold(desk, talk, TOLD)).sentence.startswith("the context is full"):
+    while not (found := foretold(desk, talk, TOLD)).gone:
         talk.answer("And then?", SHORT)
     stats = talk.answer(TOLD, SHORT).stats
     assert len(overflowed(desk)) == 1

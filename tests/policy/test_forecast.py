@@ -54,19 +54,19 @@ def test_time_to_first_token() -> None:
     expected = sum(512 * (3.5 + kv / 2000) for kv in (512 + 500, 1024 + 500, 1536 + 500))
     told = forecast(500 + 3 * 512, 500, learned(), 512)
     assert told.first_token_ms == pytest.approx(expected, rel=0.1)
-    assert told.sentence.startswith("reuse 500, prefill 1,536, first token in about ")
+    assert told.sentence.startswith("500 tokens from cache, 1,536 to compute, first token in about ")
 
 
 def test_one_token_is_always_decoded() -> None:
     told = forecast(100, 100, learned(), 512, restore_ms=200.0, waiting_ms=100.0)
     assert (told.n_reused, told.n_prefill) == (99, 1)
     assert told.first_token_ms == pytest.approx(308, abs=5)
-    assert told.sentence == "bring back in 0.2 s, reuse 99, prefill 1, first token in about 0.3 s"
+    assert told.sentence == "bring back in 0.2 s, 99 tokens from cache, 1 to compute, first token in about 0.3 s"
 
 
 def test_nothing_is_claimed_before_it_was_measured() -> None:
     assert forecast(10, 0, BatchTimes(), 512) == Forecast(0, 10, None)
-    assert forecast(10, 0, BatchTimes(), 512).sentence == "reuse 0, prefill 10"
+    assert forecast(10, 0, BatchTimes(), 512).sentence == "0 tokens from cache, 10 to compute"
 
 
 def test_a_large_batch_is_foretold_from_small_ones_when_there_is_nothing_else() -> None:

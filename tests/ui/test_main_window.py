@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from kvdesk.messages import (
     ContextReady,
     EngineDied,
     Generate,
+    Lease,
     LoadModel,
     LogLine,
     ModelLoaded,
@@ -22,9 +24,12 @@ from kvdesk.messages import (
     OperationDone,
     RebuildContext,
     SpeedSample,
+    TextDelta,
     TokenTexts,
     TurnEnded,
+    TurnStarted,
 )
+from kvdesk.operations import ContextUse, MessageSpan, MessageSpans, TurnPreview
 from kvdesk.settings import ContextSettings, Sampling, Settings, Theme
 from kvdesk.ui.conversation_model import CELLS_ROLE
 from kvdesk.ui.main_window import MainWindow
@@ -316,32 +321,46 @@ def meter(window: MainWindow) -> str:
     return window.chat.meter_text
 
 
-def test_the_meter_says_what_the_cache_holds_and_not_what_was_once(window: MainWindow) -> None:
-    old = message("a", "assistant", "yes", stats=STATS)
-    window.show_messages(ONE, (old,))
-    assert "holds 0 of" in meter(window), "statistics are of the past"
+def test_the_meter_says_how_full_the_conversation_is_and_the_cached_part_apart(window: MainWindow) -> None:
+    assert meter(window) == "", "nobody has said"
+    window.apply_event(ContextUse(ONE, 1082, 0, 1024))
+    assert meter(window) == "This conversation takes 1,082 of 1,024 tokens of context; none in the cache"
+    assert window.chat._header._meter.text() == "106% of 1,024"
     window.apply_event(cache_view())
-    assert "holds 180 of 1,024" in meter(window)
-    window.apply_event(cache_view(8, runs=((200, 240, (1,), 32, 6),)))  # forgotten, or evicted
     window._events._write_numbers()
-    assert "holds 0 of" in meter(window)
-    window.apply_event(cache_view(9))
-    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    assert "1,082 of 1,024" in meter(window), "cells in the cache do not fill a context"
+    window.apply_event(ContextUse(ONE, 300, 180, 1024))
+    assert "takes 300 of 1,024 tokens of context; 180 in the cache" in meter(window)
     window.show_conversations(CONVERSATIONS, TWO)
+    assert meter(window) == ""
     window.show_conversations(CONVERSATIONS, ONE)
-    window.show_messages(ONE, (old,))
-    assert "holds 0 of" in meter(window)
+    assert "takes 300 of" in meter(window)
+    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    assert meter(window) == "", "of another context nothing is known yet"
 
 
-def test_the_meter_heeds_a_removal_while_nobody_looks(window: MainWindow) -> None:
-    window.set_settings(Settings(theme=Theme.DARK, inspector_visible=False))
-    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
-    assert "holds 180 of" in meter(window)
-    call = "llama_memory_seq_rm(mem, 0, 4, -1)"
-    window.apply_event(OperationDone(3, 1.0, "seq_rm", call, 0.1, ONE))
-    assert "holds 180 of" in meter(window)
-    window.apply_event(OperationDone(4, 1.0, "seq_rm", call, 0.1, ONE, "forgotten", emptied=True))
-    assert "holds 0 of" in meter(window)
+def test_the_meter_grows_with_the_answer(window: MainWindow) -> None:
+    answer = MessageId("a")
+    window.apply_event(TurnStarted(ONE, answer, 0, 100, 40))
+    window.apply_event(TextDelta(ONE, answer, "yes and no", (5, 6, 7)))
+    window._events._write_numbers()
+    assert "takes 103 of 1,024 tokens of context; all of them in the cache" in meter(window)
+    spans = (MessageSpan(MessageId("q"), 0, 20, 4, ()), MessageSpan(answer, 20, 43, 24, ()))
+    window.apply_event(MessageSpans(ONE, 0, spans))  # the oldest messages have left
+    assert "takes 43 of" in meter(window)
+    window.apply_event(ContextUse(ONE, 100, 100, 1024))
+    assert "takes 43 of" in meter(window), "it was asked before the answer began"
+
+
+def test_the_list_counts_the_cells_of_every_branch_once(window: MainWindow) -> None:
+    """Which branch is shown changes nothing in the cache, so it changes no count of cells."""
+    runs = ((0, 32, (0, 1), 0, 1), (32, 100, (0,), 32, 3), (100, 140, (1,), 32, 4))
+    one_goes_on = (Lease(ONE, 0), Lease(ONE, 1, parked=True))
+    other_goes_on = (Lease(ONE, 1), Lease(ONE, 0, parked=True))
+    for leases in (one_goes_on, other_goes_on):
+        window.apply_event(replace(cache_view(runs=runs), leases=leases))
+        window._events._write_numbers()
+        assert window.conversations.view.model().index(0, 0).data(CELLS_ROLE) == 140
 
 
 def test_two_conversations_need_no_scrolling_in_a_window_of_1280_by_800(window: MainWindow, qtbot: QtBot) -> None:
@@ -351,3 +370,29 @@ def test_two_conversations_need_no_scrolling_in_a_window_of_1280_by_800(window: 
     qtbot.wait(1)
     assert len(window.inspector.rulers.rows) == 2
     assert window.inspector.cache.too_high_px == 0
+
+
+def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(window: MainWindow) -> None:
+    window.apply_event(cache_view())
+    window.apply_event(TurnStarted(ONE, MessageId("a"), 0, 140, 128))
+    for i in range(40):
+        window.apply_event(SpeedSample(10.0 + i / 40, "decode", 1, 25.0, 256))
+    window.apply_event(TokenTexts({5: "sea"}))
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
+    window._events._write_numbers()
+    window.chat.composer.set_text("hello")
+    window.apply_event(TurnPreview(ONE, 20, 9, 120.0, "20 tokens from cache, 9 to compute"))
+    measured = window.inspector.measured
+    assert "40 tok/s" in window.status.text
+    assert measured.turn is not None
+    other = replace(MODEL, name="Other")
+    window.apply_event(ModelLoaded(other))
+    window.apply_event(ContextReady(CONTEXT, rebuilt=False))
+    window._events._write_numbers()
+    assert "tok/s" not in window.status.text
+    assert (measured.n_turns, measured.gaps.n, len(measured.marks)) == (0, 0, 0)
+    assert [named.name for named in measured.all_series() if len(named.series)] == []
+    assert window.inspector.texts == {}
+    assert "from cache" not in window.chat.composer.hint_text
+    window.apply_event(SpeedSample(20.0, "decode", 1, 500.0, 256))
+    assert measured.decode.series.values.tolist() == [2.0], "the first reading is the new model's own"

@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from kvdesk.cache.compare import compare_snapshots
+from kvdesk.chat import FEW_TOKENS
 from kvdesk.messages import OperationDone, SpeedSample
 from kvdesk.operations import Effect, LoadSample
 from kvdesk.ui.measurements import MAX_MARKS, Measurements
@@ -116,3 +118,28 @@ def test_memory_is_bounded() -> None:
         measured.add_load(LoadSample(float(i), 1.0, 0.5, 2))
     assert len(measured.marks) == MAX_MARKS
     assert max(len(named.series) for named in measured.all_series()) <= 20_000
+
+
+def test_the_speed_of_a_prompt_of_one_token_is_no_reading() -> None:
+    """It is decoded as any token of an answer is: what it takes says nothing of how fast prompts are read."""
+    measured = Measurements()
+    for i, n_tokens in enumerate((1, FEW_TOKENS, 1)):
+        measured.add_speed(SpeedSample(1.0 + i, "prefill", n_tokens, 50.0, 256))
+        measured.end_prefill()
+    found = measured.prefill.series.values
+    assert found[~np.isnan(found)].tolist() == [FEW_TOKENS / 0.05]
+
+
+def test_what_another_model_measured_is_forgotten_and_the_series_go_on() -> None:
+    measured = Measurements()
+    tokens(measured, [1.0, 1.2, 1.4])
+    measured.add_view(cache_view(), CONTEXT, 1.5)
+    measured.add_load(LoadSample(1.5, 1.0, 0.5, 2))
+    revision, drawn = measured.revision, measured.decode.series
+    measured.forget()
+    assert measured.revision > revision, "graphs are drawn anew"
+    assert measured.decode.series is drawn
+    assert [named.name for named in measured.all_series() if len(named.series) or named.series.last is not None] == []
+    assert (measured.gaps.n, measured.k_bytes.allocated, measured.start_s) == (0, 0.0, None)
+    measured.add_view(cache_view(), CONTEXT, 9.0)
+    assert (measured.start_s, measured.used.times.tolist()) == (9.0, [9.0])

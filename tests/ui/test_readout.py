@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
@@ -68,3 +70,9 @@ def test_runs_of_positions() -> None:
     snapshot = cache_view(runs=((0, 4, (0,), 0, 1), (4, 6, (0,), 10, 1))).snapshot
     assert runs(positions_of(snapshot, 0)) == [(0, 4), (10, 12)]
     assert runs(positions_of(snapshot, 5)) == []
+
+
+def test_speeds_that_were_not_measured_are_not_told() -> None:
+    one = replace(STATS, reused_tokens=139, prefilled_tokens=1, prefill_tok_s=31.0, decode_tok_s=0.0)
+    assert "1 were computed\nanswer 40 tokens\n" in stats_tip(one)
+    assert "12 were computed (640 tok/s)\nanswer 40 tokens (118.2 tok/s)\n" in stats_tip(STATS)
