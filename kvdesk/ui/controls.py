@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -334,3 +334,18 @@ def roomy(box: QAbstractSpinBox) -> QAbstractSpinBox:
     if (line := box.findChild(QLineEdit)) is not None:
         line.setTextMargins(6, 0, 6, 0)
     return box
+
+
+def wheel_scrolls(field: QWidget) -> QWidget:
+    """The wheel scrolls the page around a field; it changes the field only while one edits it."""
+    field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    field.installEventFilter(_WheelFilter(field))
+    return field
+
+
+class _WheelFilter(QObject):
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
+            event.ignore()
+            return True
+        return super().eventFilter(watched, event)

@@ -265,7 +265,7 @@ class MainWindow(QMainWindow):
             self._settings_panel.rebuild_clicked.connect(self._on_rebuild_clicked)
             self._settings_panel.preview_asked.connect(self.command_requested)
         if not self._settings_panel.isVisible():
-            self._settings_panel.show_settings(self._settings)
+            self._settings_panel.reset(self._settings)
         self._settings_panel.show()
         self._settings_panel.raise_()
         self._settings_panel.activateWindow()
@@ -366,6 +366,8 @@ class MainWindow(QMainWindow):
     def _on_rebuild_clicked(self, context: ContextSettings, keep: str) -> None:
         if not self._events.is_dead:
             self._events.start_rebuild()
+        self.activateWindow()
+        self._chat.composer.focus_edit()
         self.rebuild_requested.emit(context, keep)
 
     def _connect(self) -> None:
@@ -422,6 +424,14 @@ class MainWindow(QMainWindow):
             self.inspector_watched.emit(watched)
 
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: A002 - Qt's name
+        """Tab. Qt asks too when what has the focus is hidden or disabled: one then goes on in the composer, not on
+        whatever comes next.
+        """
+        now = self.focusWidget()
+        leaving = now is not None and not (now.isVisible() and now.isEnabled())
+        if leaving and self._chat.composer.isVisible():
+            self._chat.composer.focus_edit()
+            return True
         return focus_next(self, forward=next)
 
     def showEvent(self, event: QShowEvent) -> None:

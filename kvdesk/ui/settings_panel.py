@@ -28,7 +28,7 @@ from kvdesk.operations import ContextPreview
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings, Theme
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.context_ledger import ContextLedger
-from kvdesk.ui.controls import Choice, fit_to_screen, label, roomy
+from kvdesk.ui.controls import Choice, fit_to_screen, label, roomy, wheel_scrolls
 from kvdesk.ui.theme import Look
 
 _MAX_INT: Final = 2**31 - 1
@@ -50,6 +50,7 @@ class SettingsPanel(QDialog):
         self._look = look
         self._settings = Settings()
         self._fields: dict[tuple[str, str], QWidget] = {}
+        self._unedited: dict[tuple[str, str], Any] = {}  # what they showed before anybody edited them
         self._grid = QGridLayout()
         self._grid.setColumnStretch(1, 1)
         self._grid.setHorizontalSpacing(16)
@@ -66,11 +67,12 @@ class SettingsPanel(QDialog):
         self._fill()
         self._apply = QPushButton("Apply")
         self._apply.setProperty("primary", True)
-        self._apply.setDefault(True)
         self._apply.clicked.connect(self._on_apply_clicked)
-        defaults, close = QPushButton("Restore defaults"), QPushButton("Close")
+        defaults, self._close = QPushButton("Restore defaults"), QPushButton("Close")
         defaults.clicked.connect(self._on_defaults_clicked)
-        close.clicked.connect(self.close)
+        self._close.clicked.connect(self.close)
+        for button in (self._apply, defaults, self._close):
+            button.setAutoDefault(False)  # Enter ends the editing of a number; it presses nothing elsewhere
         self._ledger = ContextLedger(look)
         self._ledger.asked.connect(self.preview_asked)
         beside = QHBoxLayout()
@@ -91,7 +93,7 @@ class SettingsPanel(QDialog):
         buttons.setSpacing(8)
         buttons.addWidget(defaults)
         buttons.addStretch(1)
-        buttons.addWidget(close)
+        buttons.addWidget(self._close)
         buttons.addWidget(self._apply)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -100,7 +102,7 @@ class SettingsPanel(QDialog):
         column.addLayout(beside)
         column.addLayout(buttons)
         self.resize(600, 680)
-        self.show_settings(self._settings)
+        self.reset(self._settings)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -118,24 +120,45 @@ class SettingsPanel(QDialog):
         """The control of one setting, such as ("sampling", "top_k")."""
         return self._fields[table, name]
 
-    def show_settings(self, settings: Settings) -> None:
+    def reset(self, settings: Settings) -> None:
         """Show `settings`; what was edited and not applied is lost."""
-        self._settings = settings
         self._for_rebuild = False
-        self._theme.blockSignals(True)
-        self._theme.setCurrentIndex(self._theme.findData(settings.theme))
-        self._theme.blockSignals(False)
         self._prompt.setPlainText(settings.system_prompt)
         for (table, name), widget in self._fields.items():
             _set_value(widget, getattr(getattr(settings, table), name))
+        self._take_over(settings)
+
+    def show_settings(self, settings: Settings) -> None:
+        """The settings have changed elsewhere, or were applied: show them, but for what is edited and not applied."""
+        if self._prompt.toPlainText() == self._settings.system_prompt:
+            self._prompt.setPlainText(settings.system_prompt)
+        edited = {}
+        for (table, name), widget in self._fields.items():
+            if (value := _value(widget)) != self._unedited[table, name]:
+                edited[table, name] = value
+            _set_value(widget, getattr(getattr(settings, table), name))
+        self._take_over(settings)
+        for where, value in edited.items():
+            _set_value(self._fields[where], value)
+        self._on_edited()
+
+    def _take_over(self, settings: Settings) -> None:
+        """What is shown is how things are: nothing of it counts as edited."""
+        self._settings = settings
+        self._theme.blockSignals(True)
+        self._theme.setCurrentIndex(self._theme.findData(settings.theme))
+        self._theme.blockSignals(False)
+        self._unedited = {where: _value(widget) for where, widget in self._fields.items()}
         self._on_edited()
 
     def show_context(self) -> None:
-        """The part about the context, to rebuild it even where nothing is changed."""
+        """The part about the context, to rebuild it even where nothing is changed. No field of it has the focus: what
+        one goes on typing must not end in a number.
+        """
         self._for_rebuild = True
         self._on_edited()
         first = self._fields["context", next(iter(ContextSettings.model_fields))]
-        first.setFocus()
+        self._scroll.setFocus()
         self._scroll.verticalScrollBar().setValue(first.mapTo(self._content, first.rect().topLeft()).y() - 48)
 
     def apply_event(self, event: Event) -> None:
@@ -150,10 +173,12 @@ class SettingsPanel(QDialog):
     def _on_apply_clicked(self) -> None:
         edited, before = self._edited(), self._settings.context
         rebuild = self._for_rebuild or edited.context != before
-        self._settings, self._for_rebuild = edited, False
-        self._on_edited()
+        self._for_rebuild = False
+        self._close.setFocus()  # Apply is disabled now, and what comes after it is a field
+        self._take_over(edited)
         self.applied.emit(edited)
         if rebuild:
+            self.close()
             self.rebuild_clicked.emit(edited.context, self._ledger.keep)
 
     @Slot()
@@ -231,14 +256,14 @@ class SettingsPanel(QDialog):
             for value in kind:
                 combo.addItem(value.value, value)
             combo.currentIndexChanged.connect(self._on_edited)
-            return combo
+            return wheel_scrolls(combo)
         if kind is float:
             real = QDoubleSpinBox()
             real.setRange(low, high)
             real.setDecimals(2)
             real.setSingleStep(0.05)
             real.valueChanged.connect(self._on_edited)
-            return roomy(real)
+            return wheel_scrolls(roomy(real))
         if high > _MAX_INT:
             line = QLineEdit()  # wider than a spin box can count
             line.textChanged.connect(self._on_edited)
@@ -248,7 +273,7 @@ class SettingsPanel(QDialog):
         whole.setRange(int(low), int(high))
         whole.setGroupSeparatorShown(True)
         whole.valueChanged.connect(self._on_edited)
-        return roomy(whole)
+        return wheel_scrolls(roomy(whole))
 
     def _heading(self, text: str, first: bool = False) -> None:
         heading = label(text, scale="large")

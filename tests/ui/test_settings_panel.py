@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLineEdit, QSpinBox
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLineEdit, QPlainTextEdit, QSpinBox
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import CacheType, ContextSettings, Sampling, Settings, Theme
@@ -75,3 +75,28 @@ def test_another_context_is_announced_as_a_rebuild(window: MainWindow, qtbot: Qt
         panel.apply_button.click()
     assert sent.args[0].n_ctx == 512
     assert window.inspector.rebuild_button.text() == "Rebuilding…"
+
+
+def test_what_is_edited_survives_a_change_of_theme_and_settings_from_elsewhere(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    """A controller answers every change with the complete settings."""
+    window.settings_changed.connect(window.set_settings)
+    window.open_settings()
+    panel = window.findChild(SettingsPanel)
+    assert isinstance(panel, SettingsPanel)
+    top_k, prompt = panel.field("sampling", "top_k"), panel.findChild(QPlainTextEdit)
+    assert isinstance(top_k, QSpinBox)
+    assert isinstance(prompt, QPlainTextEdit)
+    top_k.setValue(7)
+    prompt.setPlainText("Be brief.")
+    combo = next(box for box in panel.findChildren(QComboBox) if box.accessibleName() == "Theme")
+    combo.setCurrentIndex(combo.findData(Theme.LIGHT))
+    window.toggle_sidebar()
+    window.set_settings(Settings(theme=Theme.LIGHT, sampling=Sampling(top_k=50, top_p=0.5)))
+    assert (top_k.value(), prompt.toPlainText()) == (7, "Be brief.")
+    assert panel.field("sampling", "top_p").property("value") == 0.5, "what nobody edits follows"
+    with qtbot.waitSignal(panel.applied) as sent:
+        panel.apply_button.click()
+    assert sent.args[0].sampling == Sampling(top_k=7, top_p=0.5)
+    assert (sent.args[0].theme, sent.args[0].system_prompt) == (Theme.LIGHT, "Be brief.")

@@ -1,0 +1,102 @@
+"""Where the focus goes when what has it goes away: to the composer, so that keys do there what one expects."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QApplication, QSpinBox
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import MessageId
+from kvdesk.settings import Settings
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.settings_panel import SettingsPanel
+from tests.ui.samples import ONE, cache_view, message
+
+BRANCH = (message("q", "user", "Hello"), message("a", "assistant", "Hello to you."))
+OTHER = (BRANCH[0], message("b", "assistant", "Good day."))
+BOTH = {MessageId("a"): (MessageId("a"), MessageId("b")), MessageId("b"): (MessageId("a"), MessageId("b"))}
+
+
+def settings_panel(window: MainWindow) -> SettingsPanel:
+    panel = window.findChild(SettingsPanel)
+    assert isinstance(panel, SettingsPanel)
+    return panel
+
+
+def test_after_a_branch_arrow_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
+    window.show_messages(ONE, BRANCH)
+    window.show_branches(ONE, BOTH)
+
+    def show_other(_conversation: str, _message: str) -> None:
+        window.show_messages(ONE, OTHER)
+        window.show_branches(ONE, BOTH)
+
+    window.branch_requested.connect(show_other)
+    arrow = window.chat.view.widgets[1].switch.buttons[1]
+    arrow.setFocus()
+    qtbot.mouseClick(arrow, Qt.MouseButton.LeftButton)
+    assert window.chat.composer.edit.hasFocus()
+    qtbot.keyClicks(QApplication.focusWidget(), "two words")
+    assert window.chat.composer.text == "two words"
+    assert window.findChild(SettingsPanel) is None
+
+
+def test_after_a_rebuild_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
+    window.apply_event(cache_view())
+    rebuild = window.inspector.rebuild_button
+    rebuild.setFocus()
+    qtbot.mouseClick(rebuild, Qt.MouseButton.LeftButton)
+    assert not rebuild.isEnabled()
+    assert window.chat.composer.edit.hasFocus()
+
+
+def test_settings_opened_for_a_rebuild_take_no_stray_keys(window: MainWindow, qtbot: QtBot) -> None:
+    window.open_context_settings()
+    panel = settings_panel(window)
+    before = panel.field("context", "n_ctx").property("value")
+    rebuilt = []
+    window.rebuild_requested.connect(lambda *values: rebuilt.append(values))
+    for key in (Qt.Key.Key_7, Qt.Key.Key_Backspace, Qt.Key.Key_Space, Qt.Key.Key_Return):
+        qtbot.keyClick(panel.focusWidget() or panel, key)
+    assert panel.field("context", "n_ctx").property("value") == before
+    assert rebuilt == []
+    qtbot.mouseClick(panel.apply_button, Qt.MouseButton.LeftButton)
+    assert len(rebuilt) == 1
+    assert panel.isHidden(), "what came of it is said in the window"
+    assert window.focusWidget() is window.chat.composer.edit
+
+
+def test_after_apply_no_field_has_the_focus(window: MainWindow, qtbot: QtBot) -> None:
+    window.open_settings()
+    panel = settings_panel(window)
+    panel.field("sampling", "top_k").setProperty("value", 7)
+    panel.apply_button.setFocus()
+    qtbot.mouseClick(panel.apply_button, Qt.MouseButton.LeftButton)
+    assert not panel.apply_button.isEnabled()
+    assert panel.focusWidget().property("text") == "Close"
+
+
+def test_the_wheel_scrolls_the_settings_and_changes_none(window: MainWindow, qtbot: QtBot) -> None:
+    window.open_settings()
+    panel = settings_panel(window)
+    box = panel.field("sampling", "top_k")
+    assert isinstance(box, QSpinBox)
+
+    def turn() -> None:
+        at = QPointF(box.rect().center())
+        QApplication.sendEvent(
+            box,
+            QWheelEvent(
+                *(at, box.mapToGlobal(at), QPoint(), QPoint(0, 120)),
+                *(Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier, Qt.ScrollPhase.NoScrollPhase, False),
+            ),
+        )
+
+    turn()
+    assert box.value() == Settings().sampling.top_k
+    box.setFocus()
+    panel.activateWindow()
+    qtbot.waitUntil(box.hasFocus)
+    turn()
+    assert box.value() == Settings().sampling.top_k + 1
