@@ -6,8 +6,10 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 from kvdesk.cli import options
 from kvdesk.errors import KvdeskError
@@ -34,25 +36,52 @@ def main(argv: Sequence[str]) -> int:
         parser.error(f"the report cannot be written to {args.report}")
     if args.n_ctx is None:
         args.n_ctx = _N_CTX[args.streams, args.no_swa_full]
+    progress = Progress(args.ops, sys.stderr, time.monotonic)
     try:
         tally = audit.run(
             options.model_path(args),
             options.context_settings(args),
             max(0, args.ops),
             args.seed,
-            _tell,
+            progress.say,
         )
     except KvdeskError as error:
         print(error, file=sys.stderr)
         return 2
+    finally:
+        progress.end()
     if args.report and tally.report:
         Path(args.report).write_text(tally.report, encoding="utf-8")
     print(json.dumps(tally.as_json(), indent=2) if args.json else _words(tally))
     return 1 if tally.mismatches else 0
 
 
-def _tell(t: audit.Tally) -> None:
-    print(f"{t.ops} operations, {t.mismatches} mismatches, {t.seconds} s", file=sys.stderr, flush=True)
+class Progress:
+    """Says how far an audit is: a line that changes on a terminal, a new one every few seconds elsewhere."""
+
+    def __init__(self, n_ops: int, out: TextIO, clock: Callable[[], float]) -> None:
+        self._n_ops, self._out, self._clock = n_ops, out, clock
+        self._every_s = 0.2 if out.isatty() else 5.0
+        self._said_s = clock()
+        self._is_open = False  # the line can still change
+
+    def say(self, t: audit.Tally) -> None:
+        now = self._clock()
+        if now - self._said_s >= self._every_s:
+            self._said_s = now
+            line = f"{t.ops:,} of {self._n_ops:,} operations, {t.mismatches} mismatches, {t.seconds:.0f} s"
+            self._is_open = self._out.isatty()
+            print(
+                f"\r{line}\033[K" if self._is_open else line,
+                end="" if self._is_open else "\n",
+                file=self._out,
+                flush=True,
+            )
+
+    def end(self) -> None:
+        """What is written next begins a line of its own."""
+        if self._is_open:
+            print(file=self._out, flush=True)
 
 
 def _words(t: audit.Tally) -> str:

@@ -172,7 +172,7 @@ def run(
             while audit.tally.ops < n_ops and audit.context.verification.state != "mismatch":
                 audit.step()
                 audit.tally.seconds = round(time.perf_counter() - start, 2)
-                if on_progress is not None and audit.tally.ops % 1000 == 0:
+                if on_progress is not None:
                     on_progress(audit.tally)
             return audit.tally
         finally:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal, Slot
+from typing import Final
+
+from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.operations import Working
 from kvdesk.ui.controls import ElidedLabel, IconButton, ThinProgress, set_tone
 from kvdesk.ui.theme import Look
+
+READ_MS: Final = 4_000
+READ_MS_PER_CHARACTER: Final = 60  # about 200 words a minute
 
 
 class ActivityStrip(QWidget):
@@ -26,6 +31,8 @@ class ActivityStrip(QWidget):
         self._cancel.hide()
         self._close = IconButton(look, "close", "Dismiss this message")
         self._close.clicked.connect(self.hide)
+        self._leaving = QTimer(self, singleShot=True)
+        self._leaving.timeout.connect(self._on_leaving)
         row = QHBoxLayout()
         row.setContentsMargins(12, 4, 8, 4)
         row.setSpacing(8)
@@ -56,6 +63,7 @@ class ActivityStrip(QWidget):
                 self._cancel.hide()
                 self.hide()
             return
+        self._leaving.stop()
         self._bar.set_share(event.done / event.total)
         self._text.setText(f"{event.what}: {event.done:,} of {event.total:,} tokens")
         set_tone(self._text, "secondary")
@@ -66,13 +74,26 @@ class ActivityStrip(QWidget):
         self.show()
 
     def show_result(self, sentence: str, tone: str = "") -> None:
-        """What came of it, until it is dismissed."""
+        """What came of it. Good news go by themselves once they were there long enough to be read; a warning or an
+        error stays until it is dismissed.
+        """
         self._bar.set_share(None)
         self._cancel.hide()
         self._close.show()
         self._text.setText(sentence)
         set_tone(self._text, tone)
         self.show()
+        self._leaving.stop()
+        if tone in ("", "good"):
+            self._leaving.start(READ_MS + READ_MS_PER_CHARACTER * len(sentence))
+
+    @Slot()
+    def _on_leaving(self) -> None:
+        """Not under the pointer: there it is being read, or about to be dismissed."""
+        if self.underMouse():
+            self._leaving.start(READ_MS)
+        else:
+            self.hide()
 
     @Slot()
     def _on_cancel_clicked(self) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QItemSelectionModel, QPoint, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtCore import QItemSelectionModel, QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFrame,
@@ -74,15 +74,16 @@ class ConversationList(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self._list)
         self._stack.addWidget(self._none)
-        self._ask = _Ask()
+        self._ask = _Ask(self._list.viewport())
         self._ask.confirmed.connect(self.confirm_delete)
+        self._ask.refused.connect(self.refuse_delete)
+        self._list.verticalScrollBar().valueChanged.connect(self._place_ask)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 8, 8)
         column.setSpacing(8)
         column.addLayout(head)
         column.addWidget(self._search)
         column.addWidget(self._stack, 1)
-        column.addWidget(self._ask)
         self._show_stack()
 
     @property
@@ -104,6 +105,7 @@ class ConversationList(QWidget):
             self._list.selectionModel().clear()
         self._silent = False
         self._show_stack()
+        self._place_ask()
 
     def show_cells(self, cells: Mapping[ConversationId, int]) -> None:
         """How many cells each conversation holds; those not named hold none."""
@@ -123,6 +125,10 @@ class ConversationList(QWidget):
         if text == self._search.text():
             self._filter.add_found(frozenset(conversations))
             self._show_stack()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        QTimer.singleShot(0, self, self._place_ask)
 
     def focus_search(self) -> None:
         self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -171,14 +177,41 @@ class ConversationList(QWidget):
         if name := self._current():
             self._asked = name
             self._ask.ask(str(self._list.currentIndex().data()))
+            self._place_ask()
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether to delete a conversation."""
+        return self._asked is not None
 
     @Slot()
     def confirm_delete(self) -> None:
         """Yes to the question that is being asked."""
+        asked, self._asked = self._asked, None
         self._ask.hide()
-        if self._asked:
-            self.deleted.emit(self._asked)
-            self._asked = None
+        if asked:
+            self.deleted.emit(asked)
+
+    @Slot()
+    def refuse_delete(self) -> None:
+        """No to the question that is being asked."""
+        self._asked = None
+        self._list.setFocus()
+        self._ask.hide()
+
+    @Slot()
+    def _place_ask(self) -> None:
+        """The question lies over the row that it is about, whole; it goes where that row is no longer."""
+        if self._asked is None:
+            return
+        row = self._filter.mapFromSource(self._model.index_of(self._asked))
+        if not row.isValid():
+            self.refuse_delete()
+            return
+        view = self._list.viewport()
+        top = self._list.visualRect(row).top()
+        height = self._ask.heightForWidth(view.width())
+        self._ask.setGeometry(0, max(0, min(top, view.height() - height)), view.width(), height)
 
     def _make_list(self) -> QListView:
         view = QListView()
@@ -223,23 +256,26 @@ class ConversationList(QWidget):
 
 
 class _Ask(QFrame):
-    """The question before a conversation is deleted, where the list is."""
+    """The question before a conversation is deleted, where its row is."""
 
     confirmed = Signal()
+    refused = Signal()
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
         self.setProperty("card", "ask")
         self._text = label("", scale="small")
         self._text.setWordWrap(True)
-        delete, keep = QPushButton("Delete"), QPushButton("Keep")
-        delete.clicked.connect(self._on_delete_clicked)
-        keep.clicked.connect(self.hide)
-        self._keep = keep
+        self._delete, self._keep = QPushButton("Delete"), QPushButton("Keep")
+        self._delete.clicked.connect(self.confirmed)
+        self._keep.clicked.connect(self.refused)
+        self._keep.setToolTip("Keep it (Esc)")
         row = QHBoxLayout()
-        row.setSpacing(8)
-        row.addWidget(delete)
-        row.addWidget(keep)
+        row.setSpacing(4)
+        for button in (self._delete, self._keep):
+            button.setProperty("scale", "small")
+            row.addWidget(button)
+        row.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 8)
         column.setSpacing(8)
@@ -251,8 +287,3 @@ class _Ask(QFrame):
         self._text.setText(f"Delete “{title}” and all its messages?")
         self.show()
         self._keep.setFocus()
-
-    @Slot()
-    def _on_delete_clicked(self) -> None:
-        self.hide()
-        self.confirmed.emit()

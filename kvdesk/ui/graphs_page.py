@@ -9,7 +9,6 @@ from typing import Final
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import (
     QButtonGroup,
-    QFileDialog,
     QHBoxLayout,
     QMenu,
     QPushButton,
@@ -25,6 +24,7 @@ from kvdesk.ui.graph import Curve, RowSpec
 from kvdesk.ui.graph_stack import GraphStack
 from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.picture import write_csv, write_png, write_svg
+from kvdesk.ui.save_file import ask_where_to_save
 from kvdesk.ui.series import Series
 from kvdesk.ui.span_graph import SpanGraph
 from kvdesk.ui.theme import Look
@@ -177,11 +177,9 @@ class GraphsPage(QWidget):
         self._windows.setExclusive(True)
 
     def _ask(self, kind: str) -> None:
-        name, _ = QFileDialog.getSaveFileName(self, "Export the graphs", f"kvdesk-graphs.{kind}", f"*.{kind}")
-        if not name:
+        file = ask_where_to_save(self, "Export the graphs", f"kvdesk-graphs.{kind}", f"*.{kind}")
+        if file is None:
             return
-        file = Path(name)
-        file = file if file.suffix.lower() == f".{kind}" else file.with_name(f"{file.name}.{kind}")
         try:
             self.export(file)
         except OSError as error:

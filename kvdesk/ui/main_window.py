@@ -56,6 +56,7 @@ Methods (facts; main thread only)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QHideEvent, QShowEvent
@@ -76,6 +77,7 @@ from kvdesk.ui.icons import application_icon
 from kvdesk.ui.inspector import Inspector
 from kvdesk.ui.menus import Menus
 from kvdesk.ui.reading_order import focus_next
+from kvdesk.ui.save_file import ask_where_to_save
 from kvdesk.ui.selection_links import SelectionLinks
 from kvdesk.ui.settings_panel import SettingsPanel
 from kvdesk.ui.shortcuts import add_shortcuts
@@ -287,7 +289,10 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def stop(self) -> None:
-        """Stop the answer written in the shown conversation; leave the search, or a message that is edited."""
+        """Stop the answer of the shown conversation; leave a question, the search, or a message that is edited."""
+        if self._list.is_asking:
+            self._list.refuse_delete()
+            return
         if self._list.search.hasFocus():
             self._list.search.clear()
             self._chat.composer.focus_edit()
@@ -302,9 +307,8 @@ class MainWindow(QMainWindow):
     def export_chat(self, conversation: str) -> None:
         title = self._state.conversations[ConversationId(conversation)].title or "New chat"
         name = "".join(c if c.isalnum() or c in " -_" else "_" for c in title).strip()
-        path, _ = QFileDialog.getSaveFileName(self, "Export the chat", f"{name}.md", "Markdown (*.md)")
-        if path:
-            self.chat_save_requested.emit(path, conversation)
+        if file := ask_where_to_save(self, "Export the chat", f"{name}.md", "Markdown (*.md)"):
+            self.chat_save_requested.emit(str(file), conversation)
 
     @Slot()
     @Slot(int)
@@ -330,9 +334,8 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def save_report(self) -> None:
-        path, _ = QFileDialog.getSaveFileName(self, "Save the report", "kvdesk-mismatch.json", "JSON (*.json)")
-        if path:
-            self.report_requested.emit(path)
+        if file := ask_where_to_save(self, "Save the report", "kvdesk-mismatch.json", "JSON (*.json)"):
+            self.report_requested.emit(str(file))
 
     @Slot(str)
     def _on_sent(self, text: str) -> None:
@@ -427,7 +430,7 @@ class MainWindow(QMainWindow):
         """Tab. Qt asks too when what has the focus is hidden or disabled: one then goes on in the composer, not on
         whatever comes next.
         """
-        now = self.focusWidget()
+        now = cast("QWidget | None", self.focusWidget())
         leaving = now is not None and not (now.isVisible() and now.isEnabled())
         if leaving and self._chat.composer.isVisible():
             self._chat.composer.focus_edit()

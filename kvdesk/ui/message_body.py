@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
+from typing import Final
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
@@ -13,6 +14,8 @@ from kvdesk.ui.pieces import answer_pieces, prose_pieces, weights
 from kvdesk.ui.prose_view import ProseView
 from kvdesk.ui.segments import Segment
 from kvdesk.ui.theme import Look
+
+_SMALL_REST: Final = 0.25  # of a full piece: shown with what is before it, it is not worth a click
 
 
 class MessageBody(QWidget):
@@ -63,6 +66,8 @@ class MessageBody(QWidget):
             self._pages += 1
         before = (0.0, *accumulate(costs))
         n_shown = sum(cost < self._pages for cost in before[: len(pieces)])
+        if sum(costs[n_shown:]) <= _SMALL_REST:
+            n_shown = len(pieces)
         self._starts = []
         at = 0
         for i, piece in enumerate(pieces[:n_shown]):

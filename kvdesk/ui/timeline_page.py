@@ -14,7 +14,6 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
-    QFileDialog,
     QFrame,
     QHBoxLayout,
     QHeaderView,
@@ -31,6 +30,7 @@ from kvdesk.ui.cache_state import CacheState, History
 from kvdesk.ui.controls import Choice, ElidedLabel, label
 from kvdesk.ui.effect_text import took
 from kvdesk.ui.effect_view import EffectView
+from kvdesk.ui.save_file import ask_where_to_save
 from kvdesk.ui.scrubber import Scrubber
 from kvdesk.ui.small_map import SmallMap
 from kvdesk.ui.theme import Look
@@ -281,11 +281,8 @@ class TimelinePage(QWidget):
     def _on_export_clicked(self) -> None:
         if self._recording is None:
             return
-        path, _ = QFileDialog.getSaveFileName(
-            self, "Export the journal", "kvdesk-journal.jsonl", "JSON lines (*.jsonl)"
-        )
-        if path:
-            self.export_requested.emit(path, self._recording)
+        if file := ask_where_to_save(self, "Export the journal", "kvdesk-journal.jsonl", "JSON lines (*.jsonl)"):
+            self.export_requested.emit(str(file), self._recording)
 
     def _ask(self) -> None:
         if self._live and self._stale and self.isVisible():
