@@ -26,7 +26,8 @@ Architecture: amd64
 Maintainer: The kvdesk developers <maintainers@kvdesk.invalid>
 Installed-Size: {kilobytes}
 Depends: {depends}
-Recommends: xkb-data, fonts-dejavu-core | fonts-liberation | fonts-noto-core
+Recommends: xkb-data
+Suggests: fonts-noto-color-emoji, fonts-noto-cjk
 Conflicts: {other}
 Replaces: {other}
 Section: misc

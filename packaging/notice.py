@@ -16,6 +16,7 @@ from pathlib import Path
 
 LICENCES = Path(__file__).resolve().parent / "licences"
 ROOT = LICENCES.parent.parent
+FONTS = ROOT / "resources" / "fonts"
 TEXT_FILE = re.compile(r"licen[cs]e|copying|notice", re.IGNORECASE)
 TEXTS_HERE = {"pyside6-essentials": "qt.txt", "shiboken6": "", "llama-cpp-python": "llama.cpp.txt"}
 RULE = "=" * 100
@@ -57,6 +58,12 @@ def python_part() -> str:
     return part(f"Python {sys.version.split()[0]}", "Python Software Foundation License 2", [text.strip()])
 
 
+def fonts_part() -> str:
+    """The fonts of the window: what was made from which, and each one's licence."""
+    files = [FONTS / "README.md", *sorted(FONTS.glob("*-OFL.txt"))]
+    return part("Fonts", "SIL Open Font License 1.1", [file.read_text(encoding="utf-8").strip() for file in files])
+
+
 def notice(bundle: Path, built_from: str, names: Iterable[str]) -> str:
     """The whole text."""
     own = (ROOT / "LICENSE").read_text(encoding="utf-8").strip()
@@ -70,6 +77,7 @@ def notice(bundle: Path, built_from: str, names: Iterable[str]) -> str:
         f"kvdesk and everything that is shipped with it\n\n{built_from}\n\n{bootloader}\n{model}",
         part("kvdesk", "Apache-2.0", [own]),
         python_part(),
+        fonts_part(),
         *(distribution_part(name) for name in sorted(names)),
         *(system_parts(bundle) if sys.platform.startswith("linux") else ()),
         part("GNU licences", "LGPL-3.0, GPL-3.0", gnu),

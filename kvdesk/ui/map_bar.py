@@ -87,6 +87,7 @@ def _choice(look: Look, name: str) -> Choice:
 
 def _button(text: str, name: str, keys: str, slot: Callable[[], None]) -> QToolButton:
     button = QToolButton()
+    button.setProperty("scale", "small")
     button.setText(text)
     button.setAccessibleName(name)
     button.setToolTip(f"{name} ({keys} in the map)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kvdesk.ui.palette import mix
@@ -10,10 +11,11 @@ if TYPE_CHECKING:
     from kvdesk.ui.theme import Colours
 
 
-def style_sheet(colours: Colours, base_px: int, mono_family: str) -> str:
+def style_sheet(colours: Colours, base_px: int, mono_families: Sequence[str]) -> str:
     """Qt style sheet of the whole application for one theme."""
     c = colours
     small, large = base_px - 2, base_px + 3
+    mono = ", ".join(f'"{family}"' for family in mono_families)
     pressed = mix(c.hover, c.text, 0.08)
     accent_hover = mix(c.accent, "#ffffff" if c.dark else "#000000", 0.1)
     disabled = mix(c.secondary, c.panel, 0.4)
@@ -30,7 +32,7 @@ QLabel[tone="good"] {{ color: {c.good}; }}
 QLabel[scale="small"] {{ font-size: {small}px; }}
 QLabel[scale="large"] {{ font-size: {large}px; font-weight: 600; }}
 QLabel[weight="strong"] {{ font-weight: 600; }}
-QLabel[family="mono"] {{ font-family: "{mono_family}"; font-size: {small}px; }}
+QLabel[family="mono"] {{ font-family: {mono}; font-size: {small}px; }}
 
 QPushButton {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 6px; padding: 4px 12px;
     min-height: 20px; color: {c.text}; }}
@@ -64,6 +66,7 @@ QToolButton[link="true"]:hover {{ color: {c.text}; }}
 QToolButton[link="true"]:focus {{ color: {c.accent}; }}
 QToolButton[link="true"]:disabled {{ color: {c.line}; }}
 QToolButton[tab="true"] {{ color: {c.secondary}; padding: 4px 8px; }}
+QToolButton[tab="true"][scale="small"] {{ font-size: {small}px; padding: 2px 8px; min-height: 18px; }}
 QToolButton[tab="true"]:checked {{ color: {c.text}; background: {c.hover}; }}
 
 QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.raised}; border: 1px solid {c.line};

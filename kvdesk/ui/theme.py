@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Final
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QFontMetricsF, QIcon, QPalette
+from PySide6.QtGui import QColor, QFont, QFontMetricsF, QIcon, QPalette
 from PySide6.QtWidgets import QApplication
 
 from kvdesk.settings import Theme
 from kvdesk.ui import palette
+from kvdesk.ui.fonts import mono_font, text_font
 from kvdesk.ui.icons import line_icon
 from kvdesk.ui.stylesheet import style_sheet
 
@@ -75,20 +75,6 @@ LIGHT: Final = Colours(
     cell_span="#d3d3ce",
 )
 
-_TEXT_FAMILIES: Final[tuple[str, ...]] = ("Inter", "Cantarell", "Ubuntu", "Noto Sans", "Liberation Sans", "DejaVu Sans")
-_MONO_FAMILIES: Final[tuple[str, ...]] = (
-    "JetBrains Mono",
-    "SF Mono",
-    "Cascadia Mono",
-    "Menlo",
-    "Consolas",
-    "Ubuntu Mono",
-    "Noto Sans Mono",
-    "Liberation Mono",
-    "DejaVu Sans Mono",
-)
-_GENERIC_FAMILIES: Final = ("sans", "sans serif", "sans-serif", "dejavu sans", "")
-
 
 class Look(QObject):
     """The look in force. Widgets read it when they paint and repaint when it changes.
@@ -107,7 +93,7 @@ class Look(QObject):
         self._icons: dict[tuple[str, str], QIcon] = {}
         if app.style().objectName() not in ("fusion", ""):  # setting it takes 0.2 s; "": a sheet lies over it already
             app.setStyle("Fusion")
-        self.text, mono = _text_font(), _mono_font()
+        self.text, mono = text_font(), mono_font()
         self._base_px = px = self.text.pixelSize()
         self.strong = _made(self.text, px, QFont.Weight.DemiBold)
         self.large = _made(self.text, px + 3, QFont.Weight.DemiBold)
@@ -157,37 +143,13 @@ class Look(QObject):
         if other:
             self.colours = colours
             self._icons.clear()
-        sheet = style_sheet(colours, self._base_px, self.mono.family())
+        sheet = style_sheet(colours, self._base_px, self.mono.families())
         if self._app.styleSheet() != sheet:  # setting it styles every widget there is anew
             self._app.setFont(self.text)
             self._app.setPalette(_qt_palette(colours))
             self._app.setStyleSheet(sheet)
         if other:
             self.changed.emit()
-
-
-def _text_font() -> QFont:
-    """The system's own text font; on a Linux that names only "Sans", the best one installed."""
-    font = QFontDatabase.systemFont(QFontDatabase.SystemFont.GeneralFont)
-    size = max(14 if sys.platform != "darwin" else 13, QFontInfo(font).pixelSize())
-    if QFontInfo(font).family().lower() in _GENERIC_FAMILIES or font.family().lower() in _GENERIC_FAMILIES:
-        font = QFont(_installed(_TEXT_FAMILIES) or [font.family()])
-    font.setPixelSize(min(size, 18))
-    font.setFeature(QFont.Tag("tnum"), 1)
-    return font
-
-
-def _mono_font() -> QFont:
-    system = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-    font = QFont(_installed(_MONO_FAMILIES) or [system.family()])
-    font.setStyleHint(QFont.StyleHint.Monospace)
-    font.setFeature(QFont.Tag("calt"), 0)  # no ligatures: code is shown as it is
-    return font
-
-
-def _installed(families: tuple[str, ...]) -> list[str]:
-    there = set(QFontDatabase.families())
-    return [family for family in families if family in there]
 
 
 def _made(font: QFont, px: int, weight: QFont.Weight | None = None) -> QFont:

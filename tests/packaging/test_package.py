@@ -13,6 +13,7 @@ from pathlib import Path
 
 import icons
 import libraries
+import notice
 import package
 import pytest
 import setup
@@ -63,6 +64,12 @@ def test_a_library_that_the_bundle_lacks_ends_the_build(
     monkeypatch.setattr(package, "embedded_model", lambda: "")
     with pytest.raises(setup.SetupError, match=r"libx\.so for PySide6/y\.so") if fails else nullcontext():
         package.make_bundle()
+
+
+def test_the_notice_names_the_fonts_and_their_licence() -> None:
+    text = notice.fonts_part()
+    assert all(name in text for name in ("Inter 4.001", "JetBrains Mono 2.211", "Noto Emoji 3.006"))
+    assert text.count("SIL OPEN FONT LICENSE Version 1.1") == 3
 
 
 def test_the_kinds_of_processor_of_an_engine(tmp_path: Path) -> None:

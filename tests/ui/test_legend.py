@@ -43,5 +43,7 @@ def test_every_mode_fits_into_three_lines_of_a_narrow_pane(mode: ColourBy, look:
     assert legend.lines(336) <= 3
     assert mode.value.lower() in legend.accessibleDescription()
     picture = legend.grab().toImage()
-    inks = {picture.pixelColor(x, y).name() for x in range(0, 336, 3) for y in range(0, picture.height(), 3)}
+    inks = {
+        picture.pixelColor(x, y).name() for x in range(0, picture.width(), 3) for y in range(0, picture.height(), 3)
+    }
     assert QColor(look.colours.cell_span).name() in inks

@@ -1,0 +1,57 @@
+"""The window's layout and its fonts: `python tests/ui/layout_child.py` prints them as JSON, with the fonts that
+FONTCONFIG_FILE leaves the process and at QT_SCALE_FACTOR."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from PySide6.QtGui import QFont, QFontInfo, QTextLayout
+from PySide6.QtWidgets import QApplication, QWidget
+
+from kvdesk.messages import ContextReady, ModelLoaded
+from kvdesk.settings import Settings, Theme
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.theme import Look
+from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, cache_view
+
+EMOJI = "\N{GRINNING FACE}\N{WHITE HEAVY CHECK MARK}"
+
+
+def layout(app: QApplication) -> dict[str, Any]:
+    """The geometry of all that is seen in a window of 1280 by 800 with two conversations, and the fonts used."""
+    look = Look(app, theme=Theme.DARK)
+    window = MainWindow(app, Theme.DARK)
+    window.set_settings(Settings(theme=Theme.DARK))
+    window.show_conversations(CONVERSATIONS, ONE)
+    window.apply_event(ModelLoaded(MODEL))
+    window.apply_event(ContextReady(CONTEXT, rebuilt=False))
+    window.apply_event(cache_view(size=4096))
+    window.show()
+    window.resize(1280, 800)
+    for _ in range(5):
+        app.processEvents()
+    shown = [widget for widget in window.findChildren(QWidget) if widget.isVisible()]
+    told = {
+        "boxes": [[type(w).__name__, w.x(), w.y(), w.width(), w.height()] for w in shown],
+        "too_high_px": window.inspector.cache.too_high_px,
+        "families": [QFontInfo(font).family() for font in (look.text, look.mono)],
+        "emoji": drawn_with(EMOJI, look.text),
+        "emoji in code": drawn_with(EMOJI, look.mono),
+    }
+    window.close()
+    return told
+
+
+def drawn_with(text: str, font: QFont) -> list[str]:
+    """The families that the text is drawn with; "" for one that has not all the glyphs."""
+    line = QTextLayout(text, font)
+    line.beginLayout()
+    line.createLine()
+    line.endLayout()
+    return [run.rawFont().familyName() if all(run.glyphIndexes()) else "" for run in line.glyphRuns()]
+
+
+if __name__ == "__main__":
+    json.dump(layout(QApplication([])), sys.stdout)
