@@ -42,14 +42,27 @@ def main(argv: Sequence[str] | None = None) -> int:
         from kvdesk.cli import version
 
         return version.main()
-    from kvdesk.app.application import run
     from kvdesk.errors import UserError
 
     try:
-        return run(args.file)
+        return _run_window(args.file)
     except UserError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+
+
+def _run_window(file: str | None) -> int:
+    """The application. Raises UserError where it cannot be shown."""
+    try:
+        from kvdesk.app.application import run
+    except ImportError as error:
+        from kvdesk.app.display import missing_import
+        from kvdesk.errors import UserError
+
+        if sentence := missing_import(error):
+            raise UserError(sentence) from error
+        raise
+    return run(file)
 
 
 def _run_command(name: str, arguments: list[str]) -> int:

@@ -1,4 +1,4 @@
-"""What the machine must have before anything of kvdesk's is installed: shared libraries, a compiler, a font, a display.
+"""What the machine must have before anything of kvdesk's is installed: shared libraries, a compiler, a display.
 
 Owns the lists and the detection, and the one `apt-get` call. Must never know: the environment, the lock file,
 kvdesk itself. Standard library only; runs on Linux, macOS and Windows.
@@ -57,8 +57,8 @@ PACKAGE_TOOLS: Mapping[str, str] = {"objdump": "binutils", "strip": "binutils", 
 """Programs that packages are made with, each with its Debian package."""
 TEST_TOOLS: Mapping[str, str] = {"debootstrap": "debootstrap", "qemu-x86_64": "qemu-user"}
 """Programs that packages are tried with."""
-FONT_FOLDERS = ("/usr/share/fonts", "/usr/local/share/fonts", "~/.fonts", "~/.local/share/fonts")
-FONT_SUFFIXES = (".ttf", ".otf", ".ttc")
+EVERY_DISPLAY: Mapping[str, str] = {"DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0"}
+"""An environment with each kind of display there is."""
 OFFSCREEN_PLATFORMS = ("offscreen", "minimal", "vnc", "linuxfb")
 
 
@@ -101,15 +101,6 @@ def missing_libraries(env: Mapping[str, str], loads: Callable[[str], bool] = loa
     return [Missing(soname, package) for soname, package in needed_libraries(env).items() if not loads(soname)]
 
 
-def missing_font(folders: Iterable[str] = FONT_FOLDERS) -> list[Missing]:
-    """Without a single font Qt draws boxes and warns."""
-    for folder in folders:
-        for _, _, files in os.walk(Path(folder).expanduser()):
-            if any(name.lower().endswith(FONT_SUFFIXES) for name in files):
-                return []
-    return [Missing("a font", "fonts-dejavu-core")]
-
-
 def missing_compiler(which: Callable[[str], str | None] = shutil.which) -> list[Missing]:
     """The engine is C and C++. CMake and Ninja are not asked for: the lock file brings them."""
     missing = []
@@ -142,12 +133,11 @@ def missing_libpython() -> list[Missing]:
 def missing_on_linux(env: Mapping[str, str], *, to_build: bool, to_package: bool = False) -> list[Missing]:
     """Everything missing here.
 
-    `to_build`: the environment is not complete yet, so a compiler is needed as well. `to_package`: the libraries of
-    every kind of display are, because they are packed.
+    `to_build`: the environment is not complete yet, so a compiler is needed as well; where packages can be installed,
+    the libraries of every kind of display are too, for the day there is one. `to_package`: they are, because they are
+    packed.
     """
-    if to_package:
-        env = {**env, "DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0", "QT_QPA_PLATFORM": ""}
-    missing = missing_libraries(env) + missing_font()
+    missing = missing_libraries(EVERY_DISPLAY if to_package or (to_build and can_install(env)) else env)
     if to_package:
         missing = missing_tools(PACKAGE_TOOLS) + missing_libpython() + missing
     return missing_venv() + missing_compiler() + missing if to_build else missing

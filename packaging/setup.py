@@ -3,12 +3,12 @@
 Owns the order of the steps, what is said about them and the stamp that makes a second run immediate. Every step can
 be interrupted: the next run goes on from there. Must never know: what kvdesk does. Standard library only.
 
-    system     libraries, fonts and a compiler (machine.py): installed when root and apt, else named
+    system     libraries and a compiler (machine.py): installed when root and apt, else named
     .venv      the environment, and uv in it
     packages   requirements.lock with its hashes, the embedded model among them
     engine     llama.cpp, compiled once by llama-cpp-python
     kvdesk     the checkout itself, editable, so that the command `kvdesk` exists
-    check      Qt, the engine and the model are really there
+    check      Qt, the engine and the model are really there, and all that Qt needs to open a window on the display
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from machine import Missing
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
@@ -207,23 +211,52 @@ def check_machine(*, to_build: bool, to_package: bool = False) -> None:
             raise SetupError(advice)
         return
     missing = machine.missing_on_linux(os.environ, to_build=to_build, to_package=to_package)
-    if not missing:
-        return
-    if machine.can_install(os.environ):
-        update, install = machine.apt_commands(machine.packages_of(missing))
-        env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        try:
-            step("refreshing the list of system packages", update, env)
-        except SetupError as error:  # an old list may do
-            say(f"  {error}")
-        step(f"installing {' '.join(machine.packages_of(missing))}", install, env)
+    if missing:
+        provide(missing)
         # This process remembers what was not there: a fresh one looks again.
         look = [sys.executable, machine.__file__, *["--to-build"] * to_build, *["--to-package"] * to_package]
         result = subprocess.run(look, capture_output=True, text=True, check=False)
         if result.returncode:
             raise SetupError(result.stdout.strip() or result.stderr.strip())
+    elif to_build and (later := machine.missing_libraries(machine.EVERY_DISPLAY)):
+        say(f"  Before a window opens on a display: sudo apt install {' '.join(machine.packages_of(later))}")
+
+
+def check_plugins() -> None:
+    """The libraries of Qt's plug-in for the display that is here, as the dynamic linker finds them: a newer Qt may need
+    more than machine.py knows."""
+    import machine
+
+    if not sys.platform.startswith("linux") or not machine.wants_display(os.environ):
         return
-    raise SetupError(machine.explanation(missing, has_apt=shutil.which("apt-get") is not None))
+    if missing := missing_in_plugins():
+        provide(missing)
+        if missing := missing_in_plugins():
+            raise SetupError(machine.explanation(missing, has_apt=True))
+
+
+def missing_in_plugins() -> list[Missing]:
+    """What kvdesk says of it: a library and its Debian package a line."""
+    import machine
+
+    command = [str(python_exe()), "-m", "kvdesk.app.display"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    return [machine.Missing(*line.split()) for line in said.splitlines()]
+
+
+def provide(missing: Sequence[Missing]) -> None:
+    """Install all of it where that needs no question. Raises SetupError, with the command that does it, elsewhere."""
+    import machine
+
+    if not machine.can_install(os.environ):
+        raise SetupError(machine.explanation(missing, has_apt=shutil.which("apt-get") is not None))
+    update, install = machine.apt_commands(machine.packages_of(missing))
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        step("refreshing the list of system packages", update, env)
+    except SetupError as error:  # an old list may do
+        say(f"  {error}")
+    step(f"installing {' '.join(machine.packages_of(missing))}", install, env)
 
 
 def make_environment(lock: Mapping[str, str]) -> Path:
@@ -282,6 +315,7 @@ def set_up() -> None:
         say("Setting kvdesk up; the details are in .venv/kvdesk-setup.log.")
     check_machine(to_build=not complete)
     if complete:
+        check_plugins()
         return
     started = time.monotonic()
     VENV.mkdir(exist_ok=True)
@@ -290,6 +324,7 @@ def set_up() -> None:
     uv = make_environment(lock)
     install_packages(uv, lock)
     step("checking that Qt, the engine and the embedded model are there", [python_exe(), "-c", CHECK_CODE])
+    check_plugins()
     STAMP.write_text(current_stamp(), encoding="utf-8")
     say(f"Set up in {elapsed(time.monotonic() - started)}.")
 

@@ -21,7 +21,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 
 from kvdesk import __version__, paths
 from kvdesk.app.controller import Controller
-from kvdesk.app.display import has_display
+from kvdesk.app.display import WITHOUT_DISPLAY, has_display, why_no_window
 from kvdesk.app.log_files import log_files
 from kvdesk.app.startup import LoadMarker, choose_model
 from kvdesk.errors import KvdeskError, UserError
@@ -35,8 +35,6 @@ from kvdesk.worker.worker import Worker
 GC_INTERVAL_MS = 5_000
 _GENERATIONS = (1,) * 11 + (2,)  # old objects, 15 ms to look at, once a minute: two decoding threads wait for it
 WAKE_MS = 250
-_WITHOUT_DISPLAY = "`kvdesk chat` and `kvdesk demo --offscreen` work without one."
-_DISPLAYS = "QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY"
 
 
 class Application(QApplication):
@@ -75,7 +73,7 @@ def run(file: str | None) -> int:
     Raises UserError where there is no display, StoreError where the database cannot be used.
     """
     if not has_display():
-        raise UserError(f"There is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). {_WITHOUT_DISPLAY}")
+        raise UserError(f"There is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). {WITHOUT_DISPLAY}")
     paths.make_private()
     with owned_process() as complaints:
         try:
@@ -170,8 +168,7 @@ def _on_qt_message(kind: QtMsgType, _context: object, text: str) -> None:
     """Messages of Qt go to the log. Before it aborts the process, since no window can be opened, say so."""
     logging.getLogger("kvdesk.qt").warning(text)
     if kind == QtMsgType.QtFatalMsg:
-        where = " ".join(f"{name}={os.environ[name]}" for name in _DISPLAYS if name in os.environ)
-        sys.stderr.write(f"Qt cannot open a window on this display ({where}). {_WITHOUT_DISPLAY}\n")
+        sys.stderr.write(f"{why_no_window(os.environ)}\n")
         sys.stderr.flush()
         os._exit(2)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import libraries
+import PySide6
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -155,11 +158,51 @@ def test_a_library_that_does_not_exist_does_not_load() -> None:
     assert not machine.loads("libkvdesk-has-no-such-library.so.0")
 
 
-def test_a_folder_without_a_font_is_noticed(tmp_path: Path) -> None:
-    assert machine.missing_font([str(tmp_path)]) == [machine.Missing("a font", "fonts-dejavu-core")]
-    (tmp_path / "deep").mkdir()
-    (tmp_path / "deep" / "Some.TTF").touch()
-    assert machine.missing_font([str(tmp_path)]) == []
+def test_a_first_set_up_brings_the_libraries_of_displays_that_are_not_there_yet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[dict[str, str]] = []
+
+    def missing_libraries(env: dict[str, str]) -> list[object]:
+        asked.append(env)
+        return []
+
+    monkeypatch.setattr(machine, "missing_libraries", missing_libraries)
+    for may, to_build in ((True, True), (True, False), (False, True)):
+        monkeypatch.setattr(machine, "can_install", lambda _env, may=may: may)
+        machine.missing_on_linux({}, to_build=to_build)
+    assert asked == [machine.EVERY_DISPLAY, {}, {}]
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("objdump"), reason="reads ELF files")
+@pytest.mark.parametrize(
+    ("variable", "files"),
+    [
+        ("DISPLAY", ["plugins/platforms/libqxcb.so", "lib/libQt6XcbQpa.so.6"]),
+        ("WAYLAND_DISPLAY", ["plugins/platforms/libqwayland.so", "lib/libQt6WaylandClient.so.6"]),
+    ],
+)
+def test_every_library_of_the_plug_ins_is_asked_for(variable: str, files: list[str]) -> None:
+    folder = Path(PySide6.__file__).parent / "Qt"
+    needed = set[str]().union(*(libraries.needed_by(folder / file) for file in files))
+    everywhere = {name for name, package in libraries.SYSTEM.items() if package in ("libc6", "libgcc-s1", "libstdc++6")}
+    brought = {name for name in needed if name.startswith("libQt6")}
+    with_others = {"libxcb.so.1"}  # of every one of the others
+    assert needed - everywhere - brought - with_others <= set(machine.needed_libraries({variable: "0"}))
+
+
+def test_what_the_plug_in_lacks_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = "libxcb-icccm.so.4 libxcb-icccm4\nlibxcb-keysyms.so.1 libxcb-keysyms1\n"
+    run = subprocess.CompletedProcess([], 0, said)
+    monkeypatch.setattr(setup.subprocess, "run", lambda *_args, **_more: run)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(setup.os, "environ", {"DISPLAY": ":0"})
+    monkeypatch.setattr(setup.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr("machine.can_install", lambda _env: False)
+    with pytest.raises(setup.SetupError, match=r"sudo apt install libxcb-icccm4 libxcb-keysyms1"):
+        setup.check_plugins()
+    run.stdout = ""
+    setup.check_plugins()
 
 
 def test_missing_compilers_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
