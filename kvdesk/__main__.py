@@ -7,6 +7,9 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+
+from kvdesk.cli.parser import Parser
 
 COMMANDS = {
     "chat": "the turns of one conversation on standard output",
@@ -29,13 +32,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return child_main(arguments[1:])
     commands = "\n".join(f"  kvdesk {name:12} {what}" for name, what in COMMANDS.items())
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="kvdesk",
+        usage="kvdesk [FILE]\n       kvdesk COMMAND …",
         description="Chat with GGUF models on a laptop CPU and watch what the KV cache is doing.",
         epilog=f"commands (each has --help):\n{commands}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("file", nargs="?", help="GGUF file to open")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="GGUF file to open; without one the model used last")
     parser.add_argument("--version", action="store_true", help="versions of kvdesk and what it is made of")
     args = parser.parse_args(arguments)
     if args.version:
@@ -45,10 +49,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     from kvdesk.errors import UserError
 
     try:
+        if args.file:
+            _check_file(args.file)
         return _run_window(args.file)
     except UserError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+
+
+def _check_file(given: str) -> None:
+    """Raises UserError for what is neither a file nor a command."""
+    from kvdesk.errors import UserError
+
+    path = Path(given)
+    if path.is_dir():
+        raise UserError(f"{given} is a folder; kvdesk opens a GGUF file.")
+    if path.exists():
+        return
+    if path.suffix or path.name != given:
+        raise UserError(f"There is no file {given}.")
+    from difflib import get_close_matches
+
+    near = get_close_matches(given, COMMANDS, 1)
+    advice = f"Did you mean `kvdesk {near[0]}`?" if near else "`kvdesk --help` lists the commands."
+    raise UserError(f"{given} is no command and no file. {advice}")
 
 
 def _run_window(file: str | None) -> int:

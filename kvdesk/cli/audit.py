@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from kvdesk.cli import options
+from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
 from kvdesk.lab import audit
 
@@ -23,7 +23,7 @@ _N_CTX = {(False, False): 256, (True, False): 1024, (False, True): 512, (True, T
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 with no mismatch, 1 with one, 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="kvdesk audit", description=__doc__)
+    parser = Parser(prog="kvdesk audit", description=__doc__)
     parser.add_argument("--ops", type=int, default=2000, metavar="N", help="operations (default 2000)")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="same seed, same operations (default 1)")
     parser.add_argument("--json", action="store_true", help="the result as one JSON object on standard output")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kvdesk.cli import options
+from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.lab import bench_cache, bench_engine
 from kvdesk.lab.bench_cache import SCENARIOS
@@ -23,7 +23,7 @@ Measure = Callable[[Path, ContextSettings, int, Callable[[str], None]], dict[str
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when every bar was reached, 1 when one was not, 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="kvdesk bench", description=__doc__)
+    parser = Parser(prog="kvdesk bench", description=__doc__)
     parser.add_argument(
         "what",
         choices=["engine", "cache", "ui"],

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import sys
 from collections.abc import Sequence
 
 from kvdesk.cli import options
+from kvdesk.cli.parser import Parser
 from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
 from kvdesk.errors import KvdeskError
@@ -18,7 +18,7 @@ from kvdesk.library.gguf_header import read_header
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0, or 2 with one sentence on standard error."""
-    parser = argparse.ArgumentParser(prog="kvdesk capabilities", description=__doc__)
+    parser = Parser(prog="kvdesk capabilities", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object")
     options.add_model(parser)
     options.add_context(parser)

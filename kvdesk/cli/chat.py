@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import sys
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 
 from kvdesk.chat import TurnStats
 from kvdesk.cli import options
+from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import ContextReady, Event, LoadModel, TextDelta
@@ -17,7 +17,7 @@ from kvdesk.messages import ContextReady, Event, LoadModel, TextDelta
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0, or 2 with one sentence on standard error."""
-    parser = argparse.ArgumentParser(prog="kvdesk chat", description=__doc__)
+    parser = Parser(prog="kvdesk chat", description=__doc__)
     parser.add_argument("--prompt", action="append", required=True, metavar="TEXT", help="a turn; may be repeated")
     parser.add_argument("--system", default="", metavar="TEXT", help="system prompt")
     parser.add_argument("--json", action="store_true", help="one JSON object a line and turn")

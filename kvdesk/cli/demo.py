@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from kvdesk.cli.parser import Parser
+
 PAUSE_S = 2.5
 
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when every step did what it should, 1 when one did not, 2 for bad input."""
-    parser = argparse.ArgumentParser(prog="kvdesk demo", description=__doc__)
+    parser = Parser(prog="kvdesk demo", description=__doc__)
     parser.add_argument("--offscreen", action="store_true", help="draw into memory: needs no display")
     parser.add_argument("--out", type=Path, default=Path("demo-out"), metavar="DIR", help="default: demo-out")
     parser.add_argument("--size", default="1280x800", metavar="WxH", help="size of the window (default 1280x800)")

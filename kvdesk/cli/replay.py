@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from kvdesk.cli.parser import Parser
+
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0, or 2 with one sentence on standard error where the file is no journal or there is no display."""
-    parser = argparse.ArgumentParser(prog="kvdesk replay", description=__doc__)
+    parser = Parser(prog="kvdesk replay", description=__doc__)
     parser.add_argument("file", type=Path, metavar="FILE", help="a journal, exported from the Timeline")
     args = parser.parse_args(argv)
     from kvdesk.app.replay import run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import json
 import os
@@ -11,10 +10,12 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from kvdesk.cli.parser import Parser
+
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when every step passed, else 1, with the failing step on standard error."""
-    parser = argparse.ArgumentParser(prog="kvdesk selftest", description=__doc__)
+    parser = Parser(prog="kvdesk selftest", description=__doc__)
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory(prefix="kvdesk-selftest-") as home:  # nothing of the person's is touched

@@ -1,0 +1,64 @@
+"""What the command line says: its commands, and one sentence about wrong input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kvdesk.__main__ import COMMANDS, main
+
+
+def said_to(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The whole of standard error; the command must have ended with 2 and written nothing else."""
+    code: object
+    try:
+        code = main(arguments)
+    except SystemExit as ended:
+        code = ended.code
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    return err
+
+
+def test_help_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    out = capsys.readouterr().out
+    assert out.startswith("usage: kvdesk [FILE]\n       kvdesk COMMAND")
+    assert all(f"  kvdesk {name} " in out and what in out for name, what in COMMANDS.items())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["wibble"], "wibble is no command and no file. `kvdesk --help` lists the commands."),
+        (["chta"], "chta is no command and no file. Did you mean `kvdesk chat`?"),
+        (["none.gguf"], "There is no file none.gguf."),
+        (["none/model"], "There is no file none/model."),
+        (["."], ". is a folder; kvdesk opens a GGUF file."),
+        (["--wibble"], "kvdesk: unrecognized arguments: --wibble. `kvdesk --help` lists what there is."),
+        (
+            ["selftest", "x"],
+            "kvdesk selftest: unrecognized arguments: x. `kvdesk selftest --help` lists what there is.",
+        ),
+    ],
+)
+def test_wrong_input_gets_one_sentence(
+    arguments: list[str],
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert said_to(arguments, capsys) == sentence + "\n"
+
+
+@pytest.mark.parametrize(
+    "arguments", [["chat", "--n-ctx", "abc"], ["bench", "x"], ["audit", "--ops", "-"], ["replay"], ["demo", "--x"]]
+)
+def test_wrong_options_of_a_command_get_one_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    err = said_to(arguments, capsys)
+    assert err.startswith(f"kvdesk {arguments[0]}: ")
+    assert err.count("\n") == 1
