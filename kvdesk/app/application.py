@@ -53,6 +53,7 @@ class _ErrorRelay(QObject):
     """Brings errors of other threads to the window."""
 
     said = Signal(str, str)
+    unsaved = Signal(object)
 
     def say(self, error: KvdeskError) -> None:
         self.said.emit(str(error), error.detail)
@@ -83,14 +84,25 @@ def run(file: str | None) -> int:
             raise
         for complaint in complaints:
             parts.window.show_error(complaint, "")
-        signal.signal(signal.SIGTERM, lambda _number, _frame: parts.window.close())
+        signal.signal(signal.SIGTERM, lambda _number, _frame: _close_unasked(parts.window))
         waker = QTimer(parts.window, interval=WAKE_MS)  # Python looks at signals only when it runs
         waker.timeout.connect(lambda: None)
         waker.start()
         parts.window.show()
         code = parts.qt.exec()
         parts.controller.shut_down()
+    if lost := parts.controller.lost:
+        sys.stderr.write(
+            f"{lost.sentence.removesuffix(' kvdesk tries again by itself.')} kvdesk was closed; it is lost.\n"
+        )
+        return 1
     return int(code)
+
+
+def _close_unasked(window: MainWindow) -> None:
+    """The system ends the session: nobody would answer."""
+    window.asks_before_closing = False
+    window.close()
 
 
 def build(file: str | None) -> Parts:
@@ -103,7 +115,7 @@ def build(file: str | None) -> Parts:
     qt.setDesktopFileName("kvdesk")
     settings, complaint = load_settings(paths.settings_file())
     errors = _ErrorRelay()
-    store = StoreWriter(paths.database_file(), errors.say)
+    store = StoreWriter(paths.database_file(), errors.say, errors.unsaved.emit)
     store.opened.result()
     window = MainWindow(qt, settings.theme)
     errors.said.connect(window.show_error)
@@ -111,6 +123,7 @@ def build(file: str | None) -> Parts:
     model, remark = choose_model(file, settings.model, marker)
     worker = Worker(window)
     controller = Controller(window, worker, store, settings, marker)
+    errors.unsaved.connect(controller.show_unsaved)
     if not gc.isenabled():
         gc.freeze()  # what start-up made stays; a collection looks at what came after it
         collector = QTimer(window, interval=GC_INTERVAL_MS)

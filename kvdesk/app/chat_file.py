@@ -22,9 +22,10 @@ def as_markdown(conversation: Conversation, messages: Sequence[Message]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def save_markdown(path: Path, conversation: Conversation, messages: Sequence[Message]) -> None:
-    """Write it. Raises UserError where that is not possible."""
+def save_markdown(path: Path, *chats: tuple[Conversation, Sequence[Message]]) -> None:
+    """Write them, one after another. Raises UserError where that is not possible."""
+    text = "\n".join(as_markdown(conversation, messages) for conversation, messages in chats)
     try:
-        path.write_text(as_markdown(conversation, messages), encoding="utf-8", errors="replace")
+        path.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise UserError(f"The chat could not be written to {path}: {error.strerror}.") from error

@@ -6,7 +6,7 @@ Asks the worker for answers and puts together what it sends. Must never know mod
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -148,7 +148,12 @@ class Chats(QObject):
 
     def export(self, conversation: ConversationId, path: Path) -> None:
         """Write its shown branch as Markdown. Raises UserError."""
-        save_markdown(path, self._conversations[conversation], self.branch(conversation))
+        save_markdown(path, (self._conversations[conversation], self.branch(conversation)))
+
+    def export_all(self, conversations: Iterable[ConversationId], path: Path) -> None:
+        """Write the shown branches of all of these that were opened since the start. Raises UserError."""
+        known = [name for name in conversations if name in self._conversations and name in self._trees]
+        save_markdown(path, *((self._conversations[name], self.branch(name)) for name in known))
 
     def delete(self, conversation: ConversationId) -> None:
         """Forget it, its messages and its running answers."""

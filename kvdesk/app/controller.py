@@ -37,7 +37,7 @@ from kvdesk.messages import (
 from kvdesk.operations import Departed, PreviewTurn
 from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import save_settings
-from kvdesk.store.writer import StoreWriter
+from kvdesk.store.writer import StoreWriter, Unsaved
 from kvdesk.ui.guarded import guarded
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.worker.worker import Worker
@@ -67,6 +67,7 @@ class Controller(QObject):
         self._model: Path | None = None  # what was opened last
         self._has_context = False
         self._closed = False
+        self._unsaved = self.lost = Unsaved()  # what the disk keeps out now; what it had kept out at the end
         self._frame = QTimer(self, singleShot=True, interval=FRAME_MS)
         self._frame.timeout.connect(self._on_frame)
         self._search_done.connect(self._on_search_done)
@@ -93,6 +94,7 @@ class Controller(QObject):
         window.overflow_chosen.connect(self._on_overflow_chosen)
         window.settings_changed.connect(self._on_settings_changed)
         window.inspector_watched.connect(self._on_inspector_watched)
+        window.unsaved_save_requested.connect(self._on_unsaved_save_requested)
         window.closing.connect(self.shut_down)
 
     # --- public -------------------------------------------------------------------------------------------------------
@@ -127,7 +129,13 @@ class Controller(QObject):
             for step in (self._worker.shut_down, self._marker.clear, self._on_frame, interrupt, self._cache.close):
                 guarded(step)
         finally:
-            self._store.close()
+            self.lost = self._store.close()
+
+    @Slot(object)
+    def show_unsaved(self, unsaved: Unsaved) -> None:
+        """What the disk keeps out has changed."""
+        self._unsaved = unsaved
+        self._window.show_unsaved(unsaved.sentence)
 
     @property
     def selected(self) -> ConversationId | None:
@@ -163,6 +171,14 @@ class Controller(QObject):
         try:
             self.chats.export(ConversationId(conversation), Path(path))
             self._window.show_result(f"The chat was saved to {Path(path).name}.", "good")
+        except UserError as error:
+            self._window.show_result(str(error), "danger")
+
+    @Slot(str)
+    def _on_unsaved_save_requested(self, path: str) -> None:
+        try:
+            self.chats.export_all(self._unsaved.conversations, Path(path))
+            self._window.show_result(f"A copy was saved to {Path(path).name}.", "good")
         except UserError as error:
             self._window.show_result(str(error), "danger")
 

@@ -46,14 +46,26 @@ class _Close:
 
 @dataclass(frozen=True, slots=True)
 class Unsaved:
-    """What the disk keeps out: messages and deletions that wait, and why. All zero and "" when everything is saved."""
+    """What the disk keeps out, and why: numbers of messages and deletions that wait, and whose. Empty: all is saved."""
 
     n_messages: int = 0
     n_deletions: int = 0
     why: str = ""
+    conversations: frozenset[ConversationId] = frozenset()
 
     def __bool__(self) -> bool:
-        return bool(self.n_messages or self.n_deletions)
+        return bool(self.n_messages or self.n_deletions or self.conversations)
+
+    @property
+    def sentence(self) -> str:
+        """For a person; empty when everything is saved."""
+        if not self:
+            return ""
+        messages = f"{self.n_messages:,} message{'s' * (self.n_messages != 1)}" if self.n_messages else ""
+        deletions = f"{self.n_deletions:,} deletion{'s' * (self.n_deletions != 1)}" if self.n_deletions else ""
+        what = " and ".join(part for part in (messages, deletions) if part) or "Changes of a chat"
+        verb = "is" if self.n_messages + self.n_deletions == 1 else "are"
+        return f"{what} {verb} not saved yet. {self.why} kvdesk tries again by itself."
 
 
 _Item = Conversation | Message | _Delete | _Ask | _Close
@@ -241,8 +253,11 @@ class StoreWriter:
     def _failed(self, error: StoreError) -> None:
         self._retry_at = time.monotonic() + RETRY_S
         self._report(error)
-        n_messages = sum(isinstance(value, Message) for value in self._pending.values())
-        self._tell(Unsaved(n_messages, len(self._to_delete), str(error)))
+        messages = [value for value in self._pending.values() if isinstance(value, Message)]
+        whose = {m.conversation for m in messages} | {
+            c.id for c in self._pending.values() if isinstance(c, Conversation)
+        }
+        self._tell(Unsaved(len(messages), len(self._to_delete), str(error), frozenset(whose)))
 
     def _saved(self) -> None:
         self._last_sentence = ""

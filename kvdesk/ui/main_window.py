@@ -32,6 +32,7 @@ Signals (intents; an empty conversation_id means "none is selected": make one)
                                             system prompt, folded panes. Another context comes by `rebuild_requested`
     inspector_watched(watched)              whether the cache is being looked at: snapshots are made only then. Sent
                                             when it changes, and once after the window is first shown
+    unsaved_save_requested(path)            write what the disk keeps out to this file too
     closing()                               the window is being closed; nothing is sent after it
 
 Methods (facts; main thread only)
@@ -50,6 +51,7 @@ Methods (facts; main thread only)
                                             `update_message` with the same values afterwards changes nothing
     show_caption(text)                      the words of the guided tour, over everything; empty hides them
     show_error(sentence, detail)            inline, over the composer, until dismissed
+    show_unsaved(sentence)                  over the status line until it is empty; closing asks meanwhile
     selected (property)                     ConversationId | None
 """
 
@@ -83,6 +85,7 @@ from kvdesk.ui.settings_panel import SettingsPanel
 from kvdesk.ui.shortcuts import add_shortcuts
 from kvdesk.ui.status_bar import StatusBar
 from kvdesk.ui.theme import Look
+from kvdesk.ui.unsaved_strip import UnsavedStrip
 
 
 class MainWindow(QMainWindow):
@@ -114,6 +117,7 @@ class MainWindow(QMainWindow):
     overflow_chosen = Signal(str, object)
     settings_changed = Signal(object)
     inspector_watched = Signal(bool)
+    unsaved_save_requested = Signal(str)
     closing = Signal()
 
     def __init__(self, app: QApplication, theme: Theme = Theme.SYSTEM) -> None:
@@ -129,6 +133,9 @@ class MainWindow(QMainWindow):
         self._state = CacheState()
         self._inspector = Inspector(self._look, self._state)
         self._strip = ActivityStrip(self._look)
+        self._unsaved = UnsavedStrip()
+        self.asks_before_closing = True
+        """Whether closing asks while messages are not saved. Not when the system ends the session."""
         self._status = StatusBar()
         self._settings_panel: SettingsPanel | None = None
         self._desk = CacheDesk(self, self._look, self._state, self._inspector, self._strip)
@@ -152,6 +159,7 @@ class MainWindow(QMainWindow):
         column.setSpacing(0)
         column.addWidget(self._splitter, 1)
         column.addWidget(Rule())
+        column.addWidget(self._unsaved)
         column.addWidget(self._strip)
         column.addWidget(self._status)
         self.setCentralWidget(centre)
@@ -191,6 +199,10 @@ class MainWindow(QMainWindow):
     @property
     def activity(self) -> ActivityStrip:
         return self._strip
+
+    @property
+    def unsaved(self) -> UnsavedStrip:
+        return self._unsaved
 
     @property
     def desk(self) -> CacheDesk:
@@ -237,6 +249,9 @@ class MainWindow(QMainWindow):
         self._events.apply(event)
         if self._settings_panel is not None:
             self._settings_panel.apply_event(event)
+
+    def show_unsaved(self, sentence: str) -> None:
+        self._unsaved.show_unsaved(sentence)
 
     def show_error(self, sentence: str, detail: str = "") -> None:
         self._chat.banner.show_error(sentence, detail)
@@ -405,6 +420,7 @@ class MainWindow(QMainWindow):
         self._inspector.tab_shown.connect(self._tell_watched)
         self._inspector.timeline.export_requested.connect(self.journal_save_requested)
         self._strip.cancel_clicked.connect(self.cancel_requested)
+        self._unsaved.save_requested.connect(self.unsaved_save_requested)
         self._desk.command.connect(self.command_requested)
         self._desk.fork_requested.connect(self.fork_requested)
         self._desk.rebuild_clicked.connect(self.open_context_settings)
@@ -463,6 +479,9 @@ class MainWindow(QMainWindow):
                 return
 
     def closeEvent(self, event: QCloseEvent) -> None:
+        if self.asks_before_closing and not self._unsaved.may_close(self):
+            event.ignore()
+            return
         self._chat.tell_draft()
         self.closing.emit()
         event.accept()

@@ -58,6 +58,12 @@ class ScriptedWorker(QObject):
         return [c for c in self.commands if isinstance(c, Generate)]
 
 
+class _UnsavedRelay(QObject):
+    """Brings what the store's thread says to the window's."""
+
+    changed = Signal(object)
+
+
 @dataclass
 class Rig:
     """Everything a controller test touches."""
@@ -76,13 +82,16 @@ def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object) -> Iterator[Callable[..
 
     def make(model: Path | None = None, settings: Settings | None = None) -> Rig:
         errors: list[str] = []
-        store = StoreWriter(tmp_path / "chats.sqlite3", lambda error: errors.append(str(error)))
+        unsaved = _UnsavedRelay()
+        store = StoreWriter(tmp_path / "chats.sqlite3", lambda error: errors.append(str(error)), unsaved.changed.emit)
         store.opened.result()
         window = MainWindow(qapp)  # type: ignore[arg-type]
         qtbot.addWidget(window)
         worker = ScriptedWorker()
         marker = LoadMarker(tmp_path / "loading.txt", None)
         controller = Controller(window, worker, store, settings or Settings(), marker)  # type: ignore[arg-type]
+        unsaved.changed.connect(controller.show_unsaved)
+        unsaved.setParent(controller)
         controller.start(model)
         made.append(Rig(worker, window, controller, store, marker, errors))
         return made[-1]
