@@ -26,7 +26,7 @@ from kvdesk.chat import (
 )
 from kvdesk.errors import KvdeskError
 from kvdesk.messages import Command, EngineDied, Event, Generate, ModelLoaded, TextDelta, TurnEnded
-from kvdesk.operations import Departed, MeasureContext
+from kvdesk.operations import Departed, MeasureContext, PreviewTurn
 from kvdesk.settings import Overflow, Settings
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
@@ -222,12 +222,22 @@ class Chats(QObject):
         self._add(conversation, "user", text, shown[-1].id if shown else None)
         return self._ask(conversation)
 
-    def draft(self, conversation: ConversationId, text: str) -> tuple[Message, ...]:
-        """What a model would be shown if `text` were sent now; nothing while the conversation is not read yet."""
-        if conversation not in self._trees:
-            return ()
+    def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None = None) -> None:
+        """Ask what sending `text` now would cost, in the place of a message or after all of them; nothing while the
+        conversation is not read yet.
+        """
+        tree = self._trees.get(conversation)
+        if tree is None or not text.strip():
+            return
+        old = tree.get(replaced) if replaced is not None else None
+        before = self.branch(conversation)
+        if old is not None:
+            before = tree.branch(old.parent) if old.parent is not None else []
         question = Message(new_message_id(), conversation, None, "user", text)
-        return self._told(conversation, [*self.branch(conversation), question])
+        told = self._told(conversation, [*before, question])
+        settings, left = self._settings(), self._conversations[conversation].left
+        asked = PreviewTurn(conversation, told, self.overflow_of(conversation), settings.cache.n_keep, left)
+        self._send(replace(asked, max_tokens=settings.sampling.max_tokens, n_typed=len(text)))
 
     def measure(self) -> None:
         """Ask how full the context of the shown conversation is; of one that is answered its turn tells.

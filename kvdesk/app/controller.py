@@ -15,7 +15,7 @@ from kvdesk import paths
 from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chats import Chats
 from kvdesk.app.startup import LoadMarker
-from kvdesk.chat import ALL_THERE, ConversationId, MessageId
+from kvdesk.chat import ConversationId, MessageId
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.messages import (
     AuditCache,
@@ -34,7 +34,7 @@ from kvdesk.messages import (
     UsePolicy,
     Watch,
 )
-from kvdesk.operations import Departed, PreviewTurn
+from kvdesk.operations import Departed
 from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter, Unsaved
@@ -242,12 +242,9 @@ class Controller(QObject):
     def _on_regenerate_requested(self, conversation: str, n: int) -> None:
         self.chats.regenerate(ConversationId(conversation), n)
 
-    @Slot(str, str)
-    def _on_draft_changed(self, conversation: str, text: str) -> None:
-        if messages := self.chats.draft(ConversationId(conversation), text):
-            where, n_keep = ConversationId(conversation), self.settings.cache.n_keep
-            overflow, known = self.chats.overflow_of(where), self.chats.get(where)
-            self._worker.send(PreviewTurn(where, messages, overflow, n_keep, known.left if known else ALL_THERE))
+    @Slot(str, str, str)
+    def _on_draft_changed(self, conversation: str, text: str, replaced: str) -> None:
+        self.chats.preview(ConversationId(conversation), text, MessageId(replaced) if replaced else None)
 
     @Slot(str, str)
     def _on_draft_typed(self, conversation: str, text: str) -> None:

@@ -27,7 +27,8 @@ class ChatPane(QWidget):
 
     sent = Signal(str)
     edited = Signal(str, str)  # message, its new text
-    draft_changed = Signal(str)  # what is typed, after a pause; never empty
+    draft_changed = Signal(str, str)  # what is typed, after a pause, never empty; the message it would replace, or ""
+    larger_clicked = Signal()
     draft_typed = Signal(str, str)  # conversation, what is typed for it and not sent; empty once it is sent
     embedded_clicked = Signal()
     stop_clicked = Signal()
@@ -65,6 +66,9 @@ class ChatPane(QWidget):
         self._composer.paged.connect(self._view.scroll_page)
         self._composer.stop_clicked.connect(self.stop_clicked)
         self._composer.paused.connect(self._on_paused)
+        for asking in (self._composer, self._view):
+            asking.larger_clicked.connect(self.larger_clicked)
+            asking.policy_clicked.connect(self._header.overflow.choose)
         self._untold = False  # something was typed that `draft_typed` has not told
         self._keeping = QTimer(self, singleShot=True, interval=KEEP_MS)
         self._keeping.timeout.connect(self.tell_draft)
@@ -144,8 +148,7 @@ class ChatPane(QWidget):
 
     @Slot(str)
     def _on_paused(self, text: str) -> None:
-        if self._editing is None:  # an edited message would be another branch
-            self.draft_changed.emit(text)
+        self.draft_changed.emit(text, self._editing or "")
 
     @Slot(str)
     def _on_sent(self, text: str) -> None:

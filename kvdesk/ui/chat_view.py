@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout
 from kvdesk.chat import Message, MessageId
 from kvdesk.messages import PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.operations import Overflowed
+from kvdesk.settings import Overflow
 from kvdesk.ui.message_widget import MessageWidget
 from kvdesk.ui.theme import Look
 from kvdesk.ui.throttle import Throttle
@@ -28,6 +29,9 @@ class ChatView(QScrollArea):
     edit_clicked = Signal(str)
     branch_clicked = Signal(str)
     menu_requested = Signal(str, QPoint)
+    shorten_clicked = Signal(str)  # the question that did not fit
+    larger_clicked = Signal()
+    policy_clicked = Signal()
     text_selected = Signal(str, int, int)
 
     def __init__(self, look: Look) -> None:
@@ -38,6 +42,7 @@ class ChatView(QScrollArea):
         self._widgets: dict[MessageId, MessageWidget] = {}
         self._branches: Mapping[MessageId, tuple[MessageId, ...]] = {}
         self._shades: Mapping[MessageId, str] = {}
+        self._full: set[MessageId] = set()  # answers that a full context ended, or kept from beginning
         self._dirty: set[MessageId] = set()
         self._following = True
         self._from_end = 0  # distance to the end that is kept while earlier messages come
@@ -111,8 +116,11 @@ class ChatView(QScrollArea):
 
     def show_overflow(self, event: Overflowed) -> None:
         """The context was full while this answer was asked for or written."""
+        if event.policy is Overflow.STOP:
+            self._full.add(event.answer)
         if widget := self._widgets.get(event.answer):
             widget.show_overflow(event.sentence)
+            widget.set_full(event.answer in self._full)
 
     def highlight(self, message: MessageId, first: int, last: int) -> None:
         """Mark characters `[first, last)` of a message, and scroll to it; nothing where it is not shown."""
@@ -224,6 +232,10 @@ class ChatView(QScrollArea):
         widget.text_selected.connect(self.text_selected)
         widget.show_branches(self._branches.get(message.id, ()))
         widget.show_shade(self._shades.get(message.id, ""))
+        widget.set_full(message.id in self._full)
+        widget.larger_clicked.connect(self.larger_clicked)
+        widget.policy_clicked.connect(self.policy_clicked)
+        widget.shorten_clicked.connect(lambda: self.shorten_clicked.emit(message.parent or ""))
         widget.set_last(message.id == self._messages[-1].id and not self._dead)
         self._widgets[message.id] = widget
         self._rows.insertWidget(1 if first else self._rows.count() - 1, widget)

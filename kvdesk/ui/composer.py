@@ -11,7 +11,8 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from kvdesk.operations import TurnPreview
-from kvdesk.ui.controls import ElidedLabel, IconButton
+from kvdesk.ui.controls import ElidedLabel, IconButton, set_tone
+from kvdesk.ui.room_help import RoomHelp, room_words
 from kvdesk.ui.theme import Look
 
 _MAX_LINES: Final = 8
@@ -20,11 +21,13 @@ _LONG_RUN: Final = re.compile(r"\S{2000}")
 
 
 class Composer(QFrame):
-    """The field, one hint and one button, which is Send or Stop."""
+    """The field, a line about it, what helps where it is too long, and one button, which is Send or Stop."""
 
     sent = Signal(str)
     stop_clicked = Signal()
     paused = Signal(str)  # a pause in typing; not when the field is empty
+    larger_clicked = Signal()  # what is typed is too long: a larger context
+    policy_clicked = Signal()  # and: another overflow policy
     paged = Signal(int)  # Page Up (-1) or Page Down (1): the messages scroll while one types
 
     def __init__(self, look: Look) -> None:
@@ -38,7 +41,8 @@ class Composer(QFrame):
         self._edit.setPlaceholderText("Type a message")
         self._edit.setFont(look.text)
         self._edit.textChanged.connect(self._on_text_changed)
-        self._forecast = ""
+        self._preview: TurnPreview | None = None
+        self._asked, self._previewed = "", ""  # the text last asked about, and that of which `_preview` tells
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self._on_pause)
         self._hint = ElidedLabel()
@@ -54,7 +58,12 @@ class Composer(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 8, 8)
         column.setSpacing(4)
+        self._help = RoomHelp()
+        self._help.shorten_clicked.connect(self.select_excess)
+        self._help.larger_clicked.connect(self.larger_clicked)
+        self._help.policy_clicked.connect(self.policy_clicked)
         column.addWidget(self._edit)
+        column.addWidget(self._help)
         column.addLayout(row)
         self._show_state()
 
@@ -93,15 +102,43 @@ class Composer(QFrame):
         self._blocked = reason
         self._show_state()
 
+    @property
+    def help(self) -> RoomHelp:
+        """What helps while the text is too long; hidden otherwise."""
+        return self._help
+
+    @property
+    def is_too_long(self) -> bool:
+        """Whether the text, as it is now, is known not to fit."""
+        return self._preview is not None and bool(self._preview.refused) and self._previewed == self.text
+
     def show_preview(self, preview: TurnPreview) -> None:
         """What sending would cost, while something is typed."""
-        self._forecast = preview.sentence if self.text.strip() else ""
+        self._preview, self._previewed = (preview, self._asked) if self.text.strip() else (None, "")
         self._show_state()
 
     def forget_preview(self) -> None:
         """What was said of sending is true no longer."""
-        self._forecast = ""
+        self._preview = None
         self._show_state()
+
+    def ask_again(self) -> None:
+        """Something that the preview hangs on has changed: another context, another policy, a longer conversation."""
+        if self.text.strip():
+            self._pause.start()
+
+    @Slot()
+    def select_excess(self) -> None:
+        """Select what is too much of the text, so that it can be seen, and deleted."""
+        if self._preview is None:
+            return
+        cursor = self._edit.textCursor()
+        text = self.text.encode("utf-16-le")  # positions in a document count UTF-16 units
+        start = len(self.text[: self._preview.n_fitting].encode("utf-16-le")) // 2
+        cursor.setPosition(len(text) // 2)
+        cursor.setPosition(start, cursor.MoveMode.KeepAnchor)
+        self._edit.setTextCursor(cursor)
+        self.focus_edit()
 
     def set_editing(self, editing: bool) -> None:
         """What is typed takes the place of an earlier message."""
@@ -114,7 +151,7 @@ class Composer(QFrame):
     def submit(self) -> None:
         """Send what is typed, if that is possible."""
         text = self.text
-        if text.strip() and not self._running and not self._blocked:
+        if text.strip() and not self._running and not self._blocked and not self.is_too_long:
             self._edit.clear()
             self.sent.emit(text)
 
@@ -137,12 +174,13 @@ class Composer(QFrame):
             self._pause.start()
         else:
             self._pause.stop()
-            self._forecast = ""
+            self._preview = None
         self._show_state()
 
     @Slot()
     def _on_pause(self) -> None:
         if self.text.strip() and not self._running:
+            self._asked = self.text
             self.paused.emit(self.text)
 
     def _show_state(self) -> None:
@@ -150,13 +188,24 @@ class Composer(QFrame):
         self._send.set_icon_name(name.lower())
         self._send.setAccessibleName(name)
         self._send.setToolTip("Stop (Esc)" if self._running else "Send (Enter)")
-        self._send.setEnabled(self._running or (bool(self.text.strip()) and not self._blocked))
+        self._help.setVisible(self._preview is not None and bool(self._preview.refused) and not self._running)
+        can_send = bool(self.text.strip()) and not self._blocked and not self.is_too_long
+        self._send.setEnabled(self._running or can_send)
+        words, tone = self._words()
+        self._hint.setText(words)
+        set_tone(self._hint, tone)
+
+    def _words(self) -> tuple[str, str]:
+        """What the line under the text says, and its tone."""
         if self._running:
-            self._hint.setText("Esc stops the answer")
-        else:
-            keys = self._forecast or "Enter sends  ·  Shift+Enter starts a new line"
-            editing = "Editing: Enter sends it as a branch  ·  Esc leaves it as it is"
-            self._hint.setText(self._blocked or (editing if self._editing else keys))
+            return "Esc stops the answer", "secondary"
+        if self._blocked:
+            return self._blocked, "secondary"
+        if self._preview is not None:
+            return room_words(self._preview)
+        if self._editing:
+            return "Editing: Enter sends it as a branch  ·  Esc leaves it as it is", "secondary"
+        return "Enter sends  ·  Shift+Enter starts a new line", "secondary"
 
 
 class _Edit(QPlainTextEdit):

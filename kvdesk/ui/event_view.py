@@ -242,6 +242,7 @@ class EventView(QObject):
                 self._list.show_cells(self._cells)
             if shown:
                 self._chat.view.end_turn(event)
+                self._chat.composer.ask_again()
             self._show_state()
 
     def _show_leaving(self, event: Shades | Overflowed) -> None:
@@ -280,6 +281,8 @@ class EventView(QObject):
             self._list.show_cells({})
             self._inspector.set_rebuilding(False)
             self._chat.show_working(False)
+            self._chat.composer.forget_preview()
+            self._chat.composer.ask_again()
             self._status.show_context(event.context)
         self._show_state()
 

@@ -4,7 +4,8 @@ Signals (intents; an empty conversation_id means "none is selected": make one)
     message_sent(conversation_id, text)     a person sent a message
     stop_requested(conversation_id)         Stop or Esc while an answer is being written
     regenerate_requested(conversation_id, n)   make the last answer again, `n` times at once, as branches
-    draft_changed(conversation_id, text)    what is being typed, after a pause; answered by TurnPreview
+    draft_changed(conversation_id, text, message_id)    what is being typed, after a pause, and the message whose place
+                                            it would take ("": none); answered by TurnPreview
     draft_typed(conversation_id, text)      what is typed and not sent, told soon enough to outlive a crash
     message_edited(conversation_id, message_id, text)  send it in other words, as a branch beside the first
     branch_requested(conversation_id, message_id)      show the branch that goes through this message
@@ -94,7 +95,7 @@ class MainWindow(QMainWindow):
     message_sent = Signal(str, str)
     stop_requested = Signal(str)
     regenerate_requested = Signal(str, int)
-    draft_changed = Signal(str, str)
+    draft_changed = Signal(str, str, str)
     draft_typed = Signal(str, str)
     message_edited = Signal(str, str, str)
     branch_requested = Signal(str, str)
@@ -332,10 +333,10 @@ class MainWindow(QMainWindow):
         if can and self.selected is not None and not self._events.is_running(self.selected):
             self.regenerate_requested.emit(self.selected, n)
 
-    @Slot(str)
-    def _on_draft_changed(self, text: str) -> None:
+    @Slot(str, str)
+    def _on_draft_changed(self, text: str, replaced: str) -> None:
         if self.selected is not None and not self._events.is_dead:
-            self.draft_changed.emit(self.selected, text)
+            self.draft_changed.emit(self.selected, text, replaced)
 
     @Slot()
     def forget(self) -> None:
@@ -366,6 +367,7 @@ class MainWindow(QMainWindow):
     def _on_overflow_chosen(self, overflow: Overflow) -> None:
         if self.selected is not None:
             self.overflow_chosen.emit(self.selected, overflow)
+            self._chat.composer.ask_again()
 
     @Slot(str)
     def _on_branch_clicked(self, message: str) -> None:
@@ -400,10 +402,12 @@ class MainWindow(QMainWindow):
         self._chat.sent.connect(self._on_sent)
         self._chat.overflow_chosen.connect(self._on_overflow_chosen)
         self._chat.edited.connect(self._on_edited)
+        self._chat.larger_clicked.connect(self.open_context_settings)
         self._chat.draft_changed.connect(self._on_draft_changed)
         self._chat.draft_typed.connect(self.draft_typed)
         self._chat.embedded_clicked.connect(self.embedded_model_requested)
         self._chat.view.edit_clicked.connect(self._menus.start_edit)
+        self._chat.view.shorten_clicked.connect(self._menus.start_edit)
         self._chat.view.branch_clicked.connect(self._on_branch_clicked)
         self._chat.view.menu_requested.connect(self._menus.show_message_menu)
         self._list.menu_shown.connect(self._menus.fill_conversation_menu)

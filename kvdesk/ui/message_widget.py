@@ -22,6 +22,7 @@ from kvdesk.ui.branch_switch import BranchSwitch
 from kvdesk.ui.controls import ElidedLabel, IconButton, ThinProgress, label, set_tone
 from kvdesk.ui.message_body import MessageBody
 from kvdesk.ui.readout import stats_line, stats_tip
+from kvdesk.ui.room_help import RoomHelp
 from kvdesk.ui.theme import Look
 
 _STATE_WORDS: Final = {"stopped": "Stopped", "interrupted": "Interrupted", "failed": "Failed"}
@@ -37,6 +38,9 @@ class MessageWidget(QWidget):
 
     regenerate_clicked = Signal()
     edit_clicked = Signal(str)  # message
+    shorten_clicked = Signal()
+    larger_clicked = Signal()
+    policy_clicked = Signal()
     branch_clicked = Signal(str)  # another message at this place
     text_selected = Signal(str, int, int)  # message, first character, last + 1; equal where nothing is selected
     menu_requested = Signal(str, QPoint)  # message; where, on the screen
@@ -46,7 +50,8 @@ class MessageWidget(QWidget):
         self._look = look
         self._message = message
         self._shown_text: str | None = None
-        self._is_last = False
+        self._is_last = self._is_full = False
+        self._help: RoomHelp | None = None  # made where it is needed
         who = {"user": "You", "system": "System prompt"}.get(message.role, message.model or "Answer")
         self._who = label(who, tone="secondary", scale="small", weight="strong")
         self._shade = label("", tone="secondary", scale="small")
@@ -119,6 +124,29 @@ class MessageWidget(QWidget):
         """Said under the answer from now on; when it ends its note says it too."""
         self._overflow = sentence
         self._show_state()
+
+    def set_full(self, is_full: bool) -> None:
+        """The context was too small for this answer: what helps is offered under it while it is the last one."""
+        if is_full != self._is_full:
+            self._is_full = is_full
+            self._show_help()
+
+    @property
+    def help(self) -> RoomHelp | None:
+        """What is offered where the context was too small."""
+        return self._help if self._help is not None and not self._help.isHidden() else None
+
+    def _show_help(self) -> None:
+        shown = self._is_full and self._is_last and self._message.state != "streaming"
+        if shown and self._help is None:
+            self._help = RoomHelp()
+            self._help.shorten_clicked.connect(self.shorten_clicked)
+            self._help.larger_clicked.connect(self.larger_clicked)
+            self._help.policy_clicked.connect(self.policy_clicked)
+            self._column.insertWidget(self._column.indexOf(self._note) + 1, self._help)
+        if self._help is not None:
+            self._help.setVisible(shown)
+            self._help.offer_shorten(self._message.state == "failed")
 
     @property
     def switch(self) -> BranchSwitch:
@@ -229,6 +257,7 @@ class MessageWidget(QWidget):
         self._note.setText(note)
         set_tone(self._note, _STATE_TONES.get(message.state, "secondary"))
         self._note.setVisible(bool(note))
+        self._show_help()
         if self._foot is not None:
             self._foot.setVisible(not streaming)
             self._foot.show_stats(message.stats, can_regenerate=self._is_last, can_copy=bool(message.text))

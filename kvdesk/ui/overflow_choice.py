@@ -92,7 +92,7 @@ class OverflowButton(ElidedButton):
         self.setProperty("scale", "small")
         self._choice = OverflowChoice(self)
         self._choice.chosen.connect(self.chosen)
-        self.clicked.connect(self._on_clicked)
+        self.clicked.connect(self.choose)
         self.show_chosen(Overflow.STOP)
 
     @property
@@ -110,7 +110,8 @@ class OverflowButton(ElidedButton):
         return self._hint("then…")
 
     @Slot()
-    def _on_clicked(self) -> None:
+    def choose(self) -> None:
+        """Unfold the choice."""
         self._choice.adjustSize()
         corner = self.mapToGlobal(QPoint(self.width() - self._choice.width(), self.height()))
         self._choice.move(corner)

@@ -118,6 +118,17 @@ def test_what_is_typed_is_priced(rig: Rig, qtbot: QtBot) -> None:
     preview = next(c for c in rig.worker.commands if isinstance(c, PreviewTurn))
     assert [m.text for m in preview.messages] == ["Joke?", "First joke", "Another"]
     rig.window.chat.composer.set_blocked("")
-    sentence = "reuse 20, prefill 9, first token in about 0.1 s"
+    sentence = "20 tokens from cache, 9 to compute, first token in about 0.1 s"
     rig.window.apply_event(TurnPreview(asked.conversation, 20, 9, 120.0, sentence))
-    assert "prefill 9" in rig.window.chat.composer.hint_text
+    assert "9 to compute" in rig.window.chat.composer.hint_text
+
+
+def test_an_edited_message_is_priced_in_its_place(rig: Rig, qtbot: QtBot) -> None:
+    answer(rig, qtbot, say(rig, "Joke?"), "First joke")
+    answer(rig, qtbot, say(rig, "Another"), "Second joke")
+    rig.window._menus.start_edit(rig.window.chat.view.widgets[2].message.id)
+    rig.window.chat.composer.set_text("Another, but short")
+    qtbot.waitUntil(lambda: any(isinstance(c, PreviewTurn) for c in rig.worker.commands))
+    preview = next(c for c in reversed(rig.worker.commands) if isinstance(c, PreviewTurn))
+    assert [m.text for m in preview.messages] == ["Joke?", "First joke", "Another, but short"]
+    assert (preview.n_typed, preview.max_tokens) == (18, rig.controller.settings.sampling.max_tokens)

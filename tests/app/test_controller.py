@@ -377,7 +377,7 @@ def test_what_left_the_context_is_stored_and_told_with_the_next_turn(rig: Rig, q
     answer(rig, qtbot, first, "First answer")
     assert [c.left for c in conversations(rig)] == [left]
     assert say(rig, "Two").left == left
-    rig.window.draft_changed.emit(first.conversation, "Three")
+    rig.window.draft_changed.emit(first.conversation, "Three", "")
     previewed = rig.worker.commands[-1]
     assert isinstance(previewed, PreviewTurn)
     assert previewed.left == left

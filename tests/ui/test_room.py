@@ -1,0 +1,142 @@
+"""A draft against the room there is: what the composer says of it, and what helps where it is too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from kvdesk.chat import MessageId
+from kvdesk.messages import ContextReady, TurnEnded
+from kvdesk.operations import Overflowed, TurnPreview
+from kvdesk.settings import Overflow
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.room_help import room_words
+from kvdesk.ui.settings_panel import SettingsPanel
+from tests.ui.samples import CONTEXT, ONE, STATS, message
+
+Record = Callable[[object], list[tuple[object, ...]]]
+COST = "100 tokens from cache, 60 to compute"
+FITS = TurnPreview(ONE, 100, 60, None, COST, n_ctx=1024, n_conversation=124, n_draft=40, n_answer=128, n_fitting=5)
+TOO_LONG = replace(FITS, n_draft=958, refused="The conversation needs 1,082 tokens, but the context holds 1,024.")
+NOTHING = replace(STATS, prompt_tokens=0)
+
+
+@pytest.mark.parametrize(
+    ("preview", "words", "tone"),
+    [
+        (FITS, f"40 of 772 tokens  ·  {COST}", "secondary"),
+        (replace(FITS, n_draft=850), "850 tokens: only 50 are left for the answer", "warning"),
+        (TOO_LONG, "Too long: 958 tokens, and 772 fit with an answer", "danger"),
+        (
+            replace(TOO_LONG, n_conversation=1000),
+            "Too long: the conversation alone takes 1,000 of 1,024 tokens",
+            "danger",
+        ),
+        (
+            replace(FITS, n_leaving=340, gone=2),
+            "40 tokens: the 2 oldest messages (340 tokens) leave the context for it",
+            "warning",
+        ),
+        (
+            replace(FITS, n_leaving=90, gone=1),
+            "40 tokens: the oldest message (90 tokens) leaves the context for it",
+            "warning",
+        ),
+        (
+            replace(FITS, n_leaving=128),
+            "40 tokens: the oldest tokens (128 tokens) leave the context for it",
+            "warning",
+        ),
+    ],
+)
+def test_what_is_said(preview: TurnPreview, words: str, tone: str) -> None:
+    assert room_words(preview) == (words, tone)
+
+
+def typed(window: MainWindow, text: str, preview: TurnPreview) -> None:
+    """Type, make a pause, and get the answer."""
+    composer = window.chat.composer
+    composer.set_text(text)
+    composer._on_pause()
+    window.apply_event(preview)
+
+
+def test_what_is_too_long_is_not_sent_and_stays(window: MainWindow, record: Record) -> None:
+    sent = record(window.message_sent)
+    typed(window, "hello world", TOO_LONG)
+    composer = window.chat.composer
+    assert composer.hint_text.startswith("Too long")
+    assert composer.help.isVisible()
+    composer.submit()
+    assert (sent, composer.text) == ([], "hello world")
+    composer.set_text("hello")
+    composer.submit()
+    assert sent == [(ONE, "hello")], "of a text that was changed since nothing is known yet"
+    assert not composer.help.isVisible()
+
+
+def test_shorten_selects_what_is_too_much(window: MainWindow) -> None:
+    typed(window, "he🙂lo world", TOO_LONG)
+    window.chat.composer.help.links[0].click()
+    assert window.chat.composer.edit.textCursor().selectedText() == " world"
+
+
+@pytest.mark.qt_log_ignore("grabbing the keyboard", extend=True)  # a popup, on the offscreen platform
+def test_links_lead_to_a_larger_context_and_to_the_policies(window: MainWindow, record: Record) -> None:
+    chosen, asked = record(window.overflow_chosen), record(window.chat.draft_changed)
+    typed(window, "hello world", TOO_LONG)
+    _, larger, policy = window.chat.composer.help.links
+    policy.click()
+    choice = window.chat.overflow.choice
+    assert choice.isVisible()
+    choice.button(Overflow.SLIDE).click()
+    assert chosen == [(ONE, Overflow.SLIDE)]
+    assert len(asked) == 1
+    window.chat.composer._pause.timeout.emit()
+    assert asked[1:] == [("hello world", "")], "the other policy is asked about at once"
+    larger.click()
+    panel = window.findChild(SettingsPanel)
+    assert panel is not None
+    assert panel.isVisible()
+    assert panel.apply_button.text() == "Apply and rebuild"
+
+
+def test_another_context_is_asked_about_anew(window: MainWindow) -> None:
+    typed(window, "hello world", TOO_LONG)
+    window.apply_event(ContextReady(replace(CONTEXT, n_ctx=4096, n_ctx_seq=4096), rebuilt=True))
+    assert not window.chat.composer.is_too_long
+    assert window.chat.composer._pause.isActive()
+
+
+def test_an_answer_that_did_not_fit_offers_what_helps(window: MainWindow) -> None:
+    question, answer = message("q", "user", "far too long"), MessageId("a")
+    reply = replace(message("a", "assistant", "", "streaming"), parent=question.id)
+    window.show_messages(ONE, (question, reply))
+    window.apply_event(Overflowed(ONE, answer, Overflow.STOP, "It needs 1,082 tokens."))
+    widget = window.chat.view.widget_of(answer)
+    assert widget is not None
+    assert widget.help is None, "it has not ended yet"
+    window.apply_event(TurnEnded(ONE, answer, "failed", NOTHING, "It needs 1,082 tokens."))
+    assert widget.help is not None
+    assert widget.help.isVisible()
+    widget.help.links[0].click()
+    assert window.chat.is_editing
+    assert window.chat.composer.text == "far too long"
+    window.chat.end_edit()
+    window.show_messages(ONE, (question, replace(reply, state="failed")))
+    again = window.chat.view.widget_of(answer)
+    assert again is not None
+    assert again.help is not None, "it is offered when the chat is shown again"
+    window.append_message(message("q2", "user", "shorter"))
+    assert again.help is None, "only under the last answer"
+
+
+def test_an_answer_that_only_slid_needs_no_help(window: MainWindow) -> None:
+    window.show_messages(ONE, (message("q", "user", "Go on"), message("a", "assistant", "", "streaming")))
+    window.apply_event(Overflowed(ONE, MessageId("a"), Overflow.SLIDE, "The oldest message left.", (MessageId("q"),)))
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
+    widget = window.chat.view.widget_of(MessageId("a"))
+    assert widget is not None
+    assert widget.help is None
