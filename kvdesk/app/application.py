@@ -92,9 +92,7 @@ def run(file: str | None) -> int:
         code = parts.qt.exec()
         parts.controller.shut_down()
     if lost := parts.controller.lost:
-        sys.stderr.write(
-            f"{lost.sentence.removesuffix(' kvdesk tries again by itself.')} kvdesk was closed; it is lost.\n"
-        )
+        sys.stderr.write(f"kvdesk was closed, and {lost.what} could not be saved. {lost.why}\n")
         return 1
     return int(code)
 

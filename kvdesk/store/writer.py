@@ -61,11 +61,15 @@ class Unsaved:
         """For a person; empty when everything is saved."""
         if not self:
             return ""
+        verb = "is" if self.n_messages + self.n_deletions == 1 else "are"
+        return f"{self.what} {verb} not saved yet. {self.why} kvdesk tries again by itself."
+
+    @property
+    def what(self) -> str:
+        """How much, in words."""
         messages = f"{self.n_messages:,} message{'s' * (self.n_messages != 1)}" if self.n_messages else ""
         deletions = f"{self.n_deletions:,} deletion{'s' * (self.n_deletions != 1)}" if self.n_deletions else ""
-        what = " and ".join(part for part in (messages, deletions) if part) or "Changes of a chat"
-        verb = "is" if self.n_messages + self.n_deletions == 1 else "are"
-        return f"{what} {verb} not saved yet. {self.why} kvdesk tries again by itself."
+        return " and ".join(part for part in (messages, deletions) if part) or "Changes of a chat"
 
 
 _Item = Conversation | Message | _Delete | _Ask | _Close
