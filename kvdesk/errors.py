@@ -11,7 +11,8 @@
     +-- EngineError             llama.cpp answered with an error we did not expect
         +-- DecodeError         llama_decode returned a code other than 0, 1 and 2
 
-Asserts are for our own invariants; they are not in this tree.
+Asserts are for our own invariants; they are not in this tree. What is raised by others, such as an OSError of a full
+disk, gets its sentence from `unexpected` at the edge where it is told.
 """
 
 
@@ -61,3 +62,10 @@ class DecodeError(EngineError):
     def __init__(self, code: int, sentence: str, detail: str = "") -> None:
         super().__init__(sentence, detail)
         self.code = code
+
+
+def unexpected(error: Exception) -> str:
+    """The sentence for an error that nobody raised on purpose."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}{f': {error.filename}' if error.filename else ''}."
+    return f"Something unexpected went wrong: {str(error) or type(error).__name__}"

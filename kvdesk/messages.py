@@ -288,6 +288,7 @@ class OperationDone:
     effect    what it did, for operations by hand; undoable: `Undo(operation)` is possible as long as nobody says
               otherwise (the latest `CacheView.undoable` names all that are)
     emptied   the sequence, or with `conversation` None every one, holds no cell any more
+    note      a sentence for the person: cells left that nobody asked to leave, and not for want of cells
     """
 
     operation: int
@@ -300,6 +301,7 @@ class OperationDone:
     effect: Effect | None = None
     undoable: bool = False
     emptied: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,8 +336,18 @@ class LogLine:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineRestarted:
+    """An error nobody expected ended the engine's loop. Its answers have ended (`TurnEnded`), its context is gone; the
+    model is being loaded again (`ModelLoading`, `ContextReady`), and commands that wait are carried out after that.
+    """
+
+    sentence: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
 class EngineDied:
-    """The worker's thread ended by an error nobody expected; the window lives on and says so."""
+    """The same happened so often that it is not tried again; the window lives on and says so."""
 
     sentence: str
     detail: str
@@ -355,6 +367,7 @@ Event = (
     | CacheView
     | TokenTexts
     | LogLine
+    | EngineRestarted
     | EngineDied
     | CompactionPreview
     | ContextPreview

@@ -18,7 +18,7 @@ from kvdesk.app.bench_map import N_CELLS, frame_times, p99
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.lab.bar import Bar
-from kvdesk.messages import CommandFailed, ContextReady, EngineDied, Event, TextDelta, TurnEnded
+from kvdesk.messages import CommandFailed, ContextReady, EngineDied, EngineRestarted, Event, TextDelta, TurnEnded
 from kvdesk.settings import ContextSettings
 
 FRAME_MS = 16.7
@@ -133,7 +133,7 @@ class _Desk(QObject):
                 self.began_s = self.began_s or time.monotonic()
             case TurnEnded():
                 self._ended, self.ended_s = event, time.monotonic()
-            case CommandFailed() | EngineDied():
+            case CommandFailed() | EngineRestarted() | EngineDied():
                 self._failed = UserError(event.sentence, event.detail)
 
 

@@ -23,6 +23,7 @@ from kvdesk.messages import (
     CommandFailed,
     ContextReady,
     EngineDied,
+    EngineRestarted,
     Event,
     ModelLoaded,
     OperationDone,
@@ -227,7 +228,7 @@ class Tour(QObject):
                 self._report["operations"].append(
                     {"call": event.call, "ms": round(event.ms, 3), "reason": event.reason}
                 )
-            case CommandFailed() | EngineDied():
+            case CommandFailed() | EngineRestarted() | EngineDied():
                 self._problems.append(event.sentence)
                 self._deadline = 0.0
 

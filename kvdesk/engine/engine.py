@@ -7,9 +7,12 @@ be called from others. Knows no Qt and no database. The way of a text: `handle(G
 
 from __future__ import annotations
 
+import logging
 import time
+import traceback
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 
 from kvdesk.chat import MessageId, MessageState
 from kvdesk.engine.binding import engine_log
@@ -22,7 +25,7 @@ from kvdesk.engine.runner import CLOSED, Runner
 from kvdesk.engine.session import Own, Session, open_session
 from kvdesk.engine.snapshots import forget_saved
 from kvdesk.engine.turn import Turn
-from kvdesk.errors import KvdeskError, UserError
+from kvdesk.errors import KvdeskError, UserError, unexpected
 from kvdesk.messages import (
     AuditCache,
     CloseConversation,
@@ -55,6 +58,7 @@ from kvdesk.operations import (
 VIEW_INTERVAL_S = 0.04
 """At most so often; one token after another is told of, and shown, every `runner.TELL_S`."""
 _ANEW = "The context was made anew."
+_log = logging.getLogger(__name__)
 
 Question = PreviewCompaction | PreviewContext | PreviewTurn | MeasureContext | VerifyConversation | TakeRecording
 
@@ -100,8 +104,8 @@ class Engine:
         """Carry out a command given at `at_s` (time.perf_counter). What fails becomes `CommandFailed`."""
         try:
             self._handle(command, time.perf_counter() if at_s is None else at_s)
-        except KvdeskError as error:
-            self._emit(CommandFailed(command, str(error), error.detail))
+        except Exception as error:  # noqa: BLE001 - it costs this command, never the engine
+            self._fail(command, error)
 
     def step(self) -> None:
         """Do one small piece of work: start a turn, go on with a job, or decode the next batch of all turns."""
@@ -132,12 +136,31 @@ class Engine:
 
     def close(self) -> None:
         """End the running turn, free context, then model."""
-        self._end_job()
-        self._end_all(CLOSED)
-        if self.session is not None:
-            self.session.close()
-            self.session = None
+        try:
+            self._end_job()
+            self._end_all(CLOSED)
+        finally:
+            engine_log().listener = None
+            session, self.session = self.session, None
+            if session is not None:
+                session.close()
+
+    def give_up(self, note: str) -> tuple[Command, ...]:
+        """After an error nobody expected in `step`, of which nothing may be believed but what was told: end all answers
+        with their text, free what can be freed. Returns the commands with which another engine goes on. Never raises.
+        """
         engine_log().listener = None
+        session = self.session
+        again: list[Command] = [UsePolicy(self._own.policy, self._own.folder), Watch(self._watched)]
+        for step in (self._end_job, partial(self._runner.give_up, note), session.discard if session else lambda: None):
+            try:
+                step()
+            except Exception:  # noqa: BLE001 - whatever it is, the rest is still freed
+                _log.exception("while the engine was given up")
+        if session is not None:
+            again.append(LoadModel(session.header.path, session.context.settings))
+        self.session = None
+        return (*again, *(command for command, _ in self._waiting))
 
     # --- commands -----------------------------------------------------------------------------------------------------
 
@@ -202,7 +225,7 @@ class Engine:
                 on_replace=lambda: self._end_all("Another model was opened."),
                 own=self._own,
             )
-        except KvdeskError:
+        except Exception:
             if old is not None and (old.context is not before or not old.context.is_open):
                 self._after_new_context()
             raise
@@ -264,9 +287,21 @@ class Engine:
                 self._runner.end_of(sequence.conversation, "Its cells were changed by hand.")
         try:
             self._hands.do(command.operation, measured=command.measured)
-        except KvdeskError:
+        except Exception:
             self._show(now=True)  # what could not be done may have changed the cache all the same
             raise
+
+    def _fail(self, command: Command, error: Exception) -> None:
+        """A command did not do its work. What was not raised on purpose is written to the log, and may have left the
+        sequences other than they were.
+        """
+        if isinstance(error, KvdeskError):
+            self._emit(CommandFailed(command, str(error), error.detail))
+            return
+        _log.error("unexpected error in %s", type(command).__name__, exc_info=error)
+        self._emit(CommandFailed(command, unexpected(error), "".join(traceback.format_exception(error))))
+        if self.session is not None:
+            self.session.recover()
 
     def _require(self) -> Session:
         if self.session is None:
@@ -312,8 +347,8 @@ class Engine:
         try:
             with self._require().chronicle.doing("", conversation, reason):
                 progress = None if self._cancelled or self._runner.closing else next(work, None)
-        except KvdeskError as error:
-            self._emit(CommandFailed(command, str(error), error.detail))
+        except Exception as error:  # noqa: BLE001 - it costs this job, never the engine
+            self._fail(command, error)
             progress = None
         if progress is None:
             self._end_job()

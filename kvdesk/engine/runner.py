@@ -6,6 +6,7 @@ Owns the running turns, what stops them and what is told of them. Runs on the en
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -23,7 +24,7 @@ from kvdesk.engine.sampler import Sampler
 from kvdesk.engine.sequences import WORTH, Sequence
 from kvdesk.engine.session import Session
 from kvdesk.engine.turn import Turn
-from kvdesk.errors import KvdeskError, PromptError
+from kvdesk.errors import KvdeskError, PromptError, unexpected
 from kvdesk.messages import Generate, PrefillProgress, TextDelta, TokenTexts, TurnEnded, TurnStarted
 from kvdesk.operations import Departed, Overflowed
 from kvdesk.policy.batching import Want, compose
@@ -38,6 +39,7 @@ PROGRESS_MS = 500.0
 FIRST_CHUNK = 128
 """Tokens of the first batch of a prompt, when it is not known yet how long one takes."""
 CLOSED = "kvdesk was closed."
+_log = logging.getLogger(__name__)
 _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 
 
@@ -123,6 +125,10 @@ class Runner:
                 self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, str(error)))
             self.abandon(command, "failed", str(error))
             return True
+        except Exception as error:  # noqa: BLE001 - a full disk, for one: it costs this answer and no other
+            self.abandon(command, "failed", unexpected(error))
+            session.recover()
+            return True
         sampler = Sampler(command.sampling, session.model.vocab.n_tokens)
         if command.sampling.repeat_penalty != 1.0:
             sampler.accept(prompt[-command.sampling.repeat_last_n :])
@@ -198,6 +204,22 @@ class Runner:
         )
         if state == "complete":
             self._on_complete(turn)
+
+    def give_up(self, note: str) -> None:
+        """The engine is lost: every turn ends with the text it has, whatever else fails. Touches no context."""
+        with self._lock:
+            turns, self._turns = self._turns, []
+            self._answers.clear()
+            self._stop_decode = lambda: None
+        for turn in turns:
+            conversation, answer, stats = turn.command.conversation, turn.command.answer, _NOTHING
+            try:
+                stats = turn.stats(0, 0, 0)
+                self._tell(turn, end=True)
+                turn.sampler.close()
+            except Exception:  # noqa: BLE001 - whatever it is, the others still end
+                _log.exception("while an answer was given up")
+            self._emit(TurnEnded(conversation, answer, "interrupted", stats, turn.note(note)))
 
     def abandon(self, command: Generate, state: MessageState, note: str) -> None:
         """A turn that never began."""

@@ -31,7 +31,7 @@ from kvdesk.engine.snapshots import Snapshots
 from kvdesk.engine.swapper import Swapper
 from kvdesk.engine.threads import Threads
 from kvdesk.engine.turn import Turn
-from kvdesk.errors import KvdeskError, ModelFileError, PromptError, TemplateError, UserError
+from kvdesk.errors import ModelFileError, PromptError, TemplateError, UserError
 from kvdesk.library.estimate import Estimate, available_bytes, check_fits
 from kvdesk.library.fingerprint import fingerprint
 from kvdesk.library.gguf_header import GgufHeader, read_header
@@ -98,15 +98,15 @@ def open_session(
     if not verdict.ok:
         raise ModelFileError(verdict.sentence, verdict.detail)
     model = Model(path, on_progress)
-    on_replace()
-    if old is not None:
-        old.keeper.save_all()
-        old.context.close()
     try:
-        session = Session(_Loaded(header, model, estimate), settings, emit, own)
-    except KvdeskError:
-        model.close()
+        on_replace()
         if old is not None:
+            old.keeper.save_all()
+            old.context.close()
+        session = Session(_Loaded(header, model, estimate), settings, emit, own)
+    except Exception:
+        model.close()
+        if old is not None and not old.context.is_open:
             old.reopen()
         raise
     if old is not None:
@@ -200,7 +200,7 @@ class Session:
         try:
             self._use(Context(self.model, settings))
             self.estimate = wanted
-        except KvdeskError:
+        except Exception:
             self._use(Context(self.model, before))
             raise
         self.chronicle.report("rebuild", calls.new_context(), start, emptied=True)
@@ -295,12 +295,27 @@ class Session:
         except OSError as error:
             raise UserError(f"The report could not be written to {path}: {error.strerror}.") from error
 
+    def recover(self) -> None:
+        """After an error nobody expected: what each sequence holds is what the map says it holds."""
+        if self.context.is_open:
+            self.context.settle()
+            self.keeper.believe_map()
+
     def close(self) -> None:
         """Save the conversations' states, free the context, then the model."""
-        if self.context.is_open:
-            self.keeper.save_all()
-        self.context.close()
-        self.model.close()
+        try:
+            if self.context.is_open:
+                self.keeper.save_all()
+        finally:
+            self.discard()
+
+    def discard(self) -> None:
+        """Free the context, then the model. What was saved before stays saved; nothing more is."""
+        try:
+            self.context.close()
+            self.model.close()
+        finally:
+            self.snapshots.close()
 
     # --- private ------------------------------------------------------------------------------------------------------
 

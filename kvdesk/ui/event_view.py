@@ -15,6 +15,7 @@ from kvdesk.messages import (
     CommandFailed,
     ContextReady,
     EngineDied,
+    EngineRestarted,
     Event,
     Generate,
     LoadModel,
@@ -173,7 +174,7 @@ class EventView(QObject):
                 self._apply_turn(event)
             case Shades() | Overflowed() | TurnPreview() | ContextUse() | MessageSpans():
                 self._apply_room(event)
-            case ModelLoading() | ModelLoaded() | ContextReady():
+            case ModelLoading() | ModelLoaded() | ContextReady() | EngineRestarted():
                 self._apply_engine(event)
             case CommandFailed():
                 self._show_failure(event)
@@ -261,7 +262,7 @@ class EventView(QObject):
         chosen = known.overflow if known is not None else ""
         self._chat.overflow.show_chosen(Overflow(chosen) if chosen in set(Overflow) else self._default_overflow)
 
-    def _apply_engine(self, event: ModelLoading | ModelLoaded | ContextReady) -> None:
+    def _apply_engine(self, event: ModelLoading | ModelLoaded | ContextReady | EngineRestarted) -> None:
         if isinstance(event, ModelLoading):
             self._chat.show_loading(_stem(event.path), event.progress)
         elif isinstance(event, ModelLoaded):
@@ -272,19 +273,27 @@ class EventView(QObject):
             self._inspector.forget_model()
             self._speed.clear()
             self._status.show_speed(None)
+        elif isinstance(event, EngineRestarted):
+            self._state.context = None
+            self._forget_cells()
+            self._chat.banner.show_error(event.sentence, event.detail)
         else:
             self._state.context = event.context
             self._chat.overflow.choice.show_possible({row.operation: row for row in event.possible})
-            self._use.clear()
-            self._cells.clear()
-            self._state.view = None
-            self._list.show_cells({})
-            self._inspector.set_rebuilding(False)
+            self._forget_cells()
             self._chat.show_working(False)
             self._chat.composer.forget_preview()
             self._chat.composer.ask_again()
             self._status.show_context(event.context)
         self._show_state()
+
+    def _forget_cells(self) -> None:
+        """The context is another one, or gone."""
+        self._use.clear()
+        self._cells.clear()
+        self._state.view = None
+        self._list.show_cells({})
+        self._inspector.set_rebuilding(False)
 
     def _show_cache(self, view: CacheView) -> None:
         self._state.show_view(view)

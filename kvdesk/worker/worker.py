@@ -7,6 +7,7 @@ not 20,000 queued calls.
 
 from __future__ import annotations
 
+import logging
 import queue
 import sys
 import threading
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QThread, Signal
 
 from kvdesk.chat import MessageId
-from kvdesk.messages import Command, EngineDied, Event
+from kvdesk.messages import Command, EngineDied, EngineRestarted, Event
 
 if TYPE_CHECKING:
     from kvdesk.engine.engine import Engine
@@ -26,6 +27,12 @@ if TYPE_CHECKING:
 GIL_SWITCH_S = 0.001
 IDLE_S = 1.0
 """Without a command for so long, the engine does what pays back later."""
+MOST_DEATHS, WITHIN_S = 3, 60.0
+"""An engine that died so often within so many seconds is not started again."""
+_STOPPED = "The engine stopped unexpectedly."
+_AGAIN = f"{_STOPPED} It is being started again: your chats go on, and answers keep the text they had."
+_FOR_GOOD = f"{_STOPPED} It has happened {MOST_DEATHS} times within a minute: restart kvdesk. Your chats are saved."
+_log = logging.getLogger(__name__)
 
 
 class Worker(QThread):
@@ -40,6 +47,7 @@ class Worker(QThread):
         self._outbox: deque[Event] = deque()
         self._told = False
         self._made: Engine | None = None
+        self._closing = False
         self._making = threading.Lock()
 
     def send(self, command: Command) -> None:
@@ -66,21 +74,47 @@ class Worker(QThread):
         """Refuse new work, stop what runs, and wait until context and model are closed."""
         if not self.isRunning():
             return
+        with self._making:
+            self._closing = True
         self._engine.request_close()
         self._inbox.put(None)
         self.wait()
 
     def run(self) -> None:
-        """The loop: every waiting command first, then one step of work."""
-        engine = self._engine
+        """One engine after another, until kvdesk is closed: as a rule the first."""
         sys.setswitchinterval(GIL_SWITCH_S)  # a token must not wait 5 ms for a window that is drawing
-        try:
-            while self._handle_inbox(engine):
-                engine.step()
-        except Exception as error:  # noqa: BLE001 - the edge of the thread: the window must hear of it
-            self._emit(EngineDied(f"The engine stopped unexpectedly: {error}", traceback.format_exc()))
-        finally:
-            engine.close()
+        deaths: deque[float] = deque(maxlen=MOST_DEATHS)
+        engine: Engine | None = self._engine
+        first: tuple[Command, ...] = ()
+        while engine is not None:
+            try:
+                self._loop(engine, first)
+                return
+            except Exception:  # noqa: BLE001 - the edge of the thread: the window must hear of it
+                _log.exception("the engine's loop ended")
+                deaths.append(time.monotonic())
+                first = engine.give_up(_STOPPED)
+                engine = self._next_engine(deaths, traceback.format_exc())
+
+    def _loop(self, engine: Engine, first: tuple[Command, ...]) -> None:
+        """The commands `first`; then every waiting command, then one step of work, until the end."""
+        for command in first:
+            engine.handle(command)
+        while self._handle_inbox(engine):
+            engine.step()
+        engine.close()
+
+    def _next_engine(self, deaths: deque[float], detail: str) -> Engine | None:
+        """Another engine in place of one that died at the last of `deaths`; None at the end, or after too many."""
+        if len(deaths) == MOST_DEATHS and deaths[-1] - deaths[0] < WITHIN_S:
+            self._emit(EngineDied(_FOR_GOOD, detail))
+            return None
+        with self._making:
+            if self._closing:
+                return None
+            self._made = None
+        self._emit(EngineRestarted(_AGAIN, detail))
+        return self._engine
 
     @property
     def _engine(self) -> Engine:

@@ -1,0 +1,107 @@
+"""The engine survives errors nobody expected: the model is loaded again, and what waits is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from kvdesk import paths
+from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.engine.engine import Engine
+from kvdesk.engine.runner import Runner
+from kvdesk.messages import (
+    CacheView,
+    ContextReady,
+    EngineDied,
+    EngineRestarted,
+    Event,
+    Generate,
+    LoadModel,
+    ModelLoaded,
+    TextDelta,
+    TurnEnded,
+    Watch,
+)
+from kvdesk.settings import ContextSettings, Sampling
+from kvdesk.worker.worker import MOST_DEATHS, Worker
+
+E = TypeVar("E", bound=Event)
+TINY = ContextSettings(n_ctx=256, n_seq_max=1, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
+
+
+class Heard:
+    """A worker that runs, and all its events so far."""
+
+    def __init__(self, qtbot: QtBot) -> None:
+        self.worker, self.events = Worker(), list[Event]()
+        self._qtbot = qtbot
+        self.worker.events_ready.connect(lambda: self.events.extend(self.worker.take_events()))
+        self.worker.start()
+
+    def of(self, kind: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def wait_for(self, kind: type[Event], n: int = 1) -> None:
+        self._qtbot.waitUntil(lambda: len(self.of(kind)) >= n, timeout=60_000)
+
+
+@pytest.fixture
+def heard(qtbot: QtBot) -> Iterator[Heard]:
+    heard = Heard(qtbot)
+    yield heard
+    heard.worker.shut_down()
+
+
+def generate(text: str) -> Generate:
+    conversation = new_conversation_id()
+    question = Message(new_message_id(), conversation, None, "user", text)
+    return Generate(conversation, new_message_id(), (question,), Sampling(temperature=0.0, max_tokens=8))
+
+
+def test_after_the_loop_died_the_model_is_loaded_again_and_what_waited_is_answered(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    step, n_steps = Runner.step, 0
+
+    def dies_at_the_third(runner: Runner) -> None:
+        nonlocal n_steps
+        n_steps += 1
+        if n_steps == 3:
+            raise ZeroDivisionError("injected")
+        step(runner)
+
+    monkeypatch.setattr(Runner, "step", dies_at_the_third)
+    model = paths.embedded_model()
+    assert model is not None
+    first, second = generate("Where do puffins live?"), generate("And gulls?")
+    for command in (Watch(True), LoadModel(model, TINY), first, second):
+        heard.worker.send(command)
+    heard.wait_for(TurnEnded, 2)
+    ended = {event.answer: event for event in heard.of(TurnEnded)}
+    assert (ended[first.answer].state, ended[first.answer].note) == ("interrupted", "The engine stopped unexpectedly.")
+    assert ended[second.answer].state == "complete"
+    assert "".join(e.text for e in heard.of(TextDelta) if e.answer == second.answer)
+    (restarted,) = heard.of(EngineRestarted)
+    assert "your chats go on" in restarted.sentence
+    assert "ZeroDivisionError: injected" in restarted.detail
+    assert len(heard.of(ModelLoaded)) == len(heard.of(ContextReady)) == 2
+    assert heard.of(ContextReady)[1].context == heard.of(ContextReady)[0].context
+    since = heard.events.index(heard.of(ContextReady)[1])
+    assert any(isinstance(e, CacheView) for e in heard.events[since:]), "whoever looked at the cache still does"
+
+
+def test_an_engine_that_dies_again_and_again_is_left_alone(heard: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    def die(_: Engine) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Engine, "step", die)
+    for n in range(1, MOST_DEATHS):
+        heard.worker.send(Watch(False))
+        heard.wait_for(EngineRestarted, n)
+    heard.worker.send(Watch(False))
+    heard.wait_for(EngineDied)
+    assert len(heard.of(EngineRestarted)) == MOST_DEATHS - 1
+    assert heard.worker.wait(5_000)
