@@ -38,8 +38,12 @@ MIRRORED_COMMIT = "0c1e570"
 """The engine whose rules `kvdesk.cache` reproduces: llama-cpp-python and the llama.cpp commit inside it."""
 
 LogLevel = Literal["debug", "info", "warning", "error"]
-_LEVELS: dict[int, LogLevel] = {0: "info", 1: "info", 2: "warning", 3: "error", 4: "debug"}
+# By GGML_LOG_LEVEL_* of ggml.h
+_LEVELS: dict[int, LogLevel] = {0: "info", 1: "debug", 2: "info", 3: "warning", 4: "error"}
 _CONTINUES = 5  # GGML_LOG_LEVEL_CONT
+_STOPPED = (b"compute status: 1\n", b"failed with error 1\n", b"failed to decode, ret = 2\n")
+"""How the lines of a decode end that `StopFlag` stopped (GGML_STATUS_ABORTED). They are errors to llama.cpp only."""
+_TAKEN_BACK = b"decode: removing memory module entries"  # follows a line that says why
 _FIND_SLOT = b"find_slot: "
 
 
@@ -53,7 +57,7 @@ class EngineLog:
 
     def __init__(self) -> None:
         self.listener: Callable[[LogLevel, str], None] | None = None
-        self._recent: deque[tuple[LogLevel, str]] = deque(maxlen=500)
+        self._recent: deque[str] = deque(maxlen=100)  # warnings and errors
         self._captured: list[bytes] | None = None
         self._everything = False
         self._level: LogLevel = "info"
@@ -78,7 +82,7 @@ class EngineLog:
 
     def problems(self, most: int = 12) -> str:
         """The last warnings and errors, one a line: the detail of a failed call."""
-        return "\n".join([text for level, text in self._recent if level in ("warning", "error")][-most:])
+        return "\n".join(list(self._recent)[-most:])
 
     def forget(self) -> None:
         """Drop what was said so far, so that `problems` speaks of the next call only."""
@@ -91,13 +95,16 @@ class EngineLog:
                 return
         if text.startswith(_FIND_SLOT):
             return
-        if level != _CONTINUES:
+        if text.endswith(_STOPPED) or text.startswith(_TAKEN_BACK):
+            self._level = "info"
+        elif level != _CONTINUES:
             self._level = _LEVELS.get(level, "info")
         line = text.decode("utf-8", "replace").strip("\n")
         if not line.strip(". "):
             return  # progress dots
-        self._recent.append((self._level, line))
-        if self.listener is not None and self._level != "debug":
+        if self._level in ("warning", "error"):
+            self._recent.append(line)
+        if self.listener is not None:
             self.listener(self._level, line)
 
 

@@ -1,0 +1,35 @@
+"""What llama.cpp says is told with its own level; a stop that was asked for is nothing to be alarmed at."""
+
+from __future__ import annotations
+
+from kvdesk.cache.batch import Batch
+from kvdesk.engine.binding import engine_log
+from kvdesk.lab.talk import Headless, session_of
+from kvdesk.messages import Event, LogLine, RebuildContext
+
+
+def lines_of(events: list[Event]) -> list[LogLine]:
+    return [event for event in events if isinstance(event, LogLine)]
+
+
+def test_a_stopped_decode_is_neither_a_warning_nor_an_error(headless: Headless) -> None:
+    context = session_of(headless).context
+    engine_log().forget()
+    headless.events.clear()
+    context.stop.raise_()
+    try:
+        rc, _ = context.decode(Batch.of(0, 0, list(range(100, 164))), "prefill")
+    finally:
+        context.stop.lower()
+    assert rc == 2
+    said = lines_of(headless.events)
+    assert any("failed to compute graph, compute status: 1" in line.text for line in said)
+    assert {line.level for line in said} <= {"info", "debug"}
+    assert engine_log().problems() == ""
+
+
+def test_lines_have_the_levels_that_llama_cpp_gave_them(headless: Headless) -> None:
+    settings = session_of(headless).context.settings
+    level = {line.text: line.level for line in lines_of(headless.do(RebuildContext(settings)))}
+    assert level["llama_context: constructing llama_context"] == "info"
+    assert level["set_abort_callback: call"] == "debug"
