@@ -19,6 +19,8 @@ from PySide6.QtWidgets import (
     QHeaderView,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
     QTableView,
     QVBoxLayout,
     QWidget,
@@ -70,6 +72,14 @@ class TimelinePage(QWidget):
         self._now = QPushButton("Back to now")
         self._now.setProperty("scale", "small")
         self._now.clicked.connect(self.follow)
+        self._following = label("The map follows what happens. Choose an operation to see the map after it.")
+        self._following.setProperty("tone", "secondary")
+        self._following.setProperty("scale", "small")
+        self._following.setWordWrap(True)
+        self._state_line = QStackedWidget()  # as high with either: a click that brings the band moves no row under it
+        self._state_line.addWidget(self._following)
+        self._state_line.addWidget(self._band)
+        self._state_line.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self._scrubber = Scrubber(look)
         self._scrubber.moved.connect(self.show_operation)
         self._scrubber.stepped.connect(self._on_stepped)
@@ -197,7 +207,7 @@ class TimelinePage(QWidget):
     @Slot(int)
     def _on_scrolled(self, value: int) -> None:
         if most := self._list.verticalScrollBar().maximum():  # 0 while the list is filled anew
-            self._at_end = value >= most - 4
+            self._at_end = value >= most - 4 * ROW_PX
 
     @Slot()
     def _on_range_changed(self) -> None:
@@ -314,7 +324,7 @@ class TimelinePage(QWidget):
         self._export.setEnabled(recording is not None and len(recording) > 0)
         n = f"{len(recording):,} operations" if recording else ""
         self._count.setText(n)
-        self._band.setVisible(self._at is not None or not self._live)
+        self._state_line.setCurrentIndex(1 if self._at is not None or not self._live else 0)
         self._now.setVisible(self._live)
         tail = ", before the rebuild" if self.is_past else ", not now" if self._live else f" of {last:,}"
         self._band_text.setText(f"State after operation {at:,}{tail}")
@@ -386,6 +396,9 @@ class TimelinePage(QWidget):
         for corner in view.findChildren(QAbstractButton):  # Qt's own, hidden with the headers
             corner.setAccessibleName("All operations")
         view.setMinimumHeight(3 * ROW_PX)
+        # By rows Qt lays the last one to the lower edge, and all jump by a part of one as soon as another follows.
+        view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        view.verticalScrollBar().setSingleStep(ROW_PX)
         view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         view.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
         view.selectionModel().currentChanged.connect(self._on_current_changed)
@@ -418,7 +431,7 @@ class TimelinePage(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 12, 0)
         column.setSpacing(8)
-        column.addWidget(self._band)
+        column.addWidget(self._state_line)
         column.addWidget(self._map)
         column.addWidget(self._scrubber)
         column.addWidget(self._which, 0, Qt.AlignmentFlag.AlignLeft)

@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.packing import Entry, Operation
@@ -16,6 +18,7 @@ from kvdesk.operations import RecordingTaken, TakeRecording, Working
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.past import view_of
+from kvdesk.ui.timeline_model import ROW_PX, ROW_ROLE
 from kvdesk.ui.timeline_page import TimelinePage
 from kvdesk.ui.timeline_rows import Shown, TimelineRows
 from tests.cache.journals import FACTS, Player
@@ -286,3 +289,29 @@ def test_it_fits_a_small_screen_at_twice_the_size(window: MainWindow, player: Pl
     window.inspector.timeline.show_operation(50)
     assert not window.grab().isNull()
     assert (window.width(), window.height()) == (960, 540)
+
+
+def test_the_first_click_marks_the_row_under_the_mouse(window: MainWindow, qtbot: QtBot, player: Player) -> None:
+    """A hand never holds the button quite still: nothing moves under it, while operations go on."""
+    window.inspector.show_tab("Timeline")
+    page = window.inspector.timeline
+    page.filter.setCurrentText(Shown.ALL.value)
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    viewport = page.view.viewport()
+    qtbot.waitUntil(lambda: shown_map(page)[0] == 120 and viewport.height() > 4 * ROW_PX)
+    QApplication.processEvents()
+    index = page.view.indexAt(viewport.rect().center())
+    at = page.view.visualRect(index).center()
+    hand = viewport.mapToGlobal(at)
+    row, _ = index.data(ROW_ROLE)
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    qtbot.mousePress(viewport, left, pos=at)
+    player.play(20)
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    QApplication.processEvents()
+    place = viewport.mapFromGlobal(hand) + QPoint(1, 1)
+    moved = QMouseEvent(QEvent.Type.MouseMove, QPointF(place), QPointF(hand + QPoint(1, 1)), left, left, none)
+    QApplication.sendEvent(viewport, moved)
+    qtbot.mouseRelease(viewport, left, pos=place)
+    assert (page.at, page.view.currentIndex().row()) == (row.last, index.row())
+    assert page.view.selectionModel().isSelected(page.model.index(index.row()))
