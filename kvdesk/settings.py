@@ -49,7 +49,7 @@ class ContextSettings(_Table):
     """How a llama.cpp context is created. Changing any of them means a new context."""
 
     n_ctx: int = Field(4096, ge=0, le=1 << 20, description="Cells of the KV cache; 0 takes the model's training length")
-    n_seq_max: int = Field(8, ge=1, le=64, description="Conversations that can be in the cache at once")
+    n_seq_max: int = Field(8, ge=1, le=64, description="Conversations and branches that can be in the cache at once")
     n_batch: int = Field(512, ge=1, le=16384, description="Most tokens handed to one llama_decode call")
     n_ubatch: int = Field(
         32,

@@ -51,11 +51,13 @@ class Chronicle:
         reason: str = "",
         *,
         emptied: bool = False,
+        note: str = "",
     ) -> None:
         """Tell of an operation that began at `start` (time.perf_counter)."""
         ms = (time.perf_counter() - start) * 1e3
         number = self._context.mirror.operation
-        self._emit(OperationDone(number, time.monotonic(), name, call, ms, conversation, reason, emptied=emptied))
+        done = OperationDone(number, time.monotonic(), name, call, ms, conversation, reason, emptied=emptied, note=note)
+        self._emit(done)
 
     def decoded(self, followed: Followed) -> None:
         """One decode."""

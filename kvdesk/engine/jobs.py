@@ -26,6 +26,7 @@ def verify(session: Session, conversation: ConversationId, emit: Emit) -> Iterat
         raise UserError("This conversation has nothing in the cache that could be verified.")
     if sequence.busy:
         raise UserError("This conversation is being answered: verify it when the answer is there.")
+    session.keeper.free_parked()
     if not session.pool.free:
         raise UserError("Every sequence is leased: close a conversation, so that one is free to compute in.")
     context, tokens, spare = session.context, list(sequence.tokens), session.pool.free[0]

@@ -68,11 +68,20 @@ class Keeper:
             if not idle:
                 raise PromptError(f"All {self._context.n_seq_max} sequences are answering. Wait for one to end.")
             self.leave(
-                min(idle, key=lambda s: (not s.parked, s.last_used)), "least recently used, its seq_id is needed"
+                min(idle, key=lambda s: (not s.parked, s.last_used)),
+                f"its seq_id is needed: all {self._context.n_seq_max} (n_seq_max) are taken; least recently used",
+                self._why_no_sequence,
             )
             sequence = self.pool.lease(conversation, parked=parked)
         assert sequence is not None
         return sequence
+
+    def free_parked(self) -> None:
+        """Where no seq_id is free, the branch leaves that was used least recently; nothing where no branch is kept."""
+        parked = [s for s in self.pool if s.parked and not s.busy]
+        if parked and not self.pool.free:
+            reason = "its seq_id is needed to compute in"
+            self.leave(min(parked, key=lambda s: s.last_used), reason, self._why_no_sequence)
 
     def give_back(self, sequence: Sequence) -> None:
         """A parked sequence that was leased for nothing."""
@@ -95,19 +104,27 @@ class Keeper:
             self._release(sequence)
         self.gone.pop(conversation, None)
 
-    def leave(self, sequence: Sequence, reason: str) -> None:
+    def leave(self, sequence: Sequence, reason: str, note: str = "") -> None:
         """The sequence goes: its state to memory or disk where that pays, then its cells. Changes the cache."""
         self.swapper.save(sequence)
-        self.keep(sequence, 0, reason)
+        self.keep(sequence, 0, reason, note)
         self._release(sequence)
 
     def _release(self, sequence: Sequence) -> None:
         self._forget_in_tree(sequence.seq_id)
         self.pool.release(sequence)
 
+    @property
+    def _why_no_sequence(self) -> str:
+        """What a person is told whose branch or conversation leaves although cells are free."""
+        return (
+            f"left the cache, not for want of cells: all {self._context.n_seq_max} sequences (n_seq_max) are taken. Its"
+            " text stays; a larger n_seq_max keeps more branches."
+        )
+
     # --- cells of one sequence ----------------------------------------------------------------------------------------
 
-    def keep(self, sequence: Sequence, n: int, reason: str) -> bool:
+    def keep(self, sequence: Sequence, n: int, reason: str, note: str = "") -> bool:
         """Keep the first `n` tokens of the sequence, remove the rest: `seq_rm(seq, n, -1)`. Changes the cache.
 
         Also what lies there that `sequence.tokens` does not know of, after operations by hand. False where this memory
@@ -130,7 +147,7 @@ class Keeper:
         if emptied:
             self.gone[sequence.conversation] = reason
         call = calls.seq_rm(sequence.seq_id, p0, -1)
-        self._chronicle.report("seq_rm", call, start, sequence.conversation, reason, emptied=emptied)
+        self._chronicle.report("seq_rm", call, start, sequence.conversation, reason, emptied=emptied, note=note)
         return True
 
     def stays(self, sequence: Sequence, tokens: list[int], *, exact: bool = False) -> int:
@@ -209,7 +226,7 @@ class Keeper:
         lender, lent = self._lender(sequence, most)
         offer = self.swapper.offer(most, max(own, lent), sequence.conversation if moved else None)
         blob = None if offer is None else self.swapper.snapshots.take(offer.saved)
-        self._park(sequence, own)
+        unkept = "" if self._park(sequence, own) else self._why_no_sequence
         if own < len(sequence.tokens):
             self.swapper.checkpoint(sequence)  # for memories that cannot park: this branch may be gone on with
         if offer is not None and blob is not None and not self._restore(sequence, offer.saved, blob):
@@ -222,7 +239,7 @@ class Keeper:
             mine = lender.conversation == sequence.conversation
             self.taken = "another branch of this conversation" if mine else "another conversation"
         else:
-            self._cut(sequence, own)
+            self._cut(sequence, own, unkept)
         return len(sequence.tokens)
 
     def pauses(self, sequence: Sequence, prompt: list[int], marks: Iterable[int] = ()) -> tuple[int, ...]:
@@ -381,25 +398,33 @@ class Keeper:
         self.pool.touch(lender)
         self.gone.pop(sequence.conversation, None)
 
-    def _cut(self, sequence: Sequence, n: int) -> None:
-        """Only the first `n` tokens stay; nothing where the memory cannot give back a part."""
-        if not self.keep(sequence, n, f"the prompt diverges at position {n}" if n else "nothing of it is of use"):
+    def _cut(self, sequence: Sequence, n: int, note: str = "") -> None:
+        """Only the first `n` tokens stay; nothing where the memory cannot give back a part. `note`: what is lost by it
+        could not be kept as a branch.
+        """
+        reason = f"the prompt diverges at position {n}" if n else "nothing of it is of use"
+        if note:
+            reason += f", and no seq_id is free to keep it: all {self._context.n_seq_max} (n_seq_max) are taken"
+        if not self.keep(sequence, n, reason, note):
             self.keep(sequence, 0, "this model cannot give back a part of its state")
 
-    def _park(self, sequence: Sequence, n: int) -> None:
-        """Keep what the sequence holds beyond its first `n` tokens as a branch, where cells are shared and a seq_id is
-        free. Costs nothing: both have the same cells until one of them goes on.
+    def _park(self, sequence: Sequence, n: int) -> bool:
+        """Keep what the sequence holds beyond its first `n` tokens as a branch, where cells are shared. Costs nothing:
+        both have the same cells until one of them goes on. False: no seq_id is free for it.
         """
         tail = len(sequence.tokens) - n
         shares = self._one_buffer and self._can("partial seq_cp") and not self._small_window  # see `_window_lends`
-        if tail < WORTH or not shares or len(self.pool.free) < 2:
-            return  # one is left for a new conversation
+        if tail < WORTH or not shares:
+            return True
+        if not self.pool.free:
+            return False
         branch = self.pool.lease(sequence.conversation, parked=True)
         assert branch is not None
         self._share(sequence, branch, -1, -1, f"{tail:,} tokens of another branch stay while there is room")
         branch.tokens, branch.exact = list(sequence.tokens), sequence.exact
         branch.texts, branch.spans = sequence.texts, sequence.spans
         self._put_in_tree(branch)
+        return True
 
     def _share(self, src: Sequence, dst: Sequence, p0: int, p1: int, reason: str) -> None:
         """`seq_cp` of the positions `[p0, p1)`. Changes the cache, and not yet what `dst` is said to hold."""

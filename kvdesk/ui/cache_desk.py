@@ -198,6 +198,9 @@ class CacheDesk(QObject):
 
     def _show_operation(self, done: OperationDone) -> None:
         self._changed()
+        if done.note:
+            title = f"“{self._state.title(done.conversation, -1)}”"
+            self._strip.show_result(f"{title if done.emptied else f'A branch of {title}'} {done.note}", "warning")
         if done.effect is None:
             return
         effects = self._state.history.effects

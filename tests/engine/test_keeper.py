@@ -13,8 +13,8 @@ import pytest
 from kvdesk.chat import ConversationId
 from kvdesk.engine.model import Model
 from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import LoadModel, UsePolicy
-from kvdesk.operations import Operate, SwapIn, SwapOut
+from kvdesk.messages import LoadModel, OperationDone, UsePolicy
+from kvdesk.operations import Operate, SwapIn, SwapOut, VerifyConversation
 from kvdesk.settings import CachePolicy, CacheType, Sampling
 from tests.engine.conftest import SMALL
 from tests.engine.ids import NAMES, Ids, open_model, prompt_of, prompt_tokens
@@ -178,3 +178,30 @@ def test_every_memory_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) 
     finally:
         ids.close()
     assert fifth == fresh(more)
+
+
+def test_branches_are_kept_while_a_seq_id_is_free_and_then_the_reason_is_said(headless: Headless) -> None:
+    """With n_seq_max 4 a fifth answer finds no seq_id for the one before, however many cells are free."""
+    talk = Talk(headless, SYSTEM)
+    session = headless.engine.session
+    for n_kept in (0, 1, 2, 3):
+        talk.messages = talk.messages[:1]
+        talk.answer(f"Tell me about bottle number {n_kept}, and nothing else.", GREEDY)
+        assert len(session.pool.parked(talk.id)) == n_kept
+        assert [e.note for e in headless.events if isinstance(e, OperationDone) and e.note] == []
+    talk.messages = talk.messages[:1]
+    talk.answer("Tell me about a rope.", GREEDY)
+    assert len(session.pool.parked(talk.id)) == 3
+    assert session.context.free_cells(0) > 500
+    (cut,) = [e for e in headless.events if isinstance(e, OperationDone) and e.note]
+    assert "no seq_id is free to keep it: all 4 (n_seq_max) are taken" in cut.reason
+    assert "not for want of cells: all 4 sequences (n_seq_max) are taken" in cut.note
+    other = Talk(headless)
+    other.answer("Hello", GREEDY)
+    (left,) = [e for e in headless.events if isinstance(e, OperationDone) and e.note]
+    assert (left.conversation, left.emptied) == (talk.id, False)
+    assert "its seq_id is needed: all 4 (n_seq_max) are taken" in left.reason
+    headless.do(VerifyConversation(other.id))
+    reasons = [e.reason for e in headless.events if isinstance(e, OperationDone)]
+    assert "its seq_id is needed to compute in" in reasons
+    audited(headless)

@@ -369,3 +369,11 @@ def test_the_menu_of_a_conversation(window: MainWindow, record: Record) -> None:
     found["Verify its cells"].trigger()
     assert sent == [(Operate(KeepOnly(1)),), (VerifyConversation(TWO),)]
     assert "llama_memory_seq_keep(mem, 1)" in found["Keep only its cells"].toolTip()
+
+
+def test_a_branch_that_had_to_leave_is_told_where_one_looks(window: MainWindow) -> None:
+    note = "left the cache, not for want of cells: all 8 sequences (n_seq_max) are taken."
+    window.apply_event(OperationDone(9, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", note=note))
+    assert window.activity.text == f"A branch of “{CONVERSATIONS[0].title}” {note}"
+    window.apply_event(OperationDone(10, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", emptied=True, note=note))
+    assert window.activity.text == f"“{CONVERSATIONS[0].title}” {note}"
