@@ -10,6 +10,10 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field
 
+EXACT_UBATCH = 32
+"""Largest graph whose sums do not depend on how a prompt was cut: from 64 tokens on (GGML_FA_TILE_Q, ggml-cpu/common.h)
+llama.cpp's flash attention works in tiles and adds up in another order. Half of that leaves room for neither."""
+
 MOST_THREADS = 512
 """llama.cpp takes no more (GGML_MAX_N_THREADS, ggml.h)."""
 
@@ -51,12 +55,11 @@ class ContextSettings(_Table):
     n_ctx: int = Field(4096, ge=0, le=1 << 20, description="Cells of the KV cache; 0 takes the model's training length")
     n_seq_max: int = Field(8, ge=1, le=64, description="Conversations and branches that can be in the cache at once")
     n_batch: int = Field(512, ge=1, le=16384, description="Most tokens handed to one llama_decode call")
-    n_ubatch: int = Field(
-        32,
-        ge=1,
-        le=16384,
-        description="Most tokens computed in one graph. From 64 on flash attention adds up in another order: prompts "
-        "are read about a sixth faster, and an answer may differ from that of a fresh start",
+    n_ubatch: int = Field(512, ge=1, le=16384, description="Most tokens computed in one graph")
+    exact: bool = Field(
+        False,
+        description="Answers are bit for bit those of a fresh start, whatever was reused. It costs speed: graphs of at "
+        "most 32 tokens, so prompts are read about a third slower, and answers are written on one thread",
     )
     n_threads: int = Field(default_factory=default_threads, ge=1, le=MOST_THREADS, description="Threads for decode")
     n_threads_batch: int = Field(
@@ -69,6 +72,16 @@ class ContextSettings(_Table):
         True, description="One buffer for all sequences; off gives every sequence a stream of its own"
     )
     swa_full: bool = Field(True, description="Full-size window cache for sliding-window models")
+
+    @property
+    def graph_tokens(self) -> int:
+        """`n_ubatch` as llama.cpp gets it: with `exact` at most `EXACT_UBATCH`."""
+        return min(self.n_ubatch, EXACT_UBATCH) if self.exact else self.n_ubatch
+
+    @property
+    def decode_threads(self) -> int:
+        """`n_threads` as llama.cpp gets it: with `exact` one."""
+        return 1 if self.exact else self.n_threads
 
 
 class Sampling(_Table):

@@ -6,6 +6,7 @@ Must never know which operation lies between, nor who owns a sequence.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -26,14 +27,23 @@ either vanishes or becomes a step. On a Q4_1 model flash attention on and off, b
 divergence of 0.03 nats. Whoever knows such a noise (by computing the same in two right ways) passes it on."""
 ROUNDING_KL = 1e-4
 """Largest Kullback-Leibler divergence, in nats, that is put down to rounding."""
+STRONG_KL = math.log(2)
+"""From this divergence on, in nats, a change is strong: KL(before || after) is the mean of log(p before / p after) over
+what would have been said before, so such tokens have on average (geometric) become at most half as likely."""
 
 
 class Verdict(StrEnum):
-    """exact: difference 0. rounding: within ROUNDING and ROUNDING_KL, or what was passed. approximate: beyond."""
+    """What became of the probabilities of the next token (`judge`)."""
 
     EXACT = "exact"
-    ROUNDING = "equal up to rounding"
-    APPROXIMATE = "approximate"
+    ROUNDING = "the same up to rounding"
+    CHANGED = "changed"
+    STRONGLY_CHANGED = "changed strongly"
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing but rounding lies between."""
+        return self in (Verdict.EXACT, Verdict.ROUNDING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +158,8 @@ def compare_logits(
 
     `rounding`, `rounding_kl`: what is put down to rounding; a measured noise of the model in place of the defaults.
 
-    A logit of -inf is a token that cannot come: equal where both sides have it. NaN on either side is approximate, with
-    infinite divergence.
+    A logit of -inf is a token that cannot come: equal where both sides have it. NaN on either side is a difference of
+    infinite divergence. What the numbers are called: `judge`.
     """
     if before.shape != after.shape or before.ndim not in (1, 2) or not before.size:
         raise ValueError(f"logits of shapes {before.shape} and {after.shape} cannot be compared")
@@ -162,10 +172,6 @@ def compare_logits(
     row = int(first[0]) if len(first) else -1
     finite = np.abs(p[np.isfinite(p)])
     scale = max(1.0, float(finite.max(initial=0.0)))
-    verdict = Verdict.EXACT
-    if gap > 0.0:
-        small = gap <= rounding * scale and float(kl.max()) <= rounding_kl
-        verdict = Verdict.ROUNDING if small else Verdict.APPROXIMATE
     return LogitsComparison(
         n_rows=len(p),
         kl_mean=float(kl.mean()),
@@ -174,8 +180,20 @@ def compare_logits(
         first_row=row,
         token_before=int(p[row].argmax()) if row >= 0 else -1,
         token_after=int(q[row].argmax()) if row >= 0 else -1,
-        verdict=verdict,
+        verdict=judge(gap / scale, float(kl.max()), rounding, rounding_kl),
     )
+
+
+def judge(difference: float, kl: float, rounding: float = ROUNDING, rounding_kl: float = ROUNDING_KL) -> Verdict:
+    """What a difference is called. difference: of logits, over the largest one (at least 1); kl: in nats.
+
+    exact: no logit differs. rounding: both are within what is put down to it. strongly changed: from `STRONG_KL` on.
+    """
+    if difference == 0.0:
+        return Verdict.EXACT
+    if difference <= rounding and kl <= rounding_kl:
+        return Verdict.ROUNDING
+    return Verdict.STRONGLY_CHANGED if kl >= STRONG_KL else Verdict.CHANGED
 
 
 def divergence(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:

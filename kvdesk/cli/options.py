@@ -24,7 +24,8 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     types = [t.value for t in CacheType]
     parser.add_argument("--n-ctx", type=int, metavar="N", help="cells of the KV cache (default 4096)")
     parser.add_argument("--n-batch", type=int, metavar="N", help="most tokens in one llama_decode (default 512)")
-    parser.add_argument("--n-ubatch", type=int, metavar="N", help="most tokens in one graph (default 32)")
+    parser.add_argument("--n-ubatch", type=int, metavar="N", help="most tokens in one graph (default 512)")
+    parser.add_argument("--exact", action="store_true", help="answers bit for bit as after a fresh start, slower")
     parser.add_argument("--n-seq-max", type=int, metavar="N", help="sequences (default 8)")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument("--type-k", choices=types, help="data type of K (default f16)")
@@ -54,7 +55,7 @@ def context_settings(args: argparse.Namespace) -> ContextSettings:
     wanted |= {"n_threads": args.threads, "n_threads_batch": args.threads}
     off = {"flash_attn": args.no_flash_attn, "kv_unified": args.streams, "swa_full": args.no_swa_full}
     wanted |= {name: False for name, switched_off in off.items() if switched_off}
-    return _checked(ContextSettings, wanted)
+    return _checked(ContextSettings, wanted | {"exact": args.exact})
 
 
 def sampling(args: argparse.Namespace) -> Sampling:

@@ -76,7 +76,7 @@ class Context(SavedMemory):
         self.n_batch = int(lib.llama_n_batch(ctx))
         self.n_ubatch = int(lib.llama_n_ubatch(ctx))
         self.n_seq_max = int(lib.llama_n_seq_max(ctx))
-        self.n_threads, self.n_threads_batch = settings.n_threads, settings.n_threads_batch
+        self.n_threads, self.n_threads_batch = settings.decode_threads, settings.n_threads_batch
         self._last_row = -1
         self.proof: Proof | None = None
         self._first_verdict(proved and bool(inspect))

@@ -81,4 +81,4 @@ class Meters:
 def _key(settings: ContextSettings) -> _Key:
     """What the speed of a decode hangs on."""
     s = settings
-    return s.type_k, s.type_v, s.flash_attn, s.kv_unified, s.n_threads, s.n_threads_batch, s.n_ubatch
+    return s.type_k, s.type_v, s.flash_attn, s.kv_unified, s.decode_threads, s.n_threads_batch, s.graph_tokens

@@ -49,7 +49,7 @@ def planned(model: Model, settings: ContextSettings) -> Geometry:
             n_ctx=settings.n_ctx,
             n_seq_max=settings.n_seq_max,
             n_batch=settings.n_batch,
-            n_ubatch=settings.n_ubatch,
+            n_ubatch=settings.graph_tokens,
             kv_unified=settings.kv_unified,
             swa_full=settings.swa_full,
             flash_attn=settings.flash_attn,
@@ -105,8 +105,8 @@ def _params(model: Model, settings: ContextSettings) -> Any:
     params.n_ctx = settings.n_ctx or model.n_ctx_train
     params.n_seq_max = settings.n_seq_max
     params.n_batch = settings.n_batch
-    params.n_ubatch = settings.n_ubatch
-    params.n_threads = settings.n_threads
+    params.n_ubatch = settings.graph_tokens
+    params.n_threads = settings.decode_threads
     params.n_threads_batch = settings.n_threads_batch
     params.type_k = _GGML_TYPE[settings.type_k]
     params.type_v = _GGML_TYPE[settings.type_v]

@@ -28,6 +28,7 @@ from kvdesk.errors import KvdeskError, PromptError, unexpected
 from kvdesk.messages import Generate, PrefillProgress, TextDelta, TokenTexts, TurnEnded, TurnStarted
 from kvdesk.operations import Departed, Overflowed
 from kvdesk.policy.batching import Want, compose
+from kvdesk.policy.prompt_piece import piece
 from kvdesk.settings import Overflow
 
 MOST_IN_BURST = 64
@@ -35,9 +36,6 @@ TELL_S = 1 / 16
 """Text is sent so often where tokens are quicker, each time at the nearest token, and the view of the cache goes with
 it: right after a decode the processor's caches hold nothing but weights, and what is done then costs five times what it
 costs for the second in a row."""
-PROGRESS_MS = 500.0
-FIRST_CHUNK = 128
-"""Tokens of the first batch of a prompt, when it is not known yet how long one takes."""
 CLOSED = "kvdesk was closed."
 _log = logging.getLogger(__name__)
 _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
@@ -158,7 +156,7 @@ class Runner:
             turn = self._turns[0]
             if turn.generated and not turn.prefilling and self._burst(turn):
                 return
-            batches = [(turn, turn.next_batch(self._chunk()))]
+            batches = [(turn, turn.next_batch(self._piece()))]
         else:
             batches = self._compose()
         fitting: list[tuple[Turn, Batch]] = []
@@ -284,13 +282,11 @@ class Runner:
         self._end_at_limit(turn)
         return True
 
-    def _chunk(self) -> int:
-        """Tokens of a prompt in one batch: whole ubatches, so many that progress is told twice a second."""
+    def _piece(self) -> int:
+        """Tokens of a prompt in one batch, when nobody else runs (`kvdesk.policy.prompt_piece`)."""
         session = self._session()
         n_batch, n_ubatch = session.context.n_batch, session.context.n_ubatch
-        ms = session.meters.prefill_ms(n_batch, n_batch)
-        n = FIRST_CHUNK if ms is None else int(n_batch * PROGRESS_MS / ms)
-        return min(n_batch, max(n // n_ubatch, 1) * n_ubatch)
+        return piece(n_batch, n_ubatch, session.meters.prefill_ms(n_ubatch, n_ubatch))
 
     def _is_being_read(self, prompt: list[int], own: Sequence | None) -> bool:
         """Whether another turn is just reading much of the same prompt: whoever waits for it has it for nothing."""

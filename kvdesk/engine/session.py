@@ -162,11 +162,13 @@ class Session:
         """What of a difference of logits is rounding with this model: relative to the largest logit, and KL in nats.
 
         Quantized weights round the numbers they are multiplied with to 8 bits, so the last bit of a sum either vanishes
-        or becomes a step: the embedded Q4_1 model with and without flash attention, both right, differs by 1.7 of 33
-        and 0.03 nats. (`compare.ROUNDING` tells of float weights.)
+        or becomes a step. Measured with the embedded Q4_1 model on three texts of 2,000 tokens, each token's logits in
+        ubatches of 512 against ubatches of 32 and against a chat in small pieces, all of them right: KL 0.004 nats in
+        the median, 0.03 in the 99th percentile, 0.081 at most; logits up to 0.15 of the largest. (`compare.ROUNDING`
+        tells of float weights.)
         """
         quantized = any(tensor.kind.block > 1 for tensor in self.header.tensors)
-        return (0.06, 0.05) if quantized else (ROUNDING, ROUNDING_KL)
+        return (0.2, 0.1) if quantized else (ROUNDING, ROUNDING_KL)
 
     @property
     def possible(self) -> tuple[Capability, ...]:

@@ -41,17 +41,18 @@ class Threads:
             self._policy.load(now, others)
             self._tell(now, others)
         if not self.follow:
-            decode, prefill = self._settings.n_threads, self._settings.n_threads_batch
+            decode, prefill = self._settings.decode_threads, self._settings.n_threads_batch
         else:
             choice = self._policy.choice
-            decode = choice.decode
+            decode = min(self._settings.decode_threads, choice.decode)
             at_once = min(n_tokens, self._context.n_ubatch)  # what is computed in one graph
             prefill = min(self._settings.n_threads_batch, choice.of_batch(at_once))
         self._context.set_threads(decode, prefill)
 
     def decoded(self, n_threads: int, n_tokens: int, n_kv: int, ms: float, at_s: float) -> None:
         """A decode was measured."""
-        if self.follow and n_tokens < LARGE_BATCH and n_tokens <= self._context.n_ubatch:
+        fixed = n_tokens == 1 and self._settings.exact  # one thread, whatever the load
+        if self.follow and not fixed and n_tokens < LARGE_BATCH and n_tokens <= self._context.n_ubatch:
             self._policy.decoded(DecodeSample(at_s, n_threads, n_tokens, n_kv, ms))
 
     @property

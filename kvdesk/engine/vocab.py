@@ -78,6 +78,10 @@ class Vocab:
             known = self._eog[token] = bool(lib.llama_vocab_is_eog(self._vocab, token))
         return known
 
+    def ignore_eog(self) -> None:
+        """From now on no token ends generation (llama.cpp's --ignore-eog): for measurements of a known length."""
+        self._eog = dict.fromkeys(range(self.n_tokens), False)
+
     @functools.cached_property
     def control_texts(self) -> frozenset[str]:
         """Texts that `parse_special` turns into control tokens; a person's text must never become one."""

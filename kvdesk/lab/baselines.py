@@ -21,8 +21,8 @@ class BareLoop:
         params = lib.llama_context_default_params()
         params.n_ctx = settings.n_ctx
         params.n_batch = settings.n_batch
-        params.n_ubatch = settings.n_ubatch
-        params.n_threads = settings.n_threads
+        params.n_ubatch = settings.graph_tokens
+        params.n_threads = settings.decode_threads
         params.n_threads_batch = settings.n_threads_batch
         flash = lib.LLAMA_FLASH_ATTN_TYPE_ENABLED, lib.LLAMA_FLASH_ATTN_TYPE_DISABLED
         params.flash_attn_type = flash[0 if settings.flash_attn else 1]
@@ -78,8 +78,8 @@ class LlamaClass:
             model_path=str(path),
             n_ctx=settings.n_ctx,
             n_batch=settings.n_batch,
-            n_ubatch=settings.n_ubatch,
-            n_threads=settings.n_threads,
+            n_ubatch=settings.graph_tokens,
+            n_threads=settings.decode_threads,
             n_threads_batch=settings.n_threads_batch,
             flash_attn=True,
             verbose=False,

@@ -16,6 +16,7 @@ from kvdesk.lab import (
     bench_cache_exact,
     bench_cache_load,
     bench_cache_prefix,
+    bench_cache_rounding,
     bench_cache_swap,
     bench_cache_together,
 )
@@ -36,6 +37,7 @@ SCENARIOS: dict[str, Callable[[Bench], Outcome]] = {
     "two-busy": bench_cache_load.two_busy,
     "compaction": bench_cache_compact.fragmented,
     "exact": bench_cache_exact.exact,
+    "rounding": bench_cache_rounding.rounding,
 }
 
 

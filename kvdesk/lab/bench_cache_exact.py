@@ -1,6 +1,6 @@
 """Is it the same text? What is shared, forked, swapped, compacted against a fresh prefill; batches against one alone.
 
-With one thread, whose sums do not change their order, and prompts of token ids: any model can be tried.
+With the setting `exact`, and prompts of token ids: any model can be tried.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def exact(bench: Bench) -> Outcome:
     texts, differences, batched, raw = [], [0.0], [], dict[str, object]()
     for type_kv in (CacheType.F16, CacheType.F32):
         settings = bench.settings.model_copy(
-            update={"type_k": type_kv, "type_v": type_kv, "n_threads": 1, "n_threads_batch": 1, "n_seq_max": 8}
+            update={"type_k": type_kv, "type_v": type_kv, "exact": True, "n_seq_max": 8}
         )
         with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as folder:
             with bench.desk(settings=settings) as headless:

@@ -7,6 +7,8 @@ well, 15 views a second, is measured beside it; `kvdesk bench ui` judges that wi
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import statistics
 import subprocess
 import sys
@@ -16,15 +18,24 @@ from pathlib import Path
 import psutil
 
 from kvdesk.chat import TurnStats
+from kvdesk.errors import UserError
 from kvdesk.lab.bar import Bar
 from kvdesk.lab.baselines import BareLoop, LlamaClass
 from kvdesk.lab.in_turns import against, in_turns
-from kvdesk.lab.talk import Headless, Talk, uncollected
+from kvdesk.lab.talk import Headless, Talk, asked, prompt_of, session_of, uncollected
 from kvdesk.messages import CloseConversation, ContextReady, LoadModel, RebuildContext, Watch
 from kvdesk.settings import ContextSettings, Sampling
 
 GREEDY = Sampling(temperature=0.0, max_tokens=128)
 SHORT = Sampling(temperature=0.0, max_tokens=32)
+LONGEST_ANSWER_S = 2.0
+"""Answers whose speed is measured are as long as `GREEDY`, or as what takes so long, so that a run takes minutes."""
+LEAST_ANSWER = 32
+FIRST = Sampling(temperature=0.0, max_tokens=1)
+READ = {512: 3, 2048: 1}
+"""Lengths of the prompts whose prefill is measured, in tokens, and how often in a round."""
+LLAMA_DEFAULTS = {"n_batch": 2048, "n_ubatch": 512, "exact": False}
+"""llama_context_default_params (llama-context.cpp)."""
 QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night. "
 TURNS = 3
 """Answers of each contender in a round."""
@@ -36,22 +47,28 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
     headless = Headless()
     ready = next(e for e in headless.do(LoadModel(path, settings)) if isinstance(e, ContextReady)).context
     try:
+        session_of(headless).model.vocab.ignore_eog()  # answers of one length, whatever the model has to say
         with uncollected():
+            reading = _prefill_speeds(headless, settings, rounds, say)
             speeds = _decode_speeds(headless, path, settings, rounds, say)
             six, over_bare = _six_requests(headless)
         say("six equal requests: " + ", ".join(f"{s:.2f} s" for s in six))
-        turns = _five_turns(headless)
-        say("turn 5: " + f"{turns[-1].reused_tokens} reused, {turns[-1].prefilled_tokens} prefilled")
+        last, n_new = _fifth_turn(headless)
+        say(f"turn 5: {last.reused_tokens} reused, {last.prefilled_tokens} prefilled of {n_new} new")
     finally:
         headless.close()
     allowed = path.stat().st_size + ready.k_bytes + ready.v_bytes + 300 * 2**20
     resident = _resident_bytes(path, settings)
     say(f"resident {resident / 2**20:.0f} MiB of {allowed / 2**20:.0f} MiB allowed")
     bars = {
+        **{
+            f"prefill_{n}_vs_bare_loop": Bar(_ratio(ours, theirs), 0.97, at_least=True)
+            for n, (ours, theirs) in reading.items()
+        },
         "decode_vs_bare_loop": Bar(_ratio(speeds["engine"], speeds["bare"]), 0.97, at_least=True),
         "decode_vs_llama_class": Bar(_ratio(speeds["engine"], speeds["llama"]), 1.0, at_least=True),
         "six_requests_slowest_over_fastest": Bar(max(over_bare) / min(over_bare), 1.15, at_least=False),
-        "turn_5_prefilled_over_new": Bar(_prefilled_over_new(turns), 1.0, at_least=False),
+        "turn_5_prefilled_over_new": Bar(last.prefilled_tokens / n_new, 1.0, at_least=False),
         "resident_over_allowed": Bar(resident / allowed, 1.0, at_least=False),
     }
     return {
@@ -61,13 +78,70 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
             for name, bar in bars.items()
         },
         "watched_vs_engine": round(_ratio(speeds["watched"], speeds["engine"]), 4),
+        "prefill_tok_s": {
+            n: {"engine": [round(v, 1) for v in ours], "bare": [round(v, 1) for v in theirs]}
+            for n, (ours, theirs) in reading.items()
+        },
         "decode_tok_s": {name: [round(v, 1) for v in values] for name, values in speeds.items()},
         "six_requests_s": [round(s, 3) for s in six],
         "six_requests_over_a_bare_loop": [round(r, 3) for r in over_bare],
-        "turn_5": {"reused_tokens": turns[-1].reused_tokens, "prefilled_tokens": turns[-1].prefilled_tokens},
+        "turn_5": {"reused_tokens": last.reused_tokens, "prefilled_tokens": last.prefilled_tokens},
         "resident_bytes": resident,
         "allowed_bytes": allowed,
     }
+
+
+def _prefill_speeds(
+    headless: Headless, settings: ContextSettings, rounds: int, say: Callable[[str], None]
+) -> dict[int, tuple[list[float], list[float]]]:
+    """By length of the prompt: tok/s of the engine, and of the bare loop with llama.cpp's default sizes of batches.
+
+    From the request to the first token, so template, tokenizer and what follows a decode count for the engine. They
+    take turns; every round has contexts of its own, as in `_decode_speeds`.
+    """
+    wide = settings.model_copy(update={"n_ctx": settings.n_ctx and max(settings.n_ctx, max(READ) + 256)})
+    requests = {n: _text_of(headless, n) for n in READ}
+    prompts = {n: prompt_of(headless, asked(text, FIRST)) for n, text in requests.items()}
+    speeds: dict[int, tuple[list[float], list[float]]] = {n: ([], []) for n in READ}
+    for number in range(rounds):
+        headless.do(RebuildContext(wide))
+        bare = BareLoop(session_of(headless).model, wide.model_copy(update=LLAMA_DEFAULTS))
+        runs = (
+            lambda n: _first_token_s(headless, requests[n]),
+            lambda n, bare=bare: bare.seconds(prompts[n], 1),  # type: ignore[misc]
+        )
+        try:
+            for run in runs:
+                run(min(READ))  # warms up
+            for n in itertools.chain.from_iterable([n] * count for n, count in READ.items()):
+                for i in (0, 1) if number % 2 else (1, 0):
+                    speeds[n][i].append(len(prompts[n]) / runs[i](n))
+        finally:
+            bare.close()
+        told = (f"{n} tokens {ours[-1]:.0f} tok/s, bare {theirs[-1]:.0f}" for n, (ours, theirs) in speeds.items())
+        say(f"prefill, round {number + 1}: " + "; ".join(told))
+    headless.do(RebuildContext(settings))
+    return speeds
+
+
+def _text_of(headless: Headless, n_tokens: int) -> str:
+    """The longest beginning of an endless text that makes a prompt of at most so many tokens."""
+    words = (REQUEST * (n_tokens // 20)).split()
+
+    def size(n_words: int) -> int:
+        return len(prompt_of(headless, asked(" ".join(words[:n_words]), FIRST)))
+
+    return " ".join(words[: bisect.bisect_right(range(1, n_tokens), n_tokens, key=size)])
+
+
+def _first_token_s(headless: Headless, request: str) -> float:
+    """Seconds to the first token of an answer, with nothing of its prompt in the cache."""
+    talk = Talk(headless)
+    stats = talk.answer(request, FIRST).stats
+    headless.do(CloseConversation(talk.id))
+    if stats.reused_tokens:
+        raise UserError("The cache was not empty: this is no prefill of a whole prompt.")
+    return stats.ttft_ms / 1e3
 
 
 def _decode_speeds(
@@ -81,7 +155,8 @@ def _decode_speeds(
     session = headless.engine.session
     assert session is not None
     talk = Talk(headless)
-    n = talk.answer(QUESTION, GREEDY).stats.generated_tokens
+    tok_s = talk.answer(QUESTION, GREEDY).stats.decode_tok_s
+    n = max(LEAST_ANSWER, min(GREEDY.max_tokens, int(LONGEST_ANSWER_S * tok_s)))
     prompt = session.prompts.tokens(talk.messages[:1]) if session.prompts else []
     headless.do(CloseConversation(talk.id))
     names = ["engine", "bare", "llama", "watched"]
@@ -90,10 +165,10 @@ def _decode_speeds(
         headless.do(RebuildContext(settings))
         bare, llama = BareLoop(session.model, settings), LlamaClass(path, settings)
         runs: dict[str, Callable[[], float]] = {
-            "engine": lambda: _engine_tok_s(headless, watched=False),
+            "engine": lambda: _engine_tok_s(headless, n, watched=False),
             "bare": lambda bare=bare: bare.decode_tok_s(prompt, n),  # type: ignore[misc]
             "llama": lambda llama=llama: llama.decode_tok_s(prompt, n),  # type: ignore[misc]
-            "watched": lambda: _engine_tok_s(headless, watched=True),
+            "watched": lambda: _engine_tok_s(headless, n, watched=True),
         }
         try:
             for turn in range(TURNS + 1):  # the first warms up
@@ -111,11 +186,11 @@ def _decode_speeds(
     return speeds
 
 
-def _engine_tok_s(headless: Headless, *, watched: bool) -> float:
+def _engine_tok_s(headless: Headless, n_tokens: int, *, watched: bool) -> float:
     """Decode speed of one answer in an empty cache, as the other contenders have it."""
     headless.do(Watch(snapshots=watched))
     talk = Talk(headless)
-    speed = talk.answer(QUESTION, GREEDY).stats.decode_tok_s
+    speed = talk.answer(QUESTION, GREEDY.model_copy(update={"max_tokens": n_tokens})).stats.decode_tok_s
     headless.do(CloseConversation(talk.id))
     return speed
 
@@ -131,16 +206,14 @@ def _six_requests(headless: Headless) -> tuple[list[float], list[float]]:
     return seconds, against(seconds, empty)
 
 
-def _five_turns(headless: Headless) -> list[TurnStats]:
-    talk = Talk(headless, "You are brief.")
-    return [talk.answer(f"Question {n}: name one thing that is {n} metres long.", GREEDY).stats for n in range(1, 6)]
-
-
-def _prefilled_over_new(turns: list[TurnStats]) -> float:
-    """Prefilled tokens of the last turn over those that were not in the cache when it began: 1.0 is right."""
-    before, last = turns[-2], turns[-1]
-    new = last.prompt_tokens - (before.prompt_tokens + before.generated_tokens)
-    return last.prefilled_tokens / new
+def _fifth_turn(headless: Headless) -> tuple[TurnStats, int]:
+    """The fifth turn of a conversation, and how many tokens of its prompt were not in the cache when it began."""
+    talk, n_held = Talk(headless, "You are brief."), 0
+    for n in range(1, 6):
+        sequence = session_of(headless).pool.get(talk.id)
+        n_held = len(sequence.tokens) if sequence else 0
+        stats = talk.answer(f"Question {n}: name one thing that is {n} metres long.", SHORT).stats
+    return stats, stats.prompt_tokens - n_held
 
 
 def _resident_bytes(path: Path, settings: ContextSettings) -> int:

@@ -114,7 +114,7 @@ def geometry(hyper: Hyper, settings: ContextSettings) -> Geometry:
     unified, n_seq_max = settings.kv_unified, settings.n_seq_max
     asked = settings.n_ctx or hyper.n_ctx_train or CTX_PAD
     _, n_ctx_seq = context_sizes(asked, n_seq_max, unified)
-    n_ubatch = min(settings.n_ubatch, settings.n_batch, asked)
+    n_ubatch = min(settings.graph_tokens, settings.n_batch, asked)
     return Geometry(
         n_ctx_seq=n_ctx_seq,
         n_stream=1 if unified else n_seq_max,

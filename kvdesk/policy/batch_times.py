@@ -10,7 +10,8 @@ from collections import deque
 
 from kvdesk.policy.fit import Line, at, robust_fit
 
-SMALL = 32
+SMALL = 63
+"""Tokens of the largest small batch: from 64 on flash attention works in tiles (GGML_FA_TILE_Q, ggml-cpu/common.h)."""
 _KEPT = 4  # measurements of one kind of batch; their median counts
 _PATIENCE = 16  # measurements before the line is drawn anew; sooner while there are few
 _KINDS = 48  # kinds of batches remembered, the last measured ones

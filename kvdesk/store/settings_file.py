@@ -1,4 +1,8 @@
-"""The settings as a JSON file. Owns reading what may be broken, writing what must not be; knows no setting by name."""
+"""The settings as a JSON file. Owns reading what may be broken, writing what must not be.
+
+Only what differs from its default is written, so that a better default reaches everybody who never chose another.
+Version 1 wrote everything: what it saved of `_OLD_DEFAULTS` was nobody's choice. It is the only place that names one.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import json
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -16,6 +20,9 @@ from kvdesk.settings import Settings
 from kvdesk.store.rows import storable
 
 _MOST_BYTES = 1 << 20  # far above any file kvdesk writes
+_VERSION = 2
+_OLD_DEFAULTS: Final = (("context", "n_ubatch", 32),)
+"""Defaults of version 1 that are others now: table, name, value."""
 
 
 def load_settings(path: Path) -> tuple[Settings, str]:
@@ -38,6 +45,8 @@ def load_settings(path: Path) -> tuple[Settings, str]:
             found = None
     if not isinstance(found, dict):
         return Settings(), f"The settings in {path.name} are damaged; defaults are used.{_keep(path, raw)}"
+    if found.get("version") != _VERSION:
+        _forget_old_defaults(found)
     settings, broken = _validated(found)
     if not broken:
         return settings, ""
@@ -48,7 +57,8 @@ def load_settings(path: Path) -> tuple[Settings, str]:
 def save_settings(settings: Settings, path: Path) -> None:
     """Atomically: after a crash the file is the old one or the new one, never half of either."""
     part = path.with_name(path.name + ".part")
-    text = storable(json.dumps(settings.model_dump(), ensure_ascii=False, indent=2))
+    chosen = settings.model_dump(exclude_defaults=True)
+    text = storable(json.dumps({"version": _VERSION} | chosen, ensure_ascii=False, indent=2))
     try:
         part.unlink(missing_ok=True)
         with part.open("wb") as file:
@@ -60,6 +70,13 @@ def save_settings(settings: Settings, path: Path) -> None:
         with suppress(OSError):
             part.unlink()
         raise StoreError(f"The settings cannot be saved ({error.strerror}).", str(error)) from error
+
+
+def _forget_old_defaults(found: dict[str, Any]) -> None:
+    """Take what a file of version 1 holds only because it was the default then out of `found`."""
+    for table, name, value in _OLD_DEFAULTS:
+        if isinstance(found.get(table), dict) and found[table].get(name) == value:
+            del found[table][name]
 
 
 def _validated(found: dict[str, Any]) -> tuple[Settings, tuple[str, ...]]:

@@ -10,7 +10,6 @@ from typing import Final
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMenu, QWidget
 
-from kvdesk.cache.compare import Verdict
 from kvdesk.calls import call_text
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.messages import CacheView, ContextReady, Event, ModelLoaded, OperationDone, SpeedSample
@@ -235,7 +234,7 @@ class CacheDesk(QObject):
 
     def _show_verified(self, event: Verified) -> None:
         title = self._state.title(event.conversation, -1)
-        tone = "warning" if event.logits.verdict is Verdict.APPROXIMATE else "good"
+        tone = "good" if event.logits.verdict.same else "warning"
         recomputed = f"{event.n_tokens:,} tokens computed afresh in {took(event.ms)}"
         self._strip.show_result(f"“{title}” is {event.logits} ({recomputed}).", tone)
 

@@ -65,11 +65,13 @@ def logits_sentence(logits: LogitsComparison, title: str, texts: Mapping[int, st
     """What it did to the probabilities of the next token."""
     if logits.verdict is Verdict.EXACT:
         return f"“{title}”: the probabilities of the next token are exactly the same."
-    kl = f"KL {logits.kl_max:.2g} nats, logits differ by at most {logits.max_difference:.2g}"
-    if logits.first_row < 0:
-        return f"“{title}”: the probabilities of the next token are {logits.verdict}, the likeliest is the same ({kl})."
+    numbers = f"KL {logits.kl_max:.2g} nats, logits differ by at most {logits.max_difference:.2g}"
+    what = f"“{title}”: the probabilities of the next token are {logits.verdict} ({numbers})"
     was, now = (texts.get(token, f"token {token}").strip() for token in (logits.token_before, logits.token_after))
-    return f"“{title}”: the likeliest next token was “{was}” and is “{now}”; {logits.verdict} ({kl})."
+    if logits.verdict.same:
+        return f"{what}." if logits.first_row < 0 else f"{what}: “{was}” and “{now}” are as likely as each other."
+    likeliest = "is the same" if logits.first_row < 0 else f"was “{was}” and is “{now}”"
+    return f"{what}; the likeliest {likeliest}."
 
 
 def sentences(done: OperationDone, titles: Titles, texts: Mapping[int, str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.compare import SequenceChange, Verdict, compare_logits, compare_snapshots
+from kvdesk.cache.compare import STRONG_KL, SequenceChange, Verdict, compare_logits, compare_snapshots, judge
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
@@ -108,14 +108,41 @@ def test_divergence_by_hand() -> None:
     found = compare_logits(np.log(p).astype(np.float32), (np.log(q) + 900).astype(np.float32))
     assert found.kl_max == pytest.approx(0.25 * np.log(2), abs=1e-3)
     assert (found.first_row, found.token_before, found.token_after) == (0, 0, 1)
-    assert found.verdict is Verdict.APPROXIMATE
+    assert found.verdict is Verdict.CHANGED
 
 
 def test_rounding_is_relative() -> None:
     assert compare_logits(logits([20, 0]), logits([20.01, 0])).verdict is Verdict.ROUNDING
-    assert compare_logits(logits([1, 0]), logits([1.01, 0])).verdict is Verdict.APPROXIMATE
+    assert compare_logits(logits([1, 0]), logits([1.01, 0])).verdict is Verdict.CHANGED
     assert compare_logits(logits([1, 0]), logits([1.01, 0]), 0.02, 0.01).verdict is Verdict.ROUNDING
     assert "KL" in str(compare_logits(logits([1, 0]), logits([1.0001, 0])))
+
+
+@pytest.mark.parametrize(
+    ("difference", "kl", "verdict"),
+    [
+        (0.0, 0.0, Verdict.EXACT),
+        (0.001, 0.0001, Verdict.ROUNDING),
+        (0.0011, 0.0, Verdict.CHANGED),
+        (0.0, 0.0002, Verdict.EXACT),
+        (0.001, 0.0002, Verdict.CHANGED),
+        (0.9, 0.69, Verdict.CHANGED),
+        (0.9, np.log(2), Verdict.STRONGLY_CHANGED),
+        (0.9, 4.7, Verdict.STRONGLY_CHANGED),
+        (np.inf, np.inf, Verdict.STRONGLY_CHANGED),
+    ],
+)
+def test_what_a_difference_is_called(difference: float, kl: float, verdict: Verdict) -> None:
+    assert judge(difference, kl, 0.001, 0.0001) is verdict
+    assert verdict.same == (verdict in (Verdict.EXACT, Verdict.ROUNDING))
+
+
+def test_a_strong_change_halves_the_likelihood_of_what_was_said() -> None:
+    """KL(p || q) is ln 2 where everything that p could say has half its probability in q."""
+    p, q = logits([0, 0, -50, -50]), logits([0, 0, 0, 0])
+    assert compare_logits(p, q).kl_max == pytest.approx(STRONG_KL)
+    assert compare_logits(p, q + logits([0, 0, 1, 1])).verdict is Verdict.STRONGLY_CHANGED
+    assert compare_logits(p, q - logits([0, 0, 1, 1])).verdict is Verdict.CHANGED
 
 
 def test_rows() -> None:
@@ -128,7 +155,7 @@ def test_impossible_tokens() -> None:
     never = -float("inf")
     assert compare_logits(logits([1, never]), logits([1, never])).verdict is Verdict.EXACT
     assert compare_logits(logits([1, 0]), logits([1, never])).kl_max == float("inf")
-    assert compare_logits(logits([1, 0]), logits([float("nan"), 0])).verdict is Verdict.APPROXIMATE
+    assert compare_logits(logits([1, 0]), logits([float("nan"), 0])).verdict is Verdict.STRONGLY_CHANGED
 
 
 def test_shapes() -> None:

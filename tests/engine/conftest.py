@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kvdesk import paths
-from kvdesk.engine import runner
 from kvdesk.lab.talk import Headless
 from kvdesk.messages import CloseConversation, LoadModel
+from kvdesk.policy import prompt_piece
 from kvdesk.settings import ContextSettings
 
 SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
@@ -53,7 +53,7 @@ def headless(loaded: Headless, monkeypatch: pytest.MonkeyPatch) -> Headless:
     """The loaded engine with nothing in its cache, and a map that has been right so far. It reads prompts in whole
     batches, however slow the machine is just now.
     """
-    monkeypatch.setattr(runner, "PROGRESS_MS", 1e9)
+    monkeypatch.setattr(prompt_piece, "PROGRESS_MS", 1e9)
     empty(loaded)
     session = loaded.engine.session
     assert session.context.verification.state == "verified", session.context.verification.detail

@@ -5,22 +5,27 @@ Sharing, forks, swapping and restarts are in `test_keeper`; the embedded model's
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
+from kvdesk.cache.batch import Batch
 from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import ROUNDING, Verdict, compare_logits
 from kvdesk.chat import ConversationId
 from kvdesk.engine.compacting import compact
+from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
+from kvdesk.engine.threads import Threads
 from kvdesk.lab.by_ids import ByIds
 from kvdesk.lab.talk import Headless
 from kvdesk.policy.compaction_gain import Reads, SpanCost
-from kvdesk.settings import CacheType
+from kvdesk.settings import CacheType, ContextSettings
 from tests.engine.ids import NAMES, Ids, open_model, prompt_of, prompt_tokens
 
 N = 12
@@ -123,7 +128,7 @@ def test_a_batch_of_several_differs_by_rounding(tiny: Model, tmp_path: Path, typ
         for found, wanted in zip(rows, alone[name], strict=True):
             scale = max(1.0, float(np.abs(wanted).max()))
             assert float(np.abs(found - wanted).max()) <= ROUNDING * scale
-            assert compare_logits(wanted, found).verdict is not Verdict.APPROXIMATE
+            assert compare_logits(wanted, found).verdict.same
 
 
 def test_the_embedded_model_decodes_alike_in_a_batch(headless: Headless) -> None:
@@ -145,7 +150,49 @@ def test_the_embedded_model_decodes_alike_in_a_batch(headless: Headless) -> None
         rows = ids.decode([(name, [more[name][step]]) for name in prompts])
         for name, row in zip(prompts, rows, strict=True):
             found = compare_logits(alone[name][step], row, *session.noise)
-            assert found.verdict is not Verdict.APPROXIMATE, found
+            assert found.verdict.same, found
+
+
+def logits_of(model: Model, settings: ContextSettings, prompt: list[int], sizes: Sequence[int]) -> np.ndarray:
+    """Next-token logits of a prompt that is decoded in batches of these sizes, in a context of its own."""
+    context = Context(model, settings, proved=False)
+    try:
+        first = 0
+        for n in sizes:
+            context.decode(Batch.of(0, first, prompt[first : first + n], "last"))
+            first += n
+        assert first == len(prompt)
+        return context.logits()
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize(("exact", "verdict"), [(True, Verdict.EXACT), (False, Verdict.ROUNDING)])
+def test_what_was_read_and_written_in_turns_is_a_fresh_start(headless: Headless, exact: bool, verdict: Verdict) -> None:
+    """A prompt at once, against one part, an answer token by token over more than 256 cells, and another part.
+
+    Without `exact` both attention in tiles and the share of each thread add up in another order; with it neither does,
+    though two threads and a large n_ubatch are asked for.
+    """
+    session, prompt = headless.engine.session, prompt_of(0, 300)
+    settings = ContextSettings(n_ctx=512, n_seq_max=1, n_threads=2, n_threads_batch=1, exact=exact)
+    fresh, grown = (logits_of(session.model, settings, prompt, sizes) for sizes in ([300], [255, *[1] * 9, 36]))
+    found = compare_logits(fresh, grown, *session.noise)
+    assert found.verdict is verdict, found
+
+
+def test_exact_decodes_on_one_thread_whatever_the_load() -> None:
+    """Prompts may have more: their rows are computed one by one."""
+    chosen: list[tuple[int, int]] = []
+    context = cast(Context, SimpleNamespace(n_ubatch=32, n_threads=1, set_threads=lambda *n: chosen.append(n)))
+    for follow in (False, True):
+        settings = ContextSettings(n_threads=3, n_threads_batch=3, exact=True)
+        threads = Threads(context, settings, lambda _: None, follow=follow)
+        for at_s in range(64):
+            threads.choose(1)
+            threads.decoded(1, 1, 512, 8.0 if at_s % 9 else 80.0, float(at_s))
+    assert {n for n, _ in chosen} == {1}
+    assert chosen[0] == (1, 3)
 
 
 def test_the_embedded_model_answers_alike_after_compaction(headless: Headless) -> None:

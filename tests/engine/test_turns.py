@@ -11,7 +11,6 @@ import pytest
 
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
-from kvdesk.engine import runner
 from kvdesk.engine.binding import engine_log
 from kvdesk.engine.context import Decoded
 from kvdesk.engine.memory import DecodeKind
@@ -35,6 +34,7 @@ from kvdesk.messages import (
     Watch,
 )
 from kvdesk.operations import ClearCache, Operate, Undo
+from kvdesk.policy import prompt_piece
 from kvdesk.settings import Sampling
 
 E = TypeVar("E", bound=Event)
@@ -129,7 +129,7 @@ def test_an_edited_message_keeps_the_common_prefix(headless: Headless) -> None:
 
 def test_where_reading_is_slow_it_goes_in_smaller_chunks(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
     Talk(headless).answer("How fast is this machine?", GREEDY)
-    monkeypatch.setattr(runner, "PROGRESS_MS", 0.001)
+    monkeypatch.setattr(prompt_piece, "PROGRESS_MS", 0.001)
     Talk(headless).answer(LONG, GREEDY)
     assert [p.done for p in of(headless.events, PrefillProgress)][:3] == [32, 64, 96], "one ubatch at a time"
 

@@ -73,6 +73,13 @@ def test_n_ctx_is_padded_as_llama_cpp_does(embedded: GgufHeader) -> None:
     assert estimate(embedded, ContextSettings(n_ctx=0)).n_ctx == 8192
 
 
+def test_exact_takes_the_buffers_of_small_graphs(embedded: GgufHeader) -> None:
+    small, exact = ContextSettings(n_ubatch=32), ContextSettings(exact=True)
+    assert estimate(embedded, exact).compute == estimate(embedded, small).compute
+    assert estimate(embedded, exact).compute * 8 < estimate(embedded, ContextSettings()).compute
+    assert estimate(embedded, ContextSettings(n_ubatch=8, exact=True)).compute < estimate(embedded, small).compute
+
+
 def test_heads_per_layer(tmp_path: Path) -> None:
     e = estimate(header(tmp_path, llama(attention__head_count_kv=[4, 1])), ContextSettings(n_ctx=256))
     assert e.k == 5 * 16 * 2 * 256

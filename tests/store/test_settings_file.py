@@ -39,6 +39,29 @@ def test_settings_come_back_as_they_were_saved(path: Path) -> None:
     assert [file.name for file in path.parent.iterdir()] == ["settings.json"]
 
 
+def test_what_was_never_chosen_is_not_written(path: Path) -> None:
+    save_settings(Settings(context=ContextSettings(n_ctx=2048)), path)
+    assert json.loads(path.read_text(encoding="utf-8")) == {"version": 2, "context": {"n_ctx": 2048}}
+
+
+def test_a_default_of_the_first_version_was_nobody_s_choice(path: Path) -> None:
+    """That version wrote every setting: n_ubatch 32, its default, would keep prompts slow for ever."""
+    found = CHANGED.model_dump(mode="json")
+    del found["context"]["exact"]
+    found["context"]["n_ubatch"] = 32
+    path.write_text(json.dumps(found), encoding="utf-8")
+    assert load_settings(path) == (CHANGED, "")
+    found["context"]["n_ubatch"] = 48
+    path.write_text(json.dumps(found), encoding="utf-8")
+    assert load_settings(path)[0].context.n_ubatch == 48, "somebody chose that"
+
+
+def test_32_tokens_a_graph_can_be_chosen(path: Path) -> None:
+    chosen = Settings(context=ContextSettings(n_ubatch=32))
+    save_settings(chosen, path)
+    assert load_settings(path) == (chosen, "")
+
+
 def test_without_a_file_everything_has_its_default(path: Path) -> None:
     assert load_settings(path) == (Settings(), "")
     assert not path.exists()

@@ -194,7 +194,7 @@ def effect(verdict: Verdict = Verdict.EXACT) -> Effect:
 
 def done(undoable: bool = True) -> OperationDone:
     call = "llama_memory_seq_rm(mem, 0, 64, -1)"
-    return OperationDone(8, 1.0, "seq_rm", call, 2.0, ONE, effect=effect(Verdict.APPROXIMATE), undoable=undoable)
+    return OperationDone(8, 1.0, "seq_rm", call, 2.0, ONE, effect=effect(Verdict.CHANGED), undoable=undoable)
 
 
 def test_what_did_that_do(window: MainWindow, record: Record) -> None:
@@ -208,7 +208,7 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
     assert "used 220 → 64" in card.text
     assert "n_kv 256 → 256" in card.text
     assert "116 freed" in card.text
-    assert "approximate" in card.text
+    assert "the next token are changed (KL 0.02 nats" in card.text
     assert "4.0 GB/s" in card.text
     assert "map agrees" in card.text
     assert "tok/s 100 → …" in card.text, "not measured yet"
