@@ -27,9 +27,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "what",
         choices=["engine", "cache", "ui"],
-        help="engine: decode speed, equal requests, reuse, memory; cache: equal requests, sharing, swapping, batching, "
-        "load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the real window, on whatever "
-        "display there is)",
+        help="engine: prefill and decode speed, equal requests, reuse, memory; cache: equal requests, sharing, "
+        "swapping, batching, load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the real "
+        "window, on whatever display there is)",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help="counted rounds (default 7, of ui at least; cache 3)")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help=f"of cache: {', '.join(SCENARIOS)}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
+import re
 import statistics
 import subprocess
 import sys
@@ -18,12 +19,14 @@ from pathlib import Path
 import psutil
 
 from kvdesk.chat import TurnStats
+from kvdesk.engine.binding import engine_log
+from kvdesk.engine.model import Model
 from kvdesk.errors import UserError
 from kvdesk.lab.bar import Bar
 from kvdesk.lab.baselines import BareLoop, LlamaClass
 from kvdesk.lab.in_turns import against, in_turns
-from kvdesk.lab.talk import Headless, Talk, asked, prompt_of, session_of, uncollected
-from kvdesk.messages import CloseConversation, ContextReady, LoadModel, RebuildContext, Watch
+from kvdesk.lab.talk import Headless, Talk, asked, session_of, uncollected
+from kvdesk.messages import CloseConversation, ContextInfo, ContextReady, LoadModel, RebuildContext, Watch
 from kvdesk.settings import ContextSettings, Sampling
 
 GREEDY = Sampling(temperature=0.0, max_tokens=128)
@@ -45,9 +48,8 @@ REQUEST = "Count slowly from one to fifty in words and say something kind after 
 def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str], None]) -> dict[str, object]:
     """Run everything; returns figures, the values behind them, and whether each bar was reached."""
     headless = Headless()
-    ready = next(e for e in headless.do(LoadModel(path, settings)) if isinstance(e, ContextReady)).context
+    ready = _load(headless, path, settings)
     try:
-        session_of(headless).model.vocab.ignore_eog()  # answers of one length, whatever the model has to say
         with uncollected():
             reading = _prefill_speeds(headless, settings, rounds, say)
             speeds = _decode_speeds(headless, path, settings, rounds, say)
@@ -57,7 +59,7 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
         say(f"turn 5: {last.reused_tokens} reused, {last.prefilled_tokens} prefilled of {n_new} new")
     finally:
         headless.close()
-    allowed = path.stat().st_size + ready.k_bytes + ready.v_bytes + 300 * 2**20
+    allowed = path.stat().st_size + _repacked_bytes(path) + ready.k_bytes + ready.v_bytes + 300 * 2**20
     resident = _resident_bytes(path, settings)
     say(f"resident {resident / 2**20:.0f} MiB of {allowed / 2**20:.0f} MiB allowed")
     bars = {
@@ -91,6 +93,13 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
     }
 
 
+def _load(headless: Headless, path: Path, settings: ContextSettings) -> ContextInfo:
+    """Load the model; its answers are all of the length that is asked for, whatever it has to say."""
+    events = headless.do(LoadModel(path, settings))
+    session_of(headless).model.vocab.ignore_eog()
+    return next(e for e in events if isinstance(e, ContextReady)).context
+
+
 def _prefill_speeds(
     headless: Headless, settings: ContextSettings, rounds: int, say: Callable[[str], None]
 ) -> dict[int, tuple[list[float], list[float]]]:
@@ -101,7 +110,7 @@ def _prefill_speeds(
     """
     wide = settings.model_copy(update={"n_ctx": settings.n_ctx and max(settings.n_ctx, max(READ) + 256)})
     requests = {n: _text_of(headless, n) for n in READ}
-    prompts = {n: prompt_of(headless, asked(text, FIRST)) for n, text in requests.items()}
+    prompts = {n: _prompt(headless, text) for n, text in requests.items()}
     speeds: dict[int, tuple[list[float], list[float]]] = {n: ([], []) for n in READ}
     for number in range(rounds):
         headless.do(RebuildContext(wide))
@@ -129,9 +138,17 @@ def _text_of(headless: Headless, n_tokens: int) -> str:
     words = (REQUEST * (n_tokens // 20)).split()
 
     def size(n_words: int) -> int:
-        return len(prompt_of(headless, asked(" ".join(words[:n_words]), FIRST)))
+        return len(_prompt(headless, " ".join(words[:n_words])))
 
     return " ".join(words[: bisect.bisect_right(range(1, n_tokens), n_tokens, key=size)])
+
+
+def _prompt(headless: Headless, text: str) -> list[int]:
+    """The tokens of a conversation that begins with this text, however many the context holds. Raises UserError."""
+    prompts = session_of(headless).prompts
+    if prompts is None:
+        raise UserError("This model cannot chat, so its speed cannot be measured with conversations.")
+    return prompts.tokens(asked(text, FIRST).messages)
 
 
 def _first_token_s(headless: Headless, request: str) -> float:
@@ -149,21 +166,20 @@ def _decode_speeds(
 ) -> dict[str, list[float]]:
     """Decode speeds in tok/s of the contenders, who take turns; who begins changes every time.
 
-    All make their contexts anew for every round: where memory happens to lie is worth 3 % and stays so for as long as a
-    context lives. Runs that are compared lie next to each other, since the machine's own speed drifts more than that.
+    All load the model and make their contexts anew for every round: where memory happens to lie is worth 3 % and stays
+    so for as long as it is held. Runs that are compared lie next to each other, since the machine's own speed drifts
+    more than that.
     """
-    session = headless.engine.session
-    assert session is not None
     talk = Talk(headless)
     tok_s = talk.answer(QUESTION, GREEDY).stats.decode_tok_s
     n = max(LEAST_ANSWER, min(GREEDY.max_tokens, int(LONGEST_ANSWER_S * tok_s)))
-    prompt = session.prompts.tokens(talk.messages[:1]) if session.prompts else []
+    prompt = _prompt(headless, QUESTION)
     headless.do(CloseConversation(talk.id))
     names = ["engine", "bare", "llama", "watched"]
     speeds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds):
-        headless.do(RebuildContext(settings))
-        bare, llama = BareLoop(session.model, settings), LlamaClass(path, settings)
+        _load(headless, path, settings)
+        bare, llama = BareLoop(session_of(headless).model, settings), LlamaClass(path, settings)
         runs: dict[str, Callable[[], float]] = {
             "engine": lambda: _engine_tok_s(headless, n, watched=False),
             "bare": lambda bare=bare: bare.decode_tok_s(prompt, n),  # type: ignore[misc]
@@ -214,6 +230,17 @@ def _fifth_turn(headless: Headless) -> tuple[TurnStats, int]:
         n_held = len(sequence.tokens) if sequence else 0
         stats = talk.answer(f"Question {n}: name one thing that is {n} metres long.", SHORT).stats
     return stats, stats.prompt_tokens - n_held
+
+
+def _repacked_bytes(path: Path) -> int:
+    """Bytes of the weights that llama.cpp copies into an order that suits this processor (Q4_0, say): they are in
+    memory twice, since the file stays mapped.
+    """
+    log = engine_log()
+    log.capture_start(everything=True)
+    Model(path, lambda _: True).close()
+    said = b"".join(log.capture_stop()).decode("utf-8", "replace")
+    return sum(round(float(mib) * 2**20) for mib in re.findall(r"_REPACK model buffer size = +([\d.]+) MiB", said))
 
 
 def _resident_bytes(path: Path, settings: ContextSettings) -> int:

@@ -40,6 +40,7 @@ from kvdesk.operations import (
 )
 from kvdesk.settings import ContextSettings
 from kvdesk.ui.acts import Act
+from kvdesk.ui.effect_text import logits_sentence
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.operations_panel import OperationsPanel
 from kvdesk.ui.settings_panel import SettingsPanel
@@ -195,6 +196,23 @@ def effect(verdict: Verdict = Verdict.EXACT) -> Effect:
 def done(undoable: bool = True) -> OperationDone:
     call = "llama_memory_seq_rm(mem, 0, 64, -1)"
     return OperationDone(8, 1.0, "seq_rm", call, 2.0, ONE, effect=effect(Verdict.CHANGED), undoable=undoable)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "token_after", "said"),
+    [
+        (Verdict.EXACT, -1, "exactly the same."),
+        (Verdict.ROUNDING, -1, "are the same up to rounding (KL 0.02 nats, logits differ by at most 1.5)."),
+        (Verdict.ROUNDING, 4, "rounding (KL 0.02 nats, logits differ by at most 1.5): “ay” and “oh” are as likely as"),
+        (Verdict.CHANGED, 4, "are changed (KL 0.02 nats, logits differ by at most 1.5); the likeliest was “ay” and is"),
+        (Verdict.STRONGLY_CHANGED, -1, "are changed strongly (KL 0.02"),
+    ],
+)
+def test_what_became_of_the_next_token(verdict: Verdict, token_after: int, said: str) -> None:
+    rows = (-1, -1, -1) if token_after < 0 else (0, 3, token_after)
+    sentence = logits_sentence(LogitsComparison(1, 0.02, 0.02, 1.5, *rows, verdict), "Tides", {3: " ay", 4: " oh"})
+    assert said in sentence
+    assert "approximate" not in sentence
 
 
 def test_what_did_that_do(window: MainWindow, record: Record) -> None:

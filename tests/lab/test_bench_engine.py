@@ -1,0 +1,56 @@
+"""What `kvdesk bench engine` does to measure, on the embedded model in small; speeds are not judged here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvdesk import paths
+from kvdesk.lab import bench_engine
+from kvdesk.lab.talk import Headless
+from kvdesk.settings import ContextSettings
+
+SETTINGS = ContextSettings(n_ctx=512, n_seq_max=2, n_threads=1, n_threads_batch=1)
+
+
+@pytest.fixture(scope="module")
+def model() -> Path:
+    path = paths.embedded_model()
+    assert path is not None
+    return path
+
+
+@pytest.fixture(scope="module")
+def headless(model: Path) -> Iterator[Headless]:
+    headless = Headless()
+    bench_engine._load(headless, model, SETTINGS)
+    yield headless
+    headless.close()
+
+
+def test_prompts_are_as_long_as_is_said(headless: Headless) -> None:
+    for n in (64, 512):
+        prompt = bench_engine._prompt(headless, bench_engine._text_of(headless, n))
+        assert n - 4 <= len(prompt) <= n
+
+
+def test_prefill_is_measured_beside_llama_cpp_s_defaults(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_engine, "READ", {48: 2, 64: 1})
+    told: list[str] = []
+    speeds = bench_engine._prefill_speeds(headless, SETTINGS, 2, told.append)
+    assert {n: (len(ours), len(theirs)) for n, (ours, theirs) in speeds.items()} == {48: (4, 4), 64: (2, 2)}
+    assert all(speed > 0 for pair in speeds.values() for side in pair for speed in side)
+    assert [line.split(":")[0] for line in told] == ["prefill, round 1", "prefill, round 2"]
+    assert headless.engine.session.context.settings == SETTINGS, "what follows has the settings as they were"
+
+
+def test_answers_have_one_length_whatever_the_model_says(headless: Headless) -> None:
+    last, n_new = bench_engine._fifth_turn(headless)
+    assert last.generated_tokens == bench_engine.SHORT.max_tokens
+    assert last.prefilled_tokens == n_new
+
+
+def test_weights_that_stay_as_they_are_count_once(model: Path) -> None:
+    assert bench_engine._repacked_bytes(model) == 0
