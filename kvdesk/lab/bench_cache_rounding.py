@@ -8,8 +8,7 @@ from kvdesk.cache.compare import Verdict
 from kvdesk.lab.bar import Bar
 from kvdesk.lab.bench_cache_desk import Bench, Outcome, fresh, of, text_of_tokens
 from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import VerifyConversation
-from kvdesk.operations import Verified
+from kvdesk.operations import Verified, VerifyConversation
 from kvdesk.settings import Sampling
 
 SUBJECTS = ("tides", "bread", "lighthouses", "bees", "clocks", "snow")

@@ -117,7 +117,7 @@ def _prefill_speeds(
         bare = BareLoop(session_of(headless).model, wide.model_copy(update=LLAMA_DEFAULTS))
         runs = (
             lambda n: _first_token_s(headless, requests[n]),
-            lambda n, bare=bare: bare.seconds(prompts[n], 1),  # type: ignore[misc]
+            lambda n, bare=bare: bare.seconds(prompts[n], 1),
         )
         try:
             for run in runs:
