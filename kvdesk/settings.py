@@ -58,7 +58,7 @@ class ContextSettings(_Table):
     n_ubatch: int = Field(512, ge=1, le=16384, description="Most tokens computed in one graph")
     exact: bool = Field(
         False,
-        description="Answers are those of a fresh start bit by bit, whatever was reused; off, they may differ by rounding. "
+        description="Answers are those of a fresh start bit by bit; off, they may differ from one by rounding. "
         "Prompts are then read a third slower, and one thread writes answers (0.7 of the speed on two cores)",
     )
     n_threads: int = Field(default_factory=default_threads, ge=1, le=MOST_THREADS, description="Threads for decode")

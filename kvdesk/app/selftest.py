@@ -41,7 +41,7 @@ ANSWER = "The chemical symbol for water is H2"
 """The first N_TOKENS tokens that the embedded model answers greedily. The likeliest token is ahead of the next by 2.7
 in the logit each time, so that no processor's rounding takes another one."""
 N_TOKENS = 8
-SMALL = ContextSettings(n_ctx=256, n_seq_max=2, n_batch=64, n_threads=1, n_threads_batch=1)
+SMALL = ContextSettings(n_ctx=256, n_seq_max=2, n_batch=64, n_threads=1, n_threads_batch=1, exact=True)
 
 
 class Failure(Exception):
