@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import cycle
+from pathlib import Path
 from types import TracebackType
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QtMsgType, Signal, qInstallMessageHandler
@@ -23,6 +24,7 @@ from kvdesk import __version__, paths
 from kvdesk.app.controller import Controller
 from kvdesk.app.display import WITHOUT_DISPLAY, has_display, why_no_window
 from kvdesk.app.log_files import log_files
+from kvdesk.app.single_instance import SecondStarts, hand_over
 from kvdesk.app.startup import LoadMarker, choose_model
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.store.settings_file import load_settings
@@ -76,12 +78,19 @@ def run(file: str | None) -> int:
     if not has_display():
         raise UserError(f"There is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). {WITHOUT_DISPLAY}")
     paths.make_private()
+    folder = paths.data_dir()
+    if _is_open(folder, file):
+        return 0
     with owned_process() as complaints:
         try:
             parts = build(file)
         except UserError as error:
+            if _is_open(folder, file):  # one that was started at the same moment, and has the database
+                return 0
             _say_before_there_is_a_window(error)
             raise
+        starts = SecondStarts(folder, parts.window)
+        starts.happened.connect(lambda other: _show_again(parts.window, other))
         for complaint in complaints:
             parts.window.show_error(complaint, "")
         signal.signal(signal.SIGTERM, lambda _number, _frame: _close_unasked(parts.window))
@@ -90,6 +99,7 @@ def run(file: str | None) -> int:
         waker.start()
         parts.window.show()
         code = parts.qt.exec()
+        starts.close()
         parts.controller.shut_down()
     if lost := parts.controller.lost:
         sys.stderr.write(f"kvdesk was closed, and {lost.what} could not be saved. {lost.why}\n")
@@ -105,8 +115,7 @@ def _close_unasked(window: MainWindow) -> None:
 
 def build(file: str | None) -> Parts:
     """Everything but the event loop. Raises StoreError when the database cannot be used."""
-    qt = QApplication.instance() or Application(sys.argv[:1])
-    assert isinstance(qt, QApplication)
+    qt = _qt()
     qt.setApplicationName("kvdesk")
     qt.setApplicationDisplayName("kvdesk")
     qt.setApplicationVersion(__version__)
@@ -139,9 +148,36 @@ def build(file: str | None) -> Parts:
     return Parts(qt, window, controller)
 
 
+def _qt() -> QApplication:
+    qt = QApplication.instance() or Application(sys.argv[:1])
+    assert isinstance(qt, QApplication)
+    return qt
+
+
+def _is_open(folder: Path, file: str | None) -> bool:
+    """Whether another kvdesk has shown its window instead. Raises UserError when there is one that does not answer."""
+    try:
+        found = hand_over(folder, file)
+    except UserError as error:
+        _say_before_there_is_a_window(error)
+        raise
+    if found:
+        sys.stderr.write("kvdesk is open already; its window was brought to the front.\n")
+    return found
+
+
+def _show_again(window: MainWindow, file: str) -> None:
+    """Bring the window to the front, and open a model in it when one is named."""
+    window.setWindowState(window.windowState() & ~Qt.WindowState.WindowMinimized)
+    window.raise_()
+    window.activateWindow()
+    if file:
+        window.model_open_requested.emit(file)
+
+
 def _say_before_there_is_a_window(error: UserError) -> None:
     """Who started kvdesk by a click sees no terminal. (No box where nobody could close it.)"""
-    if QApplication.platformName() not in ("offscreen", "minimal"):
+    if _qt().platformName() not in ("offscreen", "minimal"):
         box = QMessageBox(QMessageBox.Icon.Critical, "kvdesk", str(error))
         box.setInformativeText("kvdesk was not started. Nothing was changed.")
         box.setDetailedText(error.detail)

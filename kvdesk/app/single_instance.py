@@ -1,0 +1,120 @@
+"""One window for each folder of data: a second start hands its file to the window that is open, and ends.
+
+The two talk over a local socket (a named pipe on Windows) that only the same person can open. Not with QLocalServer:
+Qt's network module needs libraries that a small system lacks.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from contextlib import suppress
+from multiprocessing.connection import Client, Connection, Listener
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+
+from kvdesk.errors import UserError
+
+ANSWER_S: Final = 5.0
+"""So long a window may take to notice a second start."""
+_LONGEST_ADDRESS: Final = 100  # bytes; the systems' limits for the path of a socket are 104 and 108
+_LONGEST_MESSAGE: Final = 1 << 16
+_OPEN: Final = b"open "  # a path, or nothing, follows
+_DONE: Final = b"done"
+_BYE: Final = b"bye"
+
+
+def address_in(folder: Path) -> str | None:
+    """Where the window of a folder of data listens; None when its path is too long for a socket."""
+    if sys.platform == "win32":
+        import hashlib
+
+        digest = hashlib.sha256(str(folder.resolve()).lower().encode()).hexdigest()[:16]
+        return rf"\\.\pipe\kvdesk-{digest}"
+    file = str(folder / "window.socket")
+    return file if len(file.encode(errors="surrogateescape")) <= _LONGEST_ADDRESS else None
+
+
+def hand_over(folder: Path, file: str | None) -> bool:
+    """Ask the window that is open to come to the front, and to open `file`; whether there is one.
+
+    Raises UserError when there is one that does not answer.
+    """
+    address = address_in(folder)
+    if address is None or (sys.platform != "win32" and not Path(address).exists()):
+        return False
+    try:
+        with Client(address) as connection:
+            path = str(Path(file).absolute()) if file else ""
+            connection.send_bytes(_OPEN + path.encode(errors="surrogateescape"))
+            if connection.poll(ANSWER_S):
+                return connection.recv_bytes(_LONGEST_MESSAGE) == _DONE
+    except (OSError, EOFError):  # nobody listens: what an earlier window left behind, or one that is about to end
+        return False
+    raise UserError("kvdesk is open already, but its window does not answer.")
+
+
+class SecondStarts(QObject):
+    """Hears of further starts. One for each folder of data: call it when the database is this process's own."""
+
+    happened = Signal(str)
+    """kvdesk was started once more, with this file or an empty string."""
+    _told = Signal(str)
+
+    def __init__(self, folder: Path, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._shown, self._closing = threading.Event(), threading.Event()
+        self._listener: Listener | None = None
+        self._thread = threading.Thread(target=self._listen, name="kvdesk-starts", daemon=True)
+        self._told.connect(self._on_told, Qt.ConnectionType.QueuedConnection)
+        self._address = address_in(folder)
+        if self._address is None:
+            return
+        try:
+            if sys.platform != "win32":
+                Path(self._address).unlink(missing_ok=True)  # of a window that was killed
+            self._listener = Listener(self._address, backlog=8)
+            if sys.platform != "win32":
+                Path(self._address).chmod(0o600)
+        except OSError as error:  # a file system without sockets: a second start says that the database is in use
+            logging.getLogger(__name__).warning("no further start is heard of: %s", error)
+            return
+        self._thread.start()
+
+    def close(self) -> None:
+        """Listen no longer. Must be called before the object goes."""
+        if self._listener is None or self._address is None:
+            return
+        self._closing.set()
+        self._shown.set()  # whoever waits for an answer gets none, and starts for itself
+        with suppress(OSError, EOFError), Client(self._address) as connection:
+            connection.send_bytes(_BYE)
+        self._thread.join()
+        self._listener.close()
+        self._listener = None
+
+    def _listen(self) -> None:
+        """On a thread of its own: one start after the other, each answered once the window has shown itself."""
+        assert self._listener is not None
+        while not self._closing.is_set():
+            with suppress(OSError, EOFError), self._listener.accept() as connection:  # a start may end before its turn
+                self._serve(connection)
+
+    def _serve(self, connection: Connection) -> None:
+        if not connection.poll(1.0):
+            return
+        said = connection.recv_bytes(_LONGEST_MESSAGE)
+        if not said.startswith(_OPEN):
+            return
+        self._shown.clear()
+        self._told.emit(said.removeprefix(_OPEN).decode(errors="surrogateescape"))
+        if self._shown.wait(2 * ANSWER_S) and not self._closing.is_set():
+            connection.send_bytes(_DONE)
+
+    @Slot(str)
+    def _on_told(self, file: str) -> None:
+        self.happened.emit(file)
+        self._shown.set()
