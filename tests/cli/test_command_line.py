@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
 
 from kvdesk.__main__ import COMMANDS, main
+from kvdesk.cli import options
 
 
 def said_to(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
@@ -62,3 +64,12 @@ def test_wrong_options_of_a_command_get_one_line(arguments: list[str], capsys: p
     err = said_to(arguments, capsys)
     assert err.startswith(f"kvdesk {arguments[0]}: ")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("arguments", "exact", "graph_tokens"), [([], False, 512), (["--exact"], True, 32)])
+def test_exact_is_one_switch(arguments: list[str], exact: bool, graph_tokens: int) -> None:
+    parser = argparse.ArgumentParser()
+    options.add_context(parser)
+    settings = options.context_settings(parser.parse_args([*arguments, "--threads", "3"]))
+    assert (settings.exact, settings.graph_tokens) == (exact, graph_tokens)
+    assert settings.decode_threads == (1 if exact else 3)

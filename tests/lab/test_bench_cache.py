@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from kvdesk.cli import bench
+from kvdesk.lab import bench_cache
+from kvdesk.lab.bench_cache import SCENARIOS
+from kvdesk.lab.bench_cache_desk import Bench, Outcome
 from kvdesk.lab.waits import waited_s
+from kvdesk.settings import ContextSettings
 from tests.cache.models import write_model
 
 
@@ -40,3 +46,20 @@ def test_no_such_scenario(model: str, capsys: pytest.CaptureFixture[str]) -> Non
 def test_waiting_for_a_processor_only_grows() -> None:
     before = waited_s()
     assert 0.0 <= before <= waited_s()
+
+
+def test_texts_are_compared_with_a_fresh_start_where_exact_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = {}
+
+    def scenario(name: str) -> Callable[[Bench], Outcome]:
+        def measure(bench: Bench) -> Outcome:
+            used[name] = bench.settings.exact
+            return Outcome({}, {})
+
+        return measure
+
+    monkeypatch.setattr(bench_cache, "SCENARIOS", {name: scenario(name) for name in SCENARIOS})
+    bench_cache.run(Path("none"), ContextSettings(), 1, lambda _: None)
+    assert {name for name, exact in used.items() if exact} == {"prefix", "fork", "memory", "disk", "restart"}
+    bench_cache.run(Path("none"), ContextSettings(exact=True), 1, lambda _: None)
+    assert all(used.values())

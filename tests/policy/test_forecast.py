@@ -40,6 +40,16 @@ def test_no_samples() -> None:
     assert BatchTimes().ms(1, 256) is None
 
 
+def test_batches_in_tiles_are_learned_apart() -> None:
+    """From 64 tokens on llama.cpp's flash attention works in tiles: what smaller ones took says nothing of them."""
+    times = BatchTimes()
+    for _ in range(4):
+        times.learn(63, 256, 630.0)
+        times.learn(64, 256, 160.0)
+    assert times.ms(63, 256) == pytest.approx(630, rel=0.05)
+    assert times.ms(128, 256) == pytest.approx(320, rel=0.05)
+
+
 def learned() -> BatchTimes:
     times, draw = BatchTimes(), random.Random(2)
     for n in (512, 512, 300, 120, 512, 40):
