@@ -423,6 +423,7 @@ class Keeper:
         self._share(sequence, branch, -1, -1, f"{tail:,} tokens of another branch stay while there is room")
         branch.tokens, branch.exact = list(sequence.tokens), sequence.exact
         branch.texts, branch.spans = sequence.texts, sequence.spans
+        branch.branch, sequence.branch = sequence.branch, branch.branch  # what goes on from here is the new one
         self._put_in_tree(branch)
         return True
 

@@ -6,6 +6,7 @@ import copy
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
 from kvdesk.chat import ConversationId
 from kvdesk.messages import Lease
@@ -24,6 +25,7 @@ class Sequence:
     exact   so many leading tokens have K and V as a prefill would make them; those behind were moved there
     texts   the messages of the last turn, to see which was changed since; `spans`: where they lie
     parked  another branch of the conversation, kept while there is room; the conversation goes on in its other sequence
+    branch  number of the branch that it holds among those of the conversation, from 1 on
     """
 
     seq_id: int
@@ -36,6 +38,7 @@ class Sequence:
     used_at: float = 0.0
     busy: bool = False
     parked: bool = False
+    branch: int = 1
 
 
 class SequencePool:
@@ -75,7 +78,9 @@ class SequencePool:
             free = self.free
             if not free:
                 return None
-            sequence = Sequence(free[0], conversation, parked=parked)
+            taken = {s.branch for s in self._all if s.conversation == conversation}
+            number = next(n for n in count(1) if n not in taken)
+            sequence = Sequence(free[0], conversation, parked=parked, branch=number)
             self._all.append(sequence)
         self.touch(sequence)
         return sequence
@@ -91,10 +96,10 @@ class SequencePool:
 
     def change_places(self, sequence: Sequence, parked: Sequence) -> None:
         """The conversation goes on in the cells of its parked branch, and what it had is parked: nothing is copied."""
-        mine = sequence.seq_id, sequence.tokens, sequence.exact, sequence.texts, sequence.spans
-        theirs = parked.seq_id, parked.tokens, parked.exact, parked.texts, parked.spans
-        sequence.seq_id, sequence.tokens, sequence.exact, sequence.texts, sequence.spans = theirs
-        parked.seq_id, parked.tokens, parked.exact, parked.texts, parked.spans = mine
+        for field_name in ("seq_id", "branch", "tokens", "exact", "texts", "spans"):
+            mine, theirs = getattr(sequence, field_name), getattr(parked, field_name)
+            setattr(sequence, field_name, theirs)
+            setattr(parked, field_name, mine)
 
     def put_back(self, sequences: Iterable[Sequence]) -> None:
         """Leases and tokens as they were at an earlier moment; `sequences` are copies made then."""
@@ -105,7 +110,8 @@ class SequencePool:
 
     def leases(self) -> tuple[Lease, ...]:
         """Those that go on first."""
-        return tuple(Lease(s.conversation, s.seq_id, s.parked) for s in sorted(self._all, key=lambda s: s.parked))
+        going_on_first = sorted(self._all, key=lambda s: s.parked)
+        return tuple(Lease(s.conversation, s.seq_id, s.parked, s.branch) for s in going_on_first)
 
     def __iter__(self) -> Iterator[Sequence]:
         return iter(tuple(self._all))

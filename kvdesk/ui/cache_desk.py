@@ -208,7 +208,7 @@ class CacheDesk(QObject):
             del effects[next(iter(effects))]
         leases = self._state.history.leases_at(done.operation)
         texts = self._inspector.texts
-        self._inspector.cache.effect.show_effect(done, lambda seq: self._state.title(leases.get(seq), seq), texts)
+        self._inspector.cache.effect.show_effect(done, lambda seq: self._state.title_in(leases, seq), texts)
         self._inspector.cache.reveal(self._inspector.cache.effect)
         if self._dialog is not None and self._dialog.isVisible() and done.name.startswith("compact"):
             self._dialog.show_done(done, texts)

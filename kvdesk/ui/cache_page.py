@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk import calls
-from kvdesk.ui.cache_state import CacheState
+from kvdesk.ui.cache_state import CacheState, branch_of
 from kvdesk.ui.cell_map import CellMapView
 from kvdesk.ui.controls import ElidedLabel
 from kvdesk.ui.effect_view import EffectView
@@ -18,7 +18,7 @@ from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.operations_panel import OperationsPanel
 from kvdesk.ui.readout import positions_of
-from kvdesk.ui.ruler_row import RulerRow, empty_row
+from kvdesk.ui.ruler_row import RulerRow, empty_row, together
 from kvdesk.ui.rulers import Rulers
 from kvdesk.ui.theme import Look
 from kvdesk.ui.trends import Trends
@@ -74,7 +74,7 @@ class CachePage(QWidget):
         """Draw the newest view."""
         if state.view is not None:
             self.map.show_spans({spans.seq_id: spans for spans in state.spans.values()})
-            self.map.show_view(state.view, *state.looks(state.owners))
+            self.map.show_view(state.view, *state.looks(state.leases))
 
     def show_possible(self, state: CacheState) -> None:
         """What can be operated on."""
@@ -85,19 +85,22 @@ class CachePage(QWidget):
         """Metrics and rulers."""
         if state.view is None:
             return
-        snapshot, owners = state.view.snapshot, state.owners
-        self.numbers.show_view(state.view, state.looks(owners)[1])
+        snapshot, leases = state.view.snapshot, state.leases
+        colours, titles = state.looks(leases)
+        self.numbers.show_view(state.view, titles)
         rows = []
         for span in snapshot.sequences:
-            name = owners.get(int(span.seq_id))
-            conversation = state.conversations.get(name) if name else None
-            if not span.n_cells and conversation is None:
+            seq_id = int(span.seq_id)
+            if not span.n_cells and seq_id not in colours:
                 continue
+            lease = leases.get(seq_id)
             rows.append(
                 RulerRow(
-                    title=conversation.title if conversation else f"sequence {span.seq_id}",
-                    colour=conversation.colour if conversation else None,
-                    seq_id=span.seq_id,
+                    title=state.title(lease.conversation if lease else None, seq_id),
+                    conversation=lease.conversation if lease else "",
+                    branch=branch_of(leases, seq_id),
+                    colour=colours.get(seq_id),
+                    seq_id=seq_id,
                     pos_min=span.pos_min,
                     pos_max=span.pos_max,
                     n_cells=span.n_cells,
@@ -106,7 +109,8 @@ class CachePage(QWidget):
                 )
             )
         shown = state.conversations.get(state.selected) if state.selected else None
-        if shown is not None and shown.id not in owners.values():
+        rows = together(rows)
+        if shown is not None and all(lease.conversation != shown.id for lease in leases.values()):
             rows.append(empty_row(state.title(shown.id, -1), shown.colour))
         self.rulers.show_rows(rows, snapshot.n_ctx)
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kvdesk.chat import Conversation, ConversationId, MessageId
-from kvdesk.messages import CacheView, ContextInfo, OperationDone
+from kvdesk.messages import CacheView, ContextInfo, Lease, OperationDone
 from kvdesk.operations import Capability, MessageSpan, MessageSpans
+from kvdesk.ui.palette import branch_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +26,20 @@ class Target:
     swapped_bytes: int = 0
 
 
+Leases = Mapping[int, Lease]
+"""Who has which sequence, by seq_id."""
+
+
 @dataclass(slots=True)
 class History:
     """Of one context: who had which sequence since which operation, and what operations by hand did, by number."""
 
-    leases: list[tuple[int, Mapping[int, ConversationId]]] = field(default_factory=list)
+    leases: list[tuple[int, Leases]] = field(default_factory=list)
     effects: dict[int, OperationDone] = field(default_factory=dict)
 
-    def leases_at(self, operation: int) -> Mapping[int, ConversationId]:
+    def leases_at(self, operation: int) -> Leases:
         """Who had which sequence after operation number `operation`; the first that is known where that is later."""
-        found: Mapping[int, ConversationId] = self.leases[0][1] if self.leases else {}
+        found: Leases = self.leases[0][1] if self.leases else {}
         for number, leases in self.leases:
             if number > operation:
                 break
@@ -51,7 +56,7 @@ class CacheState:
     running: frozenset[ConversationId] = frozenset()
     context: ContextInfo | None = None
     view: CacheView | None = None
-    owners: Mapping[int, ConversationId] = field(default_factory=dict)  # of the view, by seq_id
+    leases: Leases = field(default_factory=dict)  # of the view
     sequences: Mapping[ConversationId, int] = field(default_factory=dict)  # of the view: in which each one goes on
     dead: bool = False
     possible: Mapping[str, Capability] = field(default_factory=dict)
@@ -72,7 +77,7 @@ class CacheState:
     def forget_context(self) -> None:
         """A new context: nothing that was known of the cells is true any more."""
         self.view = None
-        self.owners, self.sequences = {}, {}
+        self.leases, self.sequences = {}, {}
         self.history = History()
         self.spans.clear()
         self.shades.clear()
@@ -80,36 +85,51 @@ class CacheState:
     def show_view(self, view: CacheView) -> None:
         """Remember a view, and who had which sequence since when."""
         self.view = view
-        owners = {int(lease.seq_id): lease.conversation for lease in view.leases}
-        if owners != self.owners or not self.history.leases:
-            self.owners = owners
-            self.history.leases.append((view.snapshot.operation, owners))
+        leases = {int(lease.seq_id): lease for lease in view.leases}
+        if leases != self.leases or not self.history.leases:
+            self.leases = leases
+            self.history.leases.append((view.snapshot.operation, leases))
         self.sequences = {lease.conversation: int(lease.seq_id) for lease in view.leases if not lease.parked}
 
     def title(self, conversation: ConversationId | None, seq_id: int) -> str:
         known = self.conversations.get(conversation) if conversation else None
         return (known.title or "New chat") if known else f"sequence {seq_id}"
 
-    def looks(self, leases: Mapping[int, ConversationId]) -> tuple[dict[int, int], dict[int, str]]:
-        """Colours and titles of sequences, for a map."""
-        known = {seq: self.conversations[name] for seq, name in leases.items() if name in self.conversations}
-        return {seq: c.colour for seq, c in known.items()}, {seq: c.title for seq, c in known.items()}
+    def looks(self, leases: Leases) -> tuple[dict[int, int], dict[int, str]]:
+        """Colours (`palette.branch_index`) and titles of sequences, for a map."""
+        known = {seq: lease for seq, lease in leases.items() if lease.conversation in self.conversations}
+        colours = {s: branch_index(self.conversations[of.conversation].colour, of.branch) for s, of in known.items()}
+        return colours, {seq: self.title_in(leases, seq) for seq in known}
+
+    def title_in(self, leases: Leases, seq_id: int) -> str:
+        """Title of the conversation that has the sequence, and which branch of it where several are in the cache."""
+        lease = leases.get(seq_id)
+        title = self.title(lease.conversation if lease else None, seq_id)
+        branch = branch_of(leases, seq_id)
+        return f"{title}, branch {branch}" if branch else title
+
+    def branches(self) -> dict[ConversationId, tuple[int, ...]]:
+        """Numbers of the branches in the cache, ascending, of every conversation that has several there."""
+        found: dict[ConversationId, list[int]] = {}
+        for lease in self.leases.values():
+            found.setdefault(lease.conversation, []).append(lease.branch)
+        return {name: tuple(sorted(numbers)) for name, numbers in found.items() if len(numbers) > 1}
 
     def targets(self) -> tuple[Target, ...]:
         """All sequences with cells or an owner, by seq_id, then conversations that are swapped out."""
         if self.view is None:
             return ()
         saved = {self.sequences.get(name, -1): size for name, size in self.view.swapped}
-        owners = dict(self.owners)
+        owners = {seq: lease.conversation for seq, lease in self.leases.items()}
         found = []
         for span in self.view.snapshot.sequences:
             seq_id = int(span.seq_id)
             owner = owners.pop(seq_id, None)
             if span.n_cells or owner:
-                title = self.title(owner, seq_id)
+                title = self.title_in(self.leases, seq_id)
                 found.append(Target(seq_id, owner, title, span.n_cells, span.pos_max, saved.get(seq_id, 0)))
         for seq_id, owner in owners.items():
-            found.append(Target(seq_id, owner, self.title(owner, seq_id), 0, -1, saved.get(seq_id, 0)))
+            found.append(Target(seq_id, owner, self.title_in(self.leases, seq_id), 0, -1, saved.get(seq_id, 0)))
         found.sort(key=lambda target: target.seq_id)
         gone = ((name, size) for name, size in self.view.swapped if name not in self.sequences)
         return (*found, *(Target(-1, name, self.title(name, -1), 0, -1, size) for name, size in gone))
@@ -133,3 +153,11 @@ class CacheState:
         if row is None:
             return True, ""
         return row.allowed, row.why if row.answer != "yes" else ""
+
+
+def branch_of(leases: Leases, seq_id: int) -> int:
+    """Number of the branch; 0 where the conversation has no other in the cache, or nobody has the sequence."""
+    lease = leases.get(seq_id)
+    if lease is None or sum(other.conversation == lease.conversation for other in leases.values()) < 2:
+        return 0
+    return lease.branch

@@ -128,7 +128,7 @@ class CompactionDialog(QDialog):
             self._remark.setText(why)
             return
         if (view := self._state.view) is not None:
-            self._now.show_view(view, *self._state.looks(self._state.owners))
+            self._now.show_view(view, *self._state.looks(self._state.leases))
             self._effect.show_undoable(view.undoable)
         if self._wanted() != self._asked_for and not self._again.isActive():
             self._again.start()
@@ -210,7 +210,7 @@ class CompactionDialog(QDialog):
 
 def _title(state: CacheState, seq_id: int) -> str:
     operation = state.view.snapshot.operation if state.view else 0
-    return state.title(state.history.leases_at(operation).get(seq_id), seq_id)
+    return state.title_in(state.history.leases_at(operation), seq_id)
 
 
 def _lines(plan: CompactionPlan, gain: float | None, state: CacheState) -> list[str]:

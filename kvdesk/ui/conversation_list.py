@@ -111,6 +111,10 @@ class ConversationList(QWidget):
         """How many cells each conversation holds; those not named hold none."""
         self._model.show_cells(cells)
 
+    def show_branches(self, branches: Mapping[ConversationId, tuple[int, ...]]) -> None:
+        """Numbers of the branches that have cells, of conversations with several of them."""
+        self._model.show_branches(branches)
+
     def show_running(self, running: frozenset[ConversationId]) -> None:
         self._model.show_running(running)
 

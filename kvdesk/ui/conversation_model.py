@@ -21,6 +21,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from kvdesk.chat import Conversation, ConversationId
+from kvdesk.ui.palette import branch_index
 from kvdesk.ui.theme import Look
 
 ID_ROLE: Final = Qt.ItemDataRole.UserRole
@@ -28,7 +29,9 @@ COLOUR_ROLE: Final = Qt.ItemDataRole.UserRole + 1
 CELLS_ROLE: Final = Qt.ItemDataRole.UserRole + 2
 RUNNING_ROLE: Final = Qt.ItemDataRole.UserRole + 3
 TEXT_ROLE: Final = Qt.ItemDataRole.UserRole + 4
+BRANCHES_ROLE: Final = Qt.ItemDataRole.UserRole + 5
 Index = QModelIndex | QPersistentModelIndex
+_FURTHER_DOTS: Final = 2
 NEW_CHAT: Final = "New chat"  # stands where a conversation has no title yet
 
 
@@ -41,6 +44,7 @@ class ConversationModel(QAbstractListModel):
         super().__init__()
         self._rows: tuple[Conversation, ...] = ()
         self._cells: Mapping[ConversationId, int] = {}
+        self._branches: Mapping[ConversationId, tuple[int, ...]] = {}
         self._running: frozenset[ConversationId] = frozenset()
 
     def show_conversations(self, conversations: Sequence[Conversation]) -> None:
@@ -59,6 +63,12 @@ class ConversationModel(QAbstractListModel):
             name = conversation.id
             if name not in self._running and before.get(name, 0) != cells.get(name, 0):
                 self.dataChanged.emit(self.index(row), self.index(row))
+
+    def show_branches(self, branches: Mapping[ConversationId, tuple[int, ...]]) -> None:
+        """Numbers of the branches that have cells, of conversations with several of them."""
+        if branches != self._branches:
+            self._branches = dict(branches)
+            self._redraw()
 
     def show_running(self, running: frozenset[ConversationId]) -> None:
         if running != self._running:
@@ -83,11 +93,15 @@ class ConversationModel(QAbstractListModel):
         match role:
             case Qt.ItemDataRole.EditRole:
                 return row.title
-            case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.ToolTipRole:
+            case Qt.ItemDataRole.DisplayRole:
                 return row.title or NEW_CHAT
+            case Qt.ItemDataRole.ToolTipRole:
+                n = len(self._branches.get(row.id, ()))
+                return f"{row.title or NEW_CHAT}{f'{chr(10)}{n} branches are in the cache' if n else ''}"
             case Qt.ItemDataRole.AccessibleTextRole:
-                cells = self._cells.get(row.id, 0)
-                return f"{row.title or NEW_CHAT}, {f'{cells} cells' if cells else 'not'} in the cache"
+                cells, n = self._cells.get(row.id, 0), len(self._branches.get(row.id, ()))
+                branches = f", {n} branches" if n else ""
+                return f"{row.title or NEW_CHAT}, {f'{cells} cells{branches}' if cells else 'not'} in the cache"
             case _:
                 return self._own_data(row, role)
 
@@ -100,6 +114,8 @@ class ConversationModel(QAbstractListModel):
             return self._cells.get(row.id, 0)
         if role == RUNNING_ROLE:
             return row.id in self._running
+        if role == BRANCHES_ROLE:
+            return self._branches.get(row.id, ())
         if role == TEXT_ROLE:
             return "\n".join((row.title, *(message.text for message in row.messages)))
         return None
@@ -141,7 +157,7 @@ class SearchFilter(QSortFilterProxyModel):
 
 
 class ConversationDelegate(QStyledItemDelegate):
-    """A dot (a ring when nothing is in the cache), the title, the number of cells."""
+    """A dot (a ring: nothing is in the cache), small ones in the shades of further branches, the title, the cells."""
 
     def __init__(self, look: Look, parent: QWidget) -> None:
         super().__init__(parent)
@@ -168,6 +184,10 @@ class ConversationDelegate(QStyledItemDelegate):
         painter.setPen(QPen(colour, 1.5))
         painter.setBrush(colour if cells else Qt.BrushStyle.NoBrush)
         painter.drawEllipse(QPointF(rect.left() + 14, rect.center().y() + 1), 4, 4)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for place, branch in enumerate(index.data(BRANCHES_ROLE)[1 : 1 + _FURTHER_DOTS]):
+            painter.setBrush(self._look.branch_colour(branch_index(int(index.data(COLOUR_ROLE)), branch)))
+            painter.drawEllipse(QPointF(rect.left() + 22.5, rect.center().y() - 2 + 6 * place), 2.5, 2.5)
         count = "…" if index.data(RUNNING_ROLE) else f"{cells:,}" if cells else ""
         painter.setFont(self._look.mono_small)
         painter.setPen(QColor(colours.secondary))

@@ -293,6 +293,7 @@ class EventView(QObject):
         self._cells.clear()
         self._state.view = None
         self._list.show_cells({})
+        self._list.show_branches({})
         self._inspector.set_rebuilding(False)
 
     def _show_cache(self, view: CacheView) -> None:
@@ -326,6 +327,7 @@ class EventView(QObject):
             numbers = totals(view.snapshot)
             self._cells = cells_of_owners(view)
             self._list.show_cells(self._cells)
+            self._list.show_branches(self._state.branches())
             self._status.show_used(numbers.used, numbers.capacity)
             self._status.show_verification(view.snapshot.verification, view.has_report)
             self._inspector.show_numbers()

@@ -51,7 +51,7 @@ _MEANINGS: Final = {
 class Scene:
     """What colours depend on beside the cells themselves.
 
-    colours, titles   palette index and name of the conversation that leases a sequence
+    colours, titles   `palette.branch_index` and name of the conversation, or branch of it, that leases a sequence
     spans             messages of a sequence, by seq_id
     pages             the paged overlay of each cache, empty unless coloured by page
     """
@@ -92,7 +92,7 @@ def scales_of(snapshot: CacheSnapshot, mode: ColourBy) -> Scales:
 
 
 def conversation_groups(colours: Mapping[int, int]) -> NDArray[np.uint8]:
-    """Group of every seq_id: 1 + colour of the conversation that leases it, else `UNKNOWN`."""
+    """Group of every seq_id: 1 + `palette.branch_index` of the branch that leases it, else `UNKNOWN`."""
     table = np.full(256, UNKNOWN, np.uint8)
     for seq, colour in colours.items():
         if 0 <= seq < NO_SEQUENCE:

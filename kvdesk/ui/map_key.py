@@ -9,6 +9,7 @@ from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.ui import raster
 from kvdesk.ui.map_colours import HOLDER_WORDS, N_MESSAGE_COLOURS, N_STEPS, ColourBy, page_words
 from kvdesk.ui.map_frame import MapFrame
+from kvdesk.ui.palette import N_COLOURS
 
 Kind = Literal["tint", "split", "ramp", "mark", "head", "n_kv"]
 _EXAMPLES: Final = {  # a group of each mode, to show marks on
@@ -48,7 +49,8 @@ class MapKey:
 def grounds_of(frame: MapFrame, snapshot: CacheSnapshot) -> tuple[object, ...]:
     """All that the key of a frame depends on: while it is equal, so is the key."""
     names = tuple(cache.name for cache in snapshot.maps)
-    return frame.scene.mode, frame.scales, frame.is_shifted, names, frame.scene.pages
+    shades = max(frame.scene.colours.values(), default=0) // N_COLOURS
+    return frame.scene.mode, frame.scales, frame.is_shifted, names, frame.scene.pages, shades
 
 
 def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapKey:
@@ -94,7 +96,11 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
             pages = Entry("split", "pages in turn", (_code(3), _code(4)))
             return pages, Entry("mark", "page not full", (_code(3),), raster.PARTIAL)
         case ColourBy.CONVERSATION:
-            return ()
+            shades = max(frame.scene.colours.values(), default=0) // N_COLOURS
+            if not shades:
+                return ()
+            codes = tuple(_code(1 + N_COLOURS * shade) for shade in range(shades + 1))
+            return (Entry("ramp", "branches of a chat", codes, ends=("1", "2" if shades == 1 else "3 …")),)
 
 
 def _code(group: int) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kvdesk.ui import raster
 from kvdesk.ui.map_colours import HOLDER_WORDS, N_STEPS, ColourBy
-from kvdesk.ui.palette import N_COLOURS, conversation_colour, mix, ramp_colour
+from kvdesk.ui.palette import N_BRANCH_SHADES, N_COLOURS, branch_colour, conversation_colour, mix, ramp_colour
 from kvdesk.ui.theme import Colours
 
 _OPAQUE: Final = 0xFF000000
@@ -20,17 +20,24 @@ def group_colours(mode: ColourBy, colours: Colours) -> list[str]:
     """Colour of each group of `map_colours.groups_of`, #rrggbb."""
     dark = colours.dark
     match mode:
-        case ColourBy.CONVERSATION | ColourBy.MESSAGE:
+        case ColourBy.MESSAGE:
             return [colours.secondary, *(conversation_colour(i, dark) for i in range(N_COLOURS))]
+        case ColourBy.CONVERSATION:
+            return _owners(colours)
         case ColourBy.POSITION | ColourBy.AGE:
             return [ramp_colour(i / (N_STEPS - 1), dark) for i in range(N_STEPS)]
         case ColourBy.SEQUENCES:
             n = len(HOLDER_WORDS)
             return [ramp_colour(i / (n - 1), dark) for i in range(n)]
         case ColourBy.PAGE:
-            hues = [colours.secondary, *(conversation_colour(i, dark) for i in range(N_COLOURS))]
-            pairs = [(hue, mix(hue, colours.panel, 0.4)) for hue in hues]
+            pairs = [(hue, mix(hue, colours.panel, 0.4)) for hue in _owners(colours)]
             return [mix(colours.secondary, colours.panel, 0.5), *(shade for pair in pairs for shade in pair)]
+
+
+def _owners(colours: Colours) -> list[str]:
+    """Of cells that nobody owns, then of every branch by `palette.branch_index`."""
+    n, panel, ink = N_COLOURS * N_BRANCH_SHADES, colours.panel, colours.text
+    return [colours.secondary, *(branch_colour(i, panel, ink, colours.dark) for i in range(n))]
 
 
 def shades(colour: str, colours: Colours) -> tuple[str, str, str, str]:

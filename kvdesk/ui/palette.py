@@ -29,6 +29,7 @@ LIGHT_CONVERSATIONS: Final = (
     "#6b717c",
 )
 N_COLOURS: Final = len(DARK_CONVERSATIONS)
+N_BRANCH_SHADES: Final = 3  # of a conversation's colour: its first branch has the colour itself
 
 # Scales of one quantity, low to high: after viridis, lightness rising (falling in the light theme) all the way.
 DARK_RAMP: Final = ("#46559b", "#2b8c97", "#4cb67e", "#a5d65a", "#fde74c")
@@ -43,6 +44,26 @@ def conversation_colour(index: int, dark: bool) -> str:
     """Colour `index` (any number: they repeat) as #rrggbb."""
     colours = DARK_CONVERSATIONS if dark else LIGHT_CONVERSATIONS
     return colours[index % N_COLOURS]
+
+
+def branch_index(colour: int, branch: int) -> int:
+    """What `branch_colour` takes for a branch (from 1 on) of a conversation of this colour; below N_COLOURS for the
+    first, `N_COLOURS * N_BRANCH_SHADES` such numbers in all. The third and later ones take turns."""
+    shade = 0 if branch <= 1 else 1 + branch % (N_BRANCH_SHADES - 1)
+    return colour % N_COLOURS + N_COLOURS * shade
+
+
+def branch_colour(index: int, ground: str, ink: str, dark: bool) -> str:
+    """The colour of a branch as #rrggbb: the conversation's own, or that with `ground` or `ink` in it, so that branches
+    differ by lightness alone and are told apart in grey."""
+    colour = conversation_colour(index, dark)
+    match index // N_COLOURS % N_BRANCH_SHADES:
+        case 0:
+            return colour
+        case 1:
+            return mix(colour, ground, 0.38)
+        case _:
+            return mix(colour, ground, 0.62) if dark else mix(colour, ink, 0.45)
 
 
 def ramp_colour(share: float, dark: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -12,25 +12,43 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class RulerRow:
-    """One sequence. `positions` are all positions it holds, in any order. `seq_id` -1: it has no sequence."""
+    """One sequence. `positions` are all positions it holds, in any order. `seq_id` -1: it has no sequence.
+
+    colour   `palette.branch_index`; None: no conversation leases it
+    branch   its number where the conversation has several in the cache, else 0
+    follows  the row above is of the same conversation: the title need not be said again
+    """
 
     title: str
-    colour: int | None  # None: no conversation leases it
+    colour: int | None
     seq_id: int
     pos_min: int
     pos_max: int
     n_cells: int
     n_shared: int
     positions: NDArray[np.int32] = field(repr=False)
+    conversation: str = ""
+    branch: int = 0
+    follows: bool = False
 
     def says_the_same(self, other: RulerRow) -> bool:
         """Whether nothing that is shown differs."""
         return (
-            (self.title, self.colour, self.seq_id) == (other.title, other.colour, other.seq_id)
+            (self.name, self.colour, self.seq_id) == (other.name, other.colour, other.seq_id)
+            and self.follows == other.follows
             and (self.pos_min, self.pos_max, self.n_cells) == (other.pos_min, other.pos_max, other.n_cells)
             and self.n_shared == other.n_shared
             and np.array_equal(self.positions, other.positions)
         )
+
+    @property
+    def name(self) -> str:
+        """Title and branch."""
+        return f"{self.title}, {self.branch_text}" if self.branch else self.title
+
+    @property
+    def branch_text(self) -> str:
+        return f"branch {self.branch}" if self.branch else ""
 
     @property
     def range_text(self) -> str:
@@ -59,7 +77,7 @@ class RulerRow:
         missing = sum(stop - start for start, stop in holes)
         where = ", ".join(f"[{start:,}, {stop:,})" for start, stop in holes[:4]) + (", …" if len(holes) > 4 else "")
         return (
-            f"{self.title}\n{where_it_is}, {self.n_cells:,} cells, {self.n_shared:,} of them shared\n"
+            f"{self.name}\n{where_it_is}, {self.n_cells:,} cells, {self.n_shared:,} of them shared\n"
             f"positions [{max(self.pos_min, 0):,}, {self.pos_max + 1:,}), {missing:,} missing between"
             f"{': ' + where if holes else ''}\n"
             f"next legal position {self.pos_max + 1:,}"
@@ -69,6 +87,17 @@ class RulerRow:
 def empty_row(title: str, colour: int) -> RulerRow:
     """Of the conversation that is shown while it has no sequence: its first turn then changes no layout."""
     return RulerRow(title, colour, -1, -1, -1, 0, 0, np.zeros(0, np.int32))
+
+
+def together(rows: list[RulerRow]) -> list[RulerRow]:
+    """Branches of a conversation below each other, in the order of their numbers; else by the lowest seq_id."""
+    lowest: dict[str, int] = {}
+    for row in rows:
+        lowest.setdefault(row.conversation, row.seq_id)
+    place = {row.seq_id: lowest[row.conversation] if row.conversation else row.seq_id for row in rows}
+    ordered = sorted(rows, key=lambda row: (place[row.seq_id], row.branch))
+    above = [-1, *(place[row.seq_id] for row in ordered)]
+    return [replace(row, follows=before == place[row.seq_id]) for before, row in zip(above, ordered, strict=False)]
 
 
 def runs(positions: NDArray[np.int32]) -> list[tuple[int, int]]:

@@ -50,7 +50,7 @@ class Rulers(QWidget):
     def show_rows(self, rows: Sequence[RulerRow], limit: int) -> None:
         """`limit`: positions a sequence can have; the scale ends at an even number, there at the latest."""
         self._rows = tuple(rows)
-        self.setAccessibleDescription("; ".join(f"{row.title}: {row.range_text}" for row in rows))
+        self.setAccessibleDescription("; ".join(f"{row.name}: {row.range_text}" for row in rows))
         for seq_id in [s for s, note in self._notes.items() if not self._holds(note)]:
             self._dismiss(seq_id)
         most = max((row.pos_max + 1 for row in rows), default=0)
@@ -168,7 +168,7 @@ class Ruler(_Line):
         if self._row is not None and scale == self._scale and row.says_the_same(self._row):
             return
         self._row, self._scale = row, scale
-        self.setAccessibleName(f"Positions of {row.title}: {row.range_text}")
+        self.setAccessibleName(f"Positions of {row.name}: {row.range_text}")
         self.setAccessibleDescription(row.tip)
         self.update()
 
@@ -187,8 +187,15 @@ class Ruler(_Line):
         painter.drawEllipse(QRectF(0, ROW_PX / 2 - 4, 8, 8))
         painter.setFont(self._look.small)
         painter.setPen(QColor(colours.text))
-        title = QFontMetrics(self._look.small).elidedText(row.title, Qt.TextElideMode.ElideRight, int(left) - 24)
-        painter.drawText(QRectF(16, 0, left, ROW_PX), middle, title)
+        metrics, room = QFontMetrics(self._look.small), left - 24
+        if row.branch:
+            room -= metrics.horizontalAdvance(row.branch_text) + 6
+            painter.setPen(QColor(colours.secondary))
+            painter.drawText(QRectF(0, 0, left - 8, ROW_PX), _RIGHT, row.branch_text)
+            painter.setPen(QColor(colours.text))
+        if not row.follows:
+            title = metrics.elidedText(row.title, Qt.TextElideMode.ElideRight, int(room))
+            painter.drawText(QRectF(16, 0, left, ROW_PX), middle, title)
         self._draw_bar(painter, row, left, width)
         painter.setFont(self._look.mono_small)
         painter.setPen(QColor(colours.secondary))
@@ -240,4 +247,4 @@ def _places(look: Look, width: int) -> tuple[float, float, float, float]:
 
 
 def _ink(look: Look, row: RulerRow) -> QColor:
-    return QColor(look.colours.secondary) if row.colour is None else look.conversation_colour(row.colour)
+    return QColor(look.colours.secondary) if row.colour is None else look.branch_colour(row.colour)

@@ -118,6 +118,10 @@ class Look(QObject):
     def conversation_colour(self, index: int) -> QColor:
         return QColor(palette.conversation_colour(index, self.colours.dark))
 
+    def branch_colour(self, index: int) -> QColor:
+        """Of a branch: `palette.branch_index`."""
+        return QColor(palette.branch_colour(index, self.colours.panel, self.colours.text, self.colours.dark))
+
     def set_theme(self, theme: Theme) -> None:
         """Light, dark, or as the system has it; takes effect at once."""
         self._theme = theme

@@ -32,6 +32,7 @@ from kvdesk.ui.cache_state import CacheState, History
 from kvdesk.ui.controls import Choice, ElidedLabel, label
 from kvdesk.ui.effect_text import took
 from kvdesk.ui.effect_view import EffectView
+from kvdesk.ui.palette import N_COLOURS
 from kvdesk.ui.save_file import ask_where_to_save
 from kvdesk.ui.scrubber import Scrubber
 from kvdesk.ui.small_map import SmallMap
@@ -313,7 +314,7 @@ class TimelinePage(QWidget):
         leases = self._history.leases_at(number)
         colours, titles = self._state.looks(leases)
         if not leases:
-            colours = dict(enumerate(range(256)))  # nobody is known: each sequence its own colour
+            colours = {seq: seq % N_COLOURS for seq in range(256)}  # nobody is known: each sequence has a colour
         self._map.show_maps(maps, number, colours, titles)
 
     def _show_position(self) -> None:
@@ -357,7 +358,7 @@ class TimelinePage(QWidget):
             self._effect.hide()
             return
         leases = self._history.leases_at(number)
-        self._effect.show_effect(done, lambda seq: self._state.title(leases.get(seq), seq), self._texts)
+        self._effect.show_effect(done, lambda seq: self._state.title_in(leases, seq), self._texts)
         self._effect.show_undoable(() if self.is_past else self._state.undoable)
 
     def _difference(self, number: int) -> str:

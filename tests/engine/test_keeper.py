@@ -37,6 +37,14 @@ def used(headless: Headless) -> int:
     return headless.engine.session.context.totals()[0]
 
 
+def branches(headless: Headless) -> dict[ConversationId, dict[bool, int]]:
+    """Numbers of the branch that goes on, and of the parked one, by whether it is parked."""
+    found: dict[ConversationId, dict[bool, int]] = {}
+    for lease in headless.engine.session.pool.leases():
+        found.setdefault(lease.conversation, {})[lease.parked] = lease.branch
+    return found
+
+
 def test_a_shared_system_prompt_is_computed_once(headless: Headless) -> None:
     first, second = Talk(headless, SYSTEM), Talk(headless, SYSTEM)
     one = first.answer("What came today?", GREEDY).stats
@@ -62,9 +70,11 @@ def test_a_fork_shares_and_its_branches_come_back(headless: Headless) -> None:
     stats = talk.answer("Name a mountain.", GREEDY).stats
     assert used(headless) - before == len(held(headless, talk)) - stats.reused_tokens, "0 cells copied"
     assert len(headless.engine.session.pool.parked(talk.id)) == 1
+    assert branches(headless)[talk.id] == {False: 2, True: 1}, "the new one has a number of its own"
     assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
     talk.messages = list(first)
     back = talk.answer("And another one?", GREEDY).stats
+    assert branches(headless)[talk.id] == {False: 1, True: 2}, "each keeps its number"
     assert back.reused_tokens >= first[-1].stats.prompt_tokens + first[-1].stats.generated_tokens - 1
     assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
     audited(headless)

@@ -1,0 +1,86 @@
+"""Branches of one chat are told apart wherever their cells are shown: by a shade of its colour and by a number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from PySide6.QtCore import Qt
+
+from kvdesk.chat import ConversationId
+from kvdesk.messages import CacheView, Lease
+from kvdesk.ui import palette
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.map_colours import ColourBy
+from kvdesk.ui.map_tints import tint_table
+from kvdesk.ui.ruler_row import RulerRow, empty_row, together
+from kvdesk.ui.theme import DARK, LIGHT, Colours
+from tests.ui.samples import CONVERSATIONS, ONE, TWO, cache_view
+
+THREE = (Lease(ONE, 0, branch=3), Lease(TWO, 1), Lease(ONE, 2, parked=True), Lease(ONE, 3, parked=True, branch=2))
+
+
+def three_branches() -> CacheView:
+    runs = ((0, 20, (0,), 0, 1), (20, 40, (1,), 0, 2), (40, 60, (2,), 0, 3), (60, 80, (3,), 0, 4))
+    return replace(cache_view(runs=runs), leases=THREE)
+
+
+@pytest.mark.parametrize("colours", [DARK, LIGHT])
+def test_branches_differ_in_grey_and_stand_out_from_free_cells(colours: Colours) -> None:
+    for colour in range(palette.N_COLOURS):
+        shades = [
+            palette.branch_colour(palette.branch_index(colour, n), colours.panel, colours.text, colours.dark)
+            for n in (1, 2, 3)
+        ]
+        assert shades[0] == palette.conversation_colour(colour, colours.dark)
+        by_light = sorted(shades, key=lambda shade: palette.contrast(shade, "#000000"))
+        assert all(palette.contrast(a, b) >= 1.35 for a, b in pairwise(by_light))
+        assert all(palette.contrast(shade, colours.cell_span) >= 1.2 for shade in shades)
+
+
+def test_the_map_has_a_tint_for_every_branch_of_every_colour() -> None:
+    groups = 1 + palette.N_COLOURS * palette.N_BRANCH_SHADES
+    for mode, n in ((ColourBy.CONVERSATION, groups), (ColourBy.PAGE, 2 * groups)):
+        table = tint_table(mode, DARK)
+        assert len({int(tint) for tint in table[8 : 8 + 4 * n : 4]}) >= groups - 1
+
+
+def test_rulers_map_list_and_legend_tell_branches_apart(window: MainWindow) -> None:
+    window.apply_event(three_branches())
+    window._events._write_numbers()
+    title = CONVERSATIONS[0].title
+    rows = window.inspector.rulers.rows
+    assert [(row.name, row.seq_id, row.follows) for row in rows] == [
+        (f"{title}, branch 1", 2, False),
+        (f"{title}, branch 2", 3, True),
+        (f"{title}, branch 3", 0, True),
+        (CONVERSATIONS[1].title, 1, False),
+    ]
+    assert len({row.colour for row in rows}) == 4
+    scene = window.inspector.cache.map._scene
+    assert scene.titles[3] == f"{title}, branch 2"
+    assert [scene.colours[seq] for seq in (2, 3, 0)] == [palette.branch_index(0, n) for n in (1, 2, 3)]
+    assert "branches of a chat 1 3 …" in window.inspector.cache._legend.accessibleDescription()
+    index = window.conversations._model.index_of(ONE)
+    assert "3 branches" in index.data(Qt.ItemDataRole.AccessibleTextRole)
+    assert "3 branches are in the cache" in index.data(Qt.ItemDataRole.ToolTipRole)
+    window.apply_event(replace(three_branches(), leases=THREE[1:3]))
+    window._events._write_numbers()
+    assert [row.name for row in window.inspector.rulers.rows if row.seq_id == 2] == [title], "alone, it needs no number"
+    assert "branches" not in window.conversations._model.index_of(ONE).data(Qt.ItemDataRole.AccessibleTextRole)
+
+
+def test_branches_stand_below_each_other_by_number() -> None:
+    def row(seq_id: int, conversation: str, branch: int = 0) -> RulerRow:
+        return replace(empty_row("t", 0), seq_id=seq_id, conversation=ConversationId(conversation), branch=branch)
+
+    rows = together([row(0, "a", 2), row(1, "b"), row(2, "a", 10), row(3, ""), row(4, "a", 1), row(5, "")])
+    assert [(r.seq_id, r.follows) for r in rows] == [
+        (4, False),
+        (0, True),
+        (2, True),
+        (1, False),
+        (3, False),
+        (5, False),
+    ]
