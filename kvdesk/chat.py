@@ -92,7 +92,7 @@ class Conversation:
 
     `overflow` is what happens when its context is full (`kvdesk.settings.Overflow`); empty: as the settings say.
     `left` is what left when it was, so that the next prompt begins with what the cache, or a saved state, holds.
-    `draft` is what is typed for it and not sent yet.
+    `draft` is what is typed for it and not sent yet, `queued` what was sent and waits for the answer before to end.
     """
 
     id: ConversationId
@@ -105,6 +105,7 @@ class Conversation:
     overflow: str = ""
     left: Left = ALL_THERE
     draft: str = ""
+    queued: tuple[str, ...] = ()
     messages: tuple[Message, ...] = field(default=(), compare=False)
 
 

@@ -140,11 +140,20 @@ class Chats(QObject):
         known = self._conversations.get(conversation)
         if known is None or known.draft == text:
             return
-        self._conversations[conversation] = changed = replace(known, draft=text)
-        if text or changed.leaf is not None:
-            self._store.put_conversation(changed)
-        else:
-            self._store.delete_conversation(conversation)
+        self._change(replace(known, draft=text))
+
+    def queue(self, conversation: ConversationId, texts: tuple[str, ...], newest: str = "") -> None:
+        """What waits to be sent, stored as a draft is; `newest` is what was typed last."""
+        known = self._conversations.get(conversation)
+        if known is None or known.queued == texts:
+            return
+        draft = "" if newest and newest.startswith(known.draft) else known.draft
+        self._change(replace(known, queued=texts, draft=draft))
+        self.show_list()
+
+    def waiting(self) -> list[ConversationId]:
+        """The conversations in which messages wait to be sent."""
+        return [name for name, known in self._conversations.items() if known.queued]
 
     def export(self, conversation: ConversationId, path: Path) -> None:
         """Write its shown branch as Markdown. Raises UserError."""
@@ -439,8 +448,14 @@ class Chats(QObject):
     def _update(self, conversation: Conversation) -> None:
         """Remember what has changed by itself. Its place in the list stays: a pointer may be on it."""
         self._conversations[conversation.id] = conversation
-        if conversation.leaf is not None or conversation.draft:
+        if conversation.leaf is not None or conversation.draft or conversation.queued:
             self._store.put_conversation(conversation)
+
+    def _change(self, conversation: Conversation) -> None:
+        """`_update`, where nothing may be left of an empty chat: then it is not stored any more."""
+        self._update(conversation)
+        if conversation.leaf is None and not conversation.draft and not conversation.queued:
+            self._store.delete_conversation(conversation.id)
 
     def _made(self, title: str, system_prompt: str) -> Conversation:
         """A new conversation in the colour that is used least."""

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from kvdesk import paths
 from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chats import Chats
+from kvdesk.app.outbox import Outbox
 from kvdesk.app.startup import LoadMarker
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.errors import KvdeskError, UserError
@@ -62,6 +63,7 @@ class Controller(QObject):
         self._marker = marker
         self.settings = settings
         self.chats = Chats(window, store, worker.send, lambda: self.settings)
+        self.outbox = Outbox(self.chats, window.chat)
         self._cache = CacheIntents(window, worker, self.chats)
         self._wanted: ContextSettings | None = None  # of the context that is being made
         self._model: Path | None = None  # what was opened last
@@ -104,6 +106,7 @@ class Controller(QObject):
         self._window.set_settings(self.settings)
         self._window.show_embedded(self._marker.embedded is not None)
         self.chats.start()
+        self.outbox.start()
         self._send_policy()
         if model is not None:
             self.open_model(model)
@@ -112,11 +115,12 @@ class Controller(QObject):
         """Ask the worker to load a model; an unfinished load leaves a mark that the next start heeds."""
         self._model = path
         self._marker.set(path)
+        self.outbox.wait_for_model()
         self._worker.send(LoadModel(path, self.settings.context))
 
     def send_message(self, conversation: ConversationId, text: str) -> MessageId | None:
-        """Add the person's message and ask for an answer. Returns the answer's id; None while one is running."""
-        return self.chats.send(conversation, text)
+        """Add the person's message and ask for an answer. Returns the answer's id; None where it waits (`Outbox`)."""
+        return self.outbox.send(conversation, text)
 
     @Slot()
     def shut_down(self) -> None:
@@ -124,6 +128,7 @@ class Controller(QObject):
         if self._closed:
             return
         self._closed = True
+        self.outbox.close()
         interrupt = partial(self.chats.interrupt, "kvdesk was closed.")
         try:  # `_on_frame`: what the engine said while it closed
             for step in (self._worker.shut_down, self._marker.clear, self._on_frame, interrupt, self._cache.close):
@@ -150,6 +155,7 @@ class Controller(QObject):
 
     @Slot(str)
     def _on_stop_requested(self, conversation: str) -> None:
+        self.outbox.hold(ConversationId(conversation), "stopped")
         for answer in self.chats.answers_of(ConversationId(conversation)):
             self._worker.stop(answer)
 
@@ -291,7 +297,7 @@ class Controller(QObject):
         for event, of_chats in zip(events, shows, strict=True):
             for show in of_chats:
                 guarded(show)
-            for apply in (self._cache.apply, self._apply, self._window.apply_event):
+            for apply in (self._cache.apply, self._apply, self._window.apply_event, self.outbox.apply):
                 guarded(partial(apply, event))
             self.event_applied.emit(event)
         if not self._closed and any(map(_fills, events)):

@@ -32,7 +32,7 @@ Row = Sequence[Any]
 
 CONVERSATION_COLUMNS = (
     *("id", "title", "colour", "leaf", "system_prompt"),
-    *("created_ms", "updated_ms", "overflow", "departed", "draft"),
+    *("created_ms", "updated_ms", "overflow", "departed", "draft", "queued"),
 )
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
@@ -98,6 +98,24 @@ def unpack_stats(text: bytes | None) -> TurnStats | None:
     return stats if all(0 <= number < _LARGEST for number in numbers) else None
 
 
+def pack_texts(texts: Sequence[str]) -> str:
+    """A JSON array; "" where there are none."""
+    return json.dumps([storable(text) for text in texts], ensure_ascii=False) if texts else ""
+
+
+def unpack_texts(packed: str) -> tuple[str, ...]:
+    """What is damaged stays as it is, as one text: it was typed by a person."""
+    if not packed:
+        return ()
+    try:
+        found = json.loads(packed)
+    except (ValueError, RecursionError):
+        return (packed,)
+    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
+        return (packed,)
+    return tuple(found)
+
+
 def pack_left(left: Left) -> str:
     """JSON; empty where nothing has left."""
     if left == ALL_THERE:
@@ -131,12 +149,13 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
         *(c.id, storable(c.title), c.colour, c.leaf),
         *(storable(c.system_prompt), c.created_ms, c.updated_ms, c.overflow, pack_left(c.left)),
         storable(c.draft),
+        pack_texts(c.queued),
     )
 
 
 def conversation_of(row: Row) -> Conversation:
     """Text that is not UTF-8 gets U+FFFD where it is broken."""
-    identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, departed, draft = row
+    identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, departed, draft, queued = row
     return Conversation(
         id=ConversationId(text_of(identity)),
         title=text_of(title),
@@ -148,6 +167,7 @@ def conversation_of(row: Row) -> Conversation:
         overflow=text_of(overflow),
         left=unpack_left(text_of(departed)),
         draft=text_of(draft),
+        queued=unpack_texts(text_of(queued)),
     )
 
 

@@ -79,6 +79,7 @@ MIGRATIONS: tuple[str, ...] = (
     INSERT INTO message_index (message_index) VALUES ('rebuild');
     DELETE FROM message_index WHERE rowid IN (SELECT number FROM message WHERE state = 'streaming');
     """,
+    "ALTER TABLE conversation ADD COLUMN queued TEXT NOT NULL DEFAULT '';",
 )
 VERSION = len(MIGRATIONS)
 

@@ -16,6 +16,7 @@ from kvdesk.ui.composer import Composer, centred
 from kvdesk.ui.controls import Banner, ElidedButton, ElidedLabel, IconButton, NumberLabel, ThinProgress, label, set_tone
 from kvdesk.ui.conversation_model import NEW_CHAT
 from kvdesk.ui.overflow_choice import OverflowButton
+from kvdesk.ui.queue_view import QueueView
 from kvdesk.ui.readout import megabytes
 from kvdesk.ui.theme import Look
 
@@ -61,6 +62,8 @@ class ChatPane(QWidget):
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._view)
         self._banner = Banner(look)
+        self.queue = QueueView(look)
+        self.queue.edit_clicked.connect(self._on_queued_edit)
         self._composer = Composer(look)
         self._composer.sent.connect(self._on_sent)
         self._composer.paged.connect(self._view.scroll_page)
@@ -78,6 +81,7 @@ class ChatPane(QWidget):
         stack.setContentsMargins(0, 0, 0, 0)
         stack.setSpacing(8)
         stack.addWidget(self._banner)
+        stack.addWidget(self.queue)
         stack.addWidget(self._composer)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -110,6 +114,7 @@ class ChatPane(QWidget):
             self._conversation = name
             self._composer.set_text(self._drafts.get(name, conversation.draft if conversation else ""))
             self._untold = False
+        self.queue.show_conversation(conversation)
         self._header.set_title(conversation.title if conversation else "", is_new=conversation is not None)
 
     @property
@@ -159,6 +164,16 @@ class ChatPane(QWidget):
             self.end_edit()
             self.edited.emit(message, text)
 
+    @Slot(int, str)
+    def _on_queued_edit(self, index: int, text: str) -> None:
+        """A queued message comes back into the composer, before what is typed there, and only then leaves the queue."""
+        self.end_edit()
+        typed = self._composer.text
+        self._composer.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
+        self.tell_draft()
+        self.queue.taken.emit(self._conversation or "", index, text)
+        self._composer.focus_edit()
+
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._view.show_messages(messages)
         self._stack.setCurrentWidget(self._view if messages else self._empty)
@@ -170,6 +185,7 @@ class ChatPane(QWidget):
     def show_model(self, model: ModelInfo | None) -> None:
         self._header.set_model(model)
         self._empty.show_model(model)
+        self._composer.set_loading("")
         self._composer.set_blocked("" if model else "Open a model to send. Your text stays here.")
 
     def show_dead(self) -> None:
@@ -184,7 +200,8 @@ class ChatPane(QWidget):
         self._progress.set_share(share)
         self._header.set_model_text(f"Loading {name}  {share:.0%}")
         self._empty.show_loading(name, share)
-        self._composer.set_blocked(f"Loading {name}. You can type already.")
+        self._composer.set_blocked("")
+        self._composer.set_loading(name)
 
     def show_working(self, working: bool) -> None:
         """A moving line over the messages while something is under way that cannot say how far it is."""

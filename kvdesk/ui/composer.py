@@ -34,7 +34,7 @@ class Composer(QFrame):
         super().__init__()
         self.setProperty("card", "composer")
         self._running = False
-        self._blocked = ""
+        self._blocked = self._loading = ""
         self._editing = False
         self._edit = _Edit(self)
         self._edit.setAccessibleName("Message")
@@ -97,6 +97,11 @@ class Composer(QFrame):
         self._running = running
         self._show_state()
 
+    def set_loading(self, name: str) -> None:
+        """The model of this name is being opened: what is sent waits for it. Empty: none is."""
+        self._loading = name
+        self._show_state()
+
     def set_blocked(self, reason: str) -> None:
         """Why nothing can be sent now; empty when it can. Typing is always possible."""
         self._blocked = reason
@@ -149,11 +154,19 @@ class Composer(QFrame):
         self._edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
 
     def submit(self) -> None:
-        """Send what is typed, if that is possible."""
+        """Send what is typed, if that is possible; whoever hears of it queues it while an answer is written."""
         text = self.text
-        if text.strip() and not self._running and not self._blocked and not self.is_too_long:
+        if text.strip() and not self._why_not():
             self._edit.clear()
             self.sent.emit(text)
+
+    def _why_not(self) -> str:
+        """Why what is typed cannot be sent or queued, "" where it can."""
+        if self._blocked:
+            return self._blocked
+        if self._editing and (self._running or self._loading):
+            return "Editing: it can be sent when " + ("the answer has ended" if self._running else "the model is ready")
+        return room_words(self._preview)[0] if self._preview is not None and self.is_too_long else ""
 
     def set_focused(self, focused: bool) -> None:
         self.setProperty("focused", focused)
@@ -189,18 +202,20 @@ class Composer(QFrame):
         self._send.setAccessibleName(name)
         self._send.setToolTip("Stop (Esc)" if self._running else "Send (Enter)")
         self._help.setVisible(self._preview is not None and bool(self._preview.refused) and not self._running)
-        can_send = bool(self.text.strip()) and not self._blocked and not self.is_too_long
-        self._send.setEnabled(self._running or can_send)
+        self._send.setEnabled(self._running or (bool(self.text.strip()) and not self._why_not()))
         words, tone = self._words()
         self._hint.setText(words)
         set_tone(self._hint, tone)
 
     def _words(self) -> tuple[str, str]:
         """What the line under the text says, and its tone."""
+        if self._blocked or (self._editing and self._why_not() and not self.is_too_long):
+            return self._why_not(), "secondary"
         if self._running:
-            return "Esc stops the answer", "secondary"
-        if self._blocked:
-            return self._blocked, "secondary"
+            queues = "Enter queues it  ·  " if self.text.strip() else ""
+            return f"{queues}Esc stops the answer", "secondary"
+        if self._loading:
+            return f"Loading {self._loading}. What you send waits for it.", "secondary"
         if self._preview is not None:
             return room_words(self._preview)
         if self._editing:

@@ -211,7 +211,8 @@ def test_conversations_of_before_have_no_draft(path: Path) -> None:
     connection.close()
     store = Store(path)
     (old,) = store.conversations()
-    assert (old.title, old.draft) == ("Old", "")
-    store.put_conversation(replace(old, draft="half a \ud83e thought"))
+    assert (old.title, old.draft, old.queued) == ("Old", "", ())
+    store.put_conversation(replace(old, draft="half a \ud83e thought", queued=("a \ud83e", "[]")))
     assert store.conversations()[0].draft == "half a \ufffd thought"
+    assert store.conversations()[0].queued == ("a \ufffd", "[]")
     store.close()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kvdesk.chat import ALL_THERE, ConversationId, Message, MessageId
 from kvdesk.errors import StoreError
-from kvdesk.store import Store, schema
+from kvdesk.store import Store, rows, schema
 from kvdesk.store.rows import DAMAGED_NOTE, pack_tokens, storable, unpack_stats, unpack_tokens
 from tests.store.values import STATS, conversation, message
 
@@ -417,3 +417,9 @@ def test_a_damaged_memory_of_what_left_means_that_all_is_there(tmp_path: Path, d
     store = Store(path)
     assert store.conversations() == (replace(conversation(), left=ALL_THERE),)
     store.close()
+
+
+def test_queued_messages_that_are_damaged_are_shown_as_they_are() -> None:
+    assert rows.unpack_texts(rows.pack_texts(("a", "\u2028[]"))) == ("a", "\u2028[]")
+    for damaged in ('["a", 1]', "[" * 100_000, '{"a": 1}', "half a thou"):
+        assert rows.unpack_texts(damaged) == (damaged,)

@@ -31,6 +31,7 @@ def conversation(name: str = "c", title: str = "A title", leaf: str | None = Non
         overflow="slide",
         left=Left(frozenset({MessageId("x")}), (MessageId("y"), 3)),
         draft="half a thought",
+        queued=("next", "and \u2028then"),
     )
 
 

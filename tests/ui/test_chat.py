@@ -154,13 +154,15 @@ def test_enter_sends_and_shift_enter_breaks_the_line(window: MainWindow, qtbot: 
     assert edit.toPlainText() == ""
 
 
-def test_nothing_is_sent_while_an_answer_is_written(window: MainWindow, qtbot: QtBot) -> None:
+def test_enter_while_an_answer_is_written_hands_the_message_on(window: MainWindow, qtbot: QtBot) -> None:
     begin(window)
     edit = window.chat.composer.edit
     qtbot.keyClicks(edit, "next")
-    with qtbot.assertNotEmitted(window.message_sent, wait=10):
+    assert window.chat.composer.hint_text == "Enter queues it  ·  Esc stops the answer"
+    with qtbot.waitSignal(window.message_sent) as sent:
         qtbot.keyClick(edit, Qt.Key.Key_Return)
-    assert edit.toPlainText() == "next"
+    assert sent.args == [ONE, "next"], "whoever hears of it queues it"
+    assert edit.toPlainText() == ""
 
 
 def test_escape_stops(window: MainWindow, qtbot: QtBot) -> None:

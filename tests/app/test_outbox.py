@@ -1,0 +1,215 @@
+"""Enter while an answer is written, or a model is opened: the message waits, is seen, is stored, and goes by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import ConversationId
+from kvdesk.messages import (
+    CommandFailed,
+    ContextReady,
+    EngineDied,
+    Generate,
+    LoadModel,
+    ModelLoaded,
+    ModelLoading,
+    TextDelta,
+    TurnEnded,
+)
+from kvdesk.settings import Settings
+from kvdesk.ui.queue_view import QueueView
+from tests.app.conftest import Rig
+from tests.app.test_controller import CONTEXT, STATS, answer, conversations, say, stored
+from tests.ui.samples import MODEL
+
+
+@pytest.fixture
+def ready(rig: Rig, qtbot: QtBot) -> Rig:
+    """A model is open, and the window shown."""
+    rig.worker.give(ModelLoaded(MODEL), ContextReady(CONTEXT, rebuilt=False))
+    rig.window.show()
+    qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
+    return rig
+
+
+def enter(rig: Rig, qtbot: QtBot, text: str) -> None:
+    """Type and press Enter, as a person does."""
+    rig.window.chat.composer.set_text(text)
+    qtbot.keyClick(rig.window.chat.composer.edit, Qt.Key.Key_Return)
+
+
+def queue(rig: Rig) -> QueueView:
+    return rig.window.chat.queue
+
+
+def asked(rig: Rig) -> list[str]:
+    """The questions that were sent, in order."""
+    return [command.messages[-1].text for command in rig.worker.asked]
+
+
+def first(rig: Rig) -> Generate:
+    return say(rig, "One")
+
+
+def ends(rig: Rig, command: Generate, text: str) -> None:
+    """The worker answers; what waits may be sent in the same frame."""
+    rig.worker.give(
+        TextDelta(command.conversation, command.answer, text, (1, 2)),
+        TurnEnded(command.conversation, command.answer, "complete", STATS),
+    )
+
+
+def test_what_is_sent_while_an_answer_is_written_waits_and_goes_by_itself(ready: Rig, qtbot: QtBot) -> None:
+    one = first(ready)
+    enter(ready, qtbot, "Two")
+    enter(ready, qtbot, "Three")
+    assert (queue(ready).texts, queue(ready).isVisible()) == (("Two", "Three"), True)
+    assert queue(ready).state_text == "Sent when the answer has ended"
+    assert ready.window.chat.composer.text == ""
+    assert asked(ready) == ["One"]
+    ends(ready, one, "First answer")
+    qtbot.waitUntil(lambda: asked(ready) == ["One", "Two"])
+    assert [m.text for m in ready.worker.asked[-1].messages] == ["One", "First answer", "Two"]
+    assert queue(ready).texts == ("Three",)
+    ends(ready, ready.worker.asked[-1], "Second answer")
+    qtbot.waitUntil(lambda: asked(ready) == ["One", "Two", "Three"])
+    assert not queue(ready).isVisible()
+
+
+def test_after_stop_it_waits_and_says_so(ready: Rig, qtbot: QtBot) -> None:
+    one = first(ready)
+    enter(ready, qtbot, "Two")
+    ready.window.stop()
+    assert queue(ready).state_text == "Waiting: the answer was stopped"
+    answer(ready, qtbot, one, "First answer")  # it had just ended: nothing is sent behind the person's back
+    assert asked(ready) == ["One"]
+    assert queue(ready).send_button.isVisible()
+    enter(ready, qtbot, "No, rather this")
+    assert asked(ready) == ["One", "No, rather this"], "what is typed now goes now"
+    answer(ready, qtbot, ready.worker.asked[-1], "Yes")
+    assert asked(ready)[2:] == []
+    queue(ready).send_button.click()
+    assert asked(ready)[2:] == ["Two"]
+    assert not queue(ready).isVisible()
+
+
+@pytest.mark.parametrize("state", ["stopped", "failed"])
+def test_after_an_answer_that_did_not_end_well_it_waits(ready: Rig, qtbot: QtBot, state: str) -> None:
+    one = first(ready)
+    enter(ready, qtbot, "Two")
+    answer(ready, qtbot, one, "First", state)
+    qtbot.waitUntil(lambda: queue(ready).state_text.startswith("Waiting: the answer"))
+    assert asked(ready) == ["One"]
+
+
+def test_while_a_model_is_opened_it_waits_for_it(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
+    rig = make_rig(Path("/models/tiny.gguf"))
+    rig.worker.give(ModelLoading(Path("/models/tiny.gguf"), 0.4))
+    rig.window.show()
+    qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
+    assert rig.window.chat.composer.hint_text == "Loading tiny. What you send waits for it."
+    enter(rig, qtbot, "Hello")
+    assert (asked(rig), queue(rig).texts) == ([], ("Hello",))
+    assert queue(rig).state_text == "Sent when the model is ready"
+    rig.worker.give(ModelLoaded(MODEL), ContextReady(CONTEXT, rebuilt=False))
+    qtbot.waitUntil(lambda: asked(rig) == ["Hello"])
+    assert conversations(rig)[0].title == "Hello"
+    assert conversations(rig)[0].queued == ()
+
+
+def test_a_model_that_cannot_be_opened_keeps_it_waiting(ready: Rig, qtbot: QtBot) -> None:
+    ready.controller.open_model(Path("/models/broken.gguf"))
+    ready.worker.give(ModelLoading(Path("/models/broken.gguf"), 0.1))
+    enter(ready, qtbot, "Hello")
+    ready.worker.give(CommandFailed(LoadModel(Path("/models/broken.gguf"), Settings().context), "It is broken."))
+    qtbot.waitUntil(lambda: queue(ready).state_text == "Waiting: the model could not be opened")
+    assert asked(ready) == []
+    queue(ready).send_button.click()
+    assert asked(ready) == ["Hello"], "the model of before is still open"
+
+
+def test_it_can_be_cancelled_or_taken_back(ready: Rig, qtbot: QtBot) -> None:
+    one = first(ready)
+    for text in ("Two", "Three", "Four"):
+        enter(ready, qtbot, text)
+    composer = ready.window.chat.composer
+    composer.set_text("half a thought")
+    edit, _ = queue(ready).buttons(1)
+    edit.click()
+    assert (queue(ready).texts, composer.text) == (("Two", "Four"), "Three\n\nhalf a thought")
+    (kept,) = conversations(ready)
+    assert (kept.queued, kept.draft) == (("Two", "Four"), "Three\n\nhalf a thought"), "at no moment is it nowhere"
+    _, cancel = queue(ready).buttons(0)
+    cancel.click()
+    assert queue(ready).texts == ("Four",)
+    ends(ready, one, "First answer")
+    qtbot.waitUntil(lambda: asked(ready) == ["One", "Four"])
+    assert conversations(ready)[0].draft == "Three\n\nhalf a thought", "what is typed stays typed"
+
+
+def test_it_outlives_the_process_and_then_waits(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
+    rig = make_rig()
+    rig.worker.give(ModelLoaded(MODEL), ContextReady(CONTEXT, rebuilt=False))
+    qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
+    one = first(rig)
+    enter(rig, qtbot, "Two")
+    assert [(c.queued, c.draft) for c in conversations(rig)] == [(("Two",), "")]
+    rig.controller.shut_down()
+    again = make_rig()
+    again.window.show()
+    assert queue(again).texts == ("Two",)
+    assert queue(again).state_text == "Waiting since kvdesk was closed"
+    again.worker.give(ModelLoaded(MODEL), ContextReady(CONTEXT, rebuilt=False))
+    qtbot.waitUntil(lambda: len(again.controller.chats.branch(one.conversation)) == 2)
+    assert asked(again) == []
+    queue(again).send_button.click()
+    assert asked(again) == ["One\n\nTwo"]
+    assert [m.text for m in stored(again, one.conversation)][2] == "Two"
+
+
+def test_an_empty_chat_is_stored_for_as_long_as_something_waits(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
+    rig = make_rig(Path("/models/tiny.gguf"))
+    rig.worker.give(ModelLoading(Path("/models/tiny.gguf"), 0.4))
+    rig.window.show()
+    qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
+    enter(rig, qtbot, "Hello")
+    rig.window.chat.tell_draft()
+    assert [c.queued for c in conversations(rig)] == [("Hello",)]
+    queue(rig).buttons(0)[1].click()
+    assert conversations(rig) == ()
+
+
+def test_each_conversation_has_its_own(ready: Rig, qtbot: QtBot) -> None:
+    one = first(ready)
+    enter(ready, qtbot, "Two")
+    ready.window.new_chat_requested.emit()
+    assert not queue(ready).isVisible()
+    enter(ready, qtbot, "Elsewhere")
+    assert asked(ready) == ["One", "Elsewhere"]
+    ends(ready, one, "First answer")
+    qtbot.waitUntil(lambda: asked(ready) == ["One", "Elsewhere", "Two"])
+    assert ready.controller.selected != one.conversation, "it goes by itself, wherever one looks"
+
+
+def test_an_edited_message_is_not_swallowed(ready: Rig, qtbot: QtBot) -> None:
+    one = first(ready)
+    answer(ready, qtbot, one, "First answer")
+    ready.window._menus.start_edit(ready.window.chat.view.widgets[0].message.id)
+    ready.controller.chats.regenerate(ConversationId(one.conversation))
+    composer = ready.window.chat.composer
+    qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
+    assert (composer.text, len(ready.worker.asked)) == ("One", 2)
+    assert "can be sent when the answer has ended" in composer.hint_text
+
+
+def test_a_dead_engine_keeps_it(ready: Rig, qtbot: QtBot) -> None:
+    first(ready)
+    enter(ready, qtbot, "Two")
+    ready.worker.give(EngineDied("The engine has stopped.", ""))
+    qtbot.waitUntil(lambda: queue(ready).state_text.startswith("Waiting"))
+    assert conversations(ready)[0].queued == ("Two",)
