@@ -77,10 +77,13 @@ class Left:
     """What has left a conversation's context: whole messages, and with "sinks" perhaps more of one answer.
 
     parted  that answer, and how many tokens after the beginning of its text the rest begins
+    policy  under which it left (`kvdesk.settings.Overflow`): each keeps another beginning. "" where nothing left, or
+            in homes of kvdesk 0.1.0, which did not write it down
     """
 
     messages: frozenset[MessageId] = frozenset()
     parted: tuple[MessageId, int] | None = None
+    policy: str = ""
 
 
 ALL_THERE = Left()

@@ -137,7 +137,7 @@ class Departures:
             first, end = plan.ranges[0]
             offset = turn.skipped + end - len(turn.prompt)
             head = Prompt(known[:first] + turn.prompt[end:], tuple(p for p in turn.whole.places if p.end <= first))
-            left = replace(left, parted=(command.answer, offset))
+            left = replace(left, parted=(command.answer, offset), policy=plan.policy)
             return Step(plan, now.full, left, gone, head, known, known[:first] + known[end:], max(0, offset))
         try:
             whole = self._prompt(command, left)
@@ -163,9 +163,13 @@ class Departures:
     # --- private ------------------------------------------------------------------------------------------------------
 
     def _remembered(self, asked: Asked) -> Left:
-        """What has left; nothing where all fits again, such as on another branch, or where nothing may leave."""
+        """What has left; nothing where all fits again, such as on another branch, where nothing may leave, or where
+        it left under a policy that keeps another beginning: then it is planned anew, and told.
+        """
         left = self._left.get(asked.conversation, asked.left)
         if left == ALL_THERE or asked.overflow is Overflow.STOP or asked.messages[-1].id in left.messages:
+            return ALL_THERE
+        if _kept_sinks(left, asked.messages) != (asked.overflow is Overflow.SINKS):
             return ALL_THERE
         whole = self._prompts.prompt(asked.messages)
         return ALL_THERE if len(whole.tokens) + self._n_ctx // RESERVE <= self._n_ctx else left
@@ -209,7 +213,14 @@ def _leave(
     names = [message.id for message in messages]
     first, last = (names.index(whole.places[i].message) for i in (plan.gone[0], plan.gone[-1]))
     gone = tuple(name for name in names[first : last + 1] if name not in left.messages)
-    return replace(left, messages=left.messages | set(gone)), gone
+    return replace(left, messages=left.messages | set(gone), policy=plan.policy), gone
+
+
+def _kept_sinks(left: Left, messages: Sequence[Message]) -> bool:
+    """Whether the first tokens stayed when it left, not the system prompt ("slide" and "recompute" keep that)."""
+    if left.policy:
+        return left.policy == Overflow.SINKS
+    return left.parted is not None or any(m.role == "system" and m.id in left.messages for m in messages)
 
 
 def _without(whole: Prompt, first: int, end: int) -> Prompt:

@@ -120,7 +120,8 @@ def pack_left(left: Left) -> str:
     """JSON; empty where nothing has left."""
     if left == ALL_THERE:
         return ""
-    return json.dumps({"messages": sorted(left.messages), "parted": left.parted}, separators=(",", ":"))
+    found = {"messages": sorted(left.messages), "parted": left.parted, "policy": left.policy}
+    return json.dumps(found, separators=(",", ":"))
 
 
 def unpack_left(text: str) -> Left:
@@ -129,16 +130,16 @@ def unpack_left(text: str) -> Left:
         return ALL_THERE
     try:
         found = json.loads(text)
-        messages, parted = found["messages"], found["parted"]
+        messages, parted, policy = found["messages"], found["parted"], str(found.get("policy", ""))
         known = frozenset(MessageId(name) for name in messages if isinstance(name, str))
         if len(known) != len(messages):
             return ALL_THERE
         if parted is None:
-            return Left(known)
+            return Left(known, policy=policy)
         answer, n_tokens = parted
         if not isinstance(answer, str) or type(n_tokens) is not int:
             return ALL_THERE
-        return Left(known, (MessageId(answer), n_tokens))
+        return Left(known, (MessageId(answer), n_tokens), policy)
     except (ValueError, KeyError, TypeError, RecursionError):
         return ALL_THERE
 

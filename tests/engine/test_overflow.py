@@ -276,6 +276,30 @@ def test_another_policy_brings_everything_back(desk: Headless) -> None:
     assert ended.stats.reused_tokens < 40
 
 
+@pytest.mark.parametrize(("first", "second"), [(Overflow.SLIDE, Overflow.SINKS), (Overflow.SINKS, Overflow.SLIDE)])
+def test_another_policy_that_keeps_another_beginning_plans_anew_and_says_so(
+    desk: Headless, first: Overflow, second: Overflow
+) -> None:
+    """What left under one of them must not decide what the other one keeps: the system prompt, or the first tokens."""
+    talk = filled(desk, first)
+    system = desk.engine.session.prompts.tokens(talk.messages[:1])
+    long_answer(talk)
+    talk.overflow = second
+    talk.answer("And?", SHORT)
+    (event,) = overflowed(desk)
+    assert event.policy is second
+    holds = audited(desk, talk)
+    n = len(system) - 5  # without what opens the answer
+    kept = {
+        Overflow.SLIDE: holds[:n] == system[:n],
+        Overflow.SINKS: holds[:4] == system[:4] and holds[:n] != system[:n],
+    }
+    assert kept[second]
+    talk.answer("And?", SHORT)
+    assert all(e.policy is second for e in overflowed(desk))
+    audited(desk, talk)
+
+
 def test_a_recurrent_model_says_why_it_cannot(tmp_path: Path) -> None:
     model = Model(write(tmp_path / "mamba.gguf", "mamba2"), lambda _: True)
     context = Context(model, NARROW)
