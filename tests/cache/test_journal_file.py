@@ -119,6 +119,8 @@ def test_the_documented_format(tmp_path: Path) -> None:
         {"at": "now"},
         {"at": None},
         {"at": 1e300},
+        {"at": 10**400},
+        {"ms": -(10**400)},
         {"ms": float("nan")},
         {"ms": float("inf")},
         {"name": None},
