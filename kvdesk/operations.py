@@ -403,7 +403,7 @@ class LoadSample:
     n_threads: int
 
 
-Answer = Literal["yes", "no", "with loss"]
+Answer = Literal["yes", "no", "with loss", "unknown"]
 OperationName = Literal[
     "seq_rm",
     "partial seq_rm",
@@ -423,7 +423,10 @@ OperationName = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Capability:
-    """Whether an operation can be done to the cache of this model and context: `answer`, and `why` in one sentence."""
+    """Whether an operation can be done to the cache of this model and context: `answer`, and `why` in one sentence.
+
+    "unknown": the engine decides, since kvdesk does not mirror this memory.
+    """
 
     operation: OperationName
     answer: Answer

@@ -14,12 +14,20 @@ from kvdesk.settings import CacheType
 
 _ROUNDING = "without flash attention sums depend on where cells lie, so a later text may differ by rounding."
 
+_NEVER_UNKNOWN = frozenset({"seq_add", "seq_add with quantized K", "swap", "compaction"})
+"""What is not done to a memory whose rules kvdesk does not know, since a mistake would abort the process."""
+
 Capabilities = Mapping[OperationName, Capability]
 
 
 def capabilities(traits: Traits) -> Capabilities:
     """The matrix of a model and context, in a fixed order. Pure."""
-    return {row.operation: row for row in _all(traits)}
+    rows = {row.operation: row for row in _all(traits)}
+    reason = traits.geometry.facts.reason
+    if not reason:
+        return rows
+    unknown = f"kvdesk does not know the rules of this memory: {reason}."
+    return {name: row if name in _NEVER_UNKNOWN else Capability(name, "unknown", unknown) for name, row in rows.items()}
 
 
 def _all(t: Traits) -> Iterator[Capability]:

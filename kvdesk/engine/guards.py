@@ -64,6 +64,17 @@ class Guards:
                 raise RefusedCall("A token of the batch belongs to no sequence.")
             for seq_id in seq_ids:
                 self.seq(seq_id)
+        model = self._traits.model
+        if not model.together and len({frozenset(seq_ids) for seq_ids in batch.seq_ids}) > 1:
+            raise RefusedCall(
+                "With this architecture llama.cpp writes the states of several sequences in one batch to wrong places,"
+                " and aborts: each sequence needs a batch of its own."
+            )
+        if not model.shared and any(len(seq_ids) > 1 for seq_ids in batch.seq_ids):
+            raise RefusedCall(
+                "With this architecture llama.cpp writes beyond its memory where a token of a batch belongs to several"
+                " sequences, and aborts."
+            )
 
     def _entry(self, token: int, pos: int) -> None:
         n_vocab, n_positions = self._traits.n_vocab, self._traits.model.n_positions

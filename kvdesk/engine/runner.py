@@ -303,7 +303,8 @@ class Runner:
             Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0, t.position - t.reused)
             for s, t in by_seq.items()
         ]
-        plan = compose(wants, self._session().meters.times.ms, context.last_n_kv, context.n_batch)
+        together = context.traits.model.together
+        plan = compose(wants, self._session().meters.times.ms, context.last_n_kv, context.n_batch, together=together)
         return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in plan.shares]
 
     def _has_room(self, turn: Turn, n_tokens: int, n_before: int = 0) -> bool:

@@ -22,6 +22,8 @@ _SOME_LAYERS_ROPE = (  # layers without RoPE, which the K-shift would rotate all
     *("smallthinker", "smollm3"),
 )
 _OPTIONAL_ROPE = ("granite", "granitehybrid", "graniteswitch", "granitemoe")  # rope.scaling.finetuned, granite.cpp:37
+_ONE_SET_PER_UBATCH = ("plamo2",)  # whose states are written `kv_head * n_seqs` cells too far (models/plamo2.cpp:397)
+_ONE_OWNER_PER_TOKEN = ("minimax-01",)  # decays written by n_seqs_unq into room for n_seqs (models/minimax-01.cpp:117)
 _ROPE_NONE = -1
 _ROTATION = re.compile(r"llama_kv_cache: attn_rot_k = (\d), n_embd_head_k_all = (-?\d+)")
 
@@ -37,6 +39,8 @@ class ModelTraits:
     has_rope      whether K is rotated by position
     mixed_rope    some layers are rotated and some are not
     n_rot         numbers per head that are rotated, all of them where 0
+    together      whether tokens of different sequences can be in one batch
+    shared        whether a token of a batch can belong to several sequences
     """
 
     causal: bool = True
@@ -44,6 +48,8 @@ class ModelTraits:
     has_rope: bool = True
     mixed_rope: bool = False
     n_rot: tuple[int, ...] = ()
+    together: bool = True
+    shared: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,8 @@ def model_traits(architecture: str, rope_type: int, n_ctx_train: int, meta: Meta
         has_rope=rope_type != _ROPE_NONE and not (architecture in _OPTIONAL_ROPE and finetuned == "false"),
         mixed_rope=architecture in _SOME_LAYERS_ROPE,
         n_rot=tuple(int(n) for n in rotated if n.isdigit()),
+        together=architecture not in _ONE_SET_PER_UBATCH,
+        shared=architecture not in _ONE_OWNER_PER_TOKEN,
     )
 
 

@@ -54,13 +54,16 @@ class BatchPlan:
         return sum(share.n_tokens for share in self.shares)
 
 
-def compose(wants: Sequence[Want], batch_ms: BatchMs, n_kv: int, n_batch: int) -> BatchPlan:
+def compose(wants: Sequence[Want], batch_ms: BatchMs, n_kv: int, n_batch: int, *, together: bool = True) -> BatchPlan:
     """The next batch for these turns, none of which is left out for good. n_kv: the span of the next step.
+
+    together: False where the engine cannot have several sequences in one batch; then the longest waiting turn has it.
 
     Prompts share the chunk evenly; what a short one leaves goes to the others, so it is read without waiting for a
     long one.
     """
     waiting = sorted(wants, key=lambda w: (-w.waited_ms, w.seq_id))
+    waiting = waiting if together else waiting[:1]
     decoding = [w for w in waiting if not w.n_prefill][:n_batch]
     prompts = [w for w in waiting if w.n_prefill]
     n_room = n_batch - len(decoding)

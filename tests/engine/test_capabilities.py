@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
 
 from kvdesk.__main__ import main
+from kvdesk.cache.batch import Batch
 from kvdesk.cache.creation import CreatedCache, Creation
 from kvdesk.cache.geometry import ContextParams, ModelFacts, plan
+from kvdesk.cache.mirror import Mirror
 from kvdesk.engine.capabilities import capabilities
+from kvdesk.engine.guards import Guards
 from kvdesk.engine.traits import ModelTraits, Traits, context_traits, model_traits
+from kvdesk.errors import RefusedCall
 from kvdesk.operations import OperationName
 from kvdesk.settings import CacheType, ContextSettings
 
@@ -129,6 +134,38 @@ def test_traits_from_metadata_and_log() -> None:
     made = context_traits(found, traits().geometry, ContextSettings(), 7, lines)
     assert made.head_k == (64, 64)
     assert made.rotation
+
+
+def test_of_a_memory_that_is_not_mirrored_nothing_is_promised() -> None:
+    rows = capabilities(traits(ModelFacts("new", "unknown", reason="new uses a cache of its own"))).values()
+    assert {row.answer for row in rows} == {"unknown", "no"}
+    assert all("new uses a cache" in row.why for row in rows if row.answer == "unknown")
+    assert not {row.operation for row in rows if row.allowed} & {"seq_add", "swap", "compaction"}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "seq_ids", "refused"),
+    [
+        ("plamo2", [(0,), (1,)], True),
+        ("plamo2", [(0,), (0, 1)], True),
+        ("plamo2", [(0, 1), (1, 0)], False),
+        ("plamo2", [(1,), (1,)], False),
+        ("minimax-01", [(0,), (0, 1)], True),
+        ("minimax-01", [(0,), (1,)], False),
+        ("llama", [(0,), (0, 1)], False),
+    ],
+)
+def test_batches_that_two_architectures_cannot_compute(
+    architecture: str, seq_ids: list[tuple[int, ...]], refused: bool
+) -> None:
+    """Each refused one aborted llama.cpp in an audit (models/plamo2.cpp:397, models/minimax-01.cpp:117)."""
+    found = traits(model=model_traits(architecture, 0, 256, lambda _: ""))
+
+    def mirror() -> Mirror:
+        raise AssertionError("nothing here depends on what is in the cache")
+
+    with pytest.raises(RefusedCall) if refused else nullcontext():
+        Guards(found, mirror).batch(Batch([1, 2], [0, 1], seq_ids, [True, True]))
 
 
 def test_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -99,3 +99,15 @@ def test_more_turns_than_tokens_take_turns() -> None:
         served = {share.seq_id for share in plan.shares}
         waited = {seq: 0.0 if seq in served else w + 10 for seq, w in waited.items()}
         assert max(waited.values()) <= 20
+
+
+def test_one_sequence_a_batch_where_the_engine_cannot_have_more() -> None:
+    """The longest waiting first, so that nobody is left out."""
+    waited = {0: 30.0, 1: 20.0, 2: 10.0}
+    order = []
+    for _ in range(6):
+        wants = [Want(0, 0, waited[0]), Want(1, 40, waited[1]), Want(2, 0, waited[2])]
+        (share,) = compose(wants, machine_ms, 256, 32, together=False).shares
+        order.append(share.seq_id)
+        waited = {s: 0.0 if s == share.seq_id else ms + 10 for s, ms in waited.items()}
+    assert order == [0, 1, 2, 0, 1, 2]
