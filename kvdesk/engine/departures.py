@@ -30,6 +30,11 @@ class ContextFull(PromptError):
         self.whole = whole
 
 
+MOST_CHARACTERS = 64
+"""Characters of a message for each token of the context: no text has so many in a token, and beyond it a message is not
+tokenized to find that out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """What changes when messages leave. `plan.stops`: nothing can leave, and nothing else here counts.
@@ -97,6 +102,12 @@ class Departures:
 
         Raises ContextFull: nothing may leave, or not enough; PromptError, TemplateError.
         """
+        n_characters = sum(len(message.text) for message in asked.messages[-1:])
+        if n_characters > MOST_CHARACTERS * self._n_ctx:
+            raise PromptError(
+                f"The message has {n_characters:,} characters, far more than the {self._n_ctx:,} tokens of the context"
+                " hold."
+            )
         whole, left = self.now(asked)
         before = whole
         plan, gone = None, tuple[MessageId, ...]()

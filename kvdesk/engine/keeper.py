@@ -196,6 +196,8 @@ class Keeper:
             self._context.seq_add(sequence.seq_id, p1, -1, p0 - p1)
         del sequence.tokens[p0:p1]
         sequence.exact = min(sequence.exact, p0)
+        if self._context.traits.quantized_k:
+            self._rounded_again()
         self._put_in_tree(sequence)
         s = sequence.seq_id
         call = f"{calls.seq_rm(s, p0, p1)}; {calls.seq_add(s, p1, -1, p0 - p1)}"
@@ -300,6 +302,8 @@ class Keeper:
 
         `shifted`: positions from there on were moved, so nobody else may take them over.
         """
+        if shifted < UNMOVED and self._context.traits.quantized_k:
+            self._rounded_again()
         for sequence in self.pool:
             held = self._context.mirror.tokens_of(sequence.seq_id)
             if held is None:  # recurrent states do not tell; they are whole or empty
@@ -309,6 +313,14 @@ class Keeper:
             sequence.tokens = held
             sequence.exact = min(sequence.exact, shifted)
             self._put_in_tree(sequence)
+
+    def _rounded_again(self) -> None:
+        """A K-shift takes the whole of a quantized K apart and rounds it again, rows that do not move too
+        (llama-kv-cache.cpp, `build_graph_shift`): nothing in this cache is as a prefill makes it.
+        """
+        for sequence in self.pool:
+            if sequence.tokens:
+                sequence.exact = 0
 
     # --- out and in ---------------------------------------------------------------------------------------------------
 

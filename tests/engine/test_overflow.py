@@ -11,6 +11,7 @@ from kvdesk.chat import Left, Message, MessageId, new_conversation_id, new_messa
 from kvdesk.engine.context import Context
 from kvdesk.engine.model import Model
 from kvdesk.engine.sampler import Sampler
+from kvdesk.engine.sequences import UNMOVED
 from kvdesk.engine.session import abilities
 from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk
@@ -25,8 +26,8 @@ from kvdesk.messages import (
 )
 from kvdesk.operations import MessageSpans, Operate, Overflowed, PreviewTurn, Shades, SwapIn, SwapOut, TurnPreview
 from kvdesk.policy.overflow import OverflowPolicy, Situation, Span, plan_overflow
-from kvdesk.settings import CachePolicy, Overflow, Sampling
-from tests.engine.conftest import NARROW
+from kvdesk.settings import CachePolicy, CacheType, Overflow, Sampling
+from tests.engine.conftest import NARROW, opened_with
 from tests.engine.test_turns import fresh_answer, held, of
 from tests.engine.tiny_models import write
 
@@ -410,3 +411,26 @@ def test_a_conversation_that_repeats_itself_reads_no_token_twice(
             tokens = held(desk, talk)
             assert list(tokens) == wanted[: len(tokens)]
     assert n_middle, "no answer met the end of the context: choose another length"
+
+
+def test_a_shift_of_quantized_k_leaves_nothing_exact(model_file: Path) -> None:
+    """All of K is rounded again, also that of conversations that did not move."""
+    for desk in opened_with(model_file, NARROW.model_copy(update={"type_k": CacheType.Q8_0})):
+        moved, other = Talk(desk), Talk(desk)
+        moved.answer("Name a colour.", SHORT)
+        other.answer("Name a town.", SHORT)
+        pool, keeper = desk.engine.session.pool, desk.engine.session.keeper
+        sequence = pool.get(moved.id)
+        assert sequence is not None
+        assert pool.get(other.id).exact == UNMOVED
+        for branch in keeper.sharing(sequence, 4):
+            keeper.leave(branch, "the test moves its cells")
+        other.answer("Name a town.", SHORT)
+        assert keeper.slide(sequence, len(sequence.tokens), 4, 8, "the test moves its cells")
+        assert (sequence.exact, pool.get(other.id).exact) == (0, 0)
+
+
+def test_a_message_that_can_never_fit_is_not_tokenized(desk: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(desk.engine.session.prompts, "prompt", lambda _: pytest.fail("it was tokenized"))
+    with pytest.raises(UserError, match="far more than the 256 tokens"):
+        Talk(desk, overflow=Overflow.SLIDE).answer("word " * 20_000, SHORT)
