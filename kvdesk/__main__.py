@@ -31,6 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from kvdesk.engine.preflight_child import child_main
 
         return child_main(arguments[1:])
+    if arguments == ["--render"]:
+        from kvdesk.engine import template_child
+
+        return template_child.child_main()
     commands = "\n".join(f"  kvdesk {name:12} {what}" for name, what in COMMANDS.items())
     parser = Parser(
         prog="kvdesk",

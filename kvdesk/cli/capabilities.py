@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.engine.context import Context
-from kvdesk.engine.model import Model
+from kvdesk.engine.open_model import open_model
 from kvdesk.errors import KvdeskError
-from kvdesk.library.estimate import check_fits
-from kvdesk.library.gguf_header import read_header
 
 
 def main(argv: Sequence[str]) -> int:
@@ -25,8 +23,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     try:
         path, settings = options.model_path(args), options.context_settings(args)
-        check_fits(read_header(path), settings)
-        model = Model(path)
+        model = open_model(path, settings).model
         try:
             context = Context(model, settings, proved=False)
             rows = context.capabilities.values()

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from kvdesk.chat import Message, MessageId
-from kvdesk.engine.templates import AnswerTokens, ChatTemplate, Rendering, UserText
+from kvdesk.engine.template_process import TemplateProcess
+from kvdesk.engine.templates import AnswerTokens, Rendering, UserText
 from kvdesk.engine.utf8 import Utf8Decoder
 from kvdesk.engine.vocab import Vocab
 from kvdesk.errors import PromptError
+
+ANSWERS_KNOWN = 1000
+"""Answers whose ids were found to read as their text, remembered: a preview asks again at every keystroke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +40,23 @@ class Prompt:
 
 
 class PromptBuilder:
-    """Turns messages into the token ids of a prompt that ends where the answer begins."""
+    """Turns messages into the token ids of a prompt that ends where the answer begins. `close` it."""
 
     def __init__(self, vocab: Vocab, template_source: str) -> None:
         self._vocab = vocab
-        self._template = ChatTemplate(
+        self._template = TemplateProcess(
             template_source,
             bos_token=vocab.text_of(vocab.bos),
             eos_token=vocab.text_of(vocab.eos),
             control_tokens=vocab.control_texts,
         )
+        self._reads_as: Callable[[tuple[int, ...], str], bool] = lru_cache(ANSWERS_KNOWN)(
+            lambda tokens, text: vocab.text(tokens) == text
+        )
+
+    def close(self) -> None:
+        """End the process that renders the template."""
+        self._template.close()
 
     def tokens(self, messages: Sequence[Message]) -> list[int]:
         """Token ids of the whole conversation and the beginning of the next answer: `prompt` without the places."""
@@ -55,7 +67,8 @@ class PromptBuilder:
 
         Text of the template is parsed for special tokens, text of a person never is. An answer that was generated here
         is inserted as the ids it was generated as: tokenizing its text again could give others, and every
-        difference is a prefix lost. Ids of another vocabulary mean nothing here: then the text is tokenized.
+        difference is a prefix lost. Ids of another vocabulary, and ids that do not read as the answer's text, mean
+        nothing here: then the text is tokenized.
 
         Raises TemplateError, and PromptError where the model has no text tokenizer.
         """
@@ -107,4 +120,6 @@ class PromptBuilder:
         return ends
 
     def _ours(self, message: Message) -> bool:
-        return message.stats is not None and message.stats.vocab == self._vocab.fingerprint
+        if message.stats is None or message.stats.vocab != self._vocab.fingerprint:
+            return False
+        return self._reads_as(message.tokens, message.text)

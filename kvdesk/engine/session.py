@@ -16,7 +16,7 @@ from kvdesk.cache.compare import ROUNDING, ROUNDING_KL
 from kvdesk.cache.explain import Facts, explain
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.cache.recording import Recording
-from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.chat import ConversationId, Message
 from kvdesk.engine.binding import engine_version
 from kvdesk.engine.chronicle import Chronicle, Emit
 from kvdesk.engine.context import Context
@@ -24,18 +24,16 @@ from kvdesk.engine.departures import Asked, Departures, Fit
 from kvdesk.engine.keeper import Keeper
 from kvdesk.engine.memory import Followed, FollowedRun
 from kvdesk.engine.meters import Meters
-from kvdesk.engine.model import Model
+from kvdesk.engine.open_model import OpenedModel, open_model
 from kvdesk.engine.prompt import Prompt, PromptBuilder
 from kvdesk.engine.sequences import Sequence, SequencePool
 from kvdesk.engine.snapshots import Snapshots
 from kvdesk.engine.swapper import Swapper
 from kvdesk.engine.threads import Threads
 from kvdesk.engine.turn import Turn
-from kvdesk.errors import ModelFileError, PromptError, TemplateError, UserError
+from kvdesk.errors import PromptError, UserError
 from kvdesk.library.estimate import Estimate, available_bytes, check_fits
 from kvdesk.library.fingerprint import fingerprint
-from kvdesk.library.gguf_header import GgufHeader, read_header
-from kvdesk.library.preflight import run_preflight
 from kvdesk.messages import CacheView, ContextInfo
 from kvdesk.operations import Capability, LedgerRow, MemoryLedger, MessageSpan, MessageSpans, Shades
 from kvdesk.policy.compaction_gain import Reads
@@ -61,15 +59,6 @@ class Own:
         return Limits(self.policy.memory_mb * 1_000_000, disk * 1_000_000)
 
 
-@dataclass(frozen=True, slots=True)
-class _Loaded:
-    """A model file that was read, found to fit, and loaded; no context yet."""
-
-    header: GgufHeader
-    model: Model
-    estimate: Estimate
-
-
 def open_session(
     path: Path,
     settings: ContextSettings,
@@ -89,45 +78,45 @@ def open_session(
 
     Raises ModelFileError, ContextError: the file cannot be used, or its context does not fit into memory.
     """
-    path = path.absolute()
-    header = read_header(path)
-    available = available_bytes() + (old.estimate.context if old else 0)
-    estimate = check_fits(header, settings, available)
-    on_progress(0.0)
-    verdict = run_preflight(path, settings, cancelled=lambda: not on_progress(0.0))
-    if not verdict.ok:
-        raise ModelFileError(verdict.sentence, verdict.detail)
-    model = Model(path, on_progress)
+    opened = open_model(path, settings, on_progress, freed_before=old.estimate.context if old else 0)
     try:
         on_replace()
         if old is not None:
             old.keeper.save_all()
             old.context.close()
-        session = Session(_Loaded(header, model, estimate), settings, emit, own)
+        session = Session(opened, settings, emit, own)
     except Exception:
-        model.close()
+        opened.model.close()
         if old is not None and not old.context.is_open:
             old.reopen()
         raise
     if old is not None:
-        old.model.close()
+        old.close_model()
     return session
 
 
 class Session:
     """A loaded model and its one context, made with `settings`. Raises ContextError."""
 
-    def __init__(self, loaded: _Loaded, settings: ContextSettings, emit: Emit, own: Own) -> None:
+    def __init__(self, opened: OpenedModel, settings: ContextSettings, emit: Emit, own: Own) -> None:
         self._emit = emit
         self.own = own
         self.meters = Meters(emit)
         self._gone: dict[ConversationId, str] = {}
         self._old_snapshots: Snapshots | None = None
-        self.header, self.model, self.estimate = loaded.header, loaded.model, loaded.estimate
-        self.fingerprint = fingerprint(loaded.header.path)
+        self.header, self.model, self.estimate = opened.header, opened.model, opened.estimate
+        self.fingerprint = fingerprint(opened.header.path)
         self.template_problem = ""
+        if opened.template_problem:
+            self.template_problem = (
+                f"The model's chat template cannot be used, so a plain one is: {opened.template_problem}"
+            )
         self.prompts = self._prompt_builder()
-        self._use(Context(self.model, settings))
+        try:
+            self._use(Context(self.model, settings))
+        except Exception:
+            self._close_prompts()
+            raise
 
     @property
     def info(self) -> ContextInfo:
@@ -315,9 +304,14 @@ class Session:
         """Free the context, then the model. What was saved before stays saved; nothing more is."""
         try:
             self.context.close()
-            self.model.close()
+            self.close_model()
         finally:
             self.snapshots.close()
+
+    def close_model(self) -> None:
+        """Free the model alone, where the context is closed."""
+        self._close_prompts()
+        self.model.close()
 
     # --- private ------------------------------------------------------------------------------------------------------
 
@@ -331,13 +325,11 @@ class Session:
         vocab = self.model.vocab
         if not vocab.has_text:
             return None
-        try:
-            builder = PromptBuilder(vocab, self.model.chat_template)
-            builder.tokens([Message(MessageId("trial"), ConversationId("trial"), None, "user", "Hello")])
-            return builder
-        except TemplateError as error:
-            self.template_problem = f"The model's chat template cannot be used, so a plain one is: {error}"
-            return PromptBuilder(vocab, "")
+        return PromptBuilder(vocab, "" if self.template_problem else self.model.chat_template)
+
+    def _close_prompts(self) -> None:
+        if self.prompts is not None:
+            self.prompts.close()
 
     def _use(self, context: Context) -> None:
         self.context = context

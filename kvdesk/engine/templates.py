@@ -2,6 +2,9 @@
 
 Owns the template and what it is given. Knows nothing of tokens beyond the texts of control tokens. What comes out is
 rendered as Hugging Face transformers would; the beginning-of-sequence token is in it when the template writes it.
+
+A stranger's template may compute for ever and fill the memory: it is rendered in a process of its own
+(`template_process`).
 """
 
 from __future__ import annotations
@@ -18,11 +21,13 @@ from jinja2.exceptions import SecurityError
 from kvdesk.chat import Message, MessageId
 from kvdesk.engine.jinja_sandbox import Raised, Sandbox
 from kvdesk.engine.marks import ControlTexts, Marked, Marker, Span
-from kvdesk.engine.time_limit import run_limited
 from kvdesk.errors import TemplateError
 
-TIME_LIMIT_S = 2.0  # for everything one call does
 MAX_SOURCE = 1 << 20  # characters of a template; the longest known ones have about 20,000
+OWN_TEXT = 100_000
+"""Characters that a template may write by itself, and REPEATED times what the messages have, OWN_PER_MESSAGE for each:
+so that what is tokenized has a bound, too. The longest known template writes 5,000."""
+REPEATED, OWN_PER_MESSAGE = 4, 1000
 FALLBACK = (  # ChatML, for a GGUF without a template
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}"
@@ -85,9 +90,7 @@ class ChatTemplate:
         self._sandbox = Sandbox()
         self._special = {"bos_token": bos_token, "eos_token": eos_token}
         try:
-            self._template = run_limited(
-                lambda: self._sandbox.from_string(FALLBACK if self.is_fallback else source), TIME_LIMIT_S
-            )
+            self._template = self._sandbox.from_string(FALLBACK if self.is_fallback else source)
         except Exception as error:  # the edge to a stranger's code
             raise _template_error(error) from error
 
@@ -96,13 +99,13 @@ class ChatTemplate:
         return self.rendering(messages, add_generation_prompt).segments
 
     def rendering(self, messages: Sequence[Message], add_generation_prompt: bool) -> Rendering:
-        """Render `messages`, oldest first. Raises TemplateError: broken, refusing, forbidden or endless template."""
+        """Render `messages`, oldest first. Raises TemplateError: broken, refusing or forbidden template."""
         try:
-            return run_limited(partial(self._rendering, messages, add_generation_prompt), TIME_LIMIT_S)
+            return self._rendering(messages, add_generation_prompt)
         except Exception as error:  # the edge to a stranger's code
             raise _template_error(error) from error
 
-    # --- internals: all of it in the limited thread -----------------------------------------------------------------
+    # --- internals --------------------------------------------------------------------------------------------------
 
     def _rendering(self, messages: Sequence[Message], add_generation_prompt: bool) -> Rendering:
         now = datetime.now().astimezone()
@@ -147,7 +150,8 @@ class ChatTemplate:
     def _render(
         self, messages: Sequence[Message], texts: Sequence[str], add_generation_prompt: bool, now: datetime
     ) -> str:
-        self._sandbox.start(sum(map(len, texts)))
+        room = OWN_TEXT + REPEATED * sum(map(len, texts)) + OWN_PER_MESSAGE * len(texts)
+        kept: list[str] = []
         pieces = self._template.generate(
             messages=[{"role": m.role, "content": text} for m, text in zip(messages, texts, strict=True)],
             add_generation_prompt=add_generation_prompt,
@@ -156,7 +160,12 @@ class ChatTemplate:
             strftime_now=partial(_strftime, now),
             **self._special,
         )
-        return self._sandbox.concat(pieces)
+        for piece in pieces:
+            room -= len(piece)
+            if room < 0:
+                raise SecurityError("the template writes far more text than the conversation has")
+            kept.append(piece)
+        return "".join(kept)
 
 
 def _segments(marked: Marked, messages: Sequence[Message]) -> Iterator[Segment]:
@@ -194,8 +203,6 @@ def _template_error(error: Exception) -> TemplateError:
     if isinstance(error, TemplateError):
         return error
     detail = f"{type(error).__name__}: {error}"
-    if isinstance(error, TimeoutError):
-        return TemplateError(f"The model's chat template did not finish within {TIME_LIMIT_S:g} seconds.", detail)
     if isinstance(error, Raised):
         reason = error.message or "it gives no reason"
         return TemplateError(f"The model's chat template refuses this conversation: {reason}", detail)

@@ -17,10 +17,9 @@ from kvdesk.cache.batch import Batch
 from kvdesk.engine.binding import CountdownFlag, engine_version
 from kvdesk.engine.context import MAPS, Context
 from kvdesk.engine.model import Model
+from kvdesk.engine.open_model import open_model
 from kvdesk.errors import DecodeError, RefusedCall
 from kvdesk.lab.operations import Operation, RandomOperations, Range
-from kvdesk.library.estimate import check_fits
-from kvdesk.library.gguf_header import read_header
 from kvdesk.settings import ContextSettings
 
 LAST_CHUNK = 8150
@@ -164,8 +163,7 @@ def run(
     Raises ModelFileError, ContextError.
     """
     start = time.perf_counter()
-    check_fits(read_header(path), settings)
-    model = Model(path)
+    model = open_model(path, settings).model
     try:
         audit = Audit(model, settings, seed)
         try:

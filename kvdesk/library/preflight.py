@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from kvdesk import paths
+from kvdesk.library.child import child_command, start_child
 from kvdesk.library.estimate import estimate
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.settings import ContextSettings
@@ -32,23 +33,33 @@ FIXED_BYTES = 6 << 30  # address space of Python, numpy's and llama.cpp's thread
 ENDS = 1 << 20  # bytes of both ends of the file that are hashed besides the header
 MOST_VERDICTS = 500
 DETAIL = 4000  # characters of the child's last words that are kept
+TRIAL = 2  # what a trial tries; a verdict of an earlier kind of trial is not believed
+LONG_LINE = 200_000
+"""Characters in one line of text that a trial gives the tokenizer."""
+SHORT_LINE = 500
+"""Characters in one line that every tokenizer takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the trial showed. `sentence` says what is wrong when it is not `ok`; `detail` is for the log."""
+    """What the trial showed. `sentence` says what is wrong when it is not `ok`; `detail` is for the log.
+
+    longest_line   characters in one line that the model's tokenizer is known to take
+    """
 
     ok: bool
     sentence: str = ""
     detail: str = ""
     template_problem: str = ""  # the model works, its chat template does not
     remembered: bool = False  # from an earlier trial of this very file
+    longest_line: int = LONG_LINE
 
 
 def run_preflight(
     path: Path, settings: ContextSettings, *, again: bool = False, cancelled: Callable[[], bool] = lambda: False
 ) -> Verdict:
-    """Load the model in a child process and decode one token there, unless its verdict is remembered.
+    """Load the model in a child process and try it there (`kvdesk.engine.preflight_child`), unless its verdict is
+    remembered.
 
     Blocks for as long as the load takes, or until `cancelled` says so (asked a few times a second; the verdict is then
     not ok and not remembered). `again` ignores what is remembered. The embedded model is trusted.
@@ -69,16 +80,22 @@ def run_preflight(
     return verdict
 
 
-def child_command(path: Path, settings: ContextSettings, memory_bytes: int) -> list[str]:
-    """The command line of the trial; a frozen application is its own interpreter."""
-    program = [sys.executable] if getattr(sys, "frozen", False) else [sys.executable, "-m", "kvdesk"]
-    return [*program, "--preflight", str(path), str(memory_bytes), settings.model_dump_json()]
+def trial_command(path: Path, settings: ContextSettings, memory_bytes: int) -> list[str]:
+    """The command line of the trial."""
+    return child_command("--preflight", str(path), str(memory_bytes), settings.model_dump_json())
 
 
 def small_settings(settings: ContextSettings) -> ContextSettings:
     """The types and switches of `settings` with as few cells as llama.cpp takes."""
     return settings.model_copy(
-        update={"n_ctx": 256, "n_seq_max": 1, "n_batch": 32, "n_ubatch": 32, "n_threads": 1, "n_threads_batch": 1}
+        update={
+            "n_ctx": 256 if settings.kv_unified else 512,
+            "n_seq_max": min(2, settings.n_seq_max),
+            "n_batch": 32,
+            "n_ubatch": 32,
+            "n_threads": 1,
+            "n_threads_batch": 1,
+        }
     )
 
 
@@ -92,10 +109,10 @@ def _try(header: GgufHeader, settings: ContextSettings, cancelled: Callable[[], 
     file_bytes = sum(part.stat().st_size for part in header.split_paths)
     limit_s = TIME_LIMIT_S + SECONDS_PER_GB * file_bytes / 1e9
     # twice the weights: mapped from the file, and repacked for the processor where llama.cpp does that
-    command = child_command(header.path, small, 2 * file_bytes + needed.context + FIXED_BYTES)
+    command = trial_command(header.path, small, 2 * file_bytes + needed.context + FIXED_BYTES)
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         try:
-            child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=_import_folder())
+            child = start_child(command, out, err)
         except OSError as error:
             return Verdict(False, "The trial of the model could not be started.", repr(error)), False
         with child:
@@ -103,7 +120,8 @@ def _try(header: GgufHeader, settings: ContextSettings, cancelled: Callable[[], 
         if code is None:
             how = "was cancelled" if cancelled() else f"did not load within {limit_s:.0f} s in a trial"
             return Verdict(False, f"{header.path.name} {how}.", _tail(err)), False
-        return _judge(header.path.name, code, _tail(out), _tail(err)), code >= 0
+        verdict = _judge(header.path.name, code, _tail(out), _tail(err))
+        return verdict, code >= 0 or verdict.ok
 
 
 def _wait(child: subprocess.Popen[bytes], limit_s: float, cancelled: Callable[[], bool]) -> int | None:
@@ -127,6 +145,8 @@ def _judge(name: str, code: int, answer: str, last_words: str) -> Verdict:
         sentence, detail, template = (str(told.get(key, "")) for key in ("sentence", "detail", "template_problem"))
         if code == 0 or not told["ok"]:
             return Verdict(told["ok"], sentence, detail, template)
+        if told.get("in_long_lines") is True:  # all the rest has been tried
+            return Verdict(True, template_problem=template, detail=last_words, longest_line=SHORT_LINE)
     if code < 0:
         try:
             how = signal.Signals(-code).name
@@ -136,11 +156,6 @@ def _judge(name: str, code: int, answer: str, last_words: str) -> Verdict:
             False, f"{name} makes llama.cpp crash ({how}); it did so in a trial, so nothing is lost.", last_words
         )
     return Verdict(False, f"{name} failed in a trial (exit code {code}).", last_words)
-
-
-def _import_folder() -> Path | None:
-    """Where `-m kvdesk` finds this very package, whatever the working folder is."""
-    return None if getattr(sys, "frozen", False) else Path(__file__).resolve().parents[2]
 
 
 def _tail(file: Any) -> str:
@@ -158,7 +173,7 @@ def _fingerprint(header: GgufHeader, settings: ContextSettings) -> str:
     parts = [header.path.stat(), *(part.stat() for part in header.split_paths[1:])]
     facts = [(part.st_size, part.st_mtime_ns) for part in parts]
     switches = (settings.type_k, settings.type_v, settings.flash_attn, settings.kv_unified, settings.swa_full)
-    digest.update(repr((facts, [str(switch) for switch in switches], _engine_version())).encode())
+    digest.update(repr((TRIAL, facts, [str(switch) for switch in switches], _engine_version())).encode())
     with header.path.open("rb") as file:
         for _ in range(0, header.data_offset, ENDS):
             digest.update(file.read(ENDS))

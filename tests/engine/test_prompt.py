@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.settings import Sampling
 
@@ -28,18 +27,24 @@ def test_answers_of_another_vocabulary_are_tokenized_anew(headless: Headless) ->
     assert session.prompts.tokens([question, untold, question]) == theirs
 
 
+@pytest.mark.parametrize("damaged", [(-1,), (10**6,), (2**31 - 1, 5), (5, 6)])
+def test_stored_ids_that_do_not_read_as_the_answer_give_way_to_its_text(
+    headless: Headless, damaged: tuple[int, ...]
+) -> None:
+    """What a damaged database may hold; llama.cpp would end the process at an id that is not in the vocabulary."""
+    talk = Talk(headless)
+    talk.answer("Name a colour.", SHORT)
+    prompts = headless.engine.session.prompts
+    question, answer = talk.messages
+    wrong = replace(answer, tokens=damaged)
+    assert prompts.tokens([question, wrong, question]) == prompts.tokens(
+        [question, replace(answer, tokens=()), question]
+    )
+
+
 @pytest.mark.parametrize("token", [-1, 10**6, 2**31 - 1])
 def test_a_token_of_nowhere_has_no_text(headless: Headless, token: int) -> None:
     vocab = headless.engine.session.model.vocab
     assert vocab.piece(token) == b""
     assert vocab.label(token) == ""
-
-
-def test_a_template_that_fails_gives_way_to_a_plain_one(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
-    session = headless.engine.session
-    monkeypatch.setattr(session.model, "chat_template", "{{ raise_exception('no') }}")
-    builder = session._prompt_builder()
-    assert "cannot be used" in session.template_problem
-    message = Message(MessageId("m"), ConversationId("c"), None, "user", "Hello")
-    assert builder.tokens([message])
-    session.template_problem = ""
+    assert vocab.text_of(token) == ""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from types import ModuleType
 
 import pytest
 
+from kvdesk.engine import open_model as open_model_module
 from kvdesk.engine import session as session_module
 from kvdesk.engine.context import Context
 from kvdesk.engine.session import Session
@@ -25,15 +27,15 @@ def full_disk(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/full")
 
 
-@pytest.mark.parametrize("where", ["run_preflight", "fingerprint"])
+@pytest.mark.parametrize(("module", "where"), [(open_model_module, "run_preflight"), (session_module, "fingerprint")])
 def test_a_load_that_fails_by_a_full_disk_leaves_the_model_that_is_open(
-    headless: Headless, monkeypatch: pytest.MonkeyPatch, where: str
+    headless: Headless, monkeypatch: pytest.MonkeyPatch, module: ModuleType, where: str
 ) -> None:
     """Before the old context is closed, and after."""
     talk, before = Talk(headless), session_of(headless)
     talk.answer("Hello", SHORT)
     with monkeypatch.context() as patch:
-        patch.setattr(session_module, where, full_disk)
+        patch.setattr(module, where, full_disk)
         with pytest.raises(UserError, match=FULL) as error:
             headless.do(LoadModel(before.header.path, before.context.settings))
     assert "full_disk" in error.value.detail

@@ -95,9 +95,13 @@ def write(
     *,
     context: int = 4096,
     text: bool = False,
+    pre: str = "gpt-2",
     more: Callable[[gguf.GGUFWriter], None] | None = None,
+    tokenizer: Callable[[gguf.GGUFWriter], None] | None = None,
 ) -> Path:
-    """Write a model of `architecture`; `more` adds metadata to it. `text`: it has a tokenizer, of a token a byte."""
+    """Write a model of `architecture`; `more` adds metadata to it. `text`: it has a tokenizer, of a token a byte, with
+    the pre-tokenizer `pre`; `tokenizer` writes another one, of N_VOCAB tokens.
+    """
     n_vocab = len(_bytes()) if text else N_VOCAB
     layers, rest = ARCHITECTURES[architecture]
     out = gguf.GGUFWriter(str(path), architecture)
@@ -117,7 +121,9 @@ def write(
     if more is not None:
         more(out)
     if text:
-        _add_tokenizer(out)
+        _add_tokenizer(out, pre)
+    elif tokenizer is not None:
+        tokenizer(out)
     else:
         out.add_tokenizer_model("test")
         out.add_token_list([f"tok_{i}" for i in range(N_VOCAB)])
@@ -143,10 +149,10 @@ def _bytes() -> list[str]:
     return [*(chars[b] for b in range(256)), "qq", "<|im_start|>", "<|im_end|>"]
 
 
-def _add_tokenizer(out: gguf.GGUFWriter) -> None:
+def _add_tokenizer(out: gguf.GGUFWriter, pre: str) -> None:
     tokens = _bytes()
     out.add_tokenizer_model("gpt2")
-    out.add_tokenizer_pre("gpt-2")
+    out.add_tokenizer_pre(pre)
     out.add_token_list(tokens)
     out.add_token_types([1] * (len(tokens) - 2) + [3, 3])  # normal, control
     out.add_token_merges(["q q"])

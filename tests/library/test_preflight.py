@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from gguf import GGUFWriter
 
 from kvdesk import paths
 from kvdesk.errors import ModelFileError
 from kvdesk.library import preflight
-from kvdesk.library.preflight import Verdict, child_command, run_preflight, small_settings
+from kvdesk.library.preflight import LONG_LINE, SHORT_LINE, Verdict, run_preflight, small_settings, trial_command
 from kvdesk.settings import CacheType, ContextSettings
+from tests.engine.tiny_models import write
 from tests.library.gguf_files import WEIGHTS, gguf, llama
 
 SETTINGS = ContextSettings()
@@ -39,7 +41,7 @@ def children(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     def command(*_: object) -> list[str]:
         return [sys.executable, "-S", "-c", codes.pop(0) if len(codes) > 1 else codes[0]]
 
-    monkeypatch.setattr(preflight, "child_command", command)
+    monkeypatch.setattr(preflight, "trial_command", command)
     return codes
 
 
@@ -128,9 +130,58 @@ def test_a_broken_memory_is_no_memory(model: Path, content: str) -> None:
     assert run_preflight(model, SETTINGS).remembered
 
 
+@pytest.mark.parametrize("pre", ["gpt-4o", "whitespace"])
+def test_a_vocabulary_is_tried_with_every_byte(tmp_path: Path, pre: str) -> None:
+    """Two blanks end the process with the pre-tokenizer "whitespace" (llama-vocab.cpp, `find_bpe_rank`)."""
+    verdict = run_preflight(write(tmp_path / "model.gguf", "llama", text=True, pre=pre), SETTINGS)
+    assert verdict.ok == (pre == "gpt-4o"), verdict
+    assert verdict.longest_line == LONG_LINE
+
+
+def test_a_vocabulary_without_bytes(tmp_path: Path) -> None:
+    """SentencePiece without byte tokens throws at the first character that it does not have, through C."""
+
+    def no_bytes(out: GGUFWriter) -> None:
+        out.add_tokenizer_model("llama")
+        out.add_token_list(
+            ["<unk>", "<s>", "</s>", "▁", *(chr(97 + i) for i in range(26))] + [f"x{i}" for i in range(98)]
+        )
+        out.add_token_types([2, 3, 3, *[1] * 125])
+        out.add_token_scores([0.0] * 128)
+
+    verdict = run_preflight(write(tmp_path / "model.gguf", "llama", tokenizer=no_bytes), SETTINGS)
+    assert not verdict.ok
+    assert "crash" in verdict.sentence
+
+
+def test_numbers_that_are_none(tmp_path: Path) -> None:
+    path = write(tmp_path / "model.gguf", "llama")
+    data = path.read_bytes()
+    path.write_bytes(data[:-4096] + b"\xff" * 4096)
+    verdict = run_preflight(path, SETTINGS)
+    assert verdict.sentence == "model.gguf computes no numbers (NaN): its weights are damaged."
+
+
+def test_a_template_that_is_no_good_costs_only_the_template(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "model.gguf", "llama", text=True, more=lambda out: out.add_chat_template("{{ 'a' * 9000000000 }}")
+    )
+    verdict = run_preflight(path, SETTINGS)
+    assert verdict.ok, verdict
+    assert verdict.template_problem.startswith("The model's chat template was stopped")
+
+
+def test_a_tokenizer_that_dies_of_long_lines_gets_short_ones(model: Path, children: list[str]) -> None:
+    children[:] = ['import os; print(\'{"ok": true, "in_long_lines": true}\', flush=True); os.abort()']
+    verdict = run_preflight(model, SETTINGS)
+    assert verdict.ok
+    assert verdict.longest_line == SHORT_LINE
+    assert run_preflight(model, SETTINGS).remembered
+
+
 def test_the_command_line(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = child_command(model, small_settings(SETTINGS), 123)
+    command = trial_command(model, small_settings(SETTINGS), 123)
     assert command[:4] == [sys.executable, "-m", "kvdesk", "--preflight"]
     assert ContextSettings.model_validate_json(command[-1]).n_ctx == 256
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert child_command(model, SETTINGS, 123)[:2] == [sys.executable, "--preflight"]
+    assert trial_command(model, SETTINGS, 123)[:2] == [sys.executable, "--preflight"]
