@@ -106,15 +106,19 @@ def _prefill_speeds(
     """By length of the prompt: tok/s of the engine, and of the bare loop with llama.cpp's default sizes of batches.
 
     From the request to the first token, so template, tokenizer and what follows a decode count for the engine. They
-    take turns; every round has contexts of its own, as in `_decode_speeds`.
+    take turns; every round has contexts of its own, made in turns too: where their memory lies is worth up to 9 % of a
+    prompt of 2,048 tokens on a model of 1 B parameters.
     """
     wide = settings.model_copy(update={"n_ctx": settings.n_ctx and max(settings.n_ctx, max(READ) + 256)})
     requests = {n: _text_of(headless, n) for n in READ}
     prompts = {n: _prompt(headless, text) for n, text in requests.items()}
     speeds: dict[int, tuple[list[float], list[float]]] = {n: ([], []) for n in READ}
     for number in range(rounds):
-        headless.do(RebuildContext(wide))
+        if number % 2:
+            headless.do(RebuildContext(wide))
         bare = BareLoop(session_of(headless).model, wide.model_copy(update=LLAMA_DEFAULTS))
+        if not number % 2:
+            headless.do(RebuildContext(wide))
         runs = (
             lambda n: _first_token_s(headless, requests[n]),
             lambda n, bare=bare: bare.seconds(prompts[n], 1),
