@@ -153,6 +153,11 @@ class PreviewTurn:
     max_tokens: int = 1024
     n_typed: int = 0
 
+    @property
+    def text(self) -> str:
+        """The draft."""
+        return self.messages[-1].text[-self.n_typed :]
+
 
 @dataclass(frozen=True, slots=True)
 class MeasureContext:
@@ -259,7 +264,7 @@ class TurnPreview:
     n_answer              to be left for the answer: an eighth of the context, or less where it may not be as long
     n_leaving, gone       of messages that would leave the context for it, and how many messages those are
     refused               why it cannot be sent, "" where it can; n_reused and the like then count nothing
-    n_fitting             characters of the draft that fit
+    text                  the draft; n_fitting: so many of its characters fit
     """
 
     conversation: ConversationId
@@ -274,6 +279,7 @@ class TurnPreview:
     n_leaving: int = 0
     gone: int = 0
     refused: str = ""
+    text: str = ""
     n_fitting: int = 0
 
     @property

@@ -105,7 +105,7 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
         draft = _draft(full.whole, asked)
         rest = len(full.whole.tokens) - draft.n_tokens
         shown = replace(_NOTHING, conversation=asked.conversation, n_ctx=n_ctx, n_conversation=rest, n_answer=n_answer)
-        shown = replace(shown, n_draft=draft.n_tokens, refused=str(full))
+        shown = replace(shown, n_draft=draft.n_tokens, refused=str(full), text=asked.text)
         return replace(shown, n_fitting=draft.n_characters(shown.room))
     prompt = fit.whole.tokens
     reused, restore_ms = session.keeper.foresee(
@@ -130,6 +130,7 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
         n_answer=n_answer,
         n_leaving=n_leaving,
         gone=len(fit.step.gone) if fit.step else 0,
+        text=asked.text,
     )
     return replace(shown, n_fitting=draft.n_characters(shown.room))
 

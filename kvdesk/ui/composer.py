@@ -42,7 +42,6 @@ class Composer(QFrame):
         self._edit.setFont(look.text)
         self._edit.textChanged.connect(self._on_text_changed)
         self._preview: TurnPreview | None = None
-        self._asked, self._previewed = "", ""  # the text last asked about, and that of which `_preview` tells
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self._on_pause)
         self._hint = ElidedLabel()
@@ -115,12 +114,13 @@ class Composer(QFrame):
     @property
     def is_too_long(self) -> bool:
         """Whether the text, as it is now, is known not to fit."""
-        return self._preview is not None and bool(self._preview.refused) and self._previewed == self.text
+        return self._preview is not None and bool(self._preview.refused)
 
     def show_preview(self, preview: TurnPreview) -> None:
-        """What sending would cost, while something is typed."""
-        self._preview, self._previewed = (preview, self._asked) if self.text.strip() else (None, "")
-        self._show_state()
+        """What sending would cost; ignored where something else is typed by now."""
+        if preview.text == self.text:
+            self._preview = preview
+            self._show_state()
 
     def forget_preview(self) -> None:
         """What was said of sending is true no longer."""
@@ -183,17 +183,17 @@ class Composer(QFrame):
     @Slot()
     def _on_text_changed(self) -> None:
         self._edit.fit()
+        if self._preview is not None and self._preview.text != self.text:
+            self._preview = None
         if self.text.strip():
             self._pause.start()
         else:
             self._pause.stop()
-            self._preview = None
         self._show_state()
 
     @Slot()
     def _on_pause(self) -> None:
         if self.text.strip() and not self._running:
-            self._asked = self.text
             self.paused.emit(self.text)
 
     def _show_state(self) -> None:

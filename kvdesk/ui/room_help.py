@@ -41,11 +41,15 @@ class RoomHelp(QWidget):
         super().__init__()
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(8)
+        row.setSpacing(4)
         links = (
-            ("Shorten it", "Selects what is too much of the text", self.shorten_clicked),
+            ("Shorten", "Selects what is too much of the text", self.shorten_clicked),
             ("Larger context…", "Opens the settings at n_ctx, with what another one takes", self.larger_clicked),
-            ("Let old messages leave…", "Chooses what happens when the context is full", self.policy_clicked),
+            (
+                "When full…",
+                "Chooses what happens then: the oldest messages can leave",
+                self.policy_clicked,
+            ),
         )
         self.links: list[QToolButton] = []
         for text, tip, clicked in links:

@@ -119,7 +119,7 @@ def test_what_is_typed_is_priced(rig: Rig, qtbot: QtBot) -> None:
     assert [m.text for m in preview.messages] == ["Joke?", "First joke", "Another"]
     rig.window.chat.composer.set_blocked("")
     sentence = "20 tokens from cache, 9 to compute, first token in about 0.1 s"
-    rig.window.apply_event(TurnPreview(asked.conversation, 20, 9, 120.0, sentence))
+    rig.window.apply_event(TurnPreview(asked.conversation, 20, 9, 120.0, sentence, text="Another"))
     assert "9 to compute" in rig.window.chat.composer.hint_text
 
 

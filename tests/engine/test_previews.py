@@ -101,7 +101,7 @@ def test_a_draft_is_counted_against_the_room_there_is(desk: Headless) -> None:
     assert found.n_conversation + found.n_draft == found.n_reused + found.n_prefill
     assert (found.n_ctx, found.n_answer) == (N_CTX, N_CTX // 8)
     assert found.room == N_CTX - found.n_conversation - N_CTX // 8
-    assert (found.refused, found.gone, found.n_fitting) == ("", 0, len(SEA.rstrip()))
+    assert (found.text, found.refused, found.gone, found.n_fitting) == (SEA, "", 0, len(SEA.rstrip()))
     assert preview(desk, talk, SEA, max_tokens=4).n_answer == 4
 
 

@@ -408,7 +408,7 @@ def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(windo
     window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
     window._events._write_numbers()
     window.chat.composer.set_text("hello")
-    window.apply_event(TurnPreview(ONE, 20, 9, 120.0, "20 tokens from cache, 9 to compute"))
+    window.apply_event(TurnPreview(ONE, 20, 9, 120.0, "20 tokens from cache, 9 to compute", text="hello"))
     measured = window.inspector.measured
     assert "40 tok/s" in window.status.text
     assert measured.turn is not None

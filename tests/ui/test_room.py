@@ -60,7 +60,7 @@ def typed(window: MainWindow, text: str, preview: TurnPreview) -> None:
     composer = window.chat.composer
     composer.set_text(text)
     composer._on_pause()
-    window.apply_event(preview)
+    window.apply_event(replace(preview, text=text))
 
 
 def test_what_is_too_long_is_not_sent_and_stays(window: MainWindow, record: Record) -> None:
@@ -75,6 +75,22 @@ def test_what_is_too_long_is_not_sent_and_stays(window: MainWindow, record: Reco
     composer.submit()
     assert sent == [(ONE, "hello")], "of a text that was changed since nothing is known yet"
     assert not composer.help.isVisible()
+
+
+def test_what_was_said_of_another_text_is_not_shown(window: MainWindow) -> None:
+    typed(window, "hello world", TOO_LONG)
+    composer = window.chat.composer
+    composer.set_text("hello")
+    assert (composer.is_too_long, composer.help.isVisible()) == (False, False)
+    window.apply_event(replace(TOO_LONG, text="hello world"))  # asked before, answered late
+    assert not composer.is_too_long
+    assert composer.hint_text == "Enter sends  ·  Shift+Enter starts a new line"
+
+
+def test_help_fits_into_the_narrowest_chat(window: MainWindow) -> None:
+    window.resize(900, 600)
+    typed(window, "hello world", TOO_LONG)
+    assert window.chat.composer.help.minimumSizeHint().width() <= 300
 
 
 def test_shorten_selects_what_is_too_much(window: MainWindow) -> None:
