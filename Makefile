@@ -1,7 +1,7 @@
 # Two lines matter: `make run` and `make test`. packaging/setup.py does the set-up for both, once.
 PYTHON ?= python3
 
-.PHONY: run setup test lint lint-style lint-format lint-types lint-imports check stress lock selftest screenshots
+.PHONY: run setup test lint lint-style lint-format lint-types lint-imports check stress soak lock selftest screenshots
 .PHONY: package package-test
 
 run:
@@ -44,8 +44,20 @@ package:
 package-test:
 	@$(PYTHON) packaging/package_test.py
 
+# `make stress`: all that takes minutes. `make stress kill`: tests/stress/test_kill.py, one row of it.
+ifeq ($(firstword $(MAKECMDGOALS)),stress)
+ROWS := $(wordlist 2,$(words $(MAKECMDGOALS)),$(MAKECMDGOALS))
+ifneq ($(ROWS),)
+.PHONY: $(ROWS)
+$(ROWS): stress ; @:
+endif
+endif
+
 stress: setup
-	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest -m stress --timeout 3600
+	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest -m stress -rA --timeout 7200 $(ROWS:%=tests/stress/test_%.py)
+
+soak: setup
+	QT_QPA_PLATFORM=offscreen .venv/bin/python -m pytest -m soak -rA --timeout 7200 tests/stress
 
 lock:
 	@$(PYTHON) packaging/setup.py lock
