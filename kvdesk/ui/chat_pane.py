@@ -13,7 +13,17 @@ from kvdesk.messages import ModelInfo
 from kvdesk.operations import ContextUse
 from kvdesk.ui.chat_view import ChatView
 from kvdesk.ui.composer import Composer, centred
-from kvdesk.ui.controls import Banner, ElidedButton, ElidedLabel, IconButton, NumberLabel, ThinProgress, label, set_tone
+from kvdesk.ui.controls import (
+    Banner,
+    ElidedButton,
+    ElidedLabel,
+    IconButton,
+    NumberLabel,
+    ThinProgress,
+    label,
+    plain_tip,
+    set_tone,
+)
 from kvdesk.ui.conversation_model import NEW_CHAT
 from kvdesk.ui.overflow_choice import OverflowButton
 from kvdesk.ui.queue_view import QueueView
@@ -292,10 +302,11 @@ class _Header(QWidget):
     def set_model(self, model: ModelInfo | None) -> None:
         self.set_model_text(model.name if model else "Open a model")
         if model:
-            self._model.setToolTip(
+            tip = (
                 f"{model.description}, {megabytes(model.size_bytes)} MB, {model.n_params / 1e6:,.0f} M parameters, "
                 f"trained for {model.n_ctx_train:,} tokens\n{model.path}\n\nOpen another model (Ctrl+O)"
             )
+            self._model.setToolTip(plain_tip(tip))
 
     def set_dead(self) -> None:
         self._model.setText("Restart kvdesk")

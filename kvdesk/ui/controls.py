@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
@@ -69,7 +71,7 @@ class ElidedLabel(QLabel):
 
     def _elide(self) -> None:
         self._shown = self.fontMetrics().elidedText(self._full, self._mode, max(self.width(), 0))
-        self.setToolTip(self._full if self._shown != self._full else "")
+        self.setToolTip(plain_tip(self._full) if self._shown != self._full else "")
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
@@ -313,6 +315,13 @@ def label(
         if value:
             result.setProperty(name, value)
     return result
+
+
+def plain_tip(text: str) -> str:
+    """A tooltip that shows `text` as it is. Qt takes a tooltip with tags for rich text: a title or a journal that came
+    from elsewhere could name a picture on another computer, which would be asked for it.
+    """
+    return f"<qt>{escape(text).replace(chr(10), '<br>')}</qt>" if "<" in text else text
 
 
 def set_tone(widget: QWidget, tone: str) -> None:

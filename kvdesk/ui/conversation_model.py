@@ -21,6 +21,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from kvdesk.chat import Conversation, ConversationId
+from kvdesk.ui.controls import plain_tip
 from kvdesk.ui.palette import branch_index
 from kvdesk.ui.theme import Look
 
@@ -97,7 +98,7 @@ class ConversationModel(QAbstractListModel):
                 return row.title or NEW_CHAT
             case Qt.ItemDataRole.ToolTipRole:
                 n = len(self._branches.get(row.id, ()))
-                return f"{row.title or NEW_CHAT}{f'{chr(10)}{n} branches are in the cache' if n else ''}"
+                return plain_tip(f"{row.title or NEW_CHAT}{f'{chr(10)}{n} branches are in the cache' if n else ''}")
             case Qt.ItemDataRole.AccessibleTextRole:
                 cells, n = self._cells.get(row.id, 0), len(self._branches.get(row.id, ()))
                 branches = f", {n} branches" if n else ""

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushBut
 
 from kvdesk import calls
 from kvdesk.messages import OperationDone, SpeedSample
-from kvdesk.ui.controls import IconButton, label, set_tone
+from kvdesk.ui.controls import IconButton, label, plain_tip, set_tone
 from kvdesk.ui.effect_text import Titles, figures, sentences, took
 from kvdesk.ui.theme import Look
 
@@ -95,7 +95,7 @@ class EffectView(QFrame):
             before, after = self._values[figure.name]
             before.setText(figure.before)
             after.setText(f"→ {figure.after}")
-            after.setToolTip(figure.tip)
+            after.setToolTip(plain_tip(figure.tip))
             set_tone(after, "" if figure.changed else "secondary")
         self._words.setText("\n".join(sentences(done, titles, texts)))
         if not again:

@@ -8,6 +8,7 @@ from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QFontMetrics, QFontMetricsF, QHelpEvent, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
+from kvdesk.ui.controls import plain_tip
 from kvdesk.ui.metric_groups import Group, Row, Value
 from kvdesk.ui.theme import Look
 
@@ -132,7 +133,7 @@ class MetricTable(QWidget):
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             row = event.pos().y() // ROW_PX - bool(self._group.columns)
             column = sum(event.pos().x() >= left - _GAP for left in self._lefts) - 1
-            QToolTip.showText(event.globalPos(), self.tip(row, column), self)
+            QToolTip.showText(event.globalPos(), plain_tip(self.tip(row, column)), self)
             return True
         return super().event(event)
 
@@ -154,7 +155,7 @@ class MetricTable(QWidget):
         self.setAccessibleDescription(tip)
         line = self._current + 1 + bool(self._group.columns)
         if tip:
-            QToolTip.showText(self.mapToGlobal(QPoint(0, line * ROW_PX)), tip, self)
+            QToolTip.showText(self.mapToGlobal(QPoint(0, line * ROW_PX)), plain_tip(tip), self)
         self.update()
 
 

@@ -26,6 +26,7 @@ from PySide6.QtGui import (
     QTextTableFormat,
 )
 
+from kvdesk.ui.controls import plain_tip
 from kvdesk.ui.theme import Look
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ class ProseWriter:
             if QUrl(address).scheme().lower() in SAFE_SCHEMES:
                 form.setAnchor(True)
                 form.setAnchorHref(address)
-                form.setToolTip(address)
+                form.setToolTip(plain_tip(address))
                 form.setFontUnderline(True)
         return form
 

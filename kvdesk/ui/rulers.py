@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QFocusEvent, QFontMetrics, QHelpEvent, QPainte
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
 from kvdesk.operations import BatchRefused
+from kvdesk.ui.controls import plain_tip
 from kvdesk.ui.refused_note import RefusedNote
 from kvdesk.ui.ruler_row import RulerRow
 from kvdesk.ui.series import round_up
@@ -226,7 +227,7 @@ class Ruler(_Line):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._row is not None:
-            QToolTip.showText(event.globalPos(), self._row.tip, self)
+            QToolTip.showText(event.globalPos(), plain_tip(self._row.tip), self)
             return True
         return super().event(event)
 
@@ -234,7 +235,7 @@ class Ruler(_Line):
         super().focusInEvent(event)
         by_key = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
         if by_key and self._row is not None:
-            QToolTip.showText(self.mapToGlobal(QPoint(0, ROW_PX)), self._row.tip, self)
+            QToolTip.showText(self.mapToGlobal(QPoint(0, ROW_PX)), plain_tip(self._row.tip), self)
 
 
 def _places(look: Look, width: int) -> tuple[float, float, float, float]:
