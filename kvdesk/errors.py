@@ -15,6 +15,8 @@ Asserts are for our own invariants; they are not in this tree. What is raised by
 disk, gets its sentence from `unexpected` at the edge where it is told.
 """
 
+NO_TOKENIZER = "This model has no text tokenizer, so it cannot chat. Its cache can still be examined and audited."
+
 
 class KvdeskError(Exception):
     """Base of the tree. `str(error)` is one plain sentence; `detail` may be long and technical."""

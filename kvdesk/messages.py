@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from kvdesk.cache.snapshot import CacheSnapshot
+from kvdesk.cache.snapshot import CacheSnapshot, VerificationState
 from kvdesk.chat import ALL_THERE, ConversationId, Left, Message, MessageId, MessageState, TurnStats
 from kvdesk.operations import (
     BatchRefused,
@@ -328,6 +328,17 @@ class CacheView:
 
 
 @dataclass(frozen=True, slots=True)
+class Audited:
+    """Every used cell was compared with the engine's own state (`AuditCache`). `at`: time of day; `sentence`: what was
+    compared and found, and how long that took.
+    """
+
+    state: VerificationState
+    at: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class TokenTexts:
     """Texts of token ids that are new to the cache, for hover and explanation."""
 
@@ -370,6 +381,7 @@ Event = (
     | SpeedSample
     | OperationDone
     | CacheView
+    | Audited
     | TokenTexts
     | LogLine
     | EngineRestarted

@@ -63,7 +63,7 @@ def preview_context(session: Session, settings: ContextSettings) -> ContextPrevi
     except ContextError as error:
         refused = str(error)
         needed = estimate(session.header, settings)
-    n_tokens = sum(len(sequence.tokens) for sequence in session.pool)
+    n_tokens = sum(len(sequence.tokens) for sequence in session.pool if not sequence.parked)  # as `jobs.hold` has it
     why_not = _why_not_carried(session, settings)
     ms = session.meters.prefill_ms(n_tokens, settings.n_batch) if n_tokens else 0.0
     return ContextPreview(

@@ -12,7 +12,7 @@ from kvdesk.engine.template_process import TemplateProcess
 from kvdesk.engine.templates import AnswerTokens, Rendering, UserText
 from kvdesk.engine.utf8 import Utf8Decoder
 from kvdesk.engine.vocab import Vocab
-from kvdesk.errors import PromptError
+from kvdesk.errors import NO_TOKENIZER, PromptError
 
 ANSWERS_KNOWN = 1000
 """Answers whose ids were found to read as their text, remembered: a preview asks again at every keystroke."""
@@ -85,7 +85,7 @@ class PromptBuilder:
     def _tokens(self, messages: Sequence[Message]) -> tuple[Rendering, list[int], list[int]]:
         """The rendering, its tokens, and the number of its characters that are complete after each."""
         if not self._vocab.has_text:
-            raise PromptError("This model has no text tokenizer, so it cannot chat; its cache can still be examined.")
+            raise PromptError(NO_TOKENIZER)
         messages = [m if self._ours(m) else replace(m, tokens=()) for m in messages]
         answers = {m.id: m.tokens for m in messages if m.tokens}
         rendering = self._template.rendering(messages, add_generation_prompt=True)

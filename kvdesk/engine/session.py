@@ -31,10 +31,10 @@ from kvdesk.engine.snapshots import Snapshots
 from kvdesk.engine.swapper import Swapper
 from kvdesk.engine.threads import Threads
 from kvdesk.engine.turn import Turn
-from kvdesk.errors import PromptError, UserError
+from kvdesk.errors import NO_TOKENIZER, PromptError, UserError
 from kvdesk.library.estimate import Estimate, available_bytes, check_fits
 from kvdesk.library.fingerprint import fingerprint
-from kvdesk.messages import CacheView, ContextInfo
+from kvdesk.messages import Audited, CacheView, ContextInfo
 from kvdesk.operations import Capability, LedgerRow, MemoryLedger, MessageSpan, MessageSpans, Shades
 from kvdesk.policy.compaction_gain import Reads
 from kvdesk.policy.overflow import Abilities
@@ -268,8 +268,18 @@ class Session:
         """Compare every used cell with the engine's own state, and report it as an operation. Read-only."""
         start = time.perf_counter()
         verification = self.context.audit(whole=True)
+        n_used, ms = self.context.totals()[0], (time.perf_counter() - start) * 1e3
+        at = time.strftime("%H:%M:%S")
+        match verification.state:
+            case "verified":
+                found = f"all {n_used:,} used cells agree with llama.cpp's own state in position and sequences"
+            case "mirrored":
+                found = f"{n_used:,} used cells; nothing disagrees, but not all can be proven: {verification.detail}"
+            case "mismatch":
+                found = f"the map and llama.cpp's own state disagree: {verification.detail}"
         reason = f"the map is {verification.state}"
         self.chronicle.report("audit", calls.state_get(), start, reason=reason)
+        self._emit(Audited(verification.state, at, f"{found.rstrip('.')} ({ms:,.0f} ms)."))
 
     def recording(self) -> Recording:
         """The journal up to now, frozen."""
@@ -317,7 +327,7 @@ class Session:
 
     def _chatting(self) -> Departures:
         if self.departures is None:
-            raise PromptError("This model has no text tokenizer, so it cannot chat; its cache can still be examined.")
+            raise PromptError(NO_TOKENIZER)
         return self.departures
 
     def _prompt_builder(self) -> PromptBuilder | None:

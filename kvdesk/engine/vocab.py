@@ -10,7 +10,7 @@ from typing import Any
 
 from kvdesk.engine.binding import lib
 from kvdesk.engine.deep_stack import run_deep
-from kvdesk.errors import PromptError
+from kvdesk.errors import NO_TOKENIZER, PromptError
 from kvdesk.library.preflight import LONG_LINE, SHORT_LINE
 
 REPEATED = 2000
@@ -59,7 +59,7 @@ class Vocab:
         Raises PromptError where the model has no text tokenizer, or where its tokenizer could not take the text.
         """
         if not self.has_text:
-            raise PromptError("This model has no text tokenizer, so it cannot chat; its cache can still be examined.")
+            raise PromptError(NO_TOKENIZER)
         data = text.encode("utf-8", "replace")
         if not self._has_expressions or len(text) <= SHORT_LINE:
             return self._tokenize(data, add_special, parse_special)

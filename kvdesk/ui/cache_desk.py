@@ -12,12 +12,14 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from kvdesk.calls import call_text
 from kvdesk.chat import ConversationId, MessageId
-from kvdesk.messages import CacheView, ContextReady, Event, ModelLoaded, OperationDone, SpeedSample
+from kvdesk.messages import Audited, CacheView, ContextReady, Event, ModelLoaded, OperationDone, SpeedSample
 from kvdesk.operations import (
     BatchRefused,
     CompactionPreview,
+    ContextPreview,
     MessageSpans,
     Operate,
+    PreviewContext,
     RecordingTaken,
     TakeRecording,
     Undo,
@@ -25,6 +27,7 @@ from kvdesk.operations import (
     VerifyConversation,
     Working,
 )
+from kvdesk.settings import ContextSettings
 from kvdesk.ui.activity_strip import ActivityStrip
 from kvdesk.ui.acts import TIPS, Act, Chosen, operation_of, refusal
 from kvdesk.ui.cache_state import CacheState
@@ -57,6 +60,7 @@ class CacheDesk(QObject):
         panel.verify_clicked.connect(self._on_verify_clicked)
         panel.compact_clicked.connect(self.open_compaction)
         panel.rebuild_clicked.connect(self.rebuild_clicked)
+        inspector.cache.question.asked.connect(lambda settings: self.command.emit(PreviewContext(settings)))
         inspector.cache.effect.undo_clicked.connect(self._on_undo_clicked)
         inspector.timeline.undo_clicked.connect(self._on_undo_clicked)
         inspector.timeline.recording_wanted.connect(lambda: self.command.emit(TakeRecording()))
@@ -82,16 +86,30 @@ class CacheDesk(QObject):
             case ContextReady():
                 self._state.possible = {row.operation: row for row in event.possible}
                 self._state.forget_context()
+                self._inspector.cache.question.forget()
                 self._inspector.cache.effect.forget()
                 if self._dialog is not None:
                     self._dialog.effect.forget()
                 self._inspector.timeline.reset()
+            case Audited():
+                tone = {"verified": "good", "mirrored": "", "mismatch": "danger"}[event.state]
+                self._strip.show_result(f"Audit at {event.at}: {event.sentence}", tone)
+            case ContextPreview():
+                self._inspector.cache.question.show_preview(event)
             case ModelLoaded():
                 self._inspector.timeline.forget_past()
             case CompactionPreview() | RecordingTaken() | Working() | Verified() | BatchRefused():
                 self._show_answer(event)
             case _:
                 pass
+
+    def ask_rebuild(self, settings: ContextSettings) -> bool:
+        """Where cells would be lost, say what a new context costs first. False: there is nothing to ask."""
+        held = self._state.held()
+        if held:
+            self._inspector.cache.question.ask(settings, held)
+            self._inspector.cache.reveal(self._inspector.cache.question)
+        return bool(held)
 
     def refusal(self, act: Act, conversation: ConversationId, p0: int = -1, p1: int = -1) -> str:
         """Why something cannot be done to a conversation's cells, empty where it can."""

@@ -18,6 +18,7 @@ from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.operations_panel import OperationsPanel
 from kvdesk.ui.readout import positions_of
+from kvdesk.ui.rebuild_question import RebuildQuestion
 from kvdesk.ui.ruler_row import RulerRow, empty_row, together
 from kvdesk.ui.rulers import Rulers
 from kvdesk.ui.theme import Look
@@ -55,6 +56,7 @@ class CachePage(QWidget):
             f"{calls.new_context()}",
         )
         self.operations = OperationsPanel(look, self.forget, self.rebuild)
+        self.question = RebuildQuestion()
         self.forget.clicked.connect(self.forget_clicked)
         self.rebuild.clicked.connect(self.rebuild_clicked)
         self._lay_out()
@@ -161,7 +163,8 @@ class CachePage(QWidget):
         column = QVBoxLayout(content)
         column.setContentsMargins(0, 0, 12, 0)
         column.setSpacing(8)
-        for widget in (self.bar, self.map, self._readout, self.operations, self.effect, self.numbers, self.rulers):
+        above = self.bar, self.map, self._readout, self.operations, self.question, self.effect
+        for widget in (*above, self.numbers, self.rulers):
             column.addWidget(widget)
         column.addWidget(self.trends, 1)
         self._column = column

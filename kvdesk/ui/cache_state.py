@@ -108,6 +108,12 @@ class CacheState:
         branch = branch_of(leases, seq_id)
         return f"{title}, branch {branch}" if branch else title
 
+    def held(self) -> list[tuple[str, int]]:
+        """Title and tokens of every conversation that goes on in the cache, by seq_id."""
+        going_on = {seq_id: name for name, seq_id in self.sequences.items()}
+        found = ((t, going_on.get(t.seq_id)) for t in self.targets() if t.n_cells)
+        return [(self.title(name, t.seq_id), t.pos_max + 1) for t, name in found if name is not None]
+
     def branches(self) -> dict[ConversationId, tuple[int, ...]]:
         """Numbers of the branches in the cache, ascending, of every conversation that has several there."""
         found: dict[ConversationId, list[int]] = {}

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
+from kvdesk.errors import NO_TOKENIZER
 from kvdesk.messages import ModelInfo
 from kvdesk.operations import ContextUse
 from kvdesk.ui.chat_view import ChatView
@@ -82,6 +83,7 @@ class ChatPane(QWidget):
         for asking in (self._composer, self._view):
             asking.larger_clicked.connect(self.larger_clicked)
             asking.policy_clicked.connect(self._header.overflow.choose)
+        self._can_chat = True
         self._untold = False  # something was typed that `draft_typed` has not told
         self._keeping = QTimer(self, singleShot=True, interval=KEEP_MS)
         self._keeping.timeout.connect(self.tell_draft)
@@ -93,6 +95,10 @@ class ChatPane(QWidget):
         stack.addWidget(self._banner)
         stack.addWidget(self.queue)
         stack.addWidget(self._composer)
+        self._no_chat = label(NO_TOKENIZER, tone="secondary")  # in the composer's place
+        self._no_chat.setWordWrap(True)
+        self._no_chat.setContentsMargins(12, 8, 12, 16)
+        stack.addWidget(self._no_chat)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -187,22 +193,37 @@ class ChatPane(QWidget):
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._view.show_messages(messages)
         self._stack.setCurrentWidget(self._view if messages else self._empty)
+        self._show_chat()
 
     def append_message(self, message: Message) -> None:
         self._view.append_message(message)
         self._stack.setCurrentWidget(self._view)
+        self._show_chat()
 
     def show_model(self, model: ModelInfo | None) -> None:
         self._header.set_model(model)
         self._empty.show_model(model)
         self._composer.set_loading("")
         self._composer.set_blocked("" if model else "Open a model to send. Your text stays here.")
+        self._can_chat = model is None or model.has_text
+        self._view.set_can_answer(self._can_chat)
+        self._show_chat()
+
+    @property
+    def can_chat(self) -> bool:
+        """Whether the model that is open, if one is, has text."""
+        return self._can_chat
+
+    def _show_chat(self) -> None:
+        """A model that cannot chat has no composer; why is said once, in the empty page or below the messages."""
+        self._composer.setVisible(self._can_chat)
+        self._no_chat.setVisible(not self._can_chat and self._stack.currentWidget() is self._view)
 
     def show_dead(self) -> None:
         """The engine is gone for good: nothing can be opened, sent or answered again until kvdesk is restarted."""
         self._header.set_dead()
         self._empty.show_dead()
-        self._view.set_dead()
+        self._view.set_can_answer(False)
         self._progress.set_share(None)
         self._composer.set_blocked("Restart kvdesk to send.")
 
@@ -364,7 +385,8 @@ class _Empty(QWidget):
         if model is None:
             self._say("No model is open", "Drop a .gguf file anywhere on this window, or open one.")
         else:
-            self._say(model.name, "Type a message below. The answer streams in here.")
+            begin = "Type a message below. The answer streams in here."
+            self._say(model.name, begin if model.has_text else NO_TOKENIZER)
 
     def show_dead(self) -> None:
         self._open.hide()

@@ -37,7 +37,7 @@ class ChatView(QScrollArea):
     def __init__(self, look: Look) -> None:
         super().__init__()
         self._look = look
-        self._dead = False
+        self._can_answer = True
         self._messages: list[Message] = []
         self._widgets: dict[MessageId, MessageWidget] = {}
         self._branches: Mapping[MessageId, tuple[MessageId, ...]] = {}
@@ -80,11 +80,11 @@ class ChatView(QScrollArea):
         """Those there are, oldest first."""
         return tuple(self._widgets[message.id] for message in self._messages if message.id in self._widgets)
 
-    def set_dead(self) -> None:
-        """No answer can be made again."""
-        self._dead = True
-        for widget in self._widgets.values():
-            widget.set_last(False)
+    def set_can_answer(self, can: bool) -> None:
+        """Whether the last answer can be made again."""
+        self._can_answer = can
+        for name, widget in self._widgets.items():
+            widget.set_last(can and name == self._messages[-1].id)
 
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._messages = list(messages)
@@ -236,6 +236,6 @@ class ChatView(QScrollArea):
         widget.larger_clicked.connect(self.larger_clicked)
         widget.policy_clicked.connect(self.policy_clicked)
         widget.shorten_clicked.connect(lambda: self.shorten_clicked.emit(message.parent or ""))
-        widget.set_last(message.id == self._messages[-1].id and not self._dead)
+        widget.set_last(message.id == self._messages[-1].id and self._can_answer)
         self._widgets[message.id] = widget
         self._rows.insertWidget(1 if first else self._rows.count() - 1, widget)

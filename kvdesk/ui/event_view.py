@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject
 
 from kvdesk.chat import Conversation, ConversationId, Message
 from kvdesk.messages import (
+    Audited,
     CacheView,
     CommandFailed,
     ContextReady,
@@ -168,7 +169,7 @@ class EventView(QObject):
             case OperationDone():
                 self._inspector.add_operation(event)
                 self._heed_removal(event)
-            case LoadSample() | BatchRefused() | LogLine() | MemoryLedger() | TokenTexts():
+            case LoadSample() | BatchRefused() | LogLine() | MemoryLedger() | TokenTexts() | Audited():
                 self._note(event)
             case TurnStarted() | PrefillProgress() | TurnEnded():
                 self._apply_turn(event)
@@ -190,7 +191,10 @@ class EventView(QObject):
                 self._chat.banner.show_error(event.sentence, event.detail)
                 self._show_state()
 
-    def _note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts) -> None:
+    def _note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts | Audited) -> None:
+        if isinstance(event, Audited):
+            self._status.show_audit(event.at, agreed=event.state == "verified")
+            return
         self._inspector.note(event)
         if isinstance(event, LoadSample):
             self._status.show_threads(event.n_threads)

@@ -329,7 +329,7 @@ class MainWindow(QMainWindow):
     @Slot()
     @Slot(int)
     def regenerate(self, n: int = 1) -> None:
-        can = not self._events.is_dead
+        can = self._chat.can_chat and not self._events.is_dead
         if can and self.selected is not None and not self._events.is_running(self.selected):
             self.regenerate_requested.emit(self.selected, n)
 
@@ -347,6 +347,11 @@ class MainWindow(QMainWindow):
     def rebuild(self) -> None:
         self._events.start_rebuild()
         self.rebuild_requested.emit(self._settings.context, "nothing")
+
+    @Slot()
+    def _ask_rebuild(self) -> None:
+        if not self._desk.ask_rebuild(self._settings.context):
+            self.rebuild()
 
     @Slot()
     def save_report(self) -> None:
@@ -420,7 +425,9 @@ class MainWindow(QMainWindow):
         self._status.save_clicked.connect(self.save_report)
         self._inspector.close_clicked.connect(self.toggle_inspector)
         self._inspector.forget_clicked.connect(self.forget)
-        self._inspector.rebuild_clicked.connect(self.rebuild)
+        self._inspector.rebuild_clicked.connect(self._ask_rebuild)
+        self._inspector.cache.question.chosen.connect(self._on_rebuild_clicked)
+        self._inspector.cache.question.cancelled.connect(self._chat.composer.focus_edit)
         self._inspector.tab_shown.connect(self._tell_watched)
         self._inspector.timeline.export_requested.connect(self.journal_save_requested)
         self._strip.cancel_clicked.connect(self.cancel_requested)

@@ -27,7 +27,8 @@ class Menus(QObject):
     def start_edit(self, message: str) -> None:
         """Bring a message of a person back into the composer."""
         widget = self._chat.view.widget_of(MessageId(message))
-        if widget is not None and widget.message.role == "user" and not self._busy:
+        can = self._chat.can_chat and not self._busy
+        if can and widget is not None and widget.message.role == "user":
             self._chat.start_edit(widget.message)
 
     def message_menu(self, message: MessageId) -> QMenu | None:
@@ -45,11 +46,11 @@ class Menus(QObject):
         if widget.message.role == "user":
             edit = menu.addAction("Edit…", lambda: self.start_edit(message))
             edit.setToolTip("Brings it into the composer; what you send becomes a branch, this one stays")
-            edit.setEnabled(not self._busy)
+            edit.setEnabled(not self._busy and self._chat.can_chat)
         elif widget is self._chat.view.widgets[-1]:
             for n, name in ((1, "Answer again"), (3, "Three more answers at once")):
                 again = menu.addAction(name, partial(self.regenerate_clicked.emit, n))
-                again.setEnabled(not self._busy and not self._state.dead)
+                again.setEnabled(not self._busy and self._chat.can_chat and not self._state.dead)
                 again.setToolTip("The answers stay side by side, as branches; the question is read only once")
         menu.addSeparator()
         self._desk.fill_message_menu(menu, widget.message.conversation, message)

@@ -23,6 +23,8 @@ class StatusBar(QWidget):
         self.setProperty("pane", "panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._context: ContextInfo | None = None
+        self._verification: Verification | None = None
+        self._audited = ""
         self._threads = _field("No context", "Threads that decode")
         self._speed = _number("8,888 tok/s", "Decode speed of the last tokens")
         self._bytes = _number("", "Bytes of K and V in use, of those allocated")
@@ -55,6 +57,7 @@ class StatusBar(QWidget):
 
     def show_context(self, context: ContextInfo | None) -> None:
         self._context = context
+        self._audited = ""
         self._audit.setEnabled(context is not None)
         if context is None:
             self._threads.setText("No context")
@@ -85,11 +88,21 @@ class StatusBar(QWidget):
         if self._context is not None:
             self._bytes.setText(self._bytes_text(used, capacity))
 
+    def show_audit(self, at: str, *, agreed: bool) -> None:
+        """Every cell was compared at this time of day: where all agreed, that is said from now on."""
+        self._audited = f", audited {at}" if agreed else ""
+        self._show_trust()
+
     def show_verification(self, verification: Verification, has_report: bool) -> None:
         self._save.setVisible(has_report)
-        text, tone = verification_line(verification)
-        self._trust.setText(text)
-        set_tone(self._trust, tone)
+        self._verification = verification
+        self._show_trust()
+
+    def _show_trust(self) -> None:
+        if self._verification is not None:
+            text, tone = verification_line(self._verification)
+            self._trust.setText(text + self._audited)
+            set_tone(self._trust, tone)
 
     def _bytes_text(self, used: int, capacity: int) -> str:
         if self._context is None:

@@ -19,6 +19,7 @@ from kvdesk.errors import DecodeError, UserError
 from kvdesk.lab.talk import Headless, Talk
 from kvdesk.messages import (
     AuditCache,
+    Audited,
     CacheView,
     CloseConversation,
     Event,
@@ -322,7 +323,8 @@ def test_a_mismatch_is_shown_reported_and_survived(headless: Headless, tmp_path:
         headless.do(SaveReport(tmp_path / "report.json"))
     cells = context.mirror.caches[0].streams[0]
     cells.pos[3] = 77
-    headless.do(AuditCache())
+    (audited,) = of(headless.do(AuditCache()), Audited)
+    assert (audited.state, "disagree: " in audited.sentence, "cell 3" in audited.sentence) == ("mismatch", True, True)
     assert context.verification.state == "mismatch"
     assert "cell 3" in context.verification.detail
     headless.do(SaveReport(tmp_path / "report.json"))

@@ -1,19 +1,22 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPlainTextEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
-from kvdesk.messages import PrefillProgress, TextDelta, TurnEnded, TurnStarted
+from kvdesk.errors import NO_TOKENIZER
+from kvdesk.messages import ModelLoaded, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.ui.chat_view import PAGE, RENDER_INTERVAL_MS
 from kvdesk.ui.code_block import CodeBlock
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.message_body import ThinkFold
 from kvdesk.ui.message_widget import MessageWidget
 from kvdesk.ui.prose_view import ProseView
-from tests.ui.samples import ONE, STATS, TWO, message
+from tests.ui.samples import MODEL, ONE, STATS, TWO, message
 
 ANSWER = MessageId("a")
 
@@ -199,3 +202,27 @@ def test_one_who_reads_above_is_not_pulled_down(window: MainWindow, qtbot: QtBot
     window.apply_event(TextDelta(ONE, ANSWER, "long\n\n" * 40, (1,)))
     qtbot.wait(50)
     assert bar.value() == 100
+
+
+def test_a_model_that_cannot_chat_has_no_composer_and_one_story(window: MainWindow) -> None:
+    """In the empty page, or where the composer would be; never both."""
+    window.show_messages(ONE, ())
+    window.apply_event(ModelLoaded(replace(MODEL, has_text=False)))
+    chat = window.chat
+
+    def said() -> list[str]:
+        labels = (label for label in chat.findChildren(QLabel) if label.isVisible())
+        return [label.text() for label in labels if "tokenizer" in label.text()]
+
+    assert said() == [NO_TOKENIZER]
+    assert not chat.composer.isVisible()
+    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hi.")))
+    assert said() == [NO_TOKENIZER]
+    asked: list[object] = []
+    window.regenerate_requested.connect(lambda *of: asked.append(of))
+    window.regenerate()
+    assert asked == []
+    window.apply_event(ModelLoaded(MODEL))
+    assert chat.composer.isVisible()
+    window.regenerate()
+    assert asked == [(ONE, 1)]

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QSpinBox
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
-from kvdesk.settings import Settings
+from kvdesk.settings import ContextSettings, Settings
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.settings_panel import SettingsPanel
 from tests.ui.samples import ONE, cache_view, message
@@ -47,8 +47,13 @@ def test_after_a_rebuild_one_types_in_the_composer(window: MainWindow, qtbot: Qt
     rebuild = window.inspector.rebuild_button
     rebuild.setFocus()
     qtbot.mouseClick(rebuild, Qt.MouseButton.LeftButton)
+    question = window.inspector.cache.question
+    for answer in ("", "nothing"):
+        question.ask(ContextSettings(), [("A chat", 12)])
+        assert question.button("tokens").hasFocus()
+        qtbot.mouseClick(question.button(answer), Qt.MouseButton.LeftButton)
+        assert window.chat.composer.edit.hasFocus()
     assert not rebuild.isEnabled()
-    assert window.chat.composer.edit.hasFocus()
 
 
 def test_settings_opened_for_a_rebuild_take_no_stray_keys(window: MainWindow, qtbot: QtBot) -> None:

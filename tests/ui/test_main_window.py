@@ -192,6 +192,7 @@ def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
     button.click()
     assert forget == [(ONE,)]
     window.inspector.rebuild_button.click()
+    window.inspector.cache.question.button("nothing").click()
     assert rebuild == [(ContextSettings(), "nothing")]
     assert window.inspector.rebuild_button.text() == "Rebuilding…"
     assert not window.inspector.rebuild_button.isEnabled()

@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.cache.compaction import Layout, plan_compaction
 from kvdesk.cache.compare import LogitsComparison, Verdict, compare_snapshots
 from kvdesk.chat import MessageId
-from kvdesk.messages import CacheView, ContextReady, Lease, OperationDone, SpeedSample
+from kvdesk.messages import Audited, CacheView, ContextReady, Lease, OperationDone, SpeedSample
 from kvdesk.operations import (
     BatchRefused,
     Capability,
@@ -395,3 +395,38 @@ def test_a_branch_that_had_to_leave_is_told_where_one_looks(window: MainWindow) 
     assert window.activity.text == f"A branch of “{CONVERSATIONS[0].title}” {note}"
     window.apply_event(OperationDone(10, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", emptied=True, note=note))
     assert window.activity.text == f"“{CONVERSATIONS[0].title}” {note}"
+
+
+def test_an_audit_says_what_it_found_where_one_looks(window: MainWindow) -> None:
+    window.apply_event(cache_view())
+    window._events._write_numbers()
+    found = "all 220 used cells agree with llama.cpp's own state in position and sequences (12 ms)."
+    window.apply_event(Audited("verified", "14:02:31", found))
+    assert window.activity.text == f"Audit at 14:02:31: {found}"
+    assert window.activity._leaving.isActive(), "good news goes by itself, into the status line"
+    assert window.status.text.endswith("map verified at operation 7, audited 14:02:31")
+    window.apply_event(Audited("mismatch", "14:03:00", "the map and llama.cpp's own state disagree: cell 3."))
+    assert "disagree: cell 3" in window.activity.text
+    assert not window.activity._leaving.isActive(), "a failure stays"
+    assert "audited" not in window.status.text
+
+
+def test_a_rebuild_says_its_call_and_cost_first(window: MainWindow, record: Record) -> None:
+    sent, rebuilds = record(window.command_requested), record(window.rebuild_requested)
+    window.apply_event(cache_view())
+    window._events._write_numbers()
+    window.inspector.rebuild_button.click()
+    question = window.inspector.cache.question
+    assert rebuilds == []
+    assert sent == [(PreviewContext(ContextSettings()),)]
+    names = [conversation.title for conversation in CONVERSATIONS]
+    assert f"removes 180 tokens of “{names[0]}” and 72 tokens of “{names[1]}” from the cache" in question.text
+    assert "llama_free(ctx); llama_init_from_model(model, params)" in question.text
+    assert not question.button("state").isEnabled(), "nobody knows yet whether that is possible"
+    window.apply_event(preview(ContextSettings()))
+    assert "Reading 220 tokens again takes about 1.5 s at the measured speed." in question.text
+    question.button("").click()
+    assert (question.text, rebuilds) == ("", [])
+    window.inspector.rebuild_button.click()
+    question.button("tokens").click()
+    assert (question.text, rebuilds) == ("", [(ContextSettings(), "tokens")])
