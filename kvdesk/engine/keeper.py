@@ -84,7 +84,7 @@ class Keeper:
             self.leave(min(parked, key=lambda s: s.last_used), reason, self._why_no_sequence)
 
     def give_back(self, sequence: Sequence) -> None:
-        """A parked sequence that was leased for nothing."""
+        """A parked sequence that holds nothing; others stay."""
         if sequence.parked and not sequence.tokens:
             self._release(sequence)
 
@@ -223,6 +223,7 @@ class Keeper:
             self.pool.change_places(sequence, branch)
             self._put_in_tree(sequence)
             self._put_in_tree(branch)
+            self.give_back(branch)  # an answer beside others began with an empty sequence, which nobody needs now
             own = there
             self.taken = "another branch of this conversation"
         lender, lent = self._lender(sequence, most)

@@ -44,11 +44,12 @@ class RulerRow:
     @property
     def name(self) -> str:
         """Title and branch."""
-        return f"{self.title}, {self.branch_text}" if self.branch else self.title
+        return f"{self.title}, branch {self.branch}" if self.branch else self.title
 
     @property
-    def branch_text(self) -> str:
-        return f"branch {self.branch}" if self.branch else ""
+    def short_name(self) -> str:
+        """What is said in a row below another of the same conversation."""
+        return f"branch {self.branch}" if self.follows else self.title
 
     @property
     def range_text(self) -> str:

@@ -189,14 +189,12 @@ class Ruler(_Line):
         painter.setFont(self._look.small)
         painter.setPen(QColor(colours.text))
         metrics, room = QFontMetrics(self._look.small), left - 24
-        if row.branch:
-            room -= metrics.horizontalAdvance(row.branch_text) + 6
-            painter.setPen(QColor(colours.secondary))
-            painter.drawText(QRectF(0, 0, left - 8, ROW_PX), _RIGHT, row.branch_text)
-            painter.setPen(QColor(colours.text))
-        if not row.follows:
-            title = metrics.elidedText(row.title, Qt.TextElideMode.ElideRight, int(room))
-            painter.drawText(QRectF(16, 0, left, ROW_PX), middle, title)
+        number = f"{row.branch}" if row.branch and not row.follows else ""
+        if number:
+            room -= metrics.horizontalAdvance(number) + 6
+            painter.drawText(QRectF(0, 0, left - 8, ROW_PX), _RIGHT, number)
+        title = metrics.elidedText(row.short_name, Qt.TextElideMode.ElideRight, int(room))
+        painter.drawText(QRectF(16, 0, left, ROW_PX), middle, title)
         self._draw_bar(painter, row, left, width)
         painter.setFont(self._look.mono_small)
         painter.setPen(QColor(colours.secondary))

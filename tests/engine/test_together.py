@@ -81,6 +81,24 @@ def test_a_second_answer_at_once_waits_for_the_prompt_and_shares_it(headless: He
     assert headless.engine.session.context.audit(whole=True).state == "verified"
 
 
+def test_three_more_answers_at_once_take_three_sequences(headless: Headless) -> None:
+    """With n_seq_max 4 the first answer stays in the cache beside them, and no seq_id is held for nothing."""
+    talk = Talk(headless)
+    talk.answer("Tell me about the sea, and do not stop soon.", Sampling(temperature=0.0, max_tokens=24))
+    headless.events = []
+    for seed in range(3):
+        sampling = Sampling(temperature=1.0, seed=seed, max_tokens=24)
+        headless.engine.handle(Generate(talk.id, new_message_id(), tuple(talk.messages[:1]), sampling))
+    while headless.engine.busy:
+        headless.engine.step()
+    assert [e.state for e in headless.events if isinstance(e, TurnEnded)] == ["complete"] * 3
+    sequences = list(headless.engine.session.pool)
+    assert sorted(s.branch for s in sequences) == [1, 2, 3, 4]
+    assert all(len(s.tokens) > 16 for s in sequences)
+    assert [e.note for e in headless.events if isinstance(e, OperationDone) and e.note] == []
+    assert headless.engine.session.context.audit(whole=True).state == "verified"
+
+
 def test_idle_work_compacts_where_it_pays(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
     session = headless.engine.session
     first, second = talked(headless, "Tell me about the sea, " * 50), talked(headless, "Name three towns.")
