@@ -15,6 +15,8 @@ TALKS, TURNS, N_TOKENS = 6, 3, 90
 ANSWER = Sampling(temperature=0.0, max_tokens=12)
 MEASURED = Sampling(temperature=0.0, max_tokens=64)
 IDLE_STEPS = 8
+LEAST_PAIRS = 7
+"""Answers of both contexts that are compared: of three pairs the median still has the machine's luck in it."""
 MOST_ANSWERS = 3
 """Before the engine has seen what a wide span costs on this machine."""
 
@@ -38,7 +40,7 @@ def fragmented(bench: Bench) -> Outcome:
         alone = branch_of(other, talk, len(talk.messages))
         speeds: dict[str, list[float]] = {"compacted": [], "fresh": []}
         texts = []
-        for number in range(bench.rounds + 1):
+        for number in range(max(LEAST_PAIRS, bench.rounds) + 1):
             for name, one in (("compacted", talk), ("fresh", alone))[:: 1 if number % 2 else -1]:
                 stats = one.answer(f"Tell me more, part {number}.", MEASURED).stats
                 if number:  # the first reads the prompt

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 from kvdesk.lab.bar import Bar
 from kvdesk.lab.bench_cache_desk import Bench, Outcome, branch_of, fresh, same, text_of_tokens, tokens_of
 from kvdesk.lab.talk import Headless, Talk, session_of
@@ -12,33 +14,41 @@ N_SYSTEM = 1000  # tokens
 
 
 def system_prompt(bench: Bench) -> Outcome:
-    """A second conversation with the same system prompt of 1,000 tokens."""
+    """A second conversation with the same system prompt of 1,000 tokens: the median round's wait is judged."""
+    rounds: list[dict[str, float]] = []
+    texts = []
     with bench.desk() as headless:
         system = text_of_tokens(headless, N_SYSTEM)
         Talk(headless).answer("Hello.", ANSWER)  # warms up
-        first = Talk(headless, system)
-        one = first.answer("Who wrote this down?", ANSWER).stats
-        before = _used(headless)
-        second = Talk(headless, system)
-        two = second.answer("What was found once?", ANSWER).stats
-        added = _used(headless) - before
-        own = len(_held(headless, second)) - two.reused_tokens
-        again, tokens = fresh(headless, second, ANSWER)
+        for _ in range(bench.rounds):
+            first = Talk(headless, system)
+            one = first.answer("Who wrote this down?", ANSWER).stats
+            before = _used(headless)
+            second = Talk(headless, system)
+            two = second.answer("What was found once?", ANSWER).stats
+            n_added, n_own = _used(headless) - before, len(_held(headless, second)) - two.reused_tokens
+            alone, tokens = fresh(headless, second, ANSWER)
+            texts.append((second.messages[-1].tokens, tokens))
+            rounds.append(
+                {
+                    "first_ttft_ms": one.ttft_ms,
+                    "second_ttft_ms": two.ttft_ms,
+                    "second_fresh_ttft_ms": alone.stats.ttft_ms,
+                    "second_prefilled_tokens": two.prefilled_tokens,
+                    "cells_added": n_added,
+                    "own_tokens": n_own,
+                }
+            )
+    waits = statistics.median(r["second_ttft_ms"] / r["first_ttft_ms"] for r in rounds)
     return Outcome(
         {
-            "ttft_of_second_over_first": Bar(two.ttft_ms / one.ttft_ms, 1 / 20, at_least=False),
-            "cells_added_over_own_tokens": Bar(added / own, 1.0, at_least=False),
-            "text_as_fresh": same([(second.messages[-1].tokens, tokens)]),
+            "ttft_of_second_over_first": Bar(waits, 1 / 20, at_least=False),
+            "cells_added_over_own_tokens": Bar(
+                max(r["cells_added"] / r["own_tokens"] for r in rounds), 1.0, at_least=False
+            ),
+            "text_as_fresh": same(texts),
         },
-        {
-            "first_ttft_ms": one.ttft_ms,
-            "second_ttft_ms": two.ttft_ms,
-            "second_fresh_ttft_ms": again.stats.ttft_ms,
-            "prompt_tokens": [one.prompt_tokens, two.prompt_tokens],
-            "second_prefilled_tokens": two.prefilled_tokens,
-            "cells_added": added,
-            "own_tokens": own,
-        },
+        {"rounds": rounds},
     )
 
 

@@ -49,6 +49,28 @@ def against(seconds: list[float], empty: list[float]) -> list[float]:
     return [taken / statistics.fmean(pair) for taken, pair in zip(seconds, itertools.pairwise(empty), strict=True)]
 
 
+def last_over_first(rounds: Sequence[tuple[list[float], list[float]]]) -> tuple[float, float]:
+    """How many times as long the last request takes as the first, in the median round, and what of that the machine
+    makes by itself: the slowest quarter of the bare loop's runs over the fastest.
+
+    rounds: each as `in_turns` gives it. Requests are taken over the bare loop before and after them, and so are its own
+    runs, so that a slow drift is in neither figure.
+    """
+    over = [against(seconds, empty) for seconds, empty in rounds]
+    own = [
+        run / statistics.fmean((before, after))
+        for _, empty in rounds
+        for before, run, after in zip(empty, empty[1:], empty[2:], strict=False)
+    ]
+    return statistics.median(values[-1] / values[0] for values in over), spread(own, 4)
+
+
+def spread(values: Sequence[float], n_parts: int) -> float:
+    """The slowest of `n_parts` equal parts over the fastest, each by its median."""
+    ordered, n = sorted(values), max(1, len(values) // n_parts)
+    return statistics.median(ordered[-n:]) / statistics.median(ordered[:n])
+
+
 def _request(headless: Headless, request: str, sampling: Sampling) -> TurnStats:
     talk = Talk(headless)
     stats = talk.answer(request, sampling).stats
