@@ -54,6 +54,7 @@ class Runner:
         self._told: dict[MessageId, list[str]] = {}  # of answers that wait: what left for them already
         self._lock = threading.Lock()
         self._stopping: set[MessageId] = set()
+        self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several turns run
         self._stop_decode: Callable[[], None] = lambda: None
         self.closing = False
 
@@ -295,17 +296,15 @@ class Runner:
         return any(t.prefilling and common_prefix(t.prompt, prompt) - t.position > wanted for t in self._turns)
 
     def _compose(self) -> list[tuple[Turn, Batch]]:
-        """Everybody who generates gets a token; prompts get what time is left (`kvdesk.policy.batching`)."""
+        """Tokens of answers and chunks of prompts take turns (`kvdesk.policy.batching`)."""
         context = self._session().context
         by_seq = {turn.sequence.seq_id: turn for turn in self._turns}
         now = time.perf_counter()
-        wants = [
-            Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0, t.position - t.reused)
-            for s, t in by_seq.items()
-        ]
-        together = context.traits.model.together
-        plan = compose(wants, self._session().meters.times.ms, context.last_n_kv, context.n_batch, together=together)
-        return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in plan.shares]
+        wants = [Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()]
+        times, together = self._session().meters.times, context.traits.model.together
+        shares = compose(wants, times.ms, context.last_n_kv, context.n_batch, self._n_decoded, together=together)
+        self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
+        return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in shares]
 
     def _has_room(self, turn: Turn, n_tokens: int, n_before: int = 0) -> bool:
         """Whether the turn can go on with so many tokens now, after `n_before` of others in the same batch.

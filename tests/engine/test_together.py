@@ -6,11 +6,13 @@ import pytest
 
 from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import Generate, OperationDone, TextDelta, TurnEnded, UsePolicy
+from kvdesk.messages import Generate, OperationDone, SpeedSample, TextDelta, TurnEnded, UsePolicy
 from kvdesk.operations import ClearCache, Operate, RemoveRange, ShiftPositions
 from kvdesk.policy.compaction_gain import Reads, SpanCost
 from kvdesk.settings import CachePolicy, Sampling
 from tests.engine.test_hands import GREEDY, of, seq, talked, used
+
+LONG = Sampling(temperature=0.0, max_tokens=60)
 
 
 def test_turns_of_several_conversations_run_together(headless: Headless) -> None:
@@ -38,6 +40,45 @@ def test_turns_of_several_conversations_run_together(headless: Headless) -> None
     assert [tuple(tokens[talk.id]) for talk in talks] == alone
     assert {e.state for e in ended.values()} == {"complete"}
     assert headless.engine.session.context.audit(whole=True).state == "verified"
+
+
+@pytest.mark.parametrize(("token_ms", "along"), [(2.0, False), (12.0, True)])
+def test_an_answer_goes_on_while_a_prompt_is_read(
+    headless: Headless, monkeypatch: pytest.MonkeyPatch, token_ms: float, *, along: bool
+) -> None:
+    """Chunks of 64 tokens and steps of the answer take turns; where 64 take too long, fewer go along with it."""
+    talk = Talk(headless)
+    talk.answer("Name three rivers.", LONG)
+    alone = talk.messages[-1].tokens
+    headless.do(Operate(ClearCache(), measured=False))
+    session = headless.engine.session
+    monkeypatch.setattr(session.meters.times, "ms", lambda n_tokens, _n_kv: 5 + token_ms * n_tokens)
+    writer, reader = Talk(headless), Talk(headless)
+    writer._add("user", "Name three rivers.")
+    reader._add("user", "the sea, its ships and shores, " * 40)
+    headless.events = []
+    headless.engine.handle(Generate(writer.id, writer.messages[-1].id, tuple(writer.messages), LONG))
+    while not of(headless.events, TextDelta):
+        headless.engine.step()
+    headless.engine.handle(Generate(reader.id, reader.messages[-1].id, tuple(reader.messages), GREEDY))
+    kinds = []
+    while not any(delta.conversation == reader.id for delta in of(headless.events, TextDelta)):
+        n = len(of(headless.events, SpeedSample))
+        headless.engine.step()
+        session.context.settle()
+        session.digest()
+        kinds += [(s.kind, s.n_tokens) for s in of(headless.events, SpeedSample)[n:]]
+    while headless.engine.busy:
+        headless.engine.step()
+    chunks = [n for kind, n in kinds if kind == "prefill"]
+    steps = kinds.count(("decode", 1))
+    whole = [n for n in chunks if n >= 25]
+    assert len(chunks) - len(whole) <= 2, "only what is left at the end is less"
+    assert set(whole) <= (set(range(25, 30)) if along else {64})
+    assert steps >= len(whole) - 1, "the answer had a token of its own between two chunks"
+    tokens = [t for d in of(headless.events, TextDelta) if d.conversation == writer.id for t in d.tokens]
+    assert tuple(tokens) == alone
+    assert session.context.audit(whole=True).state == "verified"
 
 
 def test_one_of_several_is_stopped(headless: Headless) -> None:
