@@ -1,6 +1,6 @@
 """Decisions about the cache and the machine, made from values. Every decision carries its reason.
 
-    threads          how many threads decode          batching     one batch a step over all turns
+    threads          how many threads decode          batching     what the next batch holds, over all turns
       load           processor time others take         batch_times  what a batch takes, learned
       decode_speed   what a token takes at best           fit        a line through measured times
     prefix_tree      what the cache holds, by tokens  forecast     what sending will cost
