@@ -55,7 +55,7 @@ def test_a_slow_sixth_request_is_found(sixth: float) -> None:
 
 
 def test_on_a_steady_machine_a_tenth_is_found() -> None:
-    assert last_over_first(rounds(float, [1.0] * 5 + [1.1])) == (pytest.approx(1.1), 1.0)
+    assert last_over_first(rounds(float, [1.0] * 5 + [1.1])) == pytest.approx((1.1, 1.0))
 
 
 def test_spread_is_that_of_the_outer_parts() -> None:
