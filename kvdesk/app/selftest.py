@@ -180,7 +180,7 @@ def _compaction() -> str:
         _expect(not plan.changes_nothing, "there was nothing to compact")
         context.state_set(blob, carry=True)  # without it the next tokens would fall into the hole, before older cells
         expected = _next(context)
-        context.state_set(bytes(permute_blob(blob, plan, context.mirror.geometry)), carry=True)
+        context.state_set(permute_blob(blob, plan, context.mirror.geometry), carry=True)
         _verified(context)
         cells = context.snapshot().maps[0].streams[0]
         _expect(np.array_equal(cells.token, plan.after[0].streams[0].token), "cells lie where they were not planned")

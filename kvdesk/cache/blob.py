@@ -20,6 +20,9 @@ _MAX_ARCH = 256
 _EXT_BYTES = 12
 _EXT_WORDS = _EXT_BYTES // 4
 
+Blob = bytes | bytearray | memoryview
+"""The bytes of a saved state."""
+
 
 class BlobError(KvdeskError):
     """The blob does not have the layout that this engine writes for this context."""
@@ -71,7 +74,7 @@ class StateBlob:
 
 
 class _Reader:
-    def __init__(self, blob: bytes | bytearray | memoryview) -> None:
+    def __init__(self, blob: Blob) -> None:
         self.view = memoryview(blob).cast("B")
         self.at = 0
 
@@ -99,7 +102,7 @@ class _Reader:
         return np.frombuffer(self.view[self.at : self.at + 4 * n], dtype="<i4")
 
 
-def parse_state(blob: bytes | bytearray | memoryview, geometry: Geometry) -> StateBlob:
+def parse_state(blob: Blob, geometry: Geometry) -> StateBlob:
     """Parse a blob of llama_state_get_data for this geometry. Raises BlobError."""
     reader = _Reader(blob)
     length = reader.u32("architecture")
@@ -116,7 +119,7 @@ def parse_state(blob: bytes | bytearray | memoryview, geometry: Geometry) -> Sta
     return state
 
 
-def parse_seq_state(blob: bytes | bytearray | memoryview, geometry: Geometry) -> StateBlob:
+def parse_seq_state(blob: Blob, geometry: Geometry) -> StateBlob:
     """Parse a blob of llama_state_seq_get_data for this geometry. Raises BlobError.
 
     Also for more than one recurrent state, on which the engine would abort (llama-memory-recurrent.cpp:1034).
@@ -164,34 +167,36 @@ def _attention(reader: _Reader, geometry: Geometry) -> tuple[StreamBlob, ...]:
 
 
 def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.int32], tuple[tuple[int, ...], ...]]:
-    """The table of cells. Fast where every cell has as many sequences as the first, cell by cell otherwise."""
+    """The table of cells, a run of cells with as many sequences each after another: shared cells lie together.
+
+    How many rows are looked at together doubles as long as the run goes on, so that no order takes long.
+    """
     ext = _EXT_WORDS if cell_ext else 0
     if 8 * n_cells > len(reader.view) - reader.at:
         raise BlobError("The saved state is damaged or cut off.", f"{n_cells} cells at {reader.at}")
-    head = reader.words(2)
-    n_ids = int(head[1])
-    width = 2 + ext + n_ids
-    if 0 <= n_ids <= MAX_SEQ:
-        table = reader.words(n_cells * width)
-        if len(table) == n_cells * width and (table[1::width][:n_cells] == n_ids).all():
-            rows = table.reshape(n_cells, width)
-            reader.take(4 * n_cells * width, "cells")
-            ids = rows[:, 2 + ext :]
-            if n_ids and not ((ids >= 0) & (ids < MAX_SEQ)).all():
-                raise BlobError("The saved state is damaged.", "a sequence id is out of range")
-            return rows[:, 0].copy(), tuple(map(tuple, ids.tolist()))
     pos = np.empty(n_cells, dtype=np.int32)
     seq_ids: list[tuple[int, ...]] = []
-    for i in range(n_cells):
-        pos[i] = reader.i32("position")
-        n_ids = reader.u32("number of sequences")
-        if n_ids > MAX_SEQ:
-            raise BlobError("The saved state is damaged.", f"cell {i} has {n_ids} sequences")
-        reader.take(4 * ext, "2D position")
-        ids = np.frombuffer(reader.take(4 * n_ids, "sequence ids"), dtype="<i4")
+    done, look = 0, 1
+    while done < n_cells:
+        head = reader.words(2)
+        n_ids = int(head[1]) if len(head) == 2 else 0
+        if not 0 <= n_ids <= MAX_SEQ:
+            raise BlobError("The saved state is damaged.", f"cell {done} has {n_ids & 0xFFFFFFFF} sequences")
+        width = 2 + ext + n_ids
+        look = min(look, n_cells - done)
+        words = reader.words(look * width)
+        n_rows = len(words) // width
+        rows = words[: n_rows * width].reshape(n_rows, width)
+        other = np.flatnonzero(rows[:, 1] != n_ids)
+        n = int(other[0]) if len(other) else n_rows
+        reader.take(4 * width * max(n, 1), "cells")
+        ids = rows[:n, 2 + ext :]
         if n_ids and not ((ids >= 0) & (ids < MAX_SEQ)).all():
-            raise BlobError("The saved state is damaged.", f"a sequence id of cell {i} is out of range")
-        seq_ids.append(tuple(ids.tolist()))
+            raise BlobError("The saved state is damaged.", "a sequence id is out of range")
+        pos[done : done + n] = rows[:n, 0]
+        seq_ids += map(tuple, ids.tolist())
+        done += n
+        look = 2 * look if n == look else 1
     return pos, tuple(seq_ids)
 
 

@@ -138,11 +138,12 @@ class StreamCells:
 
     def rows(self, seq_ids: Sequence[tuple[int, ...]]) -> NDArray[np.uint64]:
         """Rows of `bits` for these sets of sequences. Read-only."""
-        rows = np.zeros((len(seq_ids), self.bits.shape[1]), dtype=np.uint64)
-        for i, ids in enumerate(seq_ids):
+        kinds = {ids: i for i, ids in enumerate(dict.fromkeys(seq_ids))}
+        rows = np.zeros((len(kinds), self.bits.shape[1]), dtype=np.uint64)
+        for ids, i in kinds.items():
             for s in ids:
                 rows[i, s >> 6] |= np.uint64(1 << (s & 63))
-        return rows
+        return rows[[kinds[ids] for ids in seq_ids]]
 
     def save(self, index: Index) -> SavedCells:
         """Remember the content of these cells. Read-only."""

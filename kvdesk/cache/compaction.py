@@ -8,14 +8,14 @@ first (a blob does not carry them), and keeps the old blob until the new one has
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kvdesk.cache.blob import BlobError, Section, StateBlob, StreamBlob, parse_state
+from kvdesk.cache.blob import Blob, BlobError, Section, StateBlob, StreamBlob, parse_state
 from kvdesk.cache.cells import Index
 from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.metrics import holders, n_kv, scatter
@@ -78,9 +78,14 @@ class CompactionPlan:
     bytes_to_move: int
 
     @property
+    def in_order(self) -> bool:
+        """Whether the cells of every stream keep their order: the state is set as it was got."""
+        return all(s.in_order for s in self.streams)
+
+    @property
     def changes_nothing(self) -> bool:
         """Whether every cell would stay where it is."""
-        return all(s.in_order and s.high_water_before == len(s.order) for s in self.streams)
+        return self.in_order and all(s.high_water_before == len(s.order) for s in self.streams)
 
 
 def plan_compaction(
@@ -117,20 +122,26 @@ def plan_compaction(
 
 
 def permute_blob(
-    blob: bytes | bytearray | memoryview, plan: CompactionPlan, geometry: Geometry, parsed: StateBlob | None = None
-) -> bytearray:
+    blob: Blob,
+    plan: CompactionPlan,
+    geometry: Geometry,
+    parsed: StateBlob | None = None,
+    *,
+    make_room: Callable[[int], Blob] = bytearray,
+) -> Blob:
     """The same state with the cells of every stream in the order of the plan: for llama_state_set_data. Read-only.
 
-    `parsed` saves parsing the blob again. Each byte is copied once; recurrent states as they are. Raises BlobError
-    where the blob is not a state of the cells that were planned.
+    Written to memory from `make_room`, which is told its size; where the plan is `in_order` the blob is returned, and
+    nothing is copied. `parsed` saves parsing the blob again. Each byte is copied once; recurrent states
+    as they are. Raises BlobError where the blob is not a state of the cells that were planned.
     """
     state = parse_state(blob, geometry) if parsed is None else parsed
     source = np.frombuffer(blob, dtype=np.uint8)
-    result = bytearray(len(source))
-    target = np.frombuffer(result, dtype=np.uint8)
     planned = {(p.cache, p.stream): p for p in plan.streams}
     if [len(streams) for streams in state.caches] != [len(cache.streams) for cache in plan.after]:
         raise BlobError("The saved state is not of the cache that was planned.")
+    room = blob if plan.in_order else make_room(len(source))
+    target = np.frombuffer(room, dtype=np.uint8)
     done, at = 0, 4 + int.from_bytes(blob[:4], "little")  # the architecture's name
     for cache, streams in zip(plan.after, state.caches, strict=True):
         at += 4  # number of streams
@@ -153,8 +164,9 @@ def permute_blob(
                 target[done : section.offset] = source[done : section.offset]
                 _permute_section(source, target, section, stream_plan.order)
                 done = section.offset + section.n_bytes
-    target[done:] = source[done:]
-    return result
+    if room is not blob:
+        target[done:] = source[done:]
+    return room
 
 
 def _order(cells: StreamMap, layout: Layout, hot: Sequence[int]) -> Index:

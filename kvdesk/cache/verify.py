@@ -194,11 +194,16 @@ def _compare_cells(
         return Difference(what, str(ours[i]), str(stored.pos[i]), cache, stream, int(index[i]))
     if len(ours) != stored.n_cells:
         return Difference("used cells", str(len(ours)), str(stored.n_cells), cache, stream)
-    for i, cell in enumerate(index.tolist()):
-        members = (keep[0],) if keep else seq_members(cells.seq_bits[cell])
-        theirs = (keep[0],) if keep else tuple(sorted(stored.seq_ids[i]))
+    if keep:
+        return None  # the blob of a sequence names no others
+    same = None
+    for cell, row, ids in zip(index.tolist(), cells.seq_bits[index].tolist(), stored.seq_ids, strict=True):
+        if same == (row, ids):
+            continue  # like the cell before it
+        members, theirs = seq_members(cells.seq_bits[cell]), tuple(sorted(ids))
         if members != theirs:
             return Difference("sequences", _members_words(members), _members_words(theirs), cache, stream, cell)
+        same = row, ids
     return None
 
 

@@ -18,16 +18,19 @@ from kvdesk.policy.compaction_gain import SpanCost
 def compact(context: Context, cost: SpanCost, layout: Layout, hot: Sequence[int] = ()) -> int:
     """Move used cells to the front. Changes the cache; audits it. Logits of the last decode are lost.
 
-    Returns the bytes of state that were read and written; `cost` learns how long that took. Raises RefusedCall where
-    states cannot be saved; EngineError when llama.cpp does not take the new order: then the cache is as it was.
+    Returns the bytes of state that were read and written, none where every cell would stay; `cost` learns how long that
+    took. Raises RefusedCall where states cannot be saved; EngineError when llama.cpp does not take the new order: then
+    the cache is as it was.
     """
     start = time.perf_counter()
-    blob = context.state_get()
     snapshot = context.snapshot()
     plan = plan_compaction(snapshot, layout, hot)
-    moved = permute_blob(blob, plan, context.mirror.geometry)
+    if plan.changes_nothing and context.can("compaction"):
+        return 0
+    blob = context.state_get()
+    moved = permute_blob(blob, plan, context.mirror.geometry, make_room=context.transfer.block)
     try:
-        context.state_set(bytes(moved), carry=True)
+        context.state_set(moved, carry=True)
     except KvdeskError:
         context.state_set(blob, known=snapshot.maps)
         raise

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from kvdesk.cache.batch import Batch
-from kvdesk.cache.blob import BlobError, StateBlob, parse_seq_state, parse_state
+from kvdesk.cache.blob import Blob, BlobError, StateBlob, parse_seq_state, parse_state
 from kvdesk.cache.cells import POS_MAX, clip_range
 from kvdesk.cache.mirror import Mirror
 from kvdesk.engine.capabilities import capabilities
@@ -119,7 +119,7 @@ class Guards:
         if self._mirror.states and start <= low < end and low + shift < 0:
             raise RefusedCall(f"Moving sequence {seq_id} by {shift} gives its recurrent state a negative position.")
 
-    def state(self, blob: bytes) -> StateBlob:
+    def state(self, blob: Blob) -> StateBlob:
         """The parsed blob of a whole state. A blob that does not fit would wipe the cache (llama-kv-cache.cpp:2468)."""
         state = self._parsed(blob, None)
         for cache, streams in zip(self._mirror.caches, state.caches, strict=True):
@@ -132,7 +132,7 @@ class Guards:
             raise RefusedCall(f"The saved state is of a context with more than {self._n_seq_max} sequences.")
         return state
 
-    def seq_state(self, seq_id: int, blob: bytes) -> StateBlob:
+    def seq_state(self, seq_id: int, blob: Blob) -> StateBlob:
         """The parsed blob of one sequence, to be put into `seq_id`."""
         self.seq(seq_id)
         return self._parsed(blob, seq_id)
@@ -151,7 +151,7 @@ class Guards:
         if not found.allowed:
             raise RefusedCall(found.why)
 
-    def _parsed(self, blob: bytes, seq_id: int | None) -> StateBlob:
+    def _parsed(self, blob: Blob, seq_id: int | None) -> StateBlob:
         self.saving()
         g = self._traits.geometry
         try:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kvdesk.cache.batch import Batch
+from kvdesk.cache.blob import Blob
 from kvdesk.cache.compare import compare_logits
 from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Emit
@@ -52,7 +53,7 @@ class Held:
     tokens: tuple[int, ...]
     texts: tuple[str, ...]
     spans: tuple[MessageSpan, ...]
-    blob: bytes
+    blob: Blob
     exact: int
 
 

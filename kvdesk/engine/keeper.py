@@ -13,6 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from kvdesk import calls
+from kvdesk.cache.blob import Blob
 from kvdesk.cache.cells import seq_members
 from kvdesk.cache.metrics import holders
 from kvdesk.cache.prefix import common_prefix
@@ -358,7 +359,7 @@ class Keeper:
             self.swapper.save(sequence)
         self.swapper.snapshots.close()
 
-    def _restore(self, sequence: Sequence, saved: Saved, blob: bytes) -> str:
+    def _restore(self, sequence: Sequence, saved: Saved, blob: Blob) -> str:
         """Put a saved state in the place of what the sequence holds. Returns why it is not there, "" where it is."""
         self.keep(sequence, 0, "its saved state takes its place")
         if not self.make_room(sequence, len(saved.tokens)):

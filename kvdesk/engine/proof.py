@@ -89,9 +89,9 @@ def _script(twin: Context) -> Iterator[Callable[[], object]]:
     yield lambda: twin.seq_cp(0, last, -1, -1)
     yield lambda: twin.seq_rm(0, cut, -1 if cut < 0 else cut + 1)
     yield lambda: twin.decode(_tokens(twin, 1, last))
-    yield lambda: twin.state_set(bytes(twin.state_get()))
+    yield lambda: twin.state_set(twin.state_get())
     yield lambda: twin.decode(_tokens(twin, 2, 0))
-    yield lambda: twin.state_seq_set(0, bytes(twin.state_seq_get(last)))
+    yield lambda: twin.state_seq_set(0, twin.state_seq_get(last))
     if twin.can("seq_add"):
         yield lambda: twin.seq_add(0, 1, -1, 3)
     yield lambda: twin.decode(_tokens(twin, 1, 0))

@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from kvdesk.cache.blob import Blob
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
 from kvdesk.engine.sequences import UNMOVED
@@ -54,7 +55,7 @@ class Saved:
     n_bytes: int
     prefill_ms: float
     at_s: float
-    blob: bytes | None = None
+    blob: Blob | None = None
     texts: tuple[str, ...] = ()
     spans: tuple[MessageSpan, ...] = ()
     digest: str = ""
@@ -79,7 +80,7 @@ class Snapshots:
         self.limits = limits
         self._saved: dict[str, Saved] = {}
         self._foreign: dict[str, _Foreign] = {}  # of other models and settings, by key
-        self._writing: dict[str, bytes] = {}  # states on their way to disk, by key
+        self._writing: dict[str, Blob] = {}  # states on their way to disk, by key
         self._lock = threading.RLock()  # of `_saved` and `_writing`
         self._writer: ThreadPoolExecutor | None = None
         if folder is not None:
@@ -152,7 +153,7 @@ class Snapshots:
         placement: Placement,
         conversation: ConversationId,
         tokens: Sequence[int],
-        blob: bytes,
+        blob: Blob,
         prefill_ms: float,
         texts: tuple[str, ...],
         spans: tuple[MessageSpan, ...],
@@ -182,7 +183,7 @@ class Snapshots:
         if placement.to == "disk":
             self._to_disk(saved)
 
-    def take(self, saved: Saved) -> bytes | None:
+    def take(self, saved: Saved) -> Blob | None:
         """The state's bytes; None when the file is gone or not what was written: then it is forgotten."""
         if saved.blob is not None:
             return saved.blob
@@ -422,7 +423,7 @@ def _key(kind: StateKind, tokens: Sequence[int], conversation: ConversationId, e
     return snapshot_key(kind, (*tokens, -1, *moved, *conversation.encode()))
 
 
-def _write_whole(path: Path, data: bytes) -> None:
+def _write_whole(path: Path, data: Blob) -> None:
     """All of it or nothing, also when the power goes."""
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:

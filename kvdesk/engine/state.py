@@ -3,7 +3,7 @@
 Callers check first (`kvdesk.engine.guards`): a sequence that does not exist aborts the process
 (llama-kv-cache.cpp:2153), a blob of another context wipes the cache. The flags of llama_state_seq_*_ext are not
 offered: ON_DEVICE aborts without a matching save, and throws through C where the blob's magic is wrong
-(llama-context.cpp:3230).
+(llama-context.cpp:3230). Where the bytes go is the caller's choice (`kvdesk.engine.transfer`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+import numpy as np
+
+from kvdesk.cache.blob import Blob
 from kvdesk.engine.binding import lib
 from kvdesk.errors import EngineError
 
@@ -20,15 +23,12 @@ def state_size(ctx: Any) -> int:
     return int(lib.llama_state_get_size(ctx))
 
 
-def get_state(ctx: Any) -> bytearray:
-    """A copy of the whole state. Read-only. Raises EngineError."""
-    size = state_size(ctx)
-    blob = bytearray(size)
-    _expect(int(lib.llama_state_get_data(ctx, _pointer(blob), size)), size)
-    return blob
+def get_state(ctx: Any, target: memoryview) -> None:
+    """Copy the whole state to `target`, which has its size. Read-only. Raises EngineError."""
+    _expect(int(lib.llama_state_get_data(ctx, _pointer(target), len(target))), len(target))
 
 
-def set_state(ctx: Any, blob: bytes | bytearray) -> bool:
+def set_state(ctx: Any, blob: Blob) -> bool:
     """Replace the whole state. False: not accepted, and the cache is empty. Changes the cache."""
     return int(lib.llama_state_set_data(ctx, _pointer(blob), len(blob))) != 0
 
@@ -38,24 +38,19 @@ def seq_state_size(ctx: Any, seq_id: int) -> int:
     return int(lib.llama_state_seq_get_size(ctx, seq_id))
 
 
-def get_seq_state(ctx: Any, seq_id: int) -> bytearray:
-    """A copy of the state of one sequence. Read-only. Raises EngineError."""
-    size = seq_state_size(ctx, seq_id)
-    blob = bytearray(size)
-    _expect(int(lib.llama_state_seq_get_data(ctx, _pointer(blob), size, seq_id)), size)
-    return blob
+def get_seq_state(ctx: Any, seq_id: int, target: memoryview) -> None:
+    """Copy the state of one sequence to `target`, which has its size. Read-only. Raises EngineError."""
+    _expect(int(lib.llama_state_seq_get_data(ctx, _pointer(target), len(target), seq_id)), len(target))
 
 
-def set_seq_state(ctx: Any, seq_id: int, blob: bytes | bytearray) -> bool:
+def set_seq_state(ctx: Any, seq_id: int, blob: Blob) -> bool:
     """Put a saved sequence into `seq_id`. False: no room, and the sequence is empty. Changes the cache."""
     return int(lib.llama_state_seq_set_data(ctx, _pointer(blob), len(blob), seq_id)) != 0
 
 
-def _pointer(blob: bytes | bytearray) -> Any:
-    """The bytes themselves, not a copy; `bytes` are only read."""
-    if isinstance(blob, bytearray):
-        return (ctypes.c_uint8 * len(blob)).from_buffer(blob)
-    return ctypes.cast(ctypes.c_char_p(blob), ctypes.POINTER(ctypes.c_uint8))
+def _pointer(blob: Blob) -> Any:
+    """The bytes themselves, not a copy."""
+    return np.frombuffer(blob, np.uint8).ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
 
 
 def _expect(copied: int, size: int) -> None:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kvdesk import calls
+from kvdesk.cache.blob import Blob
 from kvdesk.chat import ConversationId
 from kvdesk.engine.chronicle import Chronicle
 from kvdesk.engine.context import Context
@@ -146,7 +147,7 @@ class Swapper:
         reason = f"an edit or another answer can go back to these {len(tokens):,} tokens: {placement.reason}"
         self._chronicle.report("checkpoint", calls.state_seq_get(sequence.seq_id), start, who, reason)
 
-    def restore(self, sequence: Sequence, saved: Saved, blob: bytes) -> bool:
+    def restore(self, sequence: Sequence, saved: Saved, blob: Blob) -> bool:
         """Put a saved state into the sequence, which is empty and for which there is room. Changes the cache.
 
         False: it is not what it was said to be; it is forgotten, and what is there of it must be removed.

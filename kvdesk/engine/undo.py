@@ -22,7 +22,7 @@ MOST_BYTES = 512 << 20
 class Kept:
     """The cache at one moment: its state, the maps (for token ids and ages) and who had which sequence."""
 
-    blob: bytes
+    blob: memoryview
     maps: tuple[CacheMap, ...]
     sequences: tuple[Sequence, ...]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from kvdesk.cache.batch import Batch
+from kvdesk.cache.blob import Blob
 from kvdesk.engine.binding import CountdownFlag, engine_version
 from kvdesk.engine.context import MAPS, Context
 from kvdesk.engine.model import Model
@@ -64,8 +65,8 @@ class Audit:
         self.context = Context(model, settings, inspect=MAPS, proved=False, stop=self._flag)
         self._mirror = self.context.mirror
         self.tally = Tally(model.path.name, settings.model_dump(mode="json"), seed, str(engine_version()))
-        self._blobs: list[bytes] = []
-        self._seq_blobs: list[bytes] = []
+        self._blobs: list[Blob] = []
+        self._seq_blobs: list[Blob] = []
         self._choice = RandomOperations(
             seed,
             self._mirror,

@@ -133,7 +133,7 @@ class SpanCost:
         return statistics.median(self._blobs) * n_bytes if self._blobs else None
 
 
-def judge_compaction(cost: SpanCost, cache: Fragmented, moment: Moment, default_gb_s: float = 0.5) -> CompactionVerdict:
+def judge_compaction(cost: SpanCost, cache: Fragmented, moment: Moment, default_gb_s: float = 2.5) -> CompactionVerdict:
     """Compact now? `default_gb_s` stands in until a blob was measured."""
     if not moment.enabled:
         return CompactionVerdict(False, "Automatic compaction is off.")

@@ -120,7 +120,7 @@ class Table:
     def _states(self) -> None:
         c = self.open()
         c.decode(tokens(8))
-        blob, seq_blob = c.state_get(), c.state_seq_get(0)
+        blob, seq_blob = bytes(c.state_get()), bytes(c.state_seq_get(0))
         for bad in (-1, 4, 256):
             self.attempt(f"state_seq_set into sequence {bad}", lambda bad=bad: c.state_seq_set(bad, seq_blob))  # type: ignore[misc]
         self.attempt("state_seq_set with another magic", lambda: c.state_seq_set(1, b"\0\0\0\0" + seq_blob[4:]))

@@ -171,7 +171,7 @@ def test_the_state_of_another_model(folder: Path, back: Callable[[], int], tmp_p
     context = Context(model, ContextSettings(n_ctx=256, n_threads=1, n_threads_batch=1), proved=False)
     n = len(index(folder)[0]["tokens"])
     context.decode(Batch([5] * n, range(n), [(0,)] * n, [False] * n))
-    blob = context.state_seq_get(0)
+    blob = bytes(context.state_seq_get(0))
     context.close()
     model.close()
     forge(folder, blob)
