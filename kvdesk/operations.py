@@ -311,7 +311,7 @@ class LedgerRow:
 
 @dataclass(frozen=True, slots=True)
 class MemoryLedger:
-    """What model and context take, sent with every `ContextReady`."""
+    """What model and context take, sent with every `ContextReady` and when it has changed."""
 
     rows: tuple[LedgerRow, ...]
 

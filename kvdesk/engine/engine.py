@@ -45,6 +45,7 @@ from kvdesk.messages import (
 )
 from kvdesk.operations import (
     MeasureContext,
+    MemoryLedger,
     Operate,
     PreviewCompaction,
     PreviewContext,
@@ -81,6 +82,7 @@ class Engine:
         self._watched = False
         self._shown_operation = -1
         self._shown_at = 0.0
+        self._told: MemoryLedger | None = None
         engine_log().listener = lambda level, text: emit(LogLine(level, text))
 
     def request_stop(self, answer: MessageId) -> None:
@@ -131,8 +133,11 @@ class Engine:
 
     def idle(self) -> None:
         """Nobody has asked for anything for a while: do what pays back later. Takes up to some 100 ms."""
-        if self.idle_work_due and self._idle is not None and self._idle.work():
-            self._show(now=True)
+        if self.idle_work_due and self._idle is not None:
+            changed = self._idle.work()
+            self._tell_ledger()
+            if changed:
+                self._show(now=True)
 
     def close(self) -> None:
         """End the running turn, free context, then model."""
@@ -189,6 +194,7 @@ class Engine:
             case _:
                 self._answer(command)
                 return
+        self._tell_ledger()
         self._show(now=True)
 
     def _answer(self, command: Question) -> None:
@@ -261,7 +267,8 @@ class Engine:
         self._idle = Idle(session)
         self._runner.use(session.context)
         self._emit(ContextReady(session.info, rebuilt, session.possible))
-        self._emit(session.ledger)
+        self._told = None
+        self._tell_ledger()
 
     def _forget(self, command: Forget | CloseConversation) -> None:
         self._runner.end_of(command.conversation, "Its cells were removed.")
@@ -360,6 +367,15 @@ class Engine:
             self._job[1].close()  # type: ignore[attr-defined]  # a generator
             self._job = None
             self._emit(Working("", 0, 0))
+
+    def _tell_ledger(self) -> None:
+        """Say what memory is taken, where that has changed."""
+        if self.session is None or self._hands is None or not self.session.context.is_open:
+            return
+        ledger = self.session.ledger(self._hands.blobs.n_bytes)
+        if ledger != self._told:
+            self._told = ledger
+            self._emit(ledger)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
-"""What the engine does when nobody asks for anything: compact the cache where that pays, read the end of an answer.
+"""What the engine does when nobody asks for anything: compact the cache where that pays, read the end of an answer,
+give back memory that was kept for states.
 
 Owns when something is due. The judgement is `kvdesk.policy.compaction_gain`. Runs on the engine's thread.
 """
@@ -38,14 +39,19 @@ class Idle:
     @property
     def due(self) -> bool:
         """Whether `work` may find something to do."""
-        return self._ahead is not None or self._judged_at != self._session.context.mirror.operation
+        context = self._session.context
+        changed = self._ahead is not None or self._judged_at != context.mirror.operation
+        return changed or context.transfer.n_bytes > 0
 
     def work(self) -> bool:
         """Do one thing that is due. Whether the cache has changed."""
         turn, self._ahead = self._ahead, None
         changed = turn is not None and self._session.own.policy.prefill_ahead and self._read_ahead(turn)
-        changed = self._compact() or changed
-        self._judged_at = self._session.context.mirror.operation
+        context = self._session.context
+        if self._judged_at != context.mirror.operation:
+            changed = self._compact() or changed
+            self._judged_at = context.mirror.operation
+        context.transfer.expire()
         return changed
 
     def _compact(self) -> bool:

@@ -132,9 +132,8 @@ class Session:
         """Conversations saved outside the cache."""
         return self.keeper.swapper.snapshots
 
-    @property
-    def ledger(self) -> MemoryLedger:
-        """Bytes of everything, estimated before and measured after."""
+    def ledger(self, undo_bytes: int = 0) -> MemoryLedger:
+        """Bytes of everything, estimated before and measured after. `undo_bytes`: of the states kept for undo."""
         e, got = self.estimate, self.context.buffers
         rows = [
             LedgerRow("weights", e.weights, self.model.info().size_bytes),
@@ -143,6 +142,8 @@ class Session:
             LedgerRow("compute buffers", e.compute, got.get("compute")),
             LedgerRow("output buffer", e.output, got.get("output")),
             LedgerRow("saved conversations", 0, self.snapshots.n_bytes),
+            LedgerRow("undo", 0, undo_bytes),
+            LedgerRow("transfer buffers", 0, self.context.transfer.n_bytes),
         ]
         return MemoryLedger(tuple(row for row in rows if row.estimated or row.measured))
 

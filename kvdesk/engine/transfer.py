@@ -18,8 +18,9 @@ MOST_KEPT = 192 << 20
 KEPT_S = 60.0
 """So long after the last state everything that is kept stays; then the system gets it back."""
 _LARGEST = 1.25
-"""A block is used again for a state that needs at least the reciprocal of this of it: saved states may stay long."""
+"""A block serves a state again that is smaller by no more than this factor: saved states may stay long."""
 _STEP = 1 << 20
+"""New blocks have whole steps, so that a state that has grown a little fits where it lay before."""
 
 
 class TransferBuffers:
@@ -40,11 +41,12 @@ class TransferBuffers:
         """So many bytes, undefined at first. They are kept for another state when nothing refers to them any more."""
         self._take_back()
         self._used_at = time.monotonic()
-        fitting = [i for i, kept in enumerate(self._kept) if n_bytes <= len(kept) <= max(_LARGEST * n_bytes, _STEP)]
+        most = max(_LARGEST * n_bytes, n_bytes + _STEP)
+        fitting = [i for i, kept in enumerate(self._kept) if n_bytes <= len(kept) <= most]
         if fitting:
             memory = self._kept.pop(min(fitting, key=lambda i: len(self._kept[i])))
         else:
-            memory = bytearray(-(-n_bytes // _STEP) * _STEP)  # a little more, so that a state that has grown fits
+            memory = bytearray(-(-n_bytes // _STEP) * _STEP)
         view = np.frombuffer(memory, np.uint8, n_bytes)
         weakref.finalize(view, _give_back, weakref.ref(self), memory).atexit = False
         return view.data

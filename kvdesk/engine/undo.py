@@ -38,6 +38,11 @@ class UndoBlobs:
         """Operations that can be undone, ascending."""
         return tuple(self._kept)
 
+    @property
+    def n_bytes(self) -> int:
+        """Of all blobs."""
+        return sum(len(kept.blob) for kept in self._kept.values())
+
     def take(self, session: Session) -> Kept | None:
         """The cache as it is now; None where it cannot be saved or is too large. Applies what is pending."""
         context = session.context
@@ -52,7 +57,7 @@ class UndoBlobs:
     def keep(self, number: int, kept: Kept) -> None:
         """Operation `number` was made after `kept`."""
         self._kept[number] = kept
-        while sum(len(k.blob) for k in self._kept.values()) > MOST_BYTES:
+        while self.n_bytes > MOST_BYTES:
             self._kept.popitem(last=False)
 
     def restore(self, number: int, session: Session) -> None:

@@ -15,6 +15,7 @@ from kvdesk.lab import (
     bench_cache_equal,
     bench_cache_exact,
     bench_cache_load,
+    bench_cache_move,
     bench_cache_prefix,
     bench_cache_rounding,
     bench_cache_swap,
@@ -36,6 +37,7 @@ SCENARIOS: dict[str, Callable[[Bench], Outcome]] = {
     "one-busy": bench_cache_load.one_busy,
     "two-busy": bench_cache_load.two_busy,
     "compaction": bench_cache_compact.fragmented,
+    "moved": bench_cache_move.moved,
     "exact": bench_cache_exact.exact,
     "rounding": bench_cache_rounding.rounding,
 }

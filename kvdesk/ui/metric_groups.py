@@ -80,6 +80,8 @@ _LEDGER: Final = {
     "compute buffers": "The graph of one ubatch; grows with n_ubatch",
     "output buffer": "Logits of one batch entry for every sequence",
     "saved conversations": "States of conversations outside the cache, in memory and on disk",
+    "undo": "Copies of the whole cache from before operations by hand; 537 MB at most, the oldest go first",
+    "transfer buffers": "Memory kept for the next state that is saved, moved or audited; 201 MB at most, for a minute",
 }
 _CODES: Final[tuple[tuple[int, str, str], ...]] = (
     (0, "done", "llama_decode returned 0: every token is in the cache"),

@@ -56,6 +56,23 @@ def test_full(v_trans: bool) -> None:
     assert {s.n_bytes for s in stored.sections} == ({8, 12} if v_trans else {8})
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 64, 100])
+def test_runs_of_cells_with_as_many_sequences(n: int) -> None:
+    """Where one run ends and the next begins, whatever their lengths."""
+    table = [(i, tuple(range(1 + (i // n) % 3 % 2))) for i in range(200)]
+    stored = parse_state(full(cells(*table)), PLAIN).caches[0][0]
+    assert list(zip(stored.pos.tolist(), stored.seq_ids, strict=True)) == table
+
+
+def test_many_cells_in_turn_take_no_longer_than_their_number() -> None:
+    """Every cell has another number of sequences than the one before: no run is longer than one."""
+    blob = full(cells(*((i, (0, 1)[: 1 + i % 2]) for i in range(20_000))))
+    geometry = plan(ModelFacts("x", "attention"), ContextParams(n_ctx=20_480, n_seq_max=2, kv_unified=True))
+    before = time.thread_time()
+    assert parse_state(blob, geometry).caches[0][0].n_cells == 20_000
+    assert time.thread_time() - before < 2
+
+
 def test_sequence() -> None:
     blob = parse_seq_state(struct.pack("<Ii", SEQ_MAGIC, 1) + cells((3, (1,)), (4, (1,))), PLAIN)
     assert (blob.seq_id, blob.caches[0][0].pos.tolist()) == (1, [3, 4])

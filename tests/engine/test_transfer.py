@@ -1,0 +1,144 @@
+"""Memory of states: used again when nothing refers to it, never before, and given back to the system."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from kvdesk.cache.compaction import Layout
+from kvdesk.engine import transfer
+from kvdesk.engine.transfer import MOST_KEPT, TransferBuffers
+from kvdesk.lab.talk import Headless, Talk
+from kvdesk.operations import Compact, MemoryLedger, Operate, SwapIn, SwapOut
+from kvdesk.settings import Sampling
+
+MB = 1 << 20
+SHORT = Sampling(temperature=0.0, max_tokens=4)
+
+
+def address(block: memoryview) -> int:
+    return int(np.frombuffer(block, np.uint8).ctypes.data)
+
+
+def test_memory_is_used_again_when_nobody_refers_to_it() -> None:
+    buffers = TransferBuffers()
+    block = buffers.block(5 * MB - 7)
+    where, part = address(block), np.frombuffer(block[MB:], np.uint8)
+    assert len(block) == 5 * MB - 7
+    del block
+    other = buffers.block(5 * MB)
+    assert (buffers.n_bytes, address(other) == where) == (0, False), "a part of it is still referred to"
+    del part
+    assert buffers.n_bytes == 5 * MB
+    assert address(buffers.block(5 * MB)) == where
+
+
+@pytest.mark.parametrize("n_bytes", [MB, 12 * MB], ids=["much smaller", "larger"])
+def test_a_state_of_another_size_gets_memory_of_its_own(n_bytes: int) -> None:
+    buffers = TransferBuffers()
+    del [buffers.block(10 * MB)][0]
+    assert buffers.n_bytes == 10 * MB
+    kept = buffers.block(n_bytes)
+    assert buffers.n_bytes == 10 * MB
+    del kept
+    assert buffers.n_bytes == 10 * MB + n_bytes
+
+
+def test_what_is_kept_is_bounded() -> None:
+    buffers = TransferBuffers()
+    blocks = [buffers.block(MOST_KEPT // 4) for _ in range(7)]
+    del blocks
+    assert MOST_KEPT // 2 < buffers.n_bytes <= MOST_KEPT
+
+
+def test_what_is_not_used_goes_back_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    buffers = TransferBuffers()
+    del [buffers.block(MB)][0]
+    assert not buffers.expire()
+    assert buffers.n_bytes == MB
+    monkeypatch.setattr(transfer, "KEPT_S", 0.0)
+    assert buffers.expire()
+    assert buffers.n_bytes == 0
+
+
+def test_a_state_may_end_on_another_thread_and_after_its_context() -> None:
+    buffers = TransferBuffers()
+    blocks = [buffers.block(MB), buffers.block(MB)]
+    thread = threading.Thread(target=blocks.pop)
+    thread.start()
+    thread.join()
+    assert buffers.n_bytes == MB
+    del buffers
+    blocks[0][:4] = b"kept"
+    assert bytes(blocks.pop()[:4]) == b"kept"
+
+
+def test_the_ledger_tells_what_is_kept_until_it_is_given_back(
+    headless: Headless, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Talk(headless).answer("Hello.", SHORT)
+    talk = Talk(headless)
+    talk.answer("Hello again.", SHORT)
+    headless.do(Operate(SwapOut(talk.id), measured=False))
+
+    def told() -> dict[str, int | None]:
+        ledgers = [event for event in headless.events if isinstance(event, MemoryLedger)]
+        return {row.name: row.measured for row in ledgers[-1].rows}
+
+    context = headless.engine.session.context
+    assert told()["transfer buffers"] == context.transfer.n_bytes > 0
+    assert told()["undo"] > 0
+    monkeypatch.setattr(transfer, "KEPT_S", 0.0)
+    assert headless.engine.idle_work_due
+    headless.engine.idle()
+    assert "transfer buffers" not in told()
+    headless.engine.idle()
+    assert not headless.engine.idle_work_due
+    headless.do(Operate(SwapIn(talk.id), measured=False))
+    assert context.audit(whole=True).state == "verified"
+
+
+def test_an_audit_uses_the_memory_of_the_one_before(headless: Headless) -> None:
+    talks = [Talk(headless) for _ in range(3)]
+    for talk in talks:
+        talk.answer(f"Hello {talk.id}.", SHORT)
+    context = headless.engine.session.context
+    headless.do(Operate(SwapOut(talks[0].id), measured=False))
+    context.audit(whole=True)
+    before = context.transfer.n_bytes
+    assert before > 0
+    context.audit(whole=True)
+    assert context.transfer.n_bytes == before
+
+
+def test_what_was_audited_is_not_audited_again_before_something_changes(
+    headless: Headless, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talks = [Talk(headless), Talk(headless)]
+    for talk in talks:
+        talk.answer("Hello.", SHORT)
+    context = headless.engine.session.context
+    read: list[int] = []
+    get = context._read_state
+    monkeypatch.setattr(context, "_read_state", lambda: read.append(1) or get())
+    context.state_set(context.state_get(), carry=True)
+    assert len(read) == 2, "got, and audited"
+    assert context.audit().state == "verified"
+    assert len(read) == 2
+    context.audit(whole=True)
+    assert len(read) == 3, "asked for, it is compared again"
+    context.seq_rm(headless.engine.session.pool.get(talks[0].id).seq_id, -1, -1)
+    context.audit()
+    assert len(read) == 4
+
+
+def test_a_compaction_that_changes_nothing_moves_nothing(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
+    Talk(headless).answer("Hello.", SHORT)
+    session = headless.engine.session
+    monkeypatch.setattr(session.context, "state_set", lambda *_a, **_k: pytest.fail("it was set"))
+    headless.do(Operate(Compact(Layout.KEEP_ORDER), measured=False))
+    done = next(event for event in headless.events if getattr(event, "name", "") == "compact")
+    assert done.effect.bytes_moved == 0
+    assert session.meters.cost.blob_ms(1) is None, "nothing is learned of it"
