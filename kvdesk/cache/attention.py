@@ -128,6 +128,21 @@ class AttentionCache:
             tested.append(n_tested)
         return Slot(tuple(streams), tuple(found), tuple(tested))
 
+    def room_beside_shared(self, seq_id: int, n_ubatch: int) -> int | None:
+        """Cells that a window still has for the sequence where some are shared; None: as many as it needs. Read-only.
+
+        A window overwrites what its only sequence cannot see any more, and has room for the window of every sequence
+        and an ubatch (llama-kv-cache-iswa.cpp:44). A cell of two sequences is never overwritten (llama-kv-cache.cpp,
+        `find_slot`): so the sequence goes on for ever only with a window and an ubatch of free cells and its own.
+        """
+        cells = self.cells_of(seq_id)
+        if not self.n_swa or not cells.shares:
+            return None
+        usable = cells.usable(self.n_swa, self.swa_type)
+        own = cells.holders(seq_id) & ~cells.shared() & ~usable[: cells.high_water]
+        n_usable = int(usable.sum())
+        return None if n_usable + int(own.sum()) >= self.n_swa + n_ubatch else n_usable
+
     def freeze(self) -> CacheMap:
         """A copy of all cells for others to look at. Read-only."""
         return CacheMap(self.name, tuple(cells.freeze() for cells in self.streams), self.n_swa, self.swa_type)

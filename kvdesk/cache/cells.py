@@ -107,6 +107,20 @@ class StreamCells:
         mask: NDArray[np.bool_] = (self.bits[: self.high_water, word] & np.uint64(1 << bit)) != 0
         return mask
 
+    @property
+    def shares(self) -> bool:
+        """Whether any cell has more than one sequence. Read-only."""
+        return sum(self._count.values()) > self.used
+
+    def shared(self) -> NDArray[np.bool_]:
+        """Mask over [0, high_water) of the cells of more than one sequence. Read-only."""
+        mask: NDArray[np.bool_] = np.bitwise_count(self.bits[: self.high_water]).sum(axis=1) > 1
+        return mask
+
+    def usable(self, n_swa: int, swa_type: SwaType) -> NDArray[np.bool_]:
+        """Mask over all cells of those that a token may be placed in. Read-only."""
+        return self._usable(0, self.size, n_swa, swa_type)
+
     def find_slot(self, n_tokens: int, n_swa: int, swa_type: SwaType) -> tuple[Index | None, int]:
         """(cells for `n_tokens` tokens, or None; how many cells were tested). Read-only.
 

@@ -389,18 +389,27 @@ class Keeper:
         lender = self.pool.by_seq(match.seq_id)
         if whole and lender is not None and match.n_tokens < len(lender.tokens):
             return None, 0  # it would be copied with what was moved
-        if lender is None or not self._can("seq_cp") or not self._window_lends(match.seq_id, match.n_tokens):
+        if lender is None or not self._can("seq_cp"):
+            return None, 0
+        if not self._window_lends(match.seq_id, match.n_tokens, sequence.seq_id if sequence else -1):
             return None, 0
         return lender, match.n_tokens
 
-    def _window_lends(self, seq_id: int, n: int) -> bool:
-        """Whether the window before position `n` is there and may be shared.
+    def _window_lends(self, seq_id: int, n: int, borrower: int) -> bool:
+        """Whether the window before position `n` is there and may be shared with the sequence `borrower`.
 
         In a window smaller than the context a cell that two sequences hold is never overwritten (llama-kv-cache.cpp,
-        `find_slot`), so more than one window of them would leave no cell for either.
+        `find_slot`): not more than one window of them is lent at once, and only as long as a window of its own is left
+        for everybody who is there, and an ubatch.
         """
-        n_shared = n - self._context.seq_pos_min(seq_id)
-        return self._window_holds(seq_id, n) and (not self._small_window or n_shared <= self._n_swa)
+        if not self._small_window or not self._one_buffer or not self._window_holds(seq_id, n):
+            return self._window_holds(seq_id, n)
+        cells = self._context.mirror.caches[-1].streams[0]
+        lent = cells.holders(seq_id) & (cells.pos[: cells.high_water] < n)
+        n_stuck = int((cells.shared() | lent).sum())
+        n_there = len({*cells.sequences, borrower})
+        room = cells.size - n_there * self._n_swa - self._context.n_ubatch
+        return int(lent.sum()) <= self._n_swa and n_stuck <= room
 
     def _borrow(self, sequence: Sequence, lender: Sequence, n: int) -> None:
         """Share the lender's first `n` cells; with streams they are copied."""

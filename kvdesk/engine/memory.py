@@ -121,7 +121,8 @@ class Memory:
         self._batch = lib.llama_batch_init(int(lib.llama_n_batch(ctx)), 0, int(lib.llama_n_seq_max(ctx)))
         raw = self._batch
         self._alone: tuple[int, ...] = ()  # the one sequence of the first entry of `_batch`
-        self._spare = 0  # cells that are certainly free in a unified cache
+        self._spare = 0  # cells that are certainly free in a unified cache without a small window
+        self._small_window = 0 < traits.geometry.n_window < traits.geometry.n_cells
         self._columns = raw.token, raw.pos, raw.n_seq_id, raw.seq_id, raw.logits  # looked up once: a pointer each time
         self._rows: frozenset[int] = frozenset()  # batch entries of the last decode that have logits
         stop.install(ctx)
@@ -165,22 +166,28 @@ class Memory:
         return used, high_water, self.mirror.n_kv
 
     def free_cells(self, seq_id: int) -> int:
-        """Cells a batch of the sequence can still take in every cache that does not overwrite. Read-only."""
+        """Cells a batch of the sequence can still take in every cache. Read-only."""
         if not self._mirror.caches:
             return self._mirror.geometry.n_ctx_seq
-        cache = self._mirror.caches[0]  # the window cache replaces what nobody sees any more
+        cache, *windows = self._mirror.caches[: 2 if self._small_window else 1]
         stream, cells = cache.stream_of(seq_id), cache.cells_of(seq_id)
         waiting = sum(cache.stream_of(ids[0]) == stream for w in self._unsettled for ids in w.batch.seq_ids)
         if self._run_now is not None and cache.stream_of(self._run_now.seq_id) == stream:
             waiting += len(self._run_now.tokens)
-        return cells.size - cells.used - waiting
+        free = cells.size - cells.used - waiting
+        if any(window.cells_of(seq_id).shares for window in windows):
+            self.settle()
+            n_ubatch = self._mirror.geometry.n_ubatch
+            rooms = [window.room_beside_shared(seq_id, n_ubatch) for window in windows]
+            free = min([free, *(room for room in rooms if room is not None)])
+        return free
 
     def has_room(self, seq_id: int, n_tokens: int) -> bool:
         """Whether `free_cells` are enough for so many tokens. Read-only."""
         if self._spare >= n_tokens:
             return True
         free = self.free_cells(seq_id)
-        self._spare = free if self._mirror.geometry.n_stream == 1 else 0
+        self._spare = free if self._mirror.geometry.n_stream == 1 and not self._small_window else 0
         return free >= n_tokens
 
     def seq_pos_min(self, seq_id: int) -> int:

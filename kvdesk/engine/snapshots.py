@@ -185,16 +185,15 @@ class Snapshots:
 
     def take(self, saved: Saved) -> Blob | None:
         """The state's bytes; None when the file is gone or not what was written: then it is forgotten."""
-        if saved.blob is not None:
-            return saved.blob
-        with self._lock:
-            blob = self._writing.get(saved.key)
+        with self._lock:  # its writer may have finished since `saved` was asked for
+            saved = self._saved.get(saved.key, saved)
+            blob = self._writing.get(saved.key) if saved.blob is None else saved.blob
         if blob is not None:
             return blob
         assert self._folder is not None
         try:
             data = (self._folder / f"{saved.key}{_SUFFIX}").read_bytes()
-            if hashlib.sha256(data).hexdigest() != saved.digest:
+            if _digest(saved.key, data) != saved.digest:
                 raise ValueError("its digest is not the one that was written down")
             blob = zlib.decompressobj().decompress(data, saved.n_bytes + 1) if saved.packed else data
             if len(blob) != saved.n_bytes:
@@ -299,11 +298,12 @@ class Snapshots:
         blob = self._writing.get(key)
         if blob is None:
             return  # it was saved twice, and is written
+        path = self._folder / f"{key}{_SUFFIX}"
         try:
             packed = len(zlib.compress(blob[:_TRIAL], 1)) < _PAYS * len(blob[:_TRIAL])
             data = zlib.compress(blob, 1) if packed else blob
-            _write_whole(self._folder / f"{key}{_SUFFIX}", data)
-            digest = hashlib.sha256(data).hexdigest()
+            _write_whole(path, data)
+            digest = _digest(key, data)
             with self._lock:
                 if key in self._saved:
                     self._saved[key] = replace(self._saved[key], digest=digest, packed=packed)
@@ -314,6 +314,7 @@ class Snapshots:
             with self._lock:
                 self._saved.pop(key, None)
                 self._writing.pop(key, None)
+            _remove(path)  # the disk may be full, and others need the room
 
     def _unlink(self, key: str) -> None:
         assert self._folder is not None
@@ -423,11 +424,22 @@ def _key(kind: StateKind, tokens: Sequence[int], conversation: ConversationId, e
     return snapshot_key(kind, (*tokens, -1, *moved, *conversation.encode()))
 
 
+def _digest(key: str, data: Blob) -> str:
+    """Of the file and of what it is said to be: the key covers model, settings, tokens and conversation."""
+    digest = hashlib.sha256(key.encode())
+    digest.update(data)
+    return digest.hexdigest()
+
+
 def _write_whole(path: Path, data: Blob) -> None:
-    """All of it or nothing, also when the power goes."""
+    """All of it or nothing, also when the power goes. Raises OSError; nothing is left then."""
     part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        _remove(part)
+        raise

@@ -38,10 +38,12 @@ class Ids(ByIds):
         memory: int = 1 << 24,
         n_ctx: int = 384,
         swa_full: bool = True,
+        n_seq_max: int = 4,
+        n_ubatch: int = 8,
     ) -> None:
         settings = ContextSettings(
-            n_ctx=n_ctx, n_seq_max=4, n_batch=32, n_ubatch=8, n_threads=1, n_threads_batch=1, type_k=type_kv,
-            type_v=type_kv, swa_full=swa_full,
+            n_ctx=n_ctx, n_seq_max=n_seq_max, n_batch=32, n_ubatch=n_ubatch, n_threads=1, n_threads_batch=1,
+            type_k=type_kv, type_v=type_kv, swa_full=swa_full,
         )  # fmt: skip
         context = Context(model, settings, proved=False)
         kind = StateKind("tiny", "now", type_kv, type_kv, True, (1.0, 1.0))

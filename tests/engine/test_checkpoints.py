@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from kvdesk.cache.batch import Batch
 from kvdesk.chat import ConversationId, Message, new_message_id
 from kvdesk.engine.binding import CountdownFlag, StopFlag
 from kvdesk.engine.model import Model
@@ -147,6 +148,50 @@ def test_two_conversations_that_begin_alike_both_go_on(tiny: Model, tmp_path: Pa
                 prompts[name] = prompt + tokens[:-1] + prompt_of(i, 17)
     finally:
         ids.close()
+
+
+@pytest.fixture
+def narrow(tmp_path: Path) -> Iterator[Ids]:
+    """Seven sequences in a window cache that has just their windows and an ubatch: 7 x 32 + 32 cells."""
+    model = open_model("iswa", tmp_path)
+    ids = Ids(model, tmp_path / "states", CacheType.F16, n_ctx=2048, swa_full=False, n_seq_max=7, n_ubatch=32)
+    assert ids.context.mirror.caches[1].size == 256
+    yield ids
+    ids.close()
+    model.close()
+
+
+def test_loans_do_not_fill_a_small_window(narrow: Ids) -> None:
+    """Everybody begins as the first goes on: what is lent is never free again, and the first needs new cells."""
+    told = prompt_of(1, 60)
+    for i in range(12):
+        for name, prompt in (("first", told), (f"other {i}", [*told, 3 + i])):
+            sequence = narrow.lease(name)
+            reused = narrow.keeper.take_prefix(sequence, prompt)
+            assert narrow.keeper.make_room(sequence, len(prompt) - reused)
+            for start in range(reused, len(prompt), 32):
+                narrow.decode([(name, prompt[start : start + 32])])
+        told = told + prompt_of(20 + i, 40)
+    assert narrow.context.audit(whole=True).state == "verified"
+
+
+def test_room_is_asked_of_the_window_too(narrow: Ids) -> None:
+    """Copies by hand: as long as a cell is told to be free, a token is decoded; when none is, the engine has none."""
+    context = narrow.context
+    narrow.read("one", prompt_of(1, 60))
+    one, codes = narrow.lease("one").seq_id, set()
+    for copy in range(7):
+        if copy != one and context.free_cells(one):
+            context.seq_cp(one, copy)
+        for _ in range(40):
+            for seq_id in range(7):
+                if (pos := context.seq_pos_max(seq_id) + 1) > 0:
+                    free = context.free_cells(seq_id)
+                    rc = context.decode(Batch((7,), (pos,), ((seq_id,),), (False,))).rc
+                    assert (rc == 0) == (free > 0), (copy, seq_id, free)
+                    codes.add(rc)
+    assert codes == {0, 1}, "the window was filled"
+    context.clear()
 
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - {*WHOLE}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -92,7 +93,8 @@ def write_index(folder: Path, rows: object) -> None:
 def forge(folder: Path, blob: bytes) -> None:
     """Another state in place of the saved one, with everything that vouches for it."""
     rows = index(folder)
-    rows[0] |= {"digest": hashlib.sha256(blob).hexdigest(), "n_bytes": len(blob), "packed": False}
+    digest = hashlib.sha256(rows[0]["key"].encode() + blob).hexdigest()
+    rows[0] |= {"digest": digest, "n_bytes": len(blob), "packed": False}
     state_file(folder).write_bytes(blob)
     write_index(folder, rows)
 
@@ -295,3 +297,49 @@ def test_strange_things_in_the_folder_of_states(tmp_path: Path) -> None:
     strange = [{"n_bytes": 10**400}, {"exact": -5}, {"tokens": []}]
     index.write_text(json.dumps([rows[0] | change for change in strange]))
     assert Snapshots(tmp_path, KIND, Limits(0, 1_000_000)).values() == []
+
+
+def test_two_states_that_were_swapped_with_their_digests(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        saved_in(tmp_path, KIND, name)
+    one, two = rows = index(tmp_path)
+    first, second = (tmp_path / f"{row['key']}.kvstate" for row in rows)
+    data = first.read_bytes()
+    first.write_bytes(second.read_bytes())
+    second.write_bytes(data)
+    one["digest"], two["digest"] = two["digest"], one["digest"]
+    write_index(tmp_path, rows)
+    snapshots = Snapshots(tmp_path, KIND, Limits(0, 1_000_000))
+    states = [snapshots.of(ConversationId(name)) for name in ("one", "two")]
+    assert [snapshots.take(state) for state in states if state is not None] == [None, None]
+    snapshots.close()
+
+
+def test_a_state_that_was_asked_for_before_its_writer_finished(tmp_path: Path) -> None:
+    snapshots = saved_in(tmp_path, KIND, "one")
+    saved = snapshots.of(ConversationId("one"))
+    assert saved is not None
+    assert saved.digest
+    assert snapshots.take(replace(saved, digest="", packed=False)) is not None
+
+
+@pytest.mark.parametrize("fails", ["the state", "its place", "the index"])
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
+    sync, replaced, calls = os.fsync, Path.replace, []
+
+    def full(file: int) -> None:
+        calls.append(file)
+        if len(calls) == {"the state": 1, "the index": 2}.get(fails):
+            raise OSError(errno.ENOSPC, "no space left on device")
+        sync(file)
+
+    def no_place(path: Path, target: Path) -> Path:
+        if fails == "its place":
+            raise OSError(errno.EACCES, "not allowed")
+        return replaced(path, target)
+
+    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(Path, "replace", no_place)
+    snapshots = saved_in(tmp_path, KIND, "one")
+    assert list(tmp_path.iterdir()) == []
+    assert snapshots.values() == []
