@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk.cli import bench
-from kvdesk.lab import bench_cache_move
-from kvdesk.lab import bench_cache
+from kvdesk.lab import bench_cache, bench_cache_move
 from kvdesk.lab.bench_cache import SCENARIOS
 from kvdesk.lab.bench_cache_desk import Bench, Outcome
 from kvdesk.lab.waits import waited_s
