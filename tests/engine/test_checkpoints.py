@@ -162,16 +162,22 @@ def narrow(tmp_path: Path) -> Iterator[Ids]:
 
 
 def test_loans_do_not_fill_a_small_window(narrow: Ids) -> None:
-    """Everybody begins as the first did, which goes on by nearly a window: what is lent is free for nobody then."""
-    told = prompt_of(1, 60)
-    for i in range(12):
-        for name, prompt in (("first", told), (f"other {i}", told + prompt_of(60 + i, 9))):
+    """All begin alike and go on: what was lent is free for nobody then, and an idle conversation leaves in time."""
+    told = {"one": prompt_of(1, 60)} | {f"other {i}": [*prompt_of(1, 60), 3 + i] for i in range(6)}
+    borrowed = 0
+    for i in range(4):
+        for name, prompt in told.items():
             sequence = narrow.lease(name)
             reused = narrow.keeper.take_prefix(sequence, prompt)
+            borrowed += i == 0 and narrow.keeper.taken == "another conversation"
             assert narrow.keeper.make_room(sequence, len(prompt) - reused)
-            for start in range(reused, len(prompt), 32):
+            while (start := len(sequence.tokens)) < len(prompt):
                 narrow.decode([(name, prompt[start : start + 32])])
-        told = told + prompt_of(20 + i, 31)
+            if prompt == prompt_of(1, 60):  # a state that comes back holds no more than its window
+                narrow.keeper.swap_out(sequence)
+                narrow.keeper.swap_in(ConversationId(name))
+            told[name] = prompt + prompt_of(20 + i, 32)
+    assert borrowed == 5, "for the sixth no window would have been left"
     assert narrow.context.audit(whole=True).state == "verified"
 
 
