@@ -1,6 +1,6 @@
-"""All settings, each with its default, its range and its description: one declared table.
+"""All settings, each with its default, range, title and description, and llama.cpp's name for it: one declared table.
 
-The names are llama.cpp's. The defaults of `Sampling` are llama.cpp's own (common/common.h).
+The defaults of `Sampling` are llama.cpp's own (common/common.h).
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic.fields import FieldInfo
 
 EXACT_UBATCH = 32
 """Largest graph whose sums do not depend on how a prompt was cut: from 64 tokens on (GGML_FA_TILE_Q, ggml-cpu/common.h)
@@ -16,6 +17,10 @@ llama.cpp's flash attention works in tiles and adds up in another order. Half of
 
 MOST_THREADS = 512
 """llama.cpp takes no more (GGML_MAX_N_THREADS, ggml.h)."""
+
+
+RANDOM_SEED = 0xFFFFFFFF
+"""A new seed for every answer (LLAMA_DEFAULT_SEED, llama.h)."""
 
 
 class CacheType(StrEnum):
@@ -45,6 +50,16 @@ def default_threads() -> int:
     return min(psutil.cpu_count(logical=False) or os.cpu_count() or 1, MOST_THREADS)
 
 
+def _llama(name: str) -> dict[str, JsonValue]:
+    return {"llama.cpp": name}
+
+
+def llama_name(info: FieldInfo) -> str:
+    """What llama.cpp calls a setting; "" for a setting that is kvdesk's own."""
+    extra = info.json_schema_extra
+    return str(extra.get("llama.cpp", "")) if isinstance(extra, dict) else ""
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", validate_default=True)
 
@@ -52,26 +67,89 @@ class _Table(BaseModel):
 class ContextSettings(_Table):
     """How a llama.cpp context is created. Changing any of them means a new context."""
 
-    n_ctx: int = Field(4096, ge=0, le=1 << 20, description="Cells of the KV cache; 0 takes the model's training length")
-    n_seq_max: int = Field(8, ge=1, le=64, description="Conversations and branches that can be in the cache at once")
-    n_batch: int = Field(512, ge=1, le=16384, description="Most tokens handed to one llama_decode call")
-    n_ubatch: int = Field(512, ge=1, le=16384, description="Most tokens computed in one graph")
+    n_ctx: int = Field(
+        4096,
+        ge=0,
+        le=1 << 20,
+        title="Context size",
+        json_schema_extra=_llama("n_ctx"),
+        description="Tokens the KV cache has room for (cells), for all conversations together; "
+        "0 takes the length the model was trained for",
+    )
+    n_seq_max: int = Field(
+        8,
+        ge=1,
+        le=64,
+        title="Sequences",
+        json_schema_extra=_llama("n_seq_max"),
+        description="Most conversations and branches in the cache at the same time",
+    )
+    n_batch: int = Field(
+        512,
+        ge=1,
+        le=16384,
+        title="Batch size",
+        json_schema_extra=_llama("n_batch"),
+        description="Most tokens in one llama_decode call",
+    )
+    n_ubatch: int = Field(
+        512,
+        ge=1,
+        le=16384,
+        title="Physical batch size",
+        json_schema_extra=_llama("n_ubatch"),
+        description="Most tokens computed at once, in one graph",
+    )
     exact: bool = Field(
         False,
-        description="Answers are those of a fresh start bit by bit; off, they may differ from one by rounding. "
-        "Prompts are then read a third slower, and one thread writes answers (0.7 of the speed on two cores)",
+        title="Exact answers",
+        description="The same answer, bit for bit, as if the prompt was computed without the cache; off, answers may "
+        "differ by rounding. Prompts are then read a third slower, and one thread writes answers (0.7 of the speed on "
+        "two cores)",
     )
-    n_threads: int = Field(default_factory=default_threads, ge=1, le=MOST_THREADS, description="Threads for decode")
+    n_threads: int = Field(
+        default_factory=default_threads,
+        ge=1,
+        le=MOST_THREADS,
+        title="Threads",
+        json_schema_extra=_llama("n_threads"),
+        description="CPU threads for writing answers",
+    )
     n_threads_batch: int = Field(
-        default_factory=default_threads, ge=1, le=MOST_THREADS, description="Threads for prefill"
+        default_factory=default_threads,
+        ge=1,
+        le=MOST_THREADS,
+        title="Threads for prompts",
+        json_schema_extra=_llama("n_threads_batch"),
+        description="CPU threads for reading prompts (prefill)",
     )
-    type_k: CacheType = Field(CacheType.F16, description="Data type of K")
-    type_v: CacheType = Field(CacheType.F16, description="Data type of V; quantized types need flash attention")
-    flash_attn: bool = Field(True, description="Flash attention: skips masked cells, allows quantized V")
+    type_k: CacheType = Field(
+        CacheType.F16, title="K cache type", json_schema_extra=_llama("type_k"), description="Data type of K"
+    )
+    type_v: CacheType = Field(
+        CacheType.F16,
+        title="V cache type",
+        json_schema_extra=_llama("type_v"),
+        description="Data type of V; quantized types need flash attention",
+    )
+    flash_attn: bool = Field(
+        True,
+        title="Flash attention",
+        json_schema_extra=_llama("flash_attn"),
+        description="Skips masked cells, and allows a quantized V",
+    )
     kv_unified: bool = Field(
-        True, description="One buffer for all sequences; off gives every sequence a stream of its own"
+        True,
+        title="Unified KV cache",
+        json_schema_extra=_llama("kv_unified"),
+        description="One buffer for all sequences, so that they can share cells; off, each has a part of its own",
     )
-    swa_full: bool = Field(True, description="Full-size window cache for sliding-window models")
+    swa_full: bool = Field(
+        True,
+        title="Full-size SWA cache",
+        json_schema_extra=_llama("swa_full"),
+        description="For models with sliding-window attention: keeps the cells outside the window too",
+    )
 
     @property
     def graph_tokens(self) -> int:
@@ -88,15 +166,70 @@ class Sampling(_Table):
     """The sampler chain, in llama.cpp's order: penalties, top-k, top-p, min-p, temperature, dist."""
 
     temperature: float = Field(
-        0.8, ge=0.0, le=5.0, allow_inf_nan=False, description="0 always takes the likeliest token (greedy)"
+        0.8,
+        ge=0.0,
+        le=5.0,
+        allow_inf_nan=False,
+        title="Temperature",
+        json_schema_extra=_llama("temp"),
+        description="Higher is more varied; 0 always takes the most likely token (greedy)",
     )
-    top_k: int = Field(40, ge=0, le=1_000_000, description="Keep the k likeliest tokens; 0 keeps all")
-    top_p: float = Field(0.95, ge=0.0, le=1.0, description="Keep the likeliest tokens up to this probability mass")
-    min_p: float = Field(0.05, ge=0.0, le=1.0, description="Drop tokens below this share of the likeliest")
-    repeat_penalty: float = Field(1.0, ge=0.1, le=4.0, description="Above 1 makes recent tokens less likely")
-    repeat_last_n: int = Field(64, ge=0, le=65536, description="How many recent tokens the penalty looks at")
-    seed: int = Field(0xFFFFFFFF, ge=0, le=0xFFFFFFFF, description="4294967295 draws a new seed for every answer")
-    max_tokens: int = Field(1024, ge=1, le=1 << 20, description="Most tokens in one answer")
+    top_k: int = Field(
+        40,
+        ge=0,
+        le=1_000_000,
+        title="Top K",
+        json_schema_extra=_llama("top_k"),
+        description="Choose among the K most likely tokens; 0 among all",
+    )
+    top_p: float = Field(
+        0.95,
+        ge=0.0,
+        le=1.0,
+        title="Top P",
+        json_schema_extra=_llama("top_p"),
+        description="Choose among the most likely tokens whose probabilities add up to P; 1 among all",
+    )
+    min_p: float = Field(
+        0.05,
+        ge=0.0,
+        le=1.0,
+        title="Min P",
+        json_schema_extra=_llama("min_p"),
+        description="Leave out tokens less likely than this share of the most likely one; 0 leaves out none",
+    )
+    repeat_penalty: float = Field(
+        1.0,
+        ge=0.1,
+        le=4.0,
+        title="Repeat penalty",
+        json_schema_extra=_llama("repeat_penalty"),
+        description="Above 1, tokens that came recently are less likely; 1 changes nothing",
+    )
+    repeat_last_n: int = Field(
+        64,
+        ge=0,
+        le=65536,
+        title="Tokens to penalize",
+        json_schema_extra=_llama("repeat_last_n"),
+        description="How many of the last tokens the repeat penalty looks at; 0 switches it off",
+    )
+    seed: int = Field(
+        RANDOM_SEED,
+        ge=0,
+        le=RANDOM_SEED,
+        title="Seed",
+        json_schema_extra=_llama("seed"),
+        description="Random draws a new seed for every answer; with a number, the same prompt gets the same answer",
+    )
+    max_tokens: int = Field(
+        1024,
+        ge=1,
+        le=1 << 20,
+        title="Answer length",
+        json_schema_extra=_llama("n_predict"),
+        description="Most tokens in one answer",
+    )
 
 
 class Overflow(StrEnum):
@@ -113,15 +246,46 @@ class CachePolicy(_Table):
 
     follow_load: bool = Field(
         True,
-        description="Fewer threads while other programs are busy. The number of threads changes the order of sums: in "
-        "long conversations answers may then differ by rounding",
+        title="Adapt threads to load",
+        description="Fewer threads while other programs are busy. This changes the order in which numbers are added: "
+        "in long conversations answers may then differ by rounding",
     )
-    auto_compact: bool = Field(True, description="Compact the cache between answers where that pays back")
-    prefill_ahead: bool = Field(False, description="Read the end of an answer into the cache while you read it")
-    overflow: Overflow = Field(Overflow.STOP, description="When the context of a new conversation is full")
-    n_keep: int = Field(0, ge=0, le=1 << 20, description="Leading tokens that stay when a full context slides")
-    memory_mb: int = Field(512, ge=0, le=1 << 20, description="Memory for conversations outside the cache, in MB")
-    disk_mb: int = Field(2048, ge=0, le=1 << 24, description="Disk space for conversations outside the cache, in MB")
+    auto_compact: bool = Field(
+        True,
+        title="Compact automatically",
+        description="Compact the cache between answers when the speed gained is worth the time",
+    )
+    prefill_ahead: bool = Field(
+        False,
+        title="Prefill ahead",
+        description="After an answer, read the next tokens of the chat template into the cache, so that your next "
+        "message starts sooner",
+    )
+    overflow: Overflow = Field(
+        Overflow.STOP, title="When full", description="What new conversations do when their context is full"
+    )
+    n_keep: int = Field(
+        0,
+        ge=0,
+        le=1 << 20,
+        title="Tokens to keep",
+        json_schema_extra=_llama("n_keep"),
+        description="Tokens at the beginning that stay when the oldest messages are removed",
+    )
+    memory_mb: int = Field(
+        512,
+        ge=0,
+        le=1 << 20,
+        title="Memory for saved conversations (MB)",
+        description="Conversations that leave the cache are saved there",
+    )
+    disk_mb: int = Field(
+        2048,
+        ge=0,
+        le=1 << 24,
+        title="Disk space for saved conversations (MB)",
+        description="Used where that memory is not enough",
+    )
 
 
 class Settings(_Table):
@@ -132,6 +296,6 @@ class Settings(_Table):
     sampling: Sampling = Field(default_factory=Sampling)
     cache: CachePolicy = Field(default_factory=CachePolicy)
     system_prompt: str = Field("", description="System prompt of new conversations")
-    theme: Theme = Field(Theme.SYSTEM, description="Light, dark, or as the system has it")
+    theme: Theme = Field(Theme.SYSTEM, title="Theme", description="Light, dark, or that of the system")
     sidebar_visible: bool = Field(True, description="Conversation list shown (Ctrl+B)")
     inspector_visible: bool = Field(True, description="Cache inspector shown (Ctrl+I)")

@@ -24,11 +24,11 @@ N_SINKS = 4
 
 WHY: dict[OverflowPolicy, str] = {
     "stop": "The answer ends and says that the context is full. Nothing is forgotten.",
-    "slide": "The oldest messages are forgotten at once; what later messages drew from them stays, so answers are "
-    "close to, but not exactly, those of a shorter conversation.",
-    "recompute": "The oldest messages are forgotten and the rest is read again: exact, and as slow as that.",
-    "sinks": "The first tokens and the most recent messages stay. Goes on for ever, even within one answer, whose "
-    "beginning is then forgotten: quick, the least exact.",
+    "slide": "Fast, nearly exact: the oldest messages are forgotten. What was computed from them for later messages "
+    "is kept, so answers differ a little from those of a shorter conversation.",
+    "recompute": "Slow, exact: the oldest messages are forgotten and all others are computed again.",
+    "sinks": "Fast, least exact: even this answer's beginning may be forgotten. The first tokens and the latest "
+    "messages stay.",
 }
 
 
@@ -143,7 +143,7 @@ def plan_overflow(policy: OverflowPolicy, now: Situation, can: Abilities) -> Ove
         return _slide(policy, now, everything, (now.n_sinks, now.n_sinks + wanted), parted=True)
     gone = gone or _leaving(policy, now, missing)
     if not gone:
-        return _stop(now, "The messages that are left cannot be parted.")
+        return _stop(now, "The remaining messages cannot be removed.")
     start, end = now.messages[gone[0]].start, now.messages[gone[-1]].end
     if policy == "recompute":
         return _recompute(now, can, gone, (start, end))
@@ -155,18 +155,18 @@ def slide_sentence(full: str, n_gone: int, n_tokens: int, n_before: int, *, part
     left, n_before: what stays before it; parted: the beginning of the answer left too.
     """
     what = " and ".join(["the beginning of this answer"] * parted + [_messages(n_gone)] * (n_gone > 0))
-    stays = f"the first {n_before:,} tokens stay" if n_before else "nothing stays before them"
+    stays = f"the first {n_before:,} tokens stay" if n_before else "nothing before them stays"
     return (
-        f"{full} was full: {what} ({n_tokens:,} tokens) left, {stays}, and what follows "
-        "moved down unchanged. Answers are approximate from here on."
+        f"{full} was full: {what} ({n_tokens:,} tokens) left it, {stays}, and the later tokens moved to lower "
+        "positions without being computed again. From here on, answers are not exact."
     )
 
 
 def recompute_sentence(full: str, n_gone: int, n_tokens: int, n_read: int) -> str:
     """What is said when messages leave and the rest is prefilled again: n_read tokens."""
     return (
-        f"{full} was full: {_messages(n_gone)} ({n_tokens:,} tokens) left, and "
-        f"{n_read:,} tokens are read again, so that the answer is exact."
+        f"{full} was full: {_messages(n_gone)} ({n_tokens:,} tokens) left it, and "
+        f"{n_read:,} tokens are computed again, so that the answer is exact."
     )
 
 

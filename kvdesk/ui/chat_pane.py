@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import NO_TOKENIZER
@@ -31,6 +32,7 @@ from kvdesk.ui.queue_view import QueueView
 from kvdesk.ui.readout import megabytes
 from kvdesk.ui.theme import Look
 
+_ONE_LINE: Final = 600  # px; a narrower header has two lines
 KEEP_MS: Final = 250  # what is typed is told at most so much later
 
 
@@ -293,15 +295,36 @@ class _Header(QWidget):
         self._meter.setProperty("scale", "small")
         self._meter.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.overflow = OverflowButton()
+        self._title_row, facts = QHBoxLayout(), QHBoxLayout()
+        self._title_row.addWidget(self._title)
+        for part in (self._model, self._meter, self.overflow):
+            facts.addWidget(part)
+        facts.addStretch(1)
+        facts.setSpacing(8)
+        self._lines = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._lines.setSpacing(8)
+        self._lines.addLayout(self._title_row, 1)
+        self._lines.addLayout(facts)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 8, 12, 8)
         row.setSpacing(8)
         row.addWidget(sidebar)
-        row.addWidget(self._title, 1)
-        row.addWidget(self._model)
-        row.addWidget(self._meter)
-        row.addWidget(self.overflow)
+        row.addLayout(self._lines, 1)
         row.addWidget(inspector)
+
+    def minimumSizeHint(self) -> QSize:
+        """As wide as two lines need."""
+        size = super().minimumSizeHint()
+        one_line = self._lines.direction() == QBoxLayout.Direction.LeftToRight
+        return size - QSize(self._title.minimumWidth() + self._lines.spacing(), 0) if one_line else size
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """The title stands above the rest where one line is too short for both."""
+        super().resizeEvent(event)
+        narrow = self.width() < _ONE_LINE
+        self._lines.setDirection(QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight)
+        self._lines.setSpacing(0 if narrow else 8)
+        self._title_row.setContentsMargins(8 if narrow else 0, 0, 0, 0)  # as the text of the button below
 
     @property
     def meter_text(self) -> str:

@@ -82,7 +82,7 @@ class OverflowChoice(QFrame):
 
 
 class OverflowButton(ElidedButton):
-    """Quiet; beside the meter of the context, which it goes on: "45% of 4,096", "then stop"."""
+    """Quiet; beside the meter of the context, which it goes on: "45% of 4,096", "When full: stop"."""
 
     chosen = Signal(object)  # Overflow
 
@@ -101,13 +101,13 @@ class OverflowButton(ElidedButton):
 
     def show_chosen(self, overflow: Overflow) -> None:
         name = NAMES[overflow]
-        self.setText(f"then {name.lower().split()[-1]}")
+        self.setText(f"When full: {name.lower().split()[-1]}")
         self.setAccessibleName(f"When the context is full: {name}")
-        self.setToolTip(f"When the context is full: {name.lower()}. {WHY[overflow.value]}")
+        self.setToolTip(f"When the context is full: {name}. {WHY[overflow.value]}")
         self._choice.show_chosen(overflow)
 
     def minimumSizeHint(self) -> QSize:
-        return self._hint("then…")
+        return self._hint(self.full_text)
 
     @Slot()
     def choose(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Any, Final, cast
 
+from pydantic.fields import FieldInfo
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
@@ -14,7 +15,6 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QGridLayout,
     QHBoxLayout,
-    QLineEdit,
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
@@ -25,14 +25,16 @@ from PySide6.QtWidgets import (
 
 from kvdesk.messages import ContextReady, Event
 from kvdesk.operations import ContextPreview
-from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings, Theme
+from kvdesk.settings import RANDOM_SEED, CachePolicy, ContextSettings, Overflow, Sampling, Settings, Theme, llama_name
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.context_ledger import ContextLedger
 from kvdesk.ui.controls import Choice, fit_to_screen, label, roomy, wheel_scrolls
+from kvdesk.ui.overflow_choice import NAMES
+from kvdesk.ui.seed_field import SeedField
 from kvdesk.ui.theme import Look
 
 _MAX_INT: Final = 2**31 - 1
-_THEMES: Final = {Theme.SYSTEM: "As the system", Theme.LIGHT: "Light", Theme.DARK: "Dark"}
+_THEMES: Final = {Theme.SYSTEM: "Follow the system", Theme.LIGHT: "Light", Theme.DARK: "Dark"}
 
 
 class SettingsPanel(QDialog):
@@ -220,7 +222,7 @@ class SettingsPanel(QDialog):
 
     def _fill(self) -> None:
         self._heading("Appearance", first=True)
-        self._row("Theme", Settings.model_fields["theme"].description or "", self._theme)
+        self._row(Settings.model_fields["theme"], self._theme)
         self._theme.currentIndexChanged.connect(self._on_theme_changed)
         self._heading("System prompt")
         row = self._grid.rowCount()
@@ -230,7 +232,7 @@ class SettingsPanel(QDialog):
         self._prompt.textChanged.connect(self._on_edited)
         self._heading("Sampling")
         self._table("sampling", Sampling)
-        self._heading("What kvdesk does by itself")
+        self._heading("Cache")
         self._table("cache", CachePolicy)
         self._heading("Context")
         self._table("context", ContextSettings)
@@ -240,11 +242,10 @@ class SettingsPanel(QDialog):
             low, high = 0.0, float(_MAX_INT)
             for limit in info.metadata:
                 low, high = float(getattr(limit, "ge", low)), float(getattr(limit, "le", high))
-            widget = self._control(cast(type, info.annotation), low, high)
-            widget.setAccessibleName(name)
+            widget = self._fields[table, name] = self._control(cast(type, info.annotation), low, high)
+            widget.setAccessibleName(info.title or name)
             widget.setAccessibleDescription(info.description or "")
-            self._fields[table, name] = widget
-            self._row(name, info.description or "", widget)
+            self._row(info, widget)
 
     def _control(self, kind: type, low: float, high: float) -> QWidget:
         if kind is bool:
@@ -254,7 +255,7 @@ class SettingsPanel(QDialog):
         if issubclass(kind, StrEnum):
             combo = Choice(self._look)
             for value in kind:
-                combo.addItem(value.value, value)
+                combo.addItem(NAMES[value] if isinstance(value, Overflow) else value.value, value)
             combo.currentIndexChanged.connect(self._on_edited)
             return wheel_scrolls(combo)
         if kind is float:
@@ -264,11 +265,10 @@ class SettingsPanel(QDialog):
             real.setSingleStep(0.05)
             real.valueChanged.connect(self._on_edited)
             return wheel_scrolls(roomy(real))
-        if high > _MAX_INT:
-            line = QLineEdit()  # wider than a spin box can count
-            line.textChanged.connect(self._on_edited)
-            line.setProperty("limits", (int(low), int(high)))
-            return line
+        if high == RANDOM_SEED:
+            seed = SeedField()
+            seed.edited.connect(self._on_edited)
+            return seed
         whole = QSpinBox()
         whole.setRange(int(low), int(high))
         whole.setGroupSeparatorShown(True)
@@ -280,16 +280,25 @@ class SettingsPanel(QDialog):
         heading.setContentsMargins(0, 0 if first else 16, 0, 4)
         self._grid.addWidget(heading, self._grid.rowCount(), 0, 1, 2)
 
-    def _row(self, name: str, description: str, widget: QWidget) -> None:
+    def _row(self, info: FieldInfo, widget: QWidget) -> None:
+        """Title, llama.cpp's name beside it where there is one, and description; the control at the right."""
         row = self._grid.rowCount()
         words = QVBoxLayout()
         words.setContentsMargins(0, 4, 0, 4)
         words.setSpacing(0)
-        caption = label(name)
+        caption = label(info.title or "")
         caption.setBuddy(widget)
-        about = label(description, tone="secondary", scale="small")
+        names = QHBoxLayout()
+        names.setSpacing(8)
+        names.addWidget(caption)
+        if theirs := llama_name(info):
+            beside = label(theirs, tone="secondary", family="mono")
+            beside.setToolTip(f"llama.cpp's name: {theirs}")
+            names.addWidget(beside)
+        names.addStretch(1)
+        about = label(info.description or "", tone="secondary", scale="small")
         about.setWordWrap(True)
-        words.addWidget(caption)
+        words.addLayout(names)
         words.addWidget(about)
         self._grid.addLayout(words, row, 0, 1, 2)
         self._grid.addWidget(widget, row, 2, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight)
@@ -302,12 +311,7 @@ def _value(widget: QWidget) -> Any:
         return widget.isChecked()
     if isinstance(widget, QComboBox):
         return widget.currentData()
-    if isinstance(widget, QSpinBox | QDoubleSpinBox):
-        return widget.value()
-    line = cast(QLineEdit, widget)
-    low, high = cast(tuple[int, int], line.property("limits"))
-    text = line.text().strip()
-    return min(max(int(text), low), high) if text.isdecimal() else high
+    return cast(QSpinBox | QDoubleSpinBox | SeedField, widget).value()
 
 
 def _set_value(widget: QWidget, value: Any) -> None:
@@ -316,8 +320,8 @@ def _set_value(widget: QWidget, value: Any) -> None:
         widget.setChecked(bool(value))
     elif isinstance(widget, QComboBox):
         widget.setCurrentIndex(widget.findData(value))
-    elif isinstance(widget, QSpinBox | QDoubleSpinBox):
-        widget.setValue(value)
+    elif isinstance(widget, SeedField):
+        widget.set_value(value)
     else:
-        cast(QLineEdit, widget).setText(str(value))
+        cast(QSpinBox | QDoubleSpinBox, widget).setValue(value)
     widget.blockSignals(False)

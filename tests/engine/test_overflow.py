@@ -86,7 +86,7 @@ def test_slide_goes_on_and_finds_its_cache_again(desk: Headless, system: str) ->
     (event,) = overflowed(desk)
     assert event.gone == oldest, "a question leaves with its answer, and no more than is needed"
     assert event.sentence in ended.note
-    assert "approximate" in event.sentence
+    assert "not exact" in event.sentence
     (operation,) = [e for e in of(desk.events, OperationDone) if e.name == "slide"]
     assert operation.reason == event.sentence
     recording = desk.engine.session.chronicle.journal.recording()
@@ -203,7 +203,7 @@ def test_a_prompt_that_does_not_fit_leaves_out_the_oldest(desk: Headless, overfl
 
 def test_a_question_longer_than_the_context_is_refused(desk: Headless) -> None:
     talk = filled(desk, Overflow.SLIDE)
-    with pytest.raises(UserError, match="cannot be parted"):
+    with pytest.raises(UserError, match="cannot be removed"):
         talk.answer(TOLD * 8, SHORT)
     audited(desk, talk)
 

@@ -94,7 +94,7 @@ def test_slide_keeps_the_system_prompt_and_moves_the_rest() -> None:
     assert plan.gone == (1,)
     assert [str(call) for call in plan.calls] == ["SeqRm(p0=10, p1=30)", "SeqAdd(p0=30, p1=-1, delta=-20)"]
     assert "oldest message" in plan.sentence
-    assert "approximate" in plan.sentence
+    assert "not exact" in plan.sentence
 
 
 def exchanges(n_held: int, n_ctx: int, *, answering: bool) -> Situation:

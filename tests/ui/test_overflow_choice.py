@@ -67,6 +67,17 @@ def test_each_conversation_has_its_own(window: MainWindow) -> None:
     assert "Recompute" in window.chat.overflow.accessibleName(), "nothing was chosen: as the settings say"
 
 
+@pytest.mark.parametrize("overflow", Overflow)
+def test_the_header_says_when_full_and_what_uncut(window: MainWindow, qtbot: QtBot, overflow: Overflow) -> None:
+    window.resize(900, 600)
+    window.set_settings(Settings(cache=CachePolicy(overflow=overflow)))
+    qtbot.wait(20)
+    button = window.chat.overflow
+    assert button.text() == button.full_text
+    assert button.text().startswith("When full: ")
+    assert window.width() == 900
+
+
 def test_messages_that_leave_are_faint_and_say_so(window: MainWindow) -> None:
     window.show_messages(ONE, MESSAGES)
     window.apply_event(shades("gone", "gone", "next to go", "in the cache"))

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLineEdit, QPlainTextEdit, QSpinBox
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QPlainTextEdit, QSpinBox
 from pytestqt.qtbot import QtBot
 
-from kvdesk.settings import CacheType, ContextSettings, Sampling, Settings, Theme
+from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Sampling, Settings, Theme, llama_name
 from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.seed_field import SeedField
 from kvdesk.ui.settings_panel import SettingsPanel
 from kvdesk.ui.theme import Look
 
@@ -42,15 +43,39 @@ def test_ranges_are_those_of_the_table(panel: SettingsPanel) -> None:
     assert (temperature.minimum(), temperature.maximum()) == (0.0, 5.0)
 
 
-@pytest.mark.parametrize(("typed", "seed"), [("12", 12), ("99999999999", 0xFFFFFFFF), ("words", 0xFFFFFFFF)])
-def test_a_seed_is_always_legal(panel: SettingsPanel, qtbot: QtBot, typed: str, seed: int) -> None:
-    panel.show_settings(Settings(sampling=Sampling(seed=1)))
-    line = panel.field("sampling", "seed")
-    assert isinstance(line, QLineEdit)
-    line.setText(typed)
+def test_a_seed_is_random_or_a_number(panel: SettingsPanel, qtbot: QtBot) -> None:
+    panel.show()
+    seed = panel.field("sampling", "seed")
+    assert isinstance(seed, SeedField)
+    assert seed.random.isChecked()
+    assert not seed.number.isVisible()
+    seed.random.click()
+    assert seed.number.isVisible()
+    seed.number.setValue(12)
     with qtbot.waitSignal(panel.applied) as sent:
         panel.apply_button.click()
-    assert sent.args[0].sampling.seed == seed
+    assert sent.args[0].sampling.seed == 12
+    seed.random.click()
+    with qtbot.waitSignal(panel.applied) as sent:
+        panel.apply_button.click()
+    assert sent.args[0].sampling.seed == Sampling().seed == 0xFFFFFFFF  # LLAMA_DEFAULT_SEED, llama.h
+
+
+def test_settings_have_plain_titles_and_llama_cpps_names_beside_them(panel: SettingsPanel) -> None:
+    shown = [part.text() for part in panel.findChildren(QLabel)]
+    for table in (ContextSettings, Sampling, CachePolicy):
+        for name, info in table.model_fields.items():
+            assert info.title, name
+            assert info.title in shown
+            assert name not in shown or name == llama_name(info)
+    assert shown[shown.index("Temperature") + 1] == "temp"
+    assert shown[shown.index("Context size") + 1] == "n_ctx"
+    assert shown[shown.index("Compact automatically") + 1] == CachePolicy.model_fields["auto_compact"].description
+
+
+def test_the_theme_that_follows_the_system_says_so(panel: SettingsPanel) -> None:
+    combo = next(box for box in panel.findChildren(QComboBox) if box.accessibleName() == "Theme")
+    assert combo.itemText(combo.findData(Theme.SYSTEM)) == "Follow the system"
 
 
 def test_the_theme_changes_at_once(window: MainWindow, qtbot: QtBot) -> None:
