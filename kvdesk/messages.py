@@ -293,7 +293,7 @@ class OperationDone:
     effect    what it did, for operations by hand; undoable: `Undo(operation)` is possible as long as nobody says
               otherwise (the latest `CacheView.undoable` names all that are)
     emptied   the sequence, or with `conversation` None every one, holds no cell any more
-    note      a sentence for the person: cells left that nobody asked to leave, and not for want of cells
+    note      a sentence for the person: cells left that nobody asked to leave, and although cells are free
     """
 
     operation: int

@@ -396,7 +396,7 @@ class Shades:
     """How far the messages of a conversation are from leaving its context, sent together with `MessageSpans`."""
 
     conversation: ConversationId
-    shades: tuple[tuple[MessageId, Literal["in the cache", "next to go", "gone"]], ...]
+    shades: tuple[tuple[MessageId, Literal["in the cache", "next", "gone"]], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
         Cause.TAKEN: f"The beginning came from {facts.taken}: {counts}",
         Cause.FIRST: f"Nothing of this conversation was in the cache: all {prefilled:,} tokens were prefilled.",
         Cause.EVICTED: f"Its cells had been removed ({facts.evicted}): {counts}",
-        Cause.CONTINUED: f"Everything held was of use: {counts}",
+        Cause.CONTINUED: f"Everything in the cache was reused: {counts}",
         Cause.REGENERATED: f"The answer is given anew, and its prompt was held: {counts}",
         Cause.RECURRENT: f"This model's state cannot be cut, so it begins again: {counts}",
         Cause.WINDOW: f"The sliding window before the first new token had left the cache: {counts}",

@@ -24,20 +24,26 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     types = [t.value for t in CacheType]
     parser.add_argument("--n-ctx", type=int, metavar="N", help="cells of the KV cache (default 4096)")
     parser.add_argument("--n-batch", type=int, metavar="N", help="most tokens in one llama_decode (default 512)")
-    parser.add_argument("--n-ubatch", type=int, metavar="N", help="most tokens in one graph (default 512)")
-    parser.add_argument("--exact", action="store_true", help="answers bit for bit as after a fresh start, slower")
-    parser.add_argument("--n-seq-max", type=int, metavar="N", help="sequences (default 8)")
+    parser.add_argument("--n-ubatch", type=int, metavar="N", help="most tokens computed at once (default 512)")
+    parser.add_argument("--exact", action="store_true", help="answers bit for bit as without a cache, slower")
+    parser.add_argument("--n-seq-max", type=int, metavar="N", help="most sequences in the cache (default 8)")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: physical cores)")
     parser.add_argument("--type-k", choices=types, help="data type of K (default f16)")
     parser.add_argument("--type-v", choices=types, help="data type of V (default f16)")
     parser.add_argument("--no-flash-attn", action="store_true", help="switch flash attention off")
-    parser.add_argument("--streams", action="store_true", help="a stream of its own for every sequence")
-    parser.add_argument("--no-swa-full", action="store_true", help="a small cache for sliding windows")
+    parser.add_argument("--streams", action="store_true", help="one stream for each sequence (kv_unified off)")
+    parser.add_argument(
+        "--no-swa-full", action="store_true", help="a small cache for sliding-window layers (swa_full off)"
+    )
 
 
 def add_sampling(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--temperature", type=float, metavar="T", help="0 is greedy (default 0.8)")
-    parser.add_argument("--seed", type=int, metavar="S", help="seed of the sampler")
+    parser.add_argument(
+        "--temperature", type=float, metavar="T", help="sampling temperature; 0 is greedy (default 0.8)"
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="S", help="a number for the same answer every time (default: random)"
+    )
     parser.add_argument("--max-tokens", type=int, metavar="N", help="most tokens in one answer (default 1024)")
 
 

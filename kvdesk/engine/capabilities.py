@@ -48,11 +48,14 @@ def _all(t: Traits) -> Iterator[Capability]:
 
 def _partial_rm(t: Traits) -> tuple[Answer, str]:
     if t.geometry.has_recurrent:
-        return "no", "A recurrent state cannot give back a part: an edit goes back to a checkpoint of all of it."
+        return (
+            "no",
+            "No part of a recurrent state can be removed: an edit goes back to a checkpoint of the whole state.",
+        )
     if t.geometry.has_window:
         if t.geometry.n_window < t.geometry.n_cells:
-            return "with loss", "What the sliding window has let go of comes back only with a checkpoint of all of it."
-        return "with loss", "What the sliding window has let go of does not come back when the end is removed."
+            return "with loss", "What has left the sliding window comes back only with a checkpoint of the whole state."
+        return "with loss", "What has left the sliding window does not come back when the end is removed."
     return "yes", "Any range of positions can be removed."
 
 
@@ -60,8 +63,8 @@ def _copy(t: Traits) -> tuple[Answer, str]:
     if t.geometry.n_stream > 1:
         return "yes", "The copy gets cells of its own in another stream; nothing is shared, what was there is lost."
     if not t.geometry.has_attention:
-        return "yes", "The copy shares the state until one of both goes on."
-    return "yes", "The copy shares the cells: it costs no memory until one of both goes on."
+        return "yes", "The copy shares the state until one of the two goes on."
+    return "yes", "The copy shares the cells: it takes no memory until one of the two goes on."
 
 
 def _partial_cp(t: Traits) -> tuple[Answer, str]:
@@ -70,7 +73,7 @@ def _partial_cp(t: Traits) -> tuple[Answer, str]:
     if t.geometry.n_stream > 1:
         return "no", "Between streams only a whole conversation can be copied: llama.cpp would abort."
     if t.geometry.has_window:
-        return "with loss", "Of the sliding window only what it still holds can be copied."
+        return "with loss", "Only what is still in the sliding window can be copied."
     return "yes", "Any range of positions can be shared with another conversation."
 
 
@@ -171,7 +174,7 @@ def _quantized_v(t: Traits) -> tuple[Answer, str]:
 def _flash_off(t: Traits) -> tuple[Answer, str]:
     if t.settings.type_v not in FLOAT_TYPES:
         return "no", f"V is {t.settings.type_v}, and quantized V needs flash attention."
-    return "yes", "Attention then walks over every cell up to n_kv, free ones too; its sums depend on where cells lie."
+    return "yes", "Attention then reads every cell up to n_kv, free ones too; its sums depend on where cells lie."
 
 
 def _streams(t: Traits) -> tuple[Answer, str]:

@@ -125,7 +125,7 @@ class Hands:
         match operation:
             case RemoveRange(seq_id, p0, p1):
                 if not context.seq_rm(seq_id, p0, p1):
-                    raise RefusedCall("This model cannot give back a part of its state: only a whole conversation.")
+                    raise RefusedCall("Only a whole conversation can be removed: no part of this model's state can.")
                 empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and context.seq_pos_max(seq_id) < 0)
                 return _Done("seq_rm", emptied=empty)
             case KeepOnly(seq_id):

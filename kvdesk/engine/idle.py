@@ -94,7 +94,7 @@ class Idle:
         fits = held + len(more) <= session.context.n_ctx_seq and session.context.has_room(sequence.seq_id, len(more))
         if first[:held] != sequence.tokens or not more or not fits or len(more) > session.context.n_batch:
             return False
-        with session.chronicle.doing("", who, "read ahead while nobody asks"):
+        with session.chronicle.doing("", who, "prefilled ahead, between answers"):
             if session.context.decode(Batch.of(sequence.seq_id, held, more), "prefill").rc == 0:
                 sequence.tokens += more
             else:

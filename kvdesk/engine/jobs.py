@@ -29,9 +29,9 @@ def verify(session: Session, conversation: ConversationId, emit: Emit) -> Iterat
         raise UserError("This conversation is being answered: verify it when the answer is there.")
     session.keeper.free_parked()
     if not session.pool.free:
-        raise UserError("Every sequence is leased: close a conversation, so that one is free to compute in.")
+        raise UserError("All sequences are in use: close a conversation, so that one is free to compute in.")
     context, tokens, spare = session.context, list(sequence.tokens), session.pool.free[0]
-    what, start = "Verifying: computing the conversation afresh", time.perf_counter()
+    what, start = "Verifying: computing the conversation again", time.perf_counter()
     held = next_logits(context, sequence.seq_id, spare, tokens[-1]).logits
     behind = not context.can("partial seq_rm")
     for result in fresh_logits(context, tokens, spare, behind=behind):

@@ -119,8 +119,8 @@ class Keeper:
     def _why_no_sequence(self) -> str:
         """What a person is told whose branch or conversation leaves although cells are free."""
         return (
-            f"left the cache, not for want of cells: all {self._context.n_seq_max} sequences (n_seq_max) are taken. Its"
-            " text stays; a larger n_seq_max keeps more branches."
+            f"left the cache although cells are free: all {self._context.n_seq_max} sequences (n_seq_max) are in use."
+            " Its text stays; a larger n_seq_max keeps more branches in the cache."
         )
 
     # --- cells of one sequence ----------------------------------------------------------------------------------------
@@ -295,7 +295,7 @@ class Keeper:
         """
         held = self._context.seq_pos_max(sequence.seq_id) + 1
         if held > len(sequence.tokens) and not self._can("partial seq_rm"):
-            self.keep(sequence, 0, "it was stopped in the middle, and this model cannot give back a part of its state")
+            self.keep(sequence, 0, "it was stopped in the middle, and no part of this model's state can be removed")
             return
         sequence.tokens = (sequence.tokens + tried)[:held]
 
@@ -425,11 +425,11 @@ class Keeper:
         """Only the first `n` tokens stay; nothing where the memory cannot give back a part. `note`: what is lost by it
         could not be kept as a branch.
         """
-        reason = f"the prompt diverges at position {n}" if n else "nothing of it is of use"
+        reason = f"the prompt diverges at position {n}" if n else "nothing of it can be reused"
         if note:
             reason += f", and no seq_id is free to keep it: all {self._context.n_seq_max} (n_seq_max) are taken"
         if not self.keep(sequence, n, reason, note):
-            self.keep(sequence, 0, "this model cannot give back a part of its state")
+            self.keep(sequence, 0, "no part of this model's state can be removed")
 
     def _park(self, sequence: Sequence, n: int) -> bool:
         """Keep what the sequence holds beyond its first `n` tokens as a branch, where cells are shared. Costs nothing:

@@ -42,10 +42,10 @@ def preview_compaction(session: Session, asked: PreviewCompaction) -> Compaction
     gain = session.meters.gain(plan.n_kv_before, plan.n_kv_after)
     if plan.n_kv_after >= plan.n_kv_before:
         gain = 1.0
-        remark = f"Attention walks over {plan.n_kv_before:,} cells, and would afterwards too: no speed is gained."
+        remark = f"Attention reads {plan.n_kv_before:,} cells, and would afterwards too: no speed is gained."
     elif gain is None:
         remark = (
-            f"Attention would walk over {plan.n_kv_after:,} cells instead of {plan.n_kv_before:,}. What that gains has"
+            f"Attention would read {plan.n_kv_after:,} cells instead of {plan.n_kv_before:,}. What that gains has"
             " not been measured here yet: it needs answers over different spans."
         )
     else:

@@ -341,7 +341,7 @@ class Runner:
         why = step.plan.sentence if step.plan.stops else ""
         shared = not why and n_free is not None
         if shared and not frees_enough(session.keeper, turn.sequence, step, command.overflow, n_free or 0):
-            why = f"{step.full} is full, and what could leave is shared with them. The answer ends here."
+            why = f"{step.full} is full, and what could be removed is shared with them. The answer ends here."
         if why:
             self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, why))
             self.finish(turn, "stopped", why)

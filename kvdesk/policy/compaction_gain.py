@@ -138,9 +138,9 @@ def judge_compaction(cost: SpanCost, cache: Fragmented, moment: Moment, default_
     if not moment.enabled:
         return CompactionVerdict(False, "Automatic compaction is off.")
     if moment.in_answer:
-        return CompactionVerdict(False, "An answer is being made: never in the middle of one.")
+        return CompactionVerdict(False, "An answer is being written: the cache is compacted only between answers.")
     if cache.n_kv_after >= cache.n_kv:
-        return CompactionVerdict(False, f"Attention walks over {cache.n_kv:,} cells, and would after compacting too.")
+        return CompactionVerdict(False, f"Attention reads {cache.n_kv:,} cells, and would after compacting too.")
     saved = cost.saved_ms(cache.n_kv, cache.n_kv_after)
     now = cost.ms(cache.n_kv, cache.n_visible)
     if saved <= NOTICED * now:

@@ -1,4 +1,4 @@
-"""What sending will cost, said before sending: reuse N, prefill M, first token in about T seconds.
+"""What sending will cost, said before sending: tokens from cache, tokens to compute, time to the first token.
 
 Pure: measured times come in (`BatchTimes`). Must never know the engine.
 """
@@ -24,9 +24,9 @@ class Forecast:
         """For the line under the composer."""
         parts = [f"{self.n_reused:,} tokens from cache", f"{self.n_prefill:,} to compute"]
         if self.restore_ms:
-            parts.insert(0, f"bring back in {_seconds(self.restore_ms)}")
+            parts.insert(0, f"restored in {_seconds(self.restore_ms)}")
         if self.first_token_ms is not None:
-            parts.append(f"first token in about {_seconds(self.first_token_ms)}")
+            parts.append(f"first token in {_seconds(self.first_token_ms)}")
         return ", ".join(parts)
 
 
@@ -47,5 +47,5 @@ def forecast(
 def _seconds(ms: float) -> str:
     """As precise as it is known: two digits."""
     if ms < 95:
-        return "0.1 s" if ms >= 50 else "no time"
-    return f"{ms / 1e3:.1f} s" if ms < 9_950 else f"{ms / 1e3:.0f} s"
+        return "about 0.1 s" if ms >= 50 else "less than 0.1 s"
+    return f"about {ms / 1e3:.1f} s" if ms < 9_950 else f"about {ms / 1e3:.0f} s"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 OverflowPolicy = Literal["stop", "slide", "recompute", "sinks"]
-Shade = Literal["in the cache", "next to go", "gone"]
+Shade = Literal["in the cache", "next", "gone"]
 
 RESERVE = 8
 """Messages leave until 1/8 of the context is free where they can, so that this does not happen at every other token."""
@@ -50,7 +50,7 @@ class Abilities:
 
     can_remove_part: bool = True
     can_shift: bool = True
-    why_not_remove: str = "This model cannot give back a part of its state."
+    why_not_remove: str = "No part of this model's state can be removed."
     why_not_shift: str = "This model's positions cannot be moved."
 
 
@@ -135,7 +135,7 @@ def plan_overflow(policy: OverflowPolicy, now: Situation, can: Abilities) -> Ove
     if policy == "stop":
         return _stop(now, "")
     if policy != "recompute" and (why := _impossible(can)):
-        return _stop(now, f"The oldest messages cannot leave: {why}")
+        return _stop(now, f"The oldest messages cannot be removed: {why}")
     wanted = max(missing, now.n_ctx_seq // RESERVE)
     gone = _leaving(policy, now, wanted)
     if not gone and policy == "sinks" and now.answering and now.n_held - now.n_sinks > wanted:
@@ -176,7 +176,7 @@ def shades(policy: OverflowPolicy, now: Situation, can: Abilities, n_gone: int =
     """
     leaving = set(plan_overflow(policy, now, can).gone)
     result: list[Shade] = ["gone"] * n_gone
-    result += ["next to go" if i in leaving else "in the cache" for i in range(len(now.messages))]
+    result += ["next" if i in leaving else "in the cache" for i in range(len(now.messages))]
     return tuple(result)
 
 

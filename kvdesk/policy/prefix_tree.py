@@ -200,7 +200,7 @@ class PrefixTree:
             n, end = len(node.tokens), node.depth
             take = min(n, n_cells)
             who = tuple(sorted(node.holders))
-            reason = f"least recently used, and nobody else holds tokens [{end - take}, {end})"
+            reason = f"least recently used, and no other sequence holds tokens [{end - take}, {end})"
             result.append(Eviction(who, end - take, take, reason))
             n_cells -= take
             parent = node.parent
@@ -218,7 +218,7 @@ class PrefixTree:
                 break
             gone.add(seq_id)
             freed = sum(len(n.tokens) for n in self._path(seq_id) if n.holders <= gone)
-            result.append(Eviction((seq_id,), 0, freed, "least recently used, and only whole sequences can leave"))
+            result.append(Eviction((seq_id,), 0, freed, "least recently used, and only whole sequences can be removed"))
             n_cells -= freed
         return [e for e in result if self._ends[e.seq_ids[0]] is not self._root]
 

@@ -42,14 +42,14 @@ class Act(StrEnum):
 TIPS: Final = {
     Act.REMOVE: "Removes these positions of the sequence from the cache",
     Act.KEEP: "Removes the cells of all other sequences",
-    Act.FORK: "A new chat that shares these cells: it costs none",
+    Act.FORK: "Starts a new chat that shares these cells: they are not stored twice",
     Act.SWAP_OUT: "Saves the sequence outside the cache and removes its cells",
     Act.SWAP_IN: "Puts the saved sequence back: nothing is computed",
     Act.SHIFT: "Moves these positions; K is rotated before the next decode",
     Act.TRY: "Decodes one token at that position: llama.cpp takes it only right after the sequence's last position",
-    Act.VERIFY: "Computes the conversation afresh in a spare sequence and compares the next-token logits",
-    Act.COMPACT: "Moves used cells to the front; shows what it would do first",
-    Act.REBUILD: "A new context, the conversations forgotten, prefilled again or carried over",
+    Act.VERIFY: "Computes the conversation again in a free sequence and compares the logits of the next token",
+    Act.COMPACT: "Moves used cells to the front; first shows what would change",
+    Act.REBUILD: "Makes a new context; conversations are forgotten, prefilled again or carried over",
     Act.CLEAR: "Removes everything from the cache; the texts stay",
     Act.UNDO: "Puts the whole cache back as it was before the last operation by hand",
 }

@@ -133,7 +133,7 @@ class CacheDesk(QObject):
         """What can be done to the cells of a conversation."""
         target = self._state.target_of(conversation)
         swap = Act.SWAP_IN if target and target.swapped_bytes else Act.SWAP_OUT
-        words = {Act.KEEP: "Keep only its cells", Act.FORK: "Fork: a new chat on the same cells"}
+        words = {Act.KEEP: "Keep only its cells", Act.FORK: "Fork into a new chat"}
         words |= {
             swap: f"{swap.value} of the cache" if swap is Act.SWAP_OUT else "Swap in again",
             Act.VERIFY: "Verify its cells",
@@ -145,9 +145,9 @@ class CacheDesk(QObject):
         """What can be done to the cells of a message."""
         span = self._state.span_of(conversation, message)
         if span is None:
-            nothing = menu.addAction("Its cells")
+            nothing = menu.addAction("Cells of this message")
             nothing.setEnabled(False)
-            nothing.setToolTip("Where it lies in the cache is known after the next turn of this chat.")
+            nothing.setToolTip("Its place in the cache is known after the next answer in this chat.")
             return
         self._add_action(menu, "Fork the chat after it", Act.FORK, conversation, -1, span.p1)
         self._add_action(menu, "Remove its cells", Act.REMOVE, conversation, span.p0, span.p1)
@@ -253,7 +253,7 @@ class CacheDesk(QObject):
     def _show_verified(self, event: Verified) -> None:
         title = self._state.title(event.conversation, -1)
         tone = "good" if event.logits.verdict.same else "warning"
-        recomputed = f"{event.n_tokens:,} tokens computed afresh in {took(event.ms)}"
+        recomputed = f"{event.n_tokens:,} tokens computed again in {took(event.ms)}"
         self._strip.show_result(f"“{title}” is {event.logits} ({recomputed}).", tone)
 
     def _changed(self) -> None:

@@ -52,7 +52,7 @@ class CachePage(QWidget):
         self.forget.setAccessibleName("Forget this conversation's cells")
         self.rebuild = _button(
             "Rebuild context",
-            "Frees the context and makes a new one; every conversation is read again at its next turn.\n"
+            "Frees the context and makes a new one; every conversation is computed again at its next message.\n"
             f"{calls.new_context()}",
         )
         self.operations = OperationsPanel(look, self.forget, self.rebuild)

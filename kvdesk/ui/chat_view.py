@@ -109,7 +109,7 @@ class ChatView(QScrollArea):
             widget.show_branches(branches.get(name, ()))
 
     def show_shades(self, shades: Mapping[MessageId, str]) -> None:
-        """How far messages are from leaving the context: "in the cache", "next to go" or "gone"."""
+        """How far messages are from leaving the context: "in the cache", "next" or "gone"."""
         self._shades = shades
         for name, widget in self._widgets.items():
             widget.show_shade(shades.get(name, ""))

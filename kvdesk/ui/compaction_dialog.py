@@ -30,7 +30,7 @@ from kvdesk.ui.theme import Look
 _LAYOUTS = {
     Layout.KEEP_ORDER: ("Keep order", "as they are, only closer"),
     Layout.BY_CONVERSATION: ("Group by conversation", "each conversation's cells side by side"),
-    Layout.HOT_FIRST: ("Hot conversations first", "the same, those used last in front"),
+    Layout.HOT_FIRST: ("Recently used first", "grouped by conversation, the last used in front"),
 }
 _ASK_MS = 500  # at most this often while the cache changes
 

@@ -219,7 +219,7 @@ class Composer(QFrame):
         if self._preview is not None:
             return room_words(self._preview)
         if self._editing:
-            return "Editing: Enter sends it as a branch  ·  Esc leaves it as it is", "secondary"
+            return "Editing: Enter sends it as a new branch  ·  Esc cancels", "secondary"
         return "Enter sends  ·  Shift+Enter starts a new line", "secondary"
 
 

@@ -16,9 +16,9 @@ from kvdesk.ui.theme import Look
 
 _ASK_MS: Final = 200  # after the last keystroke
 _KEEPS: Final = {
-    "nothing": "Read again at their next turn",
+    "nothing": "Prefill at their next message",
     "tokens": "Prefill again now",
-    "state": "Carry over as state",
+    "state": "Carry over their saved state",
 }
 _ROWS: Final = ("K", "V", "recurrent", "compute", "together", "decode")
 
@@ -37,7 +37,7 @@ class ContextLedger(QFrame):
         self._values: dict[str, tuple[QLabel, QLabel]] = {}
         self._keep = Choice(look)
         self._keep.setProperty("scale", "small")
-        self._keep.setAccessibleName("What becomes of the conversations in the cache")
+        self._keep.setAccessibleName("What happens to the conversations in the cache")
         for keep, words in _KEEPS.items():
             self._keep.addItem(words, keep)
         self._keep.currentIndexChanged.connect(self._show_cost)
@@ -143,16 +143,16 @@ class ContextLedger(QFrame):
         if preview.refused:
             words = preview.refused
         elif not preview.n_tokens:
-            words = "No conversation is in the cache: nothing has to be read again."
+            words = "No conversation is in the cache: nothing is prefilled again."
         elif self.keep == "tokens":
             time = f" in about {seconds(1000 * preview.seconds)}" if preview.seconds is not None else ""
             words = f"{n} are prefilled again{time}; it can be cancelled."
         elif self.keep == "state":
             words = f"{n} are carried over: nothing is computed."
         else:
-            words = f"{n} are forgotten; each chat is read again at its next turn."
+            words = f"{n} leave the cache; each chat is prefilled again at its next message."
         if preview.why_not_carried and not preview.refused:
-            words += f" State cannot be carried over: {preview.why_not_carried}"
+            words += f" Saved state cannot be carried over: {preview.why_not_carried}"
         self._cost.setText(words)
 
 

@@ -25,7 +25,7 @@ from kvdesk.ui.controls import IconButton, label
 from kvdesk.ui.conversation_model import ID_ROLE, ConversationDelegate, ConversationModel, SearchFilter
 from kvdesk.ui.theme import Look
 
-FORGET = "Forget its cells"
+FORGET = "Forget cells"
 
 
 class ConversationList(QWidget):
@@ -254,7 +254,7 @@ class ConversationList(QWidget):
         self._none.setText(
             "Nothing found. Titles and texts are searched."
             if self._search.text()
-            else "Your conversations will be listed here. Send a first message to begin one."
+            else "Your conversations are listed here. Send a message to start one."
         )
         self._stack.setCurrentWidget(self._none)
 
@@ -270,10 +270,10 @@ class _Ask(QFrame):
         self.setProperty("card", "ask")
         self._text = label("", scale="small")
         self._text.setWordWrap(True)
-        self._delete, self._keep = QPushButton("Delete"), QPushButton("Keep")
+        self._delete, self._keep = QPushButton("Delete"), QPushButton("Cancel")
         self._delete.clicked.connect(self.confirmed)
         self._keep.clicked.connect(self.refused)
-        self._keep.setToolTip("Keep it (Esc)")
+        self._keep.setToolTip("Cancel (Esc)")
         row = QHBoxLayout()
         row.setSpacing(4)
         for button in (self._delete, self._keep):

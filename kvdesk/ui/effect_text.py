@@ -39,8 +39,13 @@ def figures(comparison: Comparison) -> tuple[Figure, ...]:
     return (
         Figure("used", used_b, used_a, "Cells that at least one sequence holds"),
         Figure("H", high_b, high_a, "High water: index of the last non-empty cell + 1"),
-        Figure("n_kv", f"{comparison.n_kv_before:,}", f"{comparison.n_kv_after:,}", "Cells attention walks over"),
-        Figure("holes", holes_b, holes_a, "Free cells below H, which attention still walks over"),
+        Figure(
+            "n_kv",
+            f"{comparison.n_kv_before:,}",
+            f"{comparison.n_kv_after:,}",
+            "Cells that attention reads for the next token",
+        ),
+        Figure("holes", holes_b, holes_a, "Share of free cells below H, which attention still reads"),
         Figure("shared", shared_b, shared_a, "Cells that more than one sequence holds"),
     )
 
@@ -69,7 +74,7 @@ def logits_sentence(logits: LogitsComparison, title: str, texts: Mapping[int, st
     what = f"“{title}”: the probabilities of the next token are {logits.verdict} ({numbers})"
     was, now = (texts.get(token, f"token {token}").strip() for token in (logits.token_before, logits.token_after))
     if logits.verdict.same:
-        return f"{what}." if logits.first_row < 0 else f"{what}: “{was}” and “{now}” are as likely as each other."
+        return f"{what}." if logits.first_row < 0 else f"{what}: “{was}” and “{now}” are equally likely."
     likeliest = "is the same" if logits.first_row < 0 else f"was “{was}” and is “{now}”"
     return f"{what}; the likeliest {likeliest}."
 

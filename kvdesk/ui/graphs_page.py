@@ -49,7 +49,7 @@ def _all_rows(measured: Measurements) -> tuple[RowSpec, ...]:
         *speed_rows(m),
         row("ms", ("between tokens P50", m.p50), ("P95", m.p95), ("P99", m.p99)),
         cells_row(m),
-        row("MB", ("K", m.k_mb), ("K and V", m.kv_mb), ("live span", m.live_mb)),
+        row("MB", ("K", m.k_mb), ("K and V", m.kv_mb), ("up to n_kv", m.live_mb)),
         RowSpec("%", hits, top=100.0),
         row("cores", ("kvdesk", m.own), ("others", m.others), ("threads", m.threads)),
     )
@@ -80,7 +80,7 @@ class GraphsPage(QWidget):
         inner.setSpacing(8)
         inner.addWidget(self.stack, 7)
         inner.addWidget(self.spans, 1)
-        inner.addWidget(_centred("cells attention works over (n_kv)"))
+        inner.addWidget(_centred("cells that attention reads (n_kv)"))
         scroll = QScrollArea()
         scroll.setAccessibleName("Every graph")
         scroll.setWidgetResizable(True)

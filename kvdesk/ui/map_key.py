@@ -90,10 +90,10 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
             )
         case ColourBy.MESSAGE:
             codes = tuple(_code(i) for i in range(1, N_MESSAGE_COLOURS + 1))
-            unknown = Entry("tint", "no message known", (_code(0),))
+            unknown = Entry("tint", "unknown message", (_code(0),))
             return Entry("ramp", "messages", codes, ends=("first", "next …")), unknown
         case ColourBy.PAGE:
-            pages = Entry("split", "pages in turn", (_code(3), _code(4)))
+            pages = Entry("split", "alternating pages", (_code(3), _code(4)))
             return pages, Entry("mark", "page not full", (_code(3),), raster.PARTIAL)
         case ColourBy.CONVERSATION:
             shades = max(frame.scene.colours.values(), default=0) // N_COLOURS

@@ -237,7 +237,7 @@ class Measurements:
             Named("high water", "cells", self.high_water),
             Named("K occupied", "MB", self.k_mb),
             Named("K and V occupied", "MB", self.kv_mb),
-            Named("K and V in the live span", "MB", self.live_mb),
+            Named("K and V up to n_kv", "MB", self.live_mb),
             Named("prefix hit of the request", "%", self.hit),
             Named("prefix hit cumulative", "%", self.hits),
             Named("processor, this process", "cores", self.own),

@@ -45,13 +45,13 @@ class Menus(QObject):
         menu.addAction("Copy the message", lambda: clipboard.setText(text))
         if widget.message.role == "user":
             edit = menu.addAction("Edit…", lambda: self.start_edit(message))
-            edit.setToolTip("Brings it into the composer; what you send becomes a branch, this one stays")
+            edit.setToolTip("Puts it into the message box; what you send becomes a new branch, this one stays")
             edit.setEnabled(not self._busy and self._chat.can_chat)
         elif widget is self._chat.view.widgets[-1]:
             for n, name in ((1, "Answer again"), (3, "Three more answers at once")):
                 again = menu.addAction(name, partial(self.regenerate_clicked.emit, n))
                 again.setEnabled(not self._busy and self._chat.can_chat and not self._state.dead)
-                again.setToolTip("The answers stay side by side, as branches; the question is read only once")
+                again.setToolTip("Each answer becomes a branch; the question is prefilled only once")
         menu.addSeparator()
         self._desk.fill_message_menu(menu, widget.message.conversation, message)
         return menu

@@ -113,9 +113,9 @@ class MessageBody(QWidget):
             return ThinkFold(self._look)
         prose = ProseView(self._look, quiet=self._quiet)
         if self._plain:
-            prose.setAccessibleName("What was asked")
+            prose.setAccessibleName("Question")
         else:
-            prose.setAccessibleName("What was thought" if self._quiet else "The answer")
+            prose.setAccessibleName("Thinking" if self._quiet else "Answer")
         prose.selectionChanged.connect(lambda: self._on_selection_changed(prose))
         return prose
 

@@ -27,8 +27,12 @@ from kvdesk.ui.theme import Look
 
 _STATE_WORDS: Final = {"stopped": "Stopped", "interrupted": "Interrupted", "failed": "Failed"}
 _SHADES: Final = {  # the word, what it means, how much of the text's ink is left
-    "next to go": ("leaves next", "The context is nearly full: this message is among the next to leave it.", 0.8),
-    "gone": ("left the context", "The model does not see this message any more. Its text stays here.", 0.5),
+    "next": (
+        "removed next",
+        "The context is nearly full: this message is removed from it next. Its text stays here.",
+        0.8,
+    ),
+    "gone": ("not in context", "The model no longer sees this message. Its text stays here.", 0.5),
 }
 _STATE_TONES: Final = {"stopped": "secondary", "interrupted": "warning", "failed": "danger"}
 
@@ -112,7 +116,7 @@ class MessageWidget(QWidget):
         return "" if self._shade.isHidden() else self._shade.text()
 
     def show_shade(self, shade: str) -> None:
-        """ "in the cache", "next to go" or "gone": fainter the nearer it is to gone, and said in a word."""
+        """ "in the cache", "next" or "gone": fainter the nearer it is to gone, and said in a word."""
         word, tip, ink = _SHADES.get(shade, ("", "", 1.0))
         self._shade.setText(word)
         self._shade.setToolTip(tip)
@@ -238,7 +242,7 @@ class MessageWidget(QWidget):
         row.addWidget(self._who, 1)
         row.addWidget(self._shade)
         if self._message.role == "user":
-            edit = IconButton(look, "edit", "Edit this message", "Edit and send as a branch; this one stays")
+            edit = IconButton(look, "edit", "Edit this message", "Edit and send as a new branch; this one stays")
             edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
             row.addWidget(edit)
         row.addWidget(self._more)
@@ -307,7 +311,7 @@ class _Foot(QWidget):
         self._again.clicked.connect(self.again_clicked)
         self._ask = QToolButton()
         self._ask.setText("Why?")
-        self._ask.setToolTip("Why so many tokens were prefilled, and not more or less")
+        self._ask.setToolTip("Why this many tokens were prefilled")
         self._ask.setProperty("link", "true")
         self._ask.setProperty("scale", "small")
         self._ask.setCheckable(True)

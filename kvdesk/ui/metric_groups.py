@@ -53,8 +53,8 @@ _CELLS: Final[tuple[tuple[str, str, str, str], ...]] = (
     ("capacity", "capacity", "cells", "N: the cells of the stream"),
     ("used", "used", "cells", "U: non-empty cells (the engine's `used`)"),
     ("high water", "high_water", "cells", "H: index of the last non-empty cell + 1 (`used_max_p1`)"),
-    ("n_kv", "n_kv", "cells", "min(N, max(256, H rounded up to 256)): the span attention works over"),
-    ("hole ratio", "hole_ratio", "%", "(H - U) / H, 0 when H is 0: free cells that attention walks over all the same"),
+    ("n_kv", "n_kv", "cells", "min(N, max(256, H rounded up to 256)): the cells that attention reads"),
+    ("hole ratio", "hole_ratio", "%", "(H - U) / H, 0 when H is 0: free cells that attention still reads"),
     ("free runs", "n_free_runs", "runs", "Maximal intervals of empty cells"),
     ("largest free run", "largest_free_run", "cells", "The longest interval of empty cells"),
     (
@@ -63,7 +63,7 @@ _CELLS: Final[tuple[tuple[str, str, str, str], ...]] = (
         "%",
         "1 - largest free run / (N - U). For information: cells are placed one by one, so it makes nothing fail",
     ),
-    ("shared cells", "n_shared", "cells", "Cells that more than one sequence holds: they are paid for once"),
+    ("shared cells", "n_shared", "cells", "Cells that more than one sequence holds: stored once"),
     ("sharing factor", "sharing_factor", "×", "Sum of sequences per used cell / U: 1 when nothing is shared"),
 )
 _SEQUENCE: Final[tuple[tuple[str, str, str], ...]] = (
@@ -74,7 +74,7 @@ _SEQUENCE: Final[tuple[tuple[str, str, str], ...]] = (
     ("twice", "position_duplicates", "Position duplicates, in cells: cells - distinct positions"),
 )
 _LEDGER: Final = {
-    "weights": "All tensors of the model; they are mapped from the file, so other programs can push them out",
+    "weights": "All tensors of the model; mapped from the file, so the system may drop them when memory is short",
     "K and V": "All cells of all caches, used or not",
     "recurrent state": "One state for every sequence",
     "compute buffers": "The graph of one ubatch; grows with n_ubatch",
@@ -200,7 +200,7 @@ def _bytes(measured: Measurements) -> Group:
         (
             row("allocated", "allocated", "N x streams x the row of one cell in all layers"),
             row("occupied", "occupied", "Used cells x the row of one cell in all layers"),
-            row("live span", "live", "n_kv x the row of one cell in all layers: what attention reads for a token"),
+            row("up to n_kv", "live", "n_kv x the row of one cell in all layers: what attention reads for a token"),
         ),
     )
 
@@ -329,7 +329,7 @@ def _moving(measured: Measurements) -> Group:
             Row("high water", "H, the highest of all streams", (number(high[0], "cells"), number(high[1], "cells"))),
             Row(
                 "n_kv",
-                "The span attention works over",
+                "The cells that attention reads",
                 (number(comparison.n_kv_before, "cells"), number(comparison.n_kv_after, "cells")),
             ),
             Row(

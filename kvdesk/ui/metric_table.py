@@ -160,7 +160,7 @@ class MetricTable(QWidget):
 
 
 def spoken(row: Row, group: Group) -> str:
-    """A row as a phrase: "live span: K 2.3 MB, V 2.3 MB"."""
+    """A row as a phrase: "up to n_kv: K 2.3 MB, V 2.3 MB"."""
     names = [column.name + " " for column in group.columns] or [""] * len(row.values)
     values = [f"{name}{v.text} {v.unit}".strip() for name, v in zip(names, row.values, strict=False) if v.text]
     return f"{row.name}: {', '.join(values)}"

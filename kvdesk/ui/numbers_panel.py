@@ -21,9 +21,9 @@ from kvdesk.ui.theme import Look
 _METRICS: Final = (
     ("used", "Cells that at least one sequence holds (the engine's `used`)"),
     ("high water", "H: index of the last non-empty cell + 1 (`used_max_p1`)"),
-    ("n_kv", "The span attention works over: min(N, max(256, H rounded up to 256))"),
-    ("holes", "Hole ratio (H - U) / H: free cells below the high-water mark, which attention still walks over"),
-    ("shared", "Cells that more than one sequence holds: they are paid for once"),
+    ("n_kv", "The cells that attention reads: min(N, max(256, H rounded up to 256))"),
+    ("holes", "Hole ratio (H - U) / H: free cells below the high-water mark, which attention still reads"),
+    ("shared", "Cells that more than one sequence holds: stored once"),
 )
 _OPENED: Final = ("Cells", "Speed")
 

@@ -68,7 +68,7 @@ class OperationsPanel(QWidget):
         self._remark = label("", tone="secondary", scale="small")
         self._remark.setWordWrap(True)
         self._fold = Fold(look, "Operations", self._make_body(), *beside)
-        self._fold.button.setToolTip("Remove, fork, shift, swap, compact: by hand")
+        self._fold.button.setToolTip("Change the cache by hand: remove, fork, shift, swap, compact")
         self._fold.toggled.connect(self._on_toggled)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

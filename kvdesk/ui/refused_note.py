@@ -33,7 +33,7 @@ class RefusedScale(QWidget):
 
     def show_positions(self, x: int, y: int, positions: NDArray[np.int32], ink: QColor) -> None:
         self._x, self._y, self._positions, self._ink = x, y, positions, ink
-        self.setAccessibleName(f"X {x:,}, next legal position {x + 1:,}, Y {y:,}")
+        self.setAccessibleName(f"X {x:,}, next valid position {x + 1:,}, Y {y:,}")
         self.update()
 
     @property

@@ -57,7 +57,7 @@ class RulerRow:
 
     @property
     def next_text(self) -> str:
-        """The next legal position: pos_max + 1."""
+        """The next valid position: pos_max + 1."""
         return f"{self.pos_max + 1:,}"
 
     @cached_property
@@ -81,7 +81,7 @@ class RulerRow:
             f"{self.name}\n{where_it_is}, {self.n_cells:,} cells, {self.n_shared:,} of them shared\n"
             f"positions [{max(self.pos_min, 0):,}, {self.pos_max + 1:,}), {missing:,} missing between"
             f"{': ' + where if holes else ''}\n"
-            f"next legal position {self.pos_max + 1:,}"
+            f"next valid position {self.pos_max + 1:,}"
         )
 
 

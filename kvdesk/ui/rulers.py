@@ -1,4 +1,4 @@
-"""A ruler per conversation: which positions its sequence holds, where its holes are, and the next legal position."""
+"""A ruler per conversation: which positions its sequence holds, where its holes are, and the next valid position."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class _Heading(_Line):
 
 
 class Ruler(_Line):
-    """One sequence: title, bar, positions held, next legal position. With the keyboard, its tip is shown on focus."""
+    """One sequence: title, bar, positions held, next valid position. With the keyboard, its tip is shown on focus."""
 
     def __init__(self, look: Look) -> None:
         super().__init__(look)
@@ -203,7 +203,7 @@ class Ruler(_Line):
         painter.drawText(QRectF(0, 0, next_right, ROW_PX), _RIGHT, row.next_text)
 
     def _draw_bar(self, painter: QPainter, row: RulerRow, left: float, width: float) -> None:
-        """Held positions in the conversation's colour; holes as a thin line; a mark at the next legal position."""
+        """Held positions in the conversation's colour; holes as a thin line; a mark at the next valid position."""
         colours, ink = self._look.colours, _ink(self._look, row)
         middle, step = ROW_PX / 2, width / self._scale
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)

@@ -22,7 +22,7 @@ def add_shortcuts(window: MainWindow) -> None:
         ("Answer again", "Ctrl+R", window.regenerate),
         ("Write a message", "Ctrl+L", window.chat.composer.focus_edit),
         ("Stop", "Esc", window.stop),
-        ("Show or hide what drawing the cell map takes", "Ctrl+Shift+D", window.inspector.cell_map.toggle_overlay),
+        ("Show or hide the drawing times of the cell map", "Ctrl+Shift+D", window.inspector.cell_map.toggle_overlay),
         ("Quit", "Ctrl+Q", window.close),
     ):
         action = QAction(text, window)

@@ -25,9 +25,9 @@ class StatusBar(QWidget):
         self._context: ContextInfo | None = None
         self._verification: Verification | None = None
         self._audited = ""
-        self._threads = _field("No context", "Threads that decode")
+        self._threads = _field("No context", "Threads used to decode")
         self._speed = _number("8,888 tok/s", "Decode speed of the last tokens")
-        self._bytes = _number("", "Bytes of K and V in use, of those allocated")
+        self._bytes = _number("", "Memory of K and V: used, of what is allocated")
         self._types = _field("", "Data types of K and V, and flash attention")
         self._trust = ElidedLabel()
         self._trust.setProperty("scale", "small")
@@ -39,7 +39,7 @@ class StatusBar(QWidget):
         for widget in (self._threads, self._speed, self._bytes, self._types):
             row.addWidget(widget)
         row.addWidget(self._trust, 1)
-        self._save = _action("Save report…", "Writes what the map and the engine disagreed about, as JSON")
+        self._save = _action("Save report…", "Saves the differences between the map and the engine as JSON")
         self._save.clicked.connect(self.save_clicked)
         self._save.hide()
         self._audit = _action("Audit", f"Compares every cell with the engine's own state\n{calls.state_get()}")

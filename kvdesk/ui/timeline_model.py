@@ -186,7 +186,7 @@ class TimelineDelegate(QStyledItemDelegate):
 def _words(row: Row, entry: Entry | None) -> str:
     """What the row says it was."""
     if entry is None:
-        return "no longer remembered"
+        return "no longer recorded"
     operation = entry.operation
     if row.n > 1:
         return f"{operation.name} ×{row.n:,}"

@@ -20,7 +20,7 @@ DECODE: Final = "decode"
 class Shown(StrEnum):
     """Which rows there are."""
 
-    FOLDED = "Decodes folded"
+    FOLDED = "Decodes grouped"
     OTHERS = "Without decodes"
     ALL = "All"
 

@@ -205,7 +205,7 @@ def test_branches_are_kept_while_a_seq_id_is_free_and_then_the_reason_is_said(he
     assert session.context.free_cells(0) > 500
     (cut,) = [e for e in headless.events if isinstance(e, OperationDone) and e.note]
     assert "no seq_id is free to keep it: all 4 (n_seq_max) are taken" in cut.reason
-    assert "not for want of cells: all 4 sequences (n_seq_max) are taken" in cut.note
+    assert "although cells are free: all 4 sequences (n_seq_max) are in use" in cut.note
     other = Talk(headless)
     other.answer("Hello", GREEDY)
     (left,) = [e for e in headless.events if isinstance(e, OperationDone) and e.note]

@@ -225,7 +225,7 @@ def test_shades_tell_what_is_next(desk: Headless) -> None:
     talk.answer(QUESTION, LONG.model_copy(update={"max_tokens": 100}))
     assert not overflowed(desk)
     shades = dict(of(desk.events, Shades)[-1].shades)
-    assert [shades[name] for name in names] == ["in the cache", *["next to go"] * 2, *["in the cache"] * 2]
+    assert [shades[name] for name in names] == ["in the cache", *["next"] * 2, *["in the cache"] * 2]
     talk.answer(QUESTION, SHORT)
     assert overflowed(desk)
     shades = dict(of(desk.events, Shades)[-1].shades)
@@ -310,7 +310,7 @@ def test_a_recurrent_model_says_why_it_cannot(tmp_path: Path) -> None:
     for policy in policies:
         plan = plan_overflow(policy, full, can)
         assert plan.stops
-        assert "recurrent state cannot give back a part" in plan.sentence
+        assert "No part of a recurrent state can be removed" in plan.sentence
     assert not plan_overflow("recompute", full, can).stops
     context.close()
     model.close()

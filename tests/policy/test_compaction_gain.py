@@ -87,7 +87,7 @@ def test_with_flash_attention_it_does_not() -> None:
 @pytest.mark.parametrize(
     ("moment", "word"),
     [
-        (Moment(in_answer=True, idle=False, n_expected=10_000), "middle"),
+        (Moment(in_answer=True, idle=False, n_expected=10_000), "only between answers"),
         (Moment(in_answer=False, idle=True, n_expected=10_000, enabled=False), "off"),
         (Moment(in_answer=False, idle=True, n_expected=1), "not pay"),
     ],

@@ -151,7 +151,7 @@ def test_shades() -> None:
     now = situation([10, 20, 30, 40], 100, 10)
     assert shades("slide", now, ANY, n_gone=2) == (
         *("gone", "gone"),
-        *("in the cache", "next to go", "in the cache", "in the cache"),
+        *("in the cache", "next", "in the cache", "in the cache"),
     )
     assert set(shades("stop", now, ANY)) == {"in the cache"}
 

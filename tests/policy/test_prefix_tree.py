@@ -133,7 +133,7 @@ def test_leaves_leave_before_what_they_share() -> None:
     tree.touch(0)
     plan = tree.evictions(4)
     assert [(e.seq_ids, e.keep, e.n_cells) for e in plan] == [((1,), 3, 1), ((0,), 3, 2), ((0, 1), 2, 1)]
-    assert "nobody else" in plan[0].reason
+    assert "no other sequence" in plan[0].reason
 
 
 def test_eight_long_sequences_are_quick() -> None:

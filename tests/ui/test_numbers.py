@@ -46,7 +46,7 @@ def test_all_metrics_of_a_view() -> None:
         "Sequences/no conversation": ["72", "1", "184", "0", "0"],
         "Bytes/allocated": ["6.00 MB", "6.00 MB"],
         "Bytes/occupied": ["1.29 MB", "1.29 MB"],
-        "Bytes/live span": ["1.50 MB", "1.50 MB"],
+        "Bytes/up to n_kv": ["1.50 MB", "1.50 MB"],
         "Speed/prefill, last request": ["640 tok/s"],
         "Speed/decode, last request": ["118 tok/s"],
         "Speed/time to first token": ["90.0 ms"],

@@ -97,7 +97,7 @@ def test_the_call_is_shown_before_it_is_made(window: MainWindow) -> None:
 
 
 def test_what_the_model_cannot_do_is_disabled_with_its_reason(window: MainWindow) -> None:
-    why = "A recurrent state cannot give back a part."
+    why = "No part of a recurrent state can be removed."
     rows = (
         Capability("partial seq_rm", "no", why),
         Capability("seq_rm", "yes", ""),
@@ -203,7 +203,11 @@ def done(undoable: bool = True) -> OperationDone:
     [
         (Verdict.EXACT, -1, "exactly the same."),
         (Verdict.ROUNDING, -1, "are the same up to rounding (KL 0.02 nats, logits differ by at most 1.5)."),
-        (Verdict.ROUNDING, 4, "rounding (KL 0.02 nats, logits differ by at most 1.5): “ay” and “oh” are as likely as"),
+        (
+            Verdict.ROUNDING,
+            4,
+            "rounding (KL 0.02 nats, logits differ by at most 1.5): “ay” and “oh” are equally likely.",
+        ),
         (Verdict.CHANGED, 4, "are changed (KL 0.02 nats, logits differ by at most 1.5); the likeliest was “ay” and is"),
         (Verdict.STRONGLY_CHANGED, -1, "are changed strongly (KL 0.02"),
     ],
@@ -344,7 +348,7 @@ def test_the_menu_of_a_message_knows_its_cells(window: MainWindow, record: Recor
     window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hi")))
     menu = window._menus.message_menu(MessageId("q"))
     assert menu is not None
-    assert actions(menu)["Its cells"] is False, "nobody has said where it lies"
+    assert actions(menu)["Cells of this message"] is False, "nobody has said where it lies"
     spans = (MessageSpan(MessageId("q"), 0, 12, 3, (5,)), MessageSpan(MessageId("a"), 12, 30, 15, (2,)))
     window.apply_event(MessageSpans(ONE, 0, spans))
     window.apply_event(cache_view())
@@ -390,7 +394,7 @@ def test_the_menu_of_a_conversation(window: MainWindow, record: Record) -> None:
 
 
 def test_a_branch_that_had_to_leave_is_told_where_one_looks(window: MainWindow) -> None:
-    note = "left the cache, not for want of cells: all 8 sequences (n_seq_max) are taken."
+    note = "left the cache, although cells are free: all 8 sequences (n_seq_max) are taken."
     window.apply_event(OperationDone(9, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", note=note))
     assert window.activity.text == f"A branch of “{CONVERSATIONS[0].title}” {note}"
     window.apply_event(OperationDone(10, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", emptied=True, note=note))

@@ -16,7 +16,7 @@ from kvdesk.ui.main_window import MainWindow
 from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, STATS, TWO, message
 
 ANSWER = MessageId("a2")
-CANNOT = "A recurrent state cannot give back a part."
+CANNOT = "No part of a recurrent state can be removed."
 MESSAGES = (
     message("q1", "user", "One?"),
     message("a1", "assistant", "One."),
@@ -80,8 +80,8 @@ def test_the_header_says_when_full_and_what_uncut(window: MainWindow, qtbot: QtB
 
 def test_messages_that_leave_are_faint_and_say_so(window: MainWindow) -> None:
     window.show_messages(ONE, MESSAGES)
-    window.apply_event(shades("gone", "gone", "next to go", "in the cache"))
-    words = ["left the context", "left the context", "leaves next", ""]
+    window.apply_event(shades("gone", "gone", "next", "in the cache"))
+    words = ["not in context", "not in context", "removed next", ""]
     assert shown(window) == words
     window.show_conversations(CONVERSATIONS, TWO)
     window.show_messages(TWO, ())
@@ -106,6 +106,6 @@ def test_what_had_left_before_a_restart_is_faint_from_the_start(window: MainWind
     left = Left(frozenset({MESSAGES[0].id, MESSAGES[1].id}))
     window.show_conversations((replace(CONVERSATIONS[0], left=left), CONVERSATIONS[1]), ONE)
     window.show_messages(ONE, MESSAGES)
-    assert shown(window) == ["left the context", "left the context", "", ""]
+    assert shown(window) == ["not in context", "not in context", "", ""]
     window.apply_event(shades(*["in the cache"] * 4))
     assert shown(window) == [""] * 4

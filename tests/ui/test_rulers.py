@@ -38,7 +38,7 @@ def test_holes_and_the_next_legal_position_are_said(rulers: Rulers) -> None:
     first = rulers.rows[0]
     assert (first.range_text, first.next_text, first.holes) == ("0–312", "313", ((100, 120),))
     assert "20 missing between: [100, 120)" in first.tip
-    assert "next legal position 313" in first.tip
+    assert "next valid position 313" in first.tip
     assert rulers.accessibleDescription() == "Chat 0: 0–312; Chat 1: 0–39"
 
 
@@ -55,7 +55,7 @@ def test_what_is_drawn(rulers: Rulers, look: Look) -> None:
     drawn = {image.pixelColor(x, middle).name() for x in range(ruler.width())}
     assert look.conversation_colour(0).name() in drawn
     assert look.colours.panel in drawn or look.colours.window in drawn
-    assert look.colours.text in drawn, "the next legal position"
+    assert look.colours.text in drawn, "the next valid position"
     left, width, *_ = _places(look, ruler.width())
     hole = round(left + width * 110 / 400)
     assert image.pixelColor(hole, middle - 3).name() != look.conversation_colour(0).name(), "a gap in the bar"
@@ -65,7 +65,7 @@ def test_a_refused_batch_stands_under_its_ruler_with_both_numbers(rulers: Rulers
     rulers.show_refused(refused())
     (note,) = rulers.notes
     assert note.sentence == SENTENCE
-    assert note.scale.accessibleName() == "X 312, next legal position 313, Y 340"
+    assert note.scale.accessibleName() == "X 312, next valid position 313, Y 340"
     assert rulers._column.indexOf(note) == rulers._column.indexOf(rulers._rulers[0]) + 1
     assert note.close_button.focusPolicy() & Qt.FocusPolicy.TabFocus
     qtbot.keyClick(note.close_button, Qt.Key.Key_Space)
