@@ -13,6 +13,7 @@ class Tree:
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._messages: dict[MessageId, Message] = {}
         self._at_place: dict[tuple[MessageId | None, Role], list[MessageId]] = {}
+        self._walked: tuple[MessageId | None, list[Message]] | None = None  # the branch asked for last, and its leaf
         for message in messages:
             self.put(message)
 
@@ -27,15 +28,19 @@ class Tree:
         if message.id not in self._messages:
             self._at_place.setdefault((message.parent, message.role), []).append(message.id)
         self._messages[message.id] = message
+        self._walked = None
 
     def discard(self, message: MessageId) -> None:
         """Forget a message that nothing follows."""
         known = self._messages.pop(message, None)
         if known is not None:
             self._at_place[known.parent, known.role].remove(message)
+            self._walked = None
 
     def branch(self, leaf: MessageId | None) -> list[Message]:
         """The messages that end with `leaf`, oldest first; those of the newest message where there is no such leaf."""
+        if self._walked is not None and self._walked[0] == leaf:
+            return list(self._walked[1])
         at = leaf if leaf in self._messages else next(reversed(self._messages), None)
         found: list[Message] = []
         seen: set[MessageId] = set()
@@ -43,7 +48,9 @@ class Tree:
             seen.add(at)
             found.append(message)
             at = message.parent
-        return found[::-1]
+        found.reverse()
+        self._walked = leaf, found
+        return list(found)
 
     def siblings(self, message: MessageId) -> tuple[MessageId, ...]:
         """The messages that stand at the same place, this one included, in the order they were made.
@@ -53,6 +60,12 @@ class Tree:
         own = self._messages[message]
         others = (self._messages[name] for name in self._at_place[own.parent, own.role])
         return tuple(o.id for o in others if o.id == message or o.text or o.state != "stopped")
+
+    def forks(self) -> dict[MessageId, tuple[MessageId, ...]]:
+        """The siblings of every message that has others at its place."""
+        several = (names for names in self._at_place.values() if len(names) > 1)
+        found = {name: self.siblings(name) for names in several for name in names}
+        return {name: siblings for name, siblings in found.items() if len(siblings) > 1}
 
     def tip(self, message: MessageId) -> MessageId:
         """The end of the newest branch that goes through a message."""

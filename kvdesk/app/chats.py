@@ -56,7 +56,7 @@ class Running:
 class Chats(QObject):
     """Owns conversations, message trees and running answers."""
 
-    _messages_read = Signal(str, object)
+    _tree_read = Signal(str, object)
 
     def __init__(
         self, window: MainWindow, store: StoreWriter, send: Callable[[Command], None], settings: Callable[[], Settings]
@@ -70,7 +70,7 @@ class Chats(QObject):
         self._unsent: dict[ConversationId, str] = {}  # sent before the conversation was read
         self._selected: ConversationId | None = None
         self.model_name = ""  # of the model that is open: it writes the next answers
-        self._messages_read.connect(self._on_messages_read)
+        self._tree_read.connect(self._on_tree_read)
 
     # --- what there is ------------------------------------------------------------------------------------------------
 
@@ -89,6 +89,8 @@ class Chats(QObject):
         """The messages that are shown, with the text that has come so far of those that are running."""
         tree, known = self._trees.get(conversation), self._conversations.get(conversation)
         shown = tree.branch(known.leaf) if tree is not None and known is not None else []
+        if not self._running:
+            return shown
         return [self._running[m.id].now() if m.id in self._running else m for m in shown]
 
     def answer_of(self, conversation: ConversationId) -> MessageId | None:
@@ -126,8 +128,9 @@ class Chats(QObject):
         if conversation in self._trees:
             self._show(conversation)
             return
-        reading = self._store.ask(lambda store: store.all_messages(conversation))
-        reading.add_done_callback(lambda done: self._messages_read.emit(conversation, done))
+        leaf = self._conversations[conversation].leaf
+        reading = self._store.ask(lambda store: read_tree(store, conversation, leaf))
+        reading.add_done_callback(lambda done: self._tree_read.emit(conversation, done))
 
     def rename(self, conversation: ConversationId, title: str) -> None:
         known = self._conversations.get(conversation)
@@ -325,17 +328,17 @@ class Chats(QObject):
     # --- inside -------------------------------------------------------------------------------------------------------
 
     @Slot(str, object)
-    def _on_messages_read(self, conversation: str, done: object) -> None:
+    def _on_tree_read(self, conversation: str, done: object) -> None:
         where = ConversationId(conversation)
         try:
-            messages = done.result()  # type: ignore[attr-defined]
+            tree = done.result()  # type: ignore[attr-defined]
         except KvdeskError as error:
             unsent = self._unsent.pop(where, "")
             self._window.show_error(f"{error} Nothing can be added to this chat.", error.detail or unsent)
             return
         if where not in self._conversations:
             return  # deleted while it was read
-        self._trees.setdefault(where, Tree(messages))
+        self._trees.setdefault(where, tree)
         if self._selected == where:
             self._show(where)
         if text := self._unsent.pop(where, ""):
@@ -357,10 +360,8 @@ class Chats(QObject):
         )
 
     def _show_branches(self, conversation: ConversationId) -> None:
-        """Which of the shown messages have others at their place."""
-        tree = self._trees[conversation]
-        branches = {message.id: tree.siblings(message.id) for message in self.branch(conversation)}
-        self._window.show_branches(conversation, {name: all_ for name, all_ in branches.items() if len(all_) > 1})
+        """Which messages have others at their place."""
+        self._window.show_branches(conversation, self._trees[conversation].forks())
 
     def _turn_to(self, conversation: ConversationId, leaf: MessageId | None) -> None:
         """What is added next follows `leaf` (None: nothing)."""
@@ -463,6 +464,15 @@ class Chats(QObject):
         colour = min(range(N_COLOURS), key=lambda index: (colours.count(index), index))
         now = _now_ms()
         return Conversation(new_conversation_id(), title, colour, None, system_prompt, created_ms=now, updated_ms=now)
+
+
+def read_tree(store: Store, conversation: ConversationId, leaf: MessageId | None) -> Tree:
+    """The conversation's messages, the branch that is shown first walked already. On the store's thread: 20,000 of them
+    take a tenth of a second, which the window shall not wait for.
+    """
+    tree = Tree(store.all_messages(conversation))
+    tree.branch(leaf)
+    return tree
 
 
 def _title(text: str) -> str:

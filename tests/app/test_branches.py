@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
+
 from pytestqt.qtbot import QtBot
 
+from kvdesk.app import chats as chats_module
 from kvdesk.app.branches import Tree
-from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.operations import PreviewTurn, TurnPreview
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, say, stored
@@ -45,6 +49,56 @@ def test_the_tip_is_the_newest_that_follows() -> None:
     tree = Tree(TREE)
     assert tree.tip(MessageId("a1")) == "follow"
     assert tree.tip(MessageId("q")) == "a2"
+
+
+def test_forks_are_the_places_where_several_stand() -> None:
+    tree = Tree(TREE)
+    assert tree.forks() == {name: tree.siblings(name) for name in ("q", "a1", "a2", "a3", "q2")}  # type: ignore[arg-type]
+    assert Tree(TREE[:2]).forks() == {}
+
+
+def test_a_branch_that_was_walked_before_has_what_was_put_since() -> None:
+    tree = Tree(TREE)
+    tree.branch(MessageId("a1"))
+    tree.put(made("a1", "q", "assistant", "other"))
+    assert [m.text for m in tree.branch(MessageId("a1"))] == ["x", "other"]
+    tree.branch(MessageId("q2")).clear()
+    assert [m.id for m in tree.branch(MessageId("q2"))] == ["q2"]
+
+
+def _stored(rig: Rig, n: int) -> Conversation:
+    """A chat of `n` messages in the database, not opened yet."""
+    names = [new_message_id() for _ in range(n)]
+    chat = Conversation(new_conversation_id(), "Long", 0, names[-1])
+    rig.store.put_conversation(chat)
+    for i, name in enumerate(names):
+        role = "assistant" if i % 2 else "user"
+        rig.store.put_message(Message(name, chat.id, names[i - 1] if i else None, role, "Some words."))  # type: ignore[arg-type]
+    rig.store.flush().result()
+    return chat
+
+
+def test_a_chat_of_20_000_messages_opens_like_one_of_40(rig: Rig) -> None:
+    chats, view = rig.controller.chats, rig.window.chat.view
+    spent: dict[int, float] = {}
+    for n in (40, 20_000):
+        chat = _stored(rig, n)
+        chats._conversations[chat.id] = chat
+        tries = []
+        for _ in range(5):
+            chats.new()
+            chats._selected = chat.id
+            chats.show_list()
+            chats._trees.pop(chat.id, None)
+            read = rig.store.ask(partial(chats_module.read_tree, conversation=chat.id, leaf=chat.leaf))
+            read.result()
+            start_s = time.thread_time()
+            chats._on_tree_read(chat.id, read)
+            tries.append(time.thread_time() - start_s)
+        spent[n] = min(tries)
+        assert [w.message.id for w in view.widgets][-1] == chat.leaf
+        assert len(chats.branch(chat.id)) == n
+    assert spent[20_000] < 2 * spent[40], "of the window's thread; everything else is done on the store's"
 
 
 def test_a_circle_in_a_damaged_database_ends() -> None:
