@@ -1,0 +1,242 @@
+"""A child: the real application, used by random numbers. `python -m tests.stress.driver TOLD SEED [MODEL]`
+
+What it shows and what the database has acknowledged goes to the file TOLD, a JSON object a line with `at`, the time of
+`time.monotonic` (one clock for all processes of a Linux machine). Ends when the window is closed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QTimer
+
+from kvdesk.app import application
+from kvdesk.cache.compaction import Layout
+from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.messages import ContextReady, EngineDied, EngineRestarted, Event, ModelLoading, TextDelta, TurnEnded
+from kvdesk.operations import ClearCache, Compact, HandOperation, Operate, SwapIn, SwapOut
+from kvdesk.settings import Overflow
+from kvdesk.store.store import Store
+
+PACE_MS = 40
+WORDS = [
+    "the",
+    "sea",
+    "a lamp",
+    "of",
+    "glass",
+    "gulls",
+    "and nine",
+    "under",
+    "cold rain",
+    "über dem",
+    "海鷗",
+    "🌊",
+    "who waits",
+]
+MOST_CHATS = 6
+
+
+class Told:
+    """The file that outlives this process, unbuffered: what is written is there whatever happens next."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def __call__(self, what: str, **fields: Any) -> None:
+        os.write(self._file, json.dumps({"at": time.monotonic(), "what": what, **fields}).encode() + b"\n")
+
+
+def tell_what_is_stored(told: Told) -> None:
+    """Every transaction is told of once it is committed: that is what the database has acknowledged."""
+    written: list[tuple[str, str, str]] = []
+    put_message, put_conversation = Store.put_message, Store.put_conversation
+    delete, transaction = Store.delete_conversation, Store.transaction
+
+    def note_message(store: Store, message: Message) -> None:
+        put_message(store, message)
+        written.append((message.id, message.conversation, message.text))
+
+    def note_conversation(store: Store, conversation: Conversation) -> None:
+        put_conversation(store, conversation)
+        written.append((conversation.id, conversation.id, conversation.title))
+
+    def note_deletion(store: Store, conversation: ConversationId) -> None:
+        delete(store, conversation)
+        written.append(("", conversation, ""))
+
+    @contextmanager
+    def told_transaction(store: Store) -> Iterator[None]:
+        written.clear()
+        with transaction(store):
+            yield
+        told("stored", rows=list(written))
+
+    Store.put_message = note_message  # type: ignore[method-assign, assignment]
+    Store.put_conversation = note_conversation  # type: ignore[method-assign, assignment]
+    Store.delete_conversation = note_deletion  # type: ignore[method-assign, assignment]
+    Store.transaction = told_transaction  # type: ignore[method-assign, assignment]
+
+
+class Driver:
+    """Does what a person may do, one thing after another, by random numbers."""
+
+    def __init__(self, parts: application.Parts, told: Told, seed: str, model: str) -> None:
+        self._window, self._controller, self._told = parts.window, parts.controller, told
+        self._chats, self._model = parts.controller.chats, model
+        self._random = random.Random(seed)
+        self._texts: dict[str, str] = {}
+        self._ready = False
+        self._acts = {
+            self._send: 8, self._send_long: 3, self._edit: 3, self._regenerate: 2, self._stop: 2, self._delete: 2,
+            self._new: 3, self._select: 4, self._operate: 6, self._fork: 2, self._forget: 1, self._type: 3,
+            self._rename: 1, self._load: 1, self._rebuild: 1, self._change_settings: 1, self._audit: 1,
+            self._toggle: 1,
+        }  # fmt: skip
+        self._controller.event_applied.connect(self._on_event)
+        self._timer = QTimer(self._window, interval=PACE_MS)
+        self._timer.timeout.connect(self._act)
+        self._timer.start()
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case TextDelta():
+                self._texts[event.answer] = self._texts.get(event.answer, "") + event.text
+                self._told("shown", id=event.answer, where=event.conversation, text=self._texts[event.answer])
+            case TurnEnded():
+                self._told("ended", id=event.answer, state=event.state)
+            case ModelLoading() if event.progress < 1.0:
+                self._told("loading")
+            case ContextReady():
+                self._ready = True
+                self._told("ready")
+            case EngineRestarted() | EngineDied():
+                self._told("died", detail=event.detail)
+            case _:
+                pass
+
+    def _act(self) -> None:
+        if not self._ready or self._chats.selected is None or self._random.random() < 0.5:
+            return
+        (act,) = self._random.choices(list(self._acts), list(self._acts.values()))
+        self._told("act", name=act.__name__)
+        act()
+        where = self._chats.selected
+        if act in (self._send, self._send_long, self._edit) and where is not None:
+            for message in self._chats.branch(where):
+                if message.role == "user":
+                    self._told("shown", id=message.id, where=where, text=message.text)
+
+    # --- what a person does -------------------------------------------------------------------------------------------
+
+    @property
+    def _where(self) -> ConversationId:
+        where = self._chats.selected
+        assert where is not None
+        return where
+
+    def _words(self, n: int) -> str:
+        return " ".join(self._random.choices(WORDS, k=n))
+
+    def _send(self) -> None:
+        self._window.message_sent.emit(self._where, self._words(self._random.randint(1, 12)))
+
+    def _send_long(self) -> None:
+        self._window.message_sent.emit(self._where, self._words(self._random.randint(100, 400)))
+
+    def _edit(self) -> None:
+        if asked := [m for m in self._chats.branch(self._where) if m.role == "user"]:
+            self._window.message_edited.emit(self._where, self._random.choice(asked).id, self._words(5))
+
+    def _regenerate(self) -> None:
+        self._window.regenerate_requested.emit(self._where, self._random.randint(1, 2))
+
+    def _stop(self) -> None:
+        self._window.stop_requested.emit(self._where)
+
+    def _new(self) -> None:
+        if len(self._chats) > MOST_CHATS:
+            self._delete()
+        self._window.new_chat_requested.emit()
+
+    def _delete(self) -> None:
+        self._told("delete", where=self._where)
+        self._window.conversation_deleted.emit(self._where)
+
+    def _select(self) -> None:
+        self._window.conversation_selected.emit(self._random.choice(self._all()))
+
+    def _operate(self) -> None:
+        where = ConversationId(self._random.choice(self._all()))
+        layout = self._random.choice(list(Layout))
+        operations: list[HandOperation] = [Compact(layout), SwapOut(where), SwapIn(where), ClearCache()]
+        self._window.command_requested.emit(Operate(self._random.choice(operations)))
+
+    def _fork(self) -> None:
+        if len(self._chats) <= MOST_CHATS:
+            self._window.fork_requested.emit(self._where, "", -1, -1)
+
+    def _forget(self) -> None:
+        self._window.forget_requested.emit(self._where)
+
+    def _type(self) -> None:
+        self._window.draft_typed.emit(self._where, self._words(4))
+        self._window.draft_changed.emit(self._where, self._words(4), "")
+
+    def _rename(self) -> None:
+        self._window.conversation_renamed.emit(self._where, self._words(2))
+
+    def _load(self) -> None:
+        if self._model and self._random.random() < 0.5:
+            self._window.model_open_requested.emit(self._model)
+        else:
+            self._window.embedded_model_requested.emit()
+
+    def _rebuild(self) -> None:
+        keep = self._random.choice(["nothing", "tokens", "state"])
+        self._window.rebuild_requested.emit(self._controller.settings.context, keep)
+
+    def _change_settings(self) -> None:
+        settings = self._controller.settings
+        sampling = settings.sampling.model_copy(update={"temperature": self._random.random()})
+        cache = settings.cache.model_copy(update={"overflow": self._random.choice(list(Overflow))})
+        self._window.settings_changed.emit(settings.model_copy(update={"sampling": sampling, "cache": cache}))
+
+    def _audit(self) -> None:
+        self._window.audit_requested.emit()
+
+    def _toggle(self) -> None:
+        self._window.toggle_inspector()
+
+    def _all(self) -> list[str]:
+        return list(self._chats._conversations)
+
+
+def main(told_file: str, seed: str, model: str = "") -> int:
+    told = Told(Path(told_file))
+    tell_what_is_stored(told)
+    build = application.build
+    drivers = []
+
+    def build_and_drive(file: str | None) -> application.Parts:
+        parts = build(file)
+        drivers.append(Driver(parts, told, seed, model))
+        told("built")
+        return parts
+
+    application.build = build_and_drive
+    code = application.run(None)
+    told("closed", code=code)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
