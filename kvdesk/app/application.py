@@ -103,7 +103,11 @@ def run(file: str | None) -> int:
         parts.controller.shut_down()
     if lost := parts.controller.lost:
         sys.stderr.write(f"kvdesk was closed, and {lost.what} could not be saved. {lost.why}\n")
-        return 1
+        code = 1
+    if not parts.controller.engine_ended:
+        sys.stderr.write("The engine did not answer any more; kvdesk ended without it.\n")
+        sys.stderr.flush()
+        os._exit(code)
     return int(code)
 
 

@@ -15,6 +15,7 @@ from kvdesk import paths
 from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chats import Chats
 from kvdesk.app.outbox import Outbox
+from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.errors import KvdeskError, UserError
@@ -65,6 +66,8 @@ class Controller(QObject):
         self.chats = Chats(window, store, worker.send, lambda: self.settings)
         self.outbox = Outbox(self.chats, window.chat)
         self._cache = CacheIntents(window, worker, self.chats)
+        self._silence = Silence(window, worker)
+        self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
         self._model: Path | None = None  # what was opened last
         self._has_context = False
@@ -129,12 +132,19 @@ class Controller(QObject):
             return
         self._closed = True
         self.outbox.close()
+        self._silence.close()
         interrupt = partial(self.chats.interrupt, "kvdesk was closed.")
         try:  # `_on_frame`: what the engine said while it closed
-            for step in (self._worker.shut_down, self._marker.clear, self._on_frame, interrupt, self._cache.close):
+            for step in (self._end_worker, self._on_frame, interrupt, self._cache.close):
                 guarded(step)
         finally:
             self.lost = self._store.close()
+
+    def _end_worker(self) -> None:
+        """A load that hangs leaves its mark, so that the next start does not repeat it."""
+        self.engine_ended = self._worker.shut_down()
+        if self.engine_ended:
+            self._marker.clear()
 
     @Slot(object)
     def show_unsaved(self, unsaved: Unsaved) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 GIL_SWITCH_S = 0.001
 IDLE_S = 1.0
 """Without a command for so long, the engine does what pays back later."""
+CLOSE_S = 5.0
+"""So long `shut_down` waits for an engine: one that hangs in llama.cpp must not keep the window from closing."""
 MOST_DEATHS, WITHIN_S = 3, 60.0
 """An engine that died so often within so many seconds is not started again."""
 _STOPPED = "The engine stopped unexpectedly."
@@ -49,6 +51,7 @@ class Worker(QThread):
         self._made: Engine | None = None
         self._closing = False
         self._making = threading.Lock()
+        self._alive_at: float | None = None  # its last sign of life (time.monotonic); None while it waits for a command
 
     def send(self, command: Command) -> None:
         """Queue a command. Returns at once."""
@@ -70,15 +73,24 @@ class Worker(QThread):
             taken.append(self._outbox.popleft())
         return taken
 
-    def shut_down(self) -> None:
-        """Refuse new work, stop what runs, and wait until context and model are closed."""
+    @property
+    def silent_s(self) -> float:
+        """For how long the engine has been in one step of its work without a word; 0.0 while it has nothing to do."""
+        alive_at = self._alive_at
+        return 0.0 if alive_at is None else time.monotonic() - alive_at
+
+    def shut_down(self) -> bool:
+        """Refuse new work, stop what runs, and wait until context and model are closed.
+
+        False: the engine hangs. This thread goes on then, and only the end of the process ends it.
+        """
         if not self.isRunning():
-            return
+            return True
         with self._making:
             self._closing = True
         self._engine.request_close()
         self._inbox.put(None)
-        self.wait()
+        return self.wait(round(1000 * CLOSE_S))
 
     def run(self) -> None:
         """One engine after another, until kvdesk is closed: as a rule the first."""
@@ -101,6 +113,7 @@ class Worker(QThread):
         for command in first:
             engine.handle(command)
         while self._handle_inbox(engine):
+            self._alive_at = time.monotonic()
             engine.step()
         engine.close()
 
@@ -131,19 +144,25 @@ class Worker(QThread):
         wait = not engine.busy
         while True:
             patience = IDLE_S if wait and engine.idle_work_due else None
+            if wait:
+                self._alive_at = None
             try:
                 item = self._inbox.get(block=wait, timeout=patience)
             except queue.Empty:
                 if patience is None:
                     return True
+                self._alive_at = time.monotonic()
                 engine.idle()
                 continue
+            self._alive_at = time.monotonic()
             if item is None:
                 return False
             engine.handle(*item)
             wait = False
 
     def _emit(self, event: Event) -> None:
+        if self._alive_at is not None:
+            self._alive_at = time.monotonic()
         self._outbox.append(event)
         if not self._told:
             self._told = True

@@ -30,7 +30,8 @@ class ScriptedWorker(QObject):
         self.commands: list[Command] = []
         self.stopped: list[MessageId] = []
         self.cancelled = 0
-        self.running = True
+        self.running = self.ends = True
+        self.silent_s = 0.0
         self._events: list[Event] = []
 
     def send(self, command: Command) -> None:
@@ -46,8 +47,9 @@ class ScriptedWorker(QObject):
         taken, self._events = self._events, []
         return taken
 
-    def shut_down(self) -> None:
+    def shut_down(self) -> bool:
         self.running = False
+        return self.ends
 
     def give(self, *events: Event) -> None:
         self._events += events

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ LOST_S = 0.25
 """So much of what was shown a kill may take."""
 SETTINGS = Settings(
     context=ContextSettings(n_ctx=2048, n_seq_max=4, n_threads=1, n_threads_batch=1),
-    sampling=Sampling(max_tokens=80),
+    sampling=Sampling(max_tokens=200),
     cache=CachePolicy(memory_mb=8, disk_mb=64, prefill_ahead=True),
 )
 
@@ -36,16 +37,16 @@ def make_home(home: Path) -> None:
 class Driven:
     """One run of the application on a home. `held_up_s`: how long this machine kept even a sleeping process waiting."""
 
-    def __init__(self, home: Path, seed: str, env: dict[str, str], model: str = "") -> None:
+    def __init__(self, home: Path, seed: str, *options: str, env: Mapping[str, str] = os.environ) -> None:
         self.told_file = home.parent / f"told-{time.monotonic_ns()}.jsonl"
         self.told_file.touch()
         self.err = self.told_file.with_suffix(".err")
         self.held_up_s = 0.0
-        self.started = time.monotonic()
+        self.started = self.ended_at = time.monotonic()
         with self.err.open("wb") as err:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "tests.stress.driver", str(self.told_file), seed, model],
-                cwd=ROOT, env=env | {"KVDESK_HOME": str(home)}, stdout=err, stderr=err,
+                [sys.executable, "-m", "tests.stress.driver", str(self.told_file), seed, *options],
+                cwd=ROOT, env={**env, "KVDESK_HOME": str(home)}, stdout=err, stderr=err,
             )  # fmt: skip
 
     def told(self, what: str = "") -> list[dict[str, Any]]:
@@ -75,12 +76,22 @@ class Driven:
         """What it wrote to the terminal."""
         return self.err.read_text("utf-8", "replace").strip()
 
+    def end(self, at_most_s: float) -> int | None:
+        """Its exit code; None where it goes on, and is then killed."""
+        try:
+            code = self.process.wait(at_most_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return None
+        self.ended_at = time.monotonic()
+        return code
+
     def kill(self) -> float:
         """kill -9. Returns when (time.monotonic)."""
-        at = time.monotonic()
+        self.ended_at = time.monotonic()
         self.process.kill()
         self.process.wait()
-        return at
+        return self.ended_at
 
 
 @dataclass(slots=True)
@@ -91,6 +102,7 @@ class Kept:
     where: dict[str, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     lost_s: list[float] = field(default_factory=list)
+    n_streaming: int = 0  # ends in the middle of an answer
 
     def check(self, home: Path, run: Driven, ended_at: float | None = None) -> list[str]:
         """After a run: what is wrong with the database. `ended_at`: when it was killed, None where it was closed."""
@@ -110,7 +122,7 @@ class Kept:
         problems += [f"{m.id} still streams" for m in found.values() if m.state == "streaming"]
         problems += [f"a deleted chat is back: {name}" for name in self.gone & names]
         for name, text in self.texts.items():
-            if self.where[name] in self.gone or name == self.where[name]:
+            if self.where[name] in self.gone:
                 continue
             if name not in found:
                 problems.append(f"an acknowledged message is not there: {name}")
@@ -127,8 +139,10 @@ class Kept:
                 for name, where, text in line["rows"]:
                     if not name:
                         self.gone.add(where)
+                        continue
+                    if name == where:  # the chat itself
+                        self.gone.discard(where)
                     else:
-                        self.gone.discard(where) if name == where else None
                         self.texts[name], self.where[name] = text, where
             elif line["what"] == "delete":
                 deleted[line["where"]] = line["at"]
@@ -138,10 +152,10 @@ class Kept:
         self, found: dict[str, str], shown: list[dict[str, Any]], run: Driven, ended_at: float | None
     ) -> list[str]:
         """What had been shown longer ago than a kill may take, and is not there."""
-        missing = [line for line in shown if not found.get(line["id"], "").startswith(line["text"]) or
-                   line["id"] not in found]  # fmt: skip
+        missing = [line for line in shown if not found.get(line["id"], "").startswith(line["text"])]
         if ended_at is None:
             return [f"shown before the end, and lost: {line['text'][-40:]!r}" for line in missing]
+        self.n_streaming += any(ended_at - line["at"] < LOST_S for line in shown)
         self.lost_s.append(max((ended_at - line["at"] for line in missing), default=0.0))
         if self.lost_s[-1] > LOST_S + 2 * run.held_up_s:
             return [f"{1000 * self.lost_s[-1]:.0f} ms lost, while the machine held up {1000 * run.held_up_s:.0f} ms"]

@@ -1,11 +1,13 @@
-"""A child: the real application, used by random numbers. `python -m tests.stress.driver TOLD SEED [MODEL]`
+"""A child: the real application, used by random numbers. `python -m tests.stress.driver TOLD SEED [--model FILE]`
 
 What it shows and what the database has acknowledged goes to the file TOLD, a JSON object a line with `at`, the time of
-`time.monotonic` (one clock for all processes of a Linux machine). Ends when the window is closed.
+`time.monotonic` (one clock for all processes of a Linux machine). Ends when the window is closed, with `--close S` by
+itself S seconds after it was built.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
@@ -13,10 +15,12 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QTimer
+from PySide6.QtGui import QCloseEvent
 
 from kvdesk.app import application
 from kvdesk.cache.compaction import Layout
@@ -25,6 +29,7 @@ from kvdesk.messages import ContextReady, EngineDied, EngineRestarted, Event, Mo
 from kvdesk.operations import ClearCache, Compact, HandOperation, Operate, SwapIn, SwapOut
 from kvdesk.settings import Overflow
 from kvdesk.store.store import Store
+from kvdesk.ui.main_window import MainWindow
 
 PACE_MS = 40
 WORDS = [
@@ -90,7 +95,8 @@ class Driver:
     """Does what a person may do, one thing after another, by random numbers."""
 
     def __init__(self, parts: application.Parts, told: Told, seed: str, model: str) -> None:
-        self._window, self._controller, self._told = parts.window, parts.controller, told
+        self.window = parts.window
+        self._controller, self._told = parts.controller, told
         self._chats, self._model = parts.controller.chats, model
         self._random = random.Random(seed)
         self._texts: dict[str, str] = {}
@@ -102,9 +108,11 @@ class Driver:
             self._toggle: 1,
         }  # fmt: skip
         self._controller.event_applied.connect(self._on_event)
-        self._timer = QTimer(self._window, interval=PACE_MS)
+        self._timer = QTimer(self.window, interval=PACE_MS)
         self._timer.timeout.connect(self._act)
         self._timer.start()
+
+        self.window.closing.connect(self._timer.stop)
 
     def _on_event(self, event: Event) -> None:
         match event:
@@ -147,96 +155,124 @@ class Driver:
         return " ".join(self._random.choices(WORDS, k=n))
 
     def _send(self) -> None:
-        self._window.message_sent.emit(self._where, self._words(self._random.randint(1, 12)))
+        self.window.message_sent.emit(self._where, self._words(self._random.randint(1, 12)))
 
     def _send_long(self) -> None:
-        self._window.message_sent.emit(self._where, self._words(self._random.randint(100, 400)))
+        self.window.message_sent.emit(self._where, self._words(self._random.randint(100, 400)))
 
     def _edit(self) -> None:
         if asked := [m for m in self._chats.branch(self._where) if m.role == "user"]:
-            self._window.message_edited.emit(self._where, self._random.choice(asked).id, self._words(5))
+            self.window.message_edited.emit(self._where, self._random.choice(asked).id, self._words(5))
 
     def _regenerate(self) -> None:
-        self._window.regenerate_requested.emit(self._where, self._random.randint(1, 2))
+        self.window.regenerate_requested.emit(self._where, self._random.randint(1, 2))
 
     def _stop(self) -> None:
-        self._window.stop_requested.emit(self._where)
+        self.window.stop_requested.emit(self._where)
 
     def _new(self) -> None:
         if len(self._chats) > MOST_CHATS:
             self._delete()
-        self._window.new_chat_requested.emit()
+        self.window.new_chat_requested.emit()
 
     def _delete(self) -> None:
         self._told("delete", where=self._where)
-        self._window.conversation_deleted.emit(self._where)
+        self.window.conversation_deleted.emit(self._where)
 
     def _select(self) -> None:
-        self._window.conversation_selected.emit(self._random.choice(self._all()))
+        self.window.conversation_selected.emit(self._random.choice(self._all()))
 
     def _operate(self) -> None:
         where = ConversationId(self._random.choice(self._all()))
         layout = self._random.choice(list(Layout))
         operations: list[HandOperation] = [Compact(layout), SwapOut(where), SwapIn(where), ClearCache()]
-        self._window.command_requested.emit(Operate(self._random.choice(operations)))
+        self.window.command_requested.emit(Operate(self._random.choice(operations)))
 
     def _fork(self) -> None:
         if len(self._chats) <= MOST_CHATS:
-            self._window.fork_requested.emit(self._where, "", -1, -1)
+            self.window.fork_requested.emit(self._where, "", -1, -1)
 
     def _forget(self) -> None:
-        self._window.forget_requested.emit(self._where)
+        self.window.forget_requested.emit(self._where)
 
     def _type(self) -> None:
-        self._window.draft_typed.emit(self._where, self._words(4))
-        self._window.draft_changed.emit(self._where, self._words(4), "")
+        self.window.draft_typed.emit(self._where, self._words(4))
+        self.window.draft_changed.emit(self._where, self._words(4), "")
 
     def _rename(self) -> None:
-        self._window.conversation_renamed.emit(self._where, self._words(2))
+        self.window.conversation_renamed.emit(self._where, self._words(2))
 
     def _load(self) -> None:
         if self._model and self._random.random() < 0.5:
-            self._window.model_open_requested.emit(self._model)
+            self.window.model_open_requested.emit(self._model)
         else:
-            self._window.embedded_model_requested.emit()
+            self.window.embedded_model_requested.emit()
 
     def _rebuild(self) -> None:
         keep = self._random.choice(["nothing", "tokens", "state"])
-        self._window.rebuild_requested.emit(self._controller.settings.context, keep)
+        self.window.rebuild_requested.emit(self._controller.settings.context, keep)
 
     def _change_settings(self) -> None:
         settings = self._controller.settings
         sampling = settings.sampling.model_copy(update={"temperature": self._random.random()})
         cache = settings.cache.model_copy(update={"overflow": self._random.choice(list(Overflow))})
-        self._window.settings_changed.emit(settings.model_copy(update={"sampling": sampling, "cache": cache}))
+        self.window.settings_changed.emit(settings.model_copy(update={"sampling": sampling, "cache": cache}))
 
     def _audit(self) -> None:
-        self._window.audit_requested.emit()
+        self.window.audit_requested.emit()
 
     def _toggle(self) -> None:
-        self._window.toggle_inspector()
+        self.window.toggle_inspector()
 
     def _all(self) -> list[str]:
         return list(self._chats._conversations)
 
 
-def main(told_file: str, seed: str, model: str = "") -> int:
-    told = Told(Path(told_file))
+def hang(told: Told, at: int) -> None:
+    """Call number `at` of llama_decode does not come back."""
+    from kvdesk.engine.binding import lib
+
+    decode, calls = lib.llama_decode, count(1)
+
+    def hangs(*args: Any) -> Any:
+        if next(calls) == at:
+            told("hangs")
+            time.sleep(3600)
+        return decode(*args)
+
+    lib.llama_decode = hangs
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("told", type=Path)
+    parser.add_argument("seed")
+    parser.add_argument("--model", default="")
+    parser.add_argument("--close", type=float)
+    parser.add_argument("--hang", type=int, help="the decode of the first turns that never returns")
+    args = parser.parse_args()
+    told = Told(args.told)
     tell_what_is_stored(told)
-    build = application.build
-    drivers = []
+    build, drivers, close_event = application.build, list[Driver](), MainWindow.closeEvent
+
+    def told_close_event(window: MainWindow, event: QCloseEvent) -> None:
+        told("closing")
+        close_event(window, event)
 
     def build_and_drive(file: str | None) -> application.Parts:
         parts = build(file)
-        drivers.append(Driver(parts, told, seed, model))
+        drivers.append(Driver(parts, told, args.seed, args.model))
+        if args.close is not None:
+            QTimer.singleShot(round(1000 * args.close), parts.window, parts.window.close)
+        if args.hang:
+            hang(told, args.hang)
         told("built")
         return parts
 
+    MainWindow.closeEvent = told_close_event  # type: ignore[method-assign, assignment]
     application.build = build_and_drive
-    code = application.run(None)
-    told("closed", code=code)
-    return code
+    return application.run(None)
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections import Counter
@@ -27,7 +26,7 @@ def kill(row: Row, tmp_path: Path, n: int) -> None:
     assert embedded is not None
     shutil.copy(embedded, model)
     for name, numbers in row.rounds("kill -9", n):
-        run = Driven(home, name, dict(os.environ), str(model))
+        run = Driven(home, name, "--model", str(model))
         if numbers.random() < 0.15:  # while it starts
             run.live_for(numbers.uniform(0.0, 1.5))
         else:
@@ -40,13 +39,14 @@ def kill(row: Row, tmp_path: Path, n: int) -> None:
         problems = kept.check(home, run, moment)
         assert not problems, f"{name}, killed {moment - run.started:.2f} s after its start: {problems}"
         assert not run.told("died"), f"{name}: {run.told('died')}"
-    last = Driven(home, "last", dict(os.environ))
+    last = Driven(home, "last")
     assert last.wait_until(lambda: bool(last.told("ready"))), f"it does not start any more: {last.said()}"
     last.kill()
     lost = sorted(kept.lost_s)
     row.say(
-        f"kill -9: {len(kept.texts)} messages and titles; text lost: median {1000 * lost[len(lost) // 2]:.0f} ms, "
-        f"most {1000 * lost[-1]:.0f} ms; the last act before: {dict(during)}"
+        f"kill -9: {kept.n_streaming} of {len(lost)} in the middle of an answer; {len(kept.texts)} messages; "
+        f"text lost: median {1000 * lost[len(lost) // 2]:.0f} ms, most {1000 * lost[-1]:.0f} ms; "
+        f"last acts: {dict(during)}"
     )
 
 

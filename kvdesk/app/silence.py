@@ -1,0 +1,47 @@
+"""Says that the engine has been in one step of its work for long, and that it goes on again.
+
+A step that takes so long is a hang, or a model far too large for this machine: nobody can tell them apart from outside.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QObject, QTimer, Slot
+
+from kvdesk.ui.main_window import MainWindow
+from kvdesk.worker.worker import Worker
+
+LOOK_MS: Final = 1_000
+SILENT_S: Final = 15.0
+"""After so long without a word it is said. Prompts are read in pieces of far less, and a load tells how far it is."""
+
+
+class Silence(QObject):
+    """Looks at the worker every `LOOK_MS`."""
+
+    def __init__(self, window: MainWindow, worker: Worker) -> None:
+        super().__init__(window)
+        self._window, self._worker = window, worker
+        self._said = False
+        self._clock = QTimer(self, interval=LOOK_MS)
+        self._clock.timeout.connect(self.look)
+        self._clock.start()
+
+    def close(self) -> None:
+        """Look no longer."""
+        self._clock.stop()
+
+    @Slot()
+    def look(self) -> None:
+        """Say what has changed since the last look."""
+        silent = self._worker.silent_s >= SILENT_S
+        if silent and not self._said:
+            self._window.show_result(
+                f"The engine has not answered for {SILENT_S:.0f} seconds: it computes, or hangs. What is shown is "
+                "saved; kvdesk can be closed and started again.",
+                "warning",
+            )
+        elif self._said and not silent:
+            self._window.show_result("The engine goes on.", "good")
+        self._said = silent

@@ -1,0 +1,42 @@
+"""An engine that does not answer: it is said, and it does not keep the window from closing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kvdesk.app.silence import SILENT_S
+from tests.app.conftest import Rig
+
+
+def test_silence_is_said_once_and_so_is_its_end(rig: Rig) -> None:
+    silence, activity = rig.controller._silence, rig.window.activity
+    silence.look()
+    rig.worker.silent_s = SILENT_S - 1
+    silence.look()
+    assert activity.text == ""
+    rig.worker.silent_s = SILENT_S
+    silence.look()
+    assert "has not answered for 15 seconds" in activity.text
+    activity.hide()
+    silence.look()
+    assert activity.text == "", "it was dismissed"
+    rig.worker.silent_s = 0.0
+    silence.look()
+    assert activity.text == "The engine goes on."
+
+
+def test_a_load_that_hangs_at_the_end_is_not_repeated_unasked(make_rig: Callable[..., Rig], tmp_path: Path) -> None:
+    model = tmp_path / "hangs.gguf"
+    rig = make_rig(model)
+    rig.worker.ends = False
+    rig.window.close()
+    assert not rig.controller.engine_ended
+    assert rig.marker.unfinished() == str(model)
+
+
+def test_a_load_that_ended_leaves_no_mark(make_rig: Callable[..., Rig], tmp_path: Path) -> None:
+    rig = make_rig(tmp_path / "good.gguf")
+    rig.window.close()
+    assert rig.controller.engine_ended
+    assert rig.marker.unfinished() == ""

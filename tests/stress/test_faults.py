@@ -1,0 +1,218 @@
+"""Faults put into the binding: the loop dies, memory runs out, llama.cpp hangs. The window lives, says so, goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PySide6.QtCore import QTimer
+from pytestqt.qtbot import QtBot
+
+from kvdesk import paths
+from kvdesk.app import silence
+from kvdesk.cache.compaction import Layout
+from kvdesk.engine.binding import lib
+from kvdesk.messages import CommandFailed, ContextReady, EngineDied, EngineRestarted, Event, OperationDone, TurnEnded
+from kvdesk.operations import Compact, Operate, SwapIn, SwapOut
+from kvdesk.settings import ContextSettings, Sampling, Settings
+from kvdesk.store.settings_file import save_settings
+from kvdesk.worker import worker
+from tests.app.test_main_path import App
+from tests.stress.conftest import Row
+from tests.stress.driven import Driven, Kept, make_home
+
+SETTINGS = Settings(
+    context=ContextSettings(n_ctx=512, n_threads=1, n_threads_batch=1),
+    sampling=Sampling(temperature=0.0, max_tokens=24),
+)
+STUCK_MS = 500
+"""A window that does nothing for so long does not live."""
+ERRORS: tuple[type[Exception], ...] = (RuntimeError, MemoryError, OSError, ZeroDivisionError)
+STATE_CALLS = ("llama_state_seq_get_data", "llama_state_get_data", "llama_state_set_data", "llama_state_seq_set_data")
+
+
+class Faulty:
+    """Stands for a function of llama.cpp: call number `at` does `fault` first. Calls before and after are real."""
+
+    def __init__(self, real: Callable[..., Any], at: int, fault: Callable[[], None]) -> None:
+        self._real, self._left, self._fault = real, at, fault
+        self.happened = False
+
+    def __call__(self, *args: Any) -> Any:
+        self._left -= 1
+        if self._left == 0:
+            self.happened = True
+            self._fault()
+        return self._real(*args)
+
+
+def raises(error: type[Exception]) -> Callable[[], None]:
+    def fault() -> None:
+        raise error("injected")
+
+    return fault
+
+
+@pytest.fixture
+def app(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    monkeypatch.setattr(worker, "WITHIN_S", 0.0)  # however often it dies
+    save_settings(SETTINGS, paths.settings_file())
+    app = App(qtbot)
+    yield app
+    app.parts.window.close()
+
+
+def n_of(app: App, kind: type[Event]) -> int:
+    return sum(isinstance(event, kind) for event in app.events)
+
+
+def start_answer(app: App, text: str) -> None:
+    app.parts.window.new_chat_requested.emit()
+    where = app.parts.controller.selected
+    assert where is not None
+    app.parts.window.message_sent.emit(where, text)
+
+
+# --- the loop dies --------------------------------------------------------------------------------------------------
+
+
+def died(row: Row, app: App, n: int) -> None:
+    for name, numbers in row.rounds("the engine's loop dies", n):
+        error, at = numbers.choice(ERRORS), numbers.randint(1, 20)
+        counts = n_of(app, EngineRestarted), n_of(app, ContextReady), n_of(app, TurnEnded)
+        with pytest.MonkeyPatch.context() as patch:
+            faulty = Faulty(lib.llama_decode, at, raises(error))
+            patch.setattr(lib, "llama_decode", faulty)
+            start_answer(app, "Where do puffins live, and what do they eat in winter?")
+            app.wait(lambda counts=counts: n_of(app, TurnEnded) > counts[2])  # type: ignore[misc]
+        what = f"{name}, {error.__name__} in decode {at}"
+        ended = app.last(TurnEnded)
+        assert isinstance(ended, TurnEnded)
+        assert faulty.happened, f"{what}: nothing happened"
+        assert ended.state in ("interrupted", "failed"), f"{what}: {ended}"
+        assert ended.note, what
+        if ended.state == "interrupted":
+            app.wait(lambda counts=counts: n_of(app, ContextReady) > counts[1])  # type: ignore[misc]
+            assert n_of(app, EngineRestarted) == counts[0] + 1, what
+            assert "being started again" in app.parts.window.chat.banner.sentence, what
+        assert app.ask("Hello").state == "complete", what
+    assert n_of(app, EngineDied) == 0
+
+
+def test_died_short(row: Row, app: App) -> None:
+    died(row, app, 2)
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(7200)
+def test_died(row: Row, app: App) -> None:
+    died(row, app, 40)
+
+
+# --- no memory for a state ------------------------------------------------------------------------------------------
+
+
+def no_memory(row: Row, app: App, n: int) -> None:
+    """For saving or restoring one: the command fails with a sentence, and the map stays true."""
+    for name, numbers in row.rounds("no memory for a state", n):
+        call = numbers.choice(STATE_CALLS)
+        app.ask("Name a bird.")
+        where = app.parts.controller.selected
+        assert where is not None
+        with pytest.MonkeyPatch.context() as patch:
+            faulty = Faulty(getattr(lib, call), 1, raises(MemoryError))
+            patch.setattr(lib, call, faulty)
+            for operation in (Compact(Layout.BY_CONVERSATION), SwapOut(where), SwapIn(where)):
+                n_done = n_of(app, OperationDone) + n_of(app, CommandFailed)
+                app.parts.window.command_requested.emit(Operate(operation))
+                app.wait(lambda n_done=n_done: n_of(app, OperationDone) + n_of(app, CommandFailed) > n_done)  # type: ignore[misc]
+            app.parts.window.audit_requested.emit()
+            assert app.ask("And another.").state == "complete", f"{name}, {call}"
+        assert faulty.happened, f"{name}: {call} was not called"
+        assert app.used() > 0, f"{name}, {call}"  # and verified
+    assert n_of(app, EngineDied) == 0
+
+
+def test_no_memory_short(row: Row, app: App) -> None:
+    no_memory(row, app, 2)
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(7200)
+def test_no_memory(row: Row, app: App) -> None:
+    no_memory(row, app, 20)
+
+
+# --- llama.cpp hangs ------------------------------------------------------------------------------------------------
+
+
+def hung(row: Row, app: App, qtbot: QtBot, hang_s: float) -> None:
+    """In the middle of an answer: the window says so, can be typed into, and the answer goes on afterwards."""
+    row.say(f"hang: {hang_s:.0f} s")
+    beats, said = [time.monotonic()], set[str]()
+    beat = QTimer(app.parts.window, interval=20)
+    beat.timeout.connect(lambda: beats.append(time.monotonic()))
+    beat.timeout.connect(lambda: said.add(app.parts.window.activity.text))
+    n_ended = n_of(app, TurnEnded)
+    with pytest.MonkeyPatch.context() as patch:
+        faulty = Faulty(lib.llama_decode, 8, lambda: time.sleep(hang_s))
+        patch.setattr(lib, "llama_decode", faulty)
+        start_answer(app, "Where do puffins live, and what do they eat in winter?")
+        app.wait(lambda: faulty.happened)
+        beats.append(time.monotonic())
+        beat.start()
+        qtbot.keyClicks(app.parts.window.chat.composer.edit, "typed meanwhile")
+        qtbot.waitUntil(lambda: n_of(app, TurnEnded) > n_ended, timeout=round(1000 * hang_s) + 60_000)
+    ended = app.last(TurnEnded)
+    assert isinstance(ended, TurnEnded)
+    assert ended.state == "complete", ended
+    qtbot.waitUntil(lambda: "The engine goes on." in said, timeout=5_000)
+    beat.stop()
+    assert any("has not answered" in text for text in said), said
+    assert app.parts.window.chat.composer.text == "typed meanwhile"
+    longest_ms = 1000 * max(b - a for a, b in pairwise(beats[1:]))
+    row.say(f"hang: the window's longest pause {longest_ms:.0f} ms")
+    assert longest_ms < STUCK_MS
+    app.parts.window.chat.composer.set_text("")
+    assert app.ask("Hello").state == "complete"
+
+
+def test_hung_short(row: Row, app: App, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(silence, "SILENT_S", 0.4)
+    app.parts.controller._silence._clock.setInterval(50)
+    hung(row, app, qtbot, 1.0)
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(7200)
+def test_hung(row: Row, app: App, qtbot: QtBot) -> None:
+    hung(row, app, qtbot, 60.0)
+
+
+def closed_while_it_hangs(row: Row, tmp_path: Path, n: int) -> None:
+    home, kept = tmp_path / "home", Kept()
+    make_home(home)
+    for name, numbers in row.rounds("closed while the engine hangs", n):
+        run = Driven(home, name, "--hang", str(numbers.randint(1, 60)))
+        assert run.wait_until(lambda run=run: bool(run.told("hangs"))), f"{name}: {run.said()}"  # type: ignore[misc]
+        run.live_for(numbers.uniform(0.3, 1.0))
+        run.process.terminate()
+        code = run.end(worker.CLOSE_S + 10)
+        assert code == 0, f"{name}: exit code {code}: {run.said()}"
+        assert "ended without it" in run.said(), f"{name}: {run.said()}"
+        assert not (problems := kept.check(home, run)), f"{name}: {problems}"
+
+
+def test_closed_while_it_hangs_short(row: Row, tmp_path: Path) -> None:
+    closed_while_it_hangs(row, tmp_path, 1)
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(7200)
+def test_closed_while_it_hangs(row: Row, tmp_path: Path) -> None:
+    closed_while_it_hangs(row, tmp_path, 10)
