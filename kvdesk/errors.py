@@ -54,6 +54,10 @@ class StoreError(UserError):
     """The database of conversations cannot be used."""
 
 
+class StoreInUseError(StoreError):
+    """Another process has the database."""
+
+
 class EngineError(KvdeskError):
     """llama.cpp answered with an error."""
 

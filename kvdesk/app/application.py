@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from itertools import cycle
 from pathlib import Path
 from types import TracebackType
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QtMsgType, Signal, qInstallMessageHandler
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, QtMsgType, Signal, Slot, qInstallMessageHandler
 from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtWidgets import QApplication, QMessageBox
 
@@ -24,9 +25,9 @@ from kvdesk import __version__, paths
 from kvdesk.app.controller import Controller
 from kvdesk.app.display import WITHOUT_DISPLAY, has_display, why_no_window
 from kvdesk.app.log_files import log_files
-from kvdesk.app.single_instance import SecondStarts, hand_over
+from kvdesk.app.single_instance import ANSWER_S, SecondStarts, hand_over
 from kvdesk.app.startup import LoadMarker, choose_model
-from kvdesk.errors import KvdeskError, UserError
+from kvdesk.errors import KvdeskError, StoreInUseError, UserError
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.main_window import MainWindow
@@ -82,18 +83,16 @@ def run(file: str | None) -> int:
     if _is_open(folder, file):
         return 0
     with owned_process() as complaints:
-        try:
-            parts = build(file)
-        except UserError as error:
-            if _is_open(folder, file):  # one that was started at the same moment, and has the database
-                return 0
-            _say_before_there_is_a_window(error)
-            raise
+        parts = _build_or_hand_over(folder, file)
+        if parts is None:
+            return 0
         starts = SecondStarts(folder, parts.window)
         starts.happened.connect(lambda other: _show_again(parts.window, other))
         for complaint in complaints:
             parts.window.show_error(complaint, "")
-        signal.signal(signal.SIGTERM, lambda _number, _frame: _close_unasked(parts.window))
+        # By the event loop: a signal comes in the middle of anything, such as a message that is about to be stored.
+        closer = _Closer(parts.window)
+        signal.signal(signal.SIGTERM, lambda _number, _frame: closer.asked.emit())
         waker = QTimer(parts.window, interval=WAKE_MS)  # Python looks at signals only when it runs
         waker.timeout.connect(lambda: None)
         waker.start()
@@ -111,10 +110,39 @@ def run(file: str | None) -> int:
     return int(code)
 
 
-def _close_unasked(window: MainWindow) -> None:
-    """The system ends the session: nobody would answer."""
-    window.asks_before_closing = False
-    window.close()
+class _Closer(QObject):
+    """Closes the window when the system ends the session: without a question, since nobody would answer."""
+
+    asked = Signal()
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self._window = window
+        self.asked.connect(self._close, Qt.ConnectionType.QueuedConnection)
+
+    @Slot()
+    def _close(self) -> None:
+        self._window.asks_before_closing = False
+        self._window.close()
+
+
+def _build_or_hand_over(folder: Path, file: str | None) -> Parts | None:
+    """Build the application; None where another one was quicker, and has shown its window instead.
+
+    One that was started at the same moment has the database before it hears of further starts, and one that is ending
+    still has it when it hears of none any more: both get `ANSWER_S`. Raises UserError.
+    """
+    deadline = time.monotonic() + ANSWER_S
+    while True:
+        try:
+            return build(file)
+        except UserError as error:
+            if _is_open(folder, file):
+                return None
+            if not isinstance(error, StoreInUseError) or time.monotonic() > deadline:
+                _say_before_there_is_a_window(error)
+                raise
+        time.sleep(0.1)
 
 
 def build(file: str | None) -> Parts:

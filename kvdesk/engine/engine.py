@@ -142,7 +142,6 @@ class Engine:
     def close(self) -> None:
         """End the running turn, free context, then model."""
         try:
-            self._end_job()
             self._end_all(CLOSED)
         finally:
             engine_log().listener = None
@@ -228,7 +227,7 @@ class Engine:
                 self._emit,
                 old,
                 on_progress,
-                on_replace=lambda: self._end_all("Another model was opened."),
+                on_replace=lambda: self._end_all("Another model was opened."),  # jobs too: they know the old context
                 own=self._own,
             )
         except Exception:
@@ -242,7 +241,6 @@ class Engine:
     def _rebuild(self, command: RebuildContext) -> None:
         session = self._require()
         session.check(command.context)
-        self._end_job()
         self._end_all(_ANEW)
         held = [] if command.keep == "nothing" else hold(session, with_state=command.keep == "state")
         self._emit(RecordingTaken(session.recording(), is_over=True))
@@ -339,6 +337,9 @@ class Engine:
             self._blocked = True
 
     def _end_all(self, note: str) -> None:
+        """End every job and every turn, those that wait too: the context goes."""
+        self._end_job()
+        self._jobs.clear()
         state: MessageState = "interrupted" if self._runner.closing else "stopped"
         self._runner.end_all(note, state)
         while self._waiting:

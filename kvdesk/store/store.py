@@ -13,7 +13,7 @@ from pathlib import Path
 import apsw
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
-from kvdesk.errors import StoreError
+from kvdesk.errors import StoreError, StoreInUseError
 from kvdesk.paths import open_regular
 from kvdesk.store import rows, schema, search
 from kvdesk.store.search import SearchHit
@@ -193,7 +193,8 @@ def _plain_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except apsw.Error as error:
-        raise StoreError(_sentence(error, path), f"{type(error).__name__}: {error}") from error
+        kind = StoreInUseError if isinstance(error, apsw.BusyError | apsw.LockedError) else StoreError
+        raise kind(_sentence(error, path), f"{type(error).__name__}: {error}") from error
     except UnicodeDecodeError as error:
         raise StoreError(f"The database {path.name} is damaged.", str(error)) from error
 

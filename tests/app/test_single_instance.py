@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.app import application, single_instance
 from kvdesk.app.single_instance import SecondStarts, address_in, hand_over
-from kvdesk.errors import UserError
+from kvdesk.errors import StoreInUseError, UserError
 from kvdesk.ui.main_window import MainWindow
 
 SERVER = """
@@ -150,3 +150,31 @@ def test_a_second_start_ends_before_it_builds_anything(
     assert application.run("a.gguf") == 0
     assert asked == ["a.gguf"]
     assert "is open already" in capsys.readouterr().err
+
+
+def test_a_start_at_the_same_moment_waits_until_the_other_one_listens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listens = iter([False, False, True])
+    monkeypatch.setattr(application, "hand_over", lambda _folder, _file: next(listens))
+    monkeypatch.setattr("kvdesk.app.application.time.sleep", lambda _: None)
+
+    def build(_: str | None) -> None:
+        raise StoreInUseError("The conversations are open in another kvdesk.")
+
+    monkeypatch.setattr(application, "build", build)
+    assert application._build_or_hand_over(tmp_path, None) is None
+    monkeypatch.setattr(application, "hand_over", lambda _folder, _file: False)
+    monkeypatch.setattr(application, "ANSWER_S", 0.0)
+    with pytest.raises(UserError, match="open in another"):
+        application._build_or_hand_over(tmp_path, None)
+
+
+def test_a_signal_closes_the_window_by_the_event_loop(qapp: object, qtbot: QtBot) -> None:
+    """Python runs a signal's handler in the middle of anything."""
+    window = MainWindow(qapp)  # type: ignore[arg-type]
+    qtbot.addWidget(window)
+    window.show()
+    application._Closer(window).asked.emit()
+    assert window.isVisible()
+    qtbot.waitUntil(lambda: not window.isVisible())

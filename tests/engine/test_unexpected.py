@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -15,9 +16,10 @@ from kvdesk.engine.context import Context
 from kvdesk.engine.session import Session
 from kvdesk.errors import UserError
 from kvdesk.lab.talk import Headless, Talk, session_of
-from kvdesk.messages import Forget, LoadModel
+from kvdesk.messages import Forget, LoadModel, RebuildContext
 from kvdesk.operations import VerifyConversation
 from kvdesk.settings import Sampling
+from tests.engine.conftest import SMALL
 
 SHORT = Sampling(temperature=0.0, max_tokens=4)
 FULL = "No space left on device: /full."
@@ -84,3 +86,18 @@ def test_a_job_that_fails_ends_by_itself(headless: Headless, monkeypatch: pytest
             headless.do(VerifyConversation(talk.id))
     assert not headless.engine.busy
     assert talk.answer("And again", SHORT).state == "complete"
+
+
+def test_another_model_ends_what_was_being_read_into_the_old_context(model_file: Path) -> None:
+    desk = Headless()
+    try:
+        desk.do(LoadModel(model_file, SMALL))
+        talk = Talk(desk)
+        talk.answer("Hello", SHORT)
+        desk.engine.handle(RebuildContext(SMALL, "tokens"))
+        assert desk.engine.busy, "the conversation is to be read again"
+        desk.engine.handle(LoadModel(model_file, SMALL))
+        assert not desk.engine.busy, "its context is gone"
+        assert talk.answer("And again", SHORT).state == "complete"
+    finally:
+        desk.close()
