@@ -12,9 +12,10 @@ import json
 import os
 import random
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,39 @@ def tell_what_is_stored(told: Told) -> None:
     Store.put_conversation = note_conversation  # type: ignore[method-assign, assignment]
     Store.delete_conversation = note_deletion  # type: ignore[method-assign, assignment]
     Store.transaction = told_transaction  # type: ignore[method-assign, assignment]
+
+
+class Waits(threading.Thread):
+    """From its start on: how long threads of this process, those that end meanwhile too, stood ready while others had
+    the processor (proc(5), schedstat).
+    """
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._first = self._now()
+        self._last = dict(self._first)
+
+    @property
+    def seconds(self) -> float:
+        return sum(ns - self._first.get(task, 0) for task, ns in self._last.items()) / 1e9
+
+    def start(self) -> None:
+        self._first = self._now()
+        self._last = dict(self._first)
+        super().start()
+
+    def run(self) -> None:
+        while True:
+            self._last |= self._now()
+            time.sleep(0.02)
+
+    @staticmethod
+    def _now() -> dict[str, int]:
+        found = {}
+        for task in Path("/proc/self/task").glob("*/schedstat"):
+            with suppress(OSError, IndexError, ValueError):  # a thread that has just ended
+                found[task.parent.name] = int(task.read_bytes().split()[1])
+        return found
 
 
 class Driver:
@@ -251,12 +285,13 @@ def main() -> int:
     parser.add_argument("--close", type=float)
     parser.add_argument("--hang", type=int, help="the decode of the first turns that never returns")
     args = parser.parse_args()
-    told = Told(args.told)
+    told, waits = Told(args.told), Waits()
     tell_what_is_stored(told)
     build, drivers, close_event = application.build, list[Driver](), MainWindow.closeEvent
 
     def told_close_event(window: MainWindow, event: QCloseEvent) -> None:
         told("closing")
+        waits.start()
         close_event(window, event)
 
     def build_and_drive(file: str | None) -> application.Parts:
@@ -271,7 +306,9 @@ def main() -> int:
 
     MainWindow.closeEvent = told_close_event  # type: ignore[method-assign, assignment]
     application.build = build_and_drive
-    return application.run(None)
+    code = application.run(None)
+    told("closed", waited_s=waits.seconds)
+    return code
 
 
 if __name__ == "__main__":
