@@ -18,6 +18,8 @@ from typing import Final
 
 import pytest
 
+from tests.stress.driven import RUNS
+
 SHARE: Final = float(os.environ.get("KVDESK_STRESS_SHARE", "1"))
 SEED: Final = int(os.environ.get("KVDESK_STRESS_SEED", "0"))
 SOAK_MINUTES: Final = float(os.environ.get("KVDESK_SOAK_MINUTES", "30"))
@@ -56,3 +58,13 @@ def row(request: pytest.FixtureRequest) -> Row:
     """The rounds of this test."""
     long = any(request.node.get_closest_marker(name) for name in ("stress", "soak"))
     return Row(long, request.config)
+
+
+@pytest.fixture(autouse=True)
+def no_run_left() -> Iterator[None]:
+    """A test that fails leaves no application running."""
+    yield
+    while RUNS:
+        run = RUNS.pop()
+        if run.process.poll() is None:
+            run.kill()

@@ -34,6 +34,10 @@ def make_home(home: Path) -> None:
     save_settings(SETTINGS, home / "settings.json")
 
 
+RUNS: list[Driven] = []
+"""Those of the current test: `conftest` ends what a failure leaves running."""
+
+
 class Driven:
     """One run of the application on a home. `held_up_s`: how long this machine kept even a sleeping process waiting."""
 
@@ -42,6 +46,7 @@ class Driven:
         self.told_file.touch()
         self.err = self.told_file.with_suffix(".err")
         self.held_up_s = 0.0
+        RUNS.append(self)
         self.started = self.ended_at = time.monotonic()
         with self.err.open("wb") as err:
             self.process = subprocess.Popen(
