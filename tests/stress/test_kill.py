@@ -51,7 +51,7 @@ def kill(row: Row, tmp_path: Path, n: int) -> None:
 
 
 def test_kill_short(row: Row, tmp_path: Path) -> None:
-    kill(row, tmp_path, 2)
+    kill(row, tmp_path, 1)
 
 
 @pytest.mark.stress

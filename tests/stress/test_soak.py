@@ -151,7 +151,8 @@ def soak(row: Row, tmp_path: Path, seconds: float, *, judged: bool) -> None:
         run.desk.close()
     del run
     gc.collect()
-    assert (me.num_fds(), threading.active_count()) == before, f"seed {SEED}: descriptors, threads"
+    assert me.num_fds() <= before[0], f"seed {SEED}: {me.num_fds()} descriptors, {before[0]} before"
+    assert threading.active_count() <= before[1], f"seed {SEED}: threads left: {threading.enumerate()}"
     fifth, end = max(1, len(memory) // 5), max(1, round(ENDS * len(speeds)), min(3, len(speeds) // 2))
     warm, last = memory[fifth : 2 * fifth] or memory, memory[-fifth:]
     first_speed, last_speed = statistics.median(speeds[:end]), statistics.median(speeds[-end:])
@@ -166,7 +167,7 @@ def soak(row: Row, tmp_path: Path, seconds: float, *, judged: bool) -> None:
 
 def test_soak_short(row: Row, tmp_path: Path) -> None:
     """Audits, descriptors and threads; too short for the rest."""
-    soak(row, tmp_path, 12.0, judged=False)
+    soak(row, tmp_path, 6.0, judged=False)
 
 
 @pytest.mark.soak
