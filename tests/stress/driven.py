@@ -106,6 +106,7 @@ class Kept:
     texts: dict[str, str] = field(default_factory=dict)
     where: dict[str, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
+    asked_to_go: set[str] = field(default_factory=set)  # by the person; perhaps not yet acknowledged
     lost_s: list[float] = field(default_factory=list)
     n_streaming: int = 0  # ends in the middle of an answer
 
@@ -127,7 +128,7 @@ class Kept:
         problems += [f"{m.id} still streams" for m in found.values() if m.state == "streaming"]
         problems += [f"a deleted chat is back: {name}" for name in self.gone & names]
         for name, text in self.texts.items():
-            if self.where[name] in self.gone:
+            if self.where[name] in self.gone | self.asked_to_go:
                 continue
             if name not in found:
                 problems.append(f"an acknowledged message is not there: {name}")
@@ -151,6 +152,7 @@ class Kept:
                         self.texts[name], self.where[name] = text, where
             elif line["what"] == "delete":
                 deleted[line["where"]] = line["at"]
+                self.asked_to_go.add(line["where"])
         return [line for line in run.told("shown") if line["where"] not in deleted]
 
     def _late(
