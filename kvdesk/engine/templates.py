@@ -207,7 +207,8 @@ def _template_error(error: Exception) -> TemplateError:
         reason = error.message or "it gives no reason"
         return TemplateError(f"The model's chat template refuses this conversation: {reason}", detail)
     if isinstance(error, TemplateSyntaxError):
-        return TemplateError(f"The model's chat template is broken in line {error.lineno}: {error.message}", detail)
+        what = (error.message or "it cannot be read").rstrip(".")
+        return TemplateError(f"The model's chat template is broken in line {error.lineno}: {what}.", detail)
     if isinstance(error, SecurityError | OverflowError | MemoryError):
         return TemplateError("The model's chat template was stopped: it does what no template needs to do.", detail)
     return TemplateError("The model's chat template fails on this conversation.", detail)

@@ -1,0 +1,69 @@
+"""A child: starts kvdesk as a person does, closes its window when it is ready, and prints what there was to be seen.
+
+    home_window FILE    FILE: a pickled `StateKind`
+
+Prints JSON only when kvdesk ended with 0: messages by id (conversation, text, note), and the saved states that may be
+used.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import sys
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QTimer
+
+from kvdesk import __main__, paths
+from kvdesk.app import application
+from kvdesk.messages import CommandFailed, ContextReady, EngineDied, Event
+from kvdesk.store.store import Store
+from kvdesk.ui.main_window import MainWindow
+from tests.stress.damaged_homes import states_in
+
+seen: list[str] = []
+messages: dict[str, tuple[str, str, str]] = {}
+
+
+def main(kind: Path) -> int:
+    apply_event, build = MainWindow.apply_event, application.build
+
+    def noted(window: MainWindow, event: Event) -> None:
+        apply_event(window, event)
+        if isinstance(event, ContextReady | CommandFailed | EngineDied):
+            seen.append(type(event).__name__)
+
+    def built(file: str | None) -> application.Parts:
+        parts = build(file)
+        timer = QTimer(parts.window, interval=20)
+        timer.timeout.connect(lambda: _close_when_ready(parts))
+        timer.start()
+        return parts
+
+    MainWindow.apply_event = noted  # type: ignore[method-assign, assignment]
+    application.build = built
+    code = __main__.main([])
+    if code == 0:
+        log = paths.log_dir() / "kvdesk.log"
+        unexpected = log.is_file() and "unexpected" in log.read_text("utf-8", "replace")
+        states = states_in(paths.data_dir(), pickle.loads(kind.read_bytes()))
+        print(json.dumps({"seen": seen, "unexpected": unexpected, "messages": messages, "states": states}))  # noqa: T201
+    return code
+
+
+def _close_when_ready(parts: application.Parts) -> None:
+    chats = parts.controller.chats
+    if not seen or chats.selected not in chats._trees or messages:
+        return
+    for conversation in tuple(chats._conversations):
+        found = chats._store.ask(partial(Store.all_messages, conversation=conversation)).result()
+        messages.update((m.id, (conversation, m.text, m.note)) for m in found)
+    messages[""] = ("", "", "")  # seen, also where there are none
+    parts.window.asks_before_closing = False
+    parts.window.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

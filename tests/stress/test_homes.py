@@ -1,0 +1,129 @@
+"""Damaged homes by seed: kvdesk starts or says one sentence, and no chat has the text or the state of another."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kvdesk.store.rows import DAMAGED_NOTE
+from tests.engine.tiny_models import write
+from tests.stress.conftest import Row
+from tests.stress.damaged_homes import Home, damage, make_home
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and permissions are those of POSIX")
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 10.0
+PLAIN = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+"""What takes away that permissions mean nothing to root."""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    folder = tmp_path_factory.mktemp("homes")
+    made = make_home(folder / "original", write(folder / "model.gguf", "llama", text=True))
+    (folder / "kind").write_bytes(pickle.dumps(made.kind))
+    return made
+
+
+def start(home: Home, copy: Path) -> tuple[int, str, str]:
+    """Start kvdesk on a copy of a home. Returns its exit code (-1: it did not end in time), its output, its errors."""
+    privileged = os.geteuid() == 0 and shutil.which("setpriv")
+    arguments = [*(PLAIN if privileged else ()), sys.executable, "-m", "tests.stress.home_window"]
+    try:
+        ended = subprocess.run(
+            [*arguments, str(home.folder.parent / "kind")],
+            cwd=ROOT, env=os.environ | {"KVDESK_HOME": str(copy)}, capture_output=True, timeout=LIMIT_S, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        return -1, "", (error.stderr or b"").decode("utf-8", "replace")
+    return ended.returncode, ended.stdout.decode(), ended.stderr.decode("utf-8", "replace")
+
+
+def wrong_with(home: Home, code: int, out: str, err: str, *, bits: bool = False) -> str:
+    """What is wrong with how it ended, or "". `bits`: bits of the database were changed, which SQLite cannot notice
+    within a text; then no text may be that of another chat, nor may that of a message whose id was damaged.
+    """
+    if code == 2:
+        sentence = err.strip()
+        is_one = sentence and "\n" not in sentence and len(sentence) <= 600 and sentence.endswith((".", ")"))
+        return "" if is_one and "Traceback" not in err else f"no sentence: {err[-1500:]!r}"
+    if code != 0 or "Traceback" in err:
+        return f"code {code}: {err[-1500:]}"
+    told = json.loads(out.splitlines()[-1])
+    if told["unexpected"] or "EngineDied" in told["seen"]:
+        return f"unexpected: {told['seen']}"
+    return _wrong_text(home, told["messages"], bits) or _wrong_state(home, told["states"])
+
+
+def _wrong_text(home: Home, messages: dict[str, tuple[str, str, str]], bits: bool) -> str:
+    for name, (conversation, text, note) in messages.items():
+        known = home.texts.get(name)
+        if (known is not None and (conversation, text) == known) or not name or note == DAMAGED_NOTE:
+            continue
+        others = [word for other, word in home.word_of.items() if other != conversation]
+        if (bits or known is None) and conversation in home.word_of and not any(word in text for word in others):
+            continue
+        return f"message {name} in {conversation} reads {text[:80]!r}, and not {known and known[1][:80]!r}"
+    return ""
+
+
+def _wrong_state(home: Home, states: dict[str, tuple[str, list[int], str]]) -> str:
+    for key, (conversation, tokens, digest) in states.items():
+        if home.states.get(key) != (conversation, tokens, digest):
+            return f"state {key[:8]} of {conversation} is not the one that was saved"
+    return ""
+
+
+def rounds(row: Row, home: Home, folder: Path, n: int) -> list[str]:
+    """Start `n` damaged copies. Returns what was wrong."""
+    wrong = []
+    for name, rng in row.rounds("damaged homes", n):
+        said = one_round(home, folder / "home", rng)
+        if said:
+            wrong.append(f"{name}: {said}")
+            row.say(wrong[-1])
+    return wrong
+
+
+def one_round(home: Home, copy: Path, rng: random.Random) -> str:
+    shutil.copytree(home.folder, copy)
+    try:
+        done = damage(copy, rng)
+        start_s = time.monotonic()
+        wrong = wrong_with(home, *start(home, copy), bits="pages" in done or "flipped" in done)
+        return f"({done}, {time.monotonic() - start_s:.1f} s) {wrong}" if wrong else ""
+    finally:
+        copy.chmod(0o700)
+        for folder in (copy / "states", copy / "log"):
+            if folder.is_dir() and not folder.is_symlink():
+                folder.chmod(0o700)
+        shutil.rmtree(copy)
+
+
+def test_the_original_starts_with_all_its_chats_and_states(home: Home, tmp_path: Path) -> None:
+    shutil.copytree(home.folder, tmp_path / "home")
+    code, out, err = start(home, tmp_path / "home")
+    assert wrong_with(home, code, out, err) == ""
+    told = json.loads(out.splitlines()[-1])
+    assert told["seen"] == ["ContextReady"]
+    assert told["messages"].keys() - {""} == home.texts.keys()
+    assert len(home.states) == len(home.word_of)
+    assert told["states"].keys() == home.states.keys()
+
+
+def test_a_few_damaged_homes(row: Row, home: Home, tmp_path: Path) -> None:
+    assert rounds(row, home, tmp_path, 3) == []
+
+
+@pytest.mark.stress
+def test_damaged_homes(row: Row, home: Home, tmp_path: Path) -> None:
+    assert rounds(row, home, tmp_path, 300) == []
