@@ -310,7 +310,7 @@ def test_forget_and_rebuild(headless: Headless) -> None:
     after = talk.answer("And now?", GREEDY).stats
     assert after.reused_tokens == 0
     assert after.why.startswith("Its cells had been removed (the context was rebuilt)")
-    assert talk.answer("And then?", GREEDY).stats.why.startswith("Everything held was of use")
+    assert talk.answer("And then?", GREEDY).stats.why.startswith("Everything in the cache was reused")
     held(headless, talk)
 
 
