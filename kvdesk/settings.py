@@ -288,6 +288,18 @@ class CachePolicy(_Table):
     )
 
 
+class WindowPlace(_Table):
+    """Where the window was, in pixels; 0 wide before it was ever shown. Panes keep their widths while folded away."""
+
+    x: int = Field(0, description="Left edge of its frame")
+    y: int = Field(0, description="Upper edge of its frame")
+    width: int = Field(0, ge=0, description="Inside of its frame, when it is not maximized")
+    height: int = Field(0, ge=0, description="Inside of its frame, when it is not maximized")
+    maximized: bool = Field(False, description="It filled the screen")
+    sidebar_width: int = Field(216, ge=0, description="Of the conversation list")
+    inspector_width: int = Field(440, ge=0, description="Of the cache inspector")
+
+
 class Settings(_Table):
     """Everything that outlives a run."""
 
@@ -299,3 +311,7 @@ class Settings(_Table):
     theme: Theme = Field(Theme.SYSTEM, title="Theme", description="Light, dark, or that of the system")
     sidebar_visible: bool = Field(True, description="Conversation list shown (Ctrl+B)")
     inspector_visible: bool = Field(True, description="Cache inspector shown (Ctrl+I)")
+    all_instruments: bool = Field(
+        False, description="The inspector shows everything, not only the cell map and four numbers (Ctrl+Shift+I)"
+    )
+    window: WindowPlace = Field(default_factory=WindowPlace, description="Where the window was")

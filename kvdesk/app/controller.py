@@ -37,7 +37,7 @@ from kvdesk.messages import (
     Watch,
 )
 from kvdesk.operations import Departed
-from kvdesk.settings import ContextSettings, Overflow, Settings
+from kvdesk.settings import ContextSettings, Overflow, Settings, WindowPlace
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter, Unsaved
 from kvdesk.ui.guarded import guarded
@@ -98,6 +98,7 @@ class Controller(QObject):
         window.branch_requested.connect(self._on_branch_requested)
         window.overflow_chosen.connect(self._on_overflow_chosen)
         window.settings_changed.connect(self._on_settings_changed)
+        window.place_changed.connect(self._on_place_changed)
         window.inspector_watched.connect(self._on_inspector_watched)
         window.unsaved_save_requested.connect(self._on_unsaved_save_requested)
         window.closing.connect(self.shut_down)
@@ -107,6 +108,7 @@ class Controller(QObject):
     def start(self, model: Path | None) -> None:
         """Show the stored conversations; the worker loads `model` as soon as it runs."""
         self._window.set_settings(self.settings)
+        self._window.set_place(self.settings.window)
         self._window.show_embedded(self._marker.embedded is not None)
         self.chats.start()
         self.outbox.start()
@@ -283,6 +285,11 @@ class Controller(QObject):
     def _on_settings_changed(self, settings: Settings) -> None:
         """All but the context, of which `_on_rebuild_requested` decides."""
         self._use_settings(settings.model_copy(update={"context": self.settings.context}))
+
+    @Slot(object)
+    def _on_place_changed(self, place: WindowPlace) -> None:
+        self.settings = self.settings.model_copy(update={"window": place})
+        self._save_settings()
 
     @Slot(bool)
     def _on_inspector_watched(self, watched: bool) -> None:

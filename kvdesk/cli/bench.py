@@ -90,6 +90,6 @@ def _ui(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
     with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as home:
         os.environ["KVDESK_HOME"] = home
         sampling = Sampling(temperature=0.0, max_tokens=bench_ui.MAX_TOKENS)
-        save_settings(Settings(context=context, sampling=sampling), paths.settings_file())
+        save_settings(Settings(context=context, sampling=sampling, all_instruments=True), paths.settings_file())
         with owned_process():
             return bench_ui.run(model, context, rounds, say)

@@ -54,7 +54,7 @@ def _run(out: Path, size: tuple[int, int], theme: str, pause_s: float) -> int:
         print("There is no display; `kvdesk demo --offscreen` needs none.", file=sys.stderr)
         return 2
     sampling = Sampling(temperature=0.0, max_tokens=64)
-    save_settings(Settings(theme=Theme(theme), sampling=sampling), paths.settings_file())
+    save_settings(Settings(theme=Theme(theme), sampling=sampling, all_instruments=True), paths.settings_file())
     try:
         with owned_process():
             parts = build(None)

@@ -1,7 +1,7 @@
 """The settings as a JSON file. Owns reading what may be broken, writing what must not be.
 
 Only what differs from its default is written, so that a better default reaches everybody who never chose another.
-Version 1 wrote everything: what it saved of `_OLD_DEFAULTS` was nobody's choice. It is the only place that names one.
+Version 1 wrote everything: what it saved of `_OLD_DEFAULTS` was nobody's choice. Only here are settings named.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _MOST_BYTES = 1 << 20  # far above any file kvdesk writes
 _VERSION = 2
 _OLD_DEFAULTS: Final = (("context", "n_ubatch", 32),)
 """Defaults of version 1 that are others now: table, name, value."""
+_MEANT_BEFORE: Final = {"all_instruments": True}
+"""What version 1 did that had no such setting: who had all instruments keeps them."""
 
 
 def load_settings(path: Path) -> tuple[Settings, str]:
@@ -46,7 +48,7 @@ def load_settings(path: Path) -> tuple[Settings, str]:
     if not isinstance(found, dict):
         return Settings(), f"The settings in {path.name} are damaged; defaults are used.{_keep(path, raw)}"
     if found.get("version") != _VERSION:
-        _forget_old_defaults(found)
+        _upgrade(found)
     settings, broken = _validated(found)
     if not broken:
         return settings, ""
@@ -72,11 +74,13 @@ def save_settings(settings: Settings, path: Path) -> None:
         raise StoreError(f"The settings cannot be saved ({error.strerror}).", str(error)) from error
 
 
-def _forget_old_defaults(found: dict[str, Any]) -> None:
-    """Take what a file of version 1 holds only because it was the default then out of `found`."""
+def _upgrade(found: dict[str, Any]) -> None:
+    """A file of version 1 as version 2 would have it: without what it holds only because it was the default then."""
     for table, name, value in _OLD_DEFAULTS:
         if isinstance(found.get(table), dict) and found[table].get(name) == value:
             del found[table][name]
+    for name, value in _MEANT_BEFORE.items():
+        found.setdefault(name, value)
 
 
 def _validated(found: dict[str, Any]) -> tuple[Settings, tuple[str, ...]]:

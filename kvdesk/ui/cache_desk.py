@@ -164,6 +164,7 @@ class CacheDesk(QObject):
         panel.show_state(self._state)
         panel.set_range(target.seq_id, p0, p1)
         panel.set_open(True)
+        self._inspector.reveal_all()
         self._inspector.show_tab("Cache")
 
     @Slot()

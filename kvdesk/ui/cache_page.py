@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
@@ -9,7 +11,7 @@ from PySide6.QtWidgets import QPushButton, QScrollArea, QStackedWidget, QVBoxLay
 from kvdesk import calls
 from kvdesk.ui.cache_state import CacheState, branch_of
 from kvdesk.ui.cell_map import CellMapView
-from kvdesk.ui.controls import ElidedLabel
+from kvdesk.ui.controls import ElidedLabel, label
 from kvdesk.ui.effect_view import EffectView
 from kvdesk.ui.legend import ROW_PX, Legend
 from kvdesk.ui.map_bar import MapBar
@@ -17,12 +19,15 @@ from kvdesk.ui.map_key import MapKey
 from kvdesk.ui.measurements import Measurements
 from kvdesk.ui.numbers_panel import NumbersPanel
 from kvdesk.ui.operations_panel import OperationsPanel
-from kvdesk.ui.readout import positions_of
+from kvdesk.ui.overview import Overview
+from kvdesk.ui.readout import positions_of, totals
 from kvdesk.ui.rebuild_question import RebuildQuestion
 from kvdesk.ui.ruler_row import RulerRow, empty_row, together
 from kvdesk.ui.rulers import Rulers
 from kvdesk.ui.theme import Look
 from kvdesk.ui.trends import Trends
+
+_ABOUT: Final = "One square is one token, in its chat's colour; grey is free."
 
 
 class CachePage(QWidget):
@@ -30,14 +35,21 @@ class CachePage(QWidget):
 
     forget_clicked = Signal()
     rebuild_clicked = Signal()
+    all_clicked = Signal()
+    less_clicked = Signal()
 
     def __init__(self, look: Look, measured: Measurements) -> None:
         super().__init__()
         self.map = CellMapView(look)
         self.map.described.connect(self._on_described)
         self.numbers = NumbersPanel(look, measured)
+        self.overview = Overview(look)
+        self.overview.all_clicked.connect(self.all_clicked)
+        self._measured = measured
+        self._shows_all = False
         self.rulers = Rulers(look)
         self.trends = Trends(look, measured)
+        self.trends.less_clicked.connect(self.less_clicked)
         self.effect = EffectView(look)
         self.bar = MapBar(look, self.map)
         self._legend = Legend(look)
@@ -60,6 +72,7 @@ class CachePage(QWidget):
         self.forget.clicked.connect(self.forget_clicked)
         self.rebuild.clicked.connect(self.rebuild_clicked)
         self._lay_out()
+        self.show_all(False)
         self.operations.toggled.connect(lambda is_open: self.reveal(self.operations) if is_open else None)
 
     @property
@@ -71,6 +84,15 @@ class CachePage(QWidget):
     def too_high_px(self) -> int:
         """So much of the page is out of sight."""
         return self._scroll.verticalScrollBar().maximum()
+
+    def show_all(self, shows_all: bool) -> None:
+        """All instruments; else the map and four numbers, in words that need no glossary."""
+        self._shows_all = shows_all
+        for widget in (self.bar, self.operations, self.numbers, self.rulers, self.trends):
+            widget.setVisible(shows_all)
+        self.overview.setHidden(shows_all)
+        self._key.setCurrentIndex(1 if shows_all else 0)
+        self._reserve_readout()
 
     def show_map(self, state: CacheState) -> None:
         """Draw the newest view."""
@@ -88,6 +110,9 @@ class CachePage(QWidget):
         if state.view is None:
             return
         snapshot, leases = state.view.snapshot, state.leases
+        if not self._shows_all:
+            self.overview.show_numbers(totals(snapshot), self._measured.turn)
+            return
         colours, titles = state.looks(leases)
         self.numbers.show_view(state.view, titles)
         rows = []
@@ -137,7 +162,7 @@ class CachePage(QWidget):
 
     def _reserve_readout(self) -> None:
         """Height for the lines of the legend, and for the two lines about a cell."""
-        height = max(2, self._legend.lines(self.map.width())) * ROW_PX
+        height = max(2, self._legend.lines(self.map.width()) if self._shows_all else 0) * ROW_PX
         if height != self._readout.minimumHeight():
             self._readout.setFixedHeight(height)
 
@@ -155,9 +180,14 @@ class CachePage(QWidget):
         pair.addWidget(self._first)
         pair.addWidget(self._second)
         self._readout = QStackedWidget()
-        self._readout.addWidget(self._legend)
+        about = label(_ABOUT, tone="secondary", scale="small")
+        about.setWordWrap(True)
+        about.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._key = QStackedWidget()
+        self._key.addWidget(about)
+        self._key.addWidget(self._legend)
+        self._readout.addWidget(self._key)
         self._readout.addWidget(lines)
-        self._reserve_readout()
         content = QWidget()
         content.setObjectName("column")
         column = QVBoxLayout(content)
@@ -166,6 +196,7 @@ class CachePage(QWidget):
         above = self.bar, self.map, self._readout, self.operations, self.question, self.effect
         for widget in (*above, self.numbers, self.rulers):
             column.addWidget(widget)
+        column.addWidget(self.overview, 1)
         column.addWidget(self.trends, 1)
         self._column = column
         scroll = self._scroll = QScrollArea()

@@ -7,7 +7,7 @@ from typing import Final
 
 from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import NO_TOKENIZER
@@ -32,8 +32,10 @@ from kvdesk.ui.queue_view import QueueView
 from kvdesk.ui.readout import megabytes
 from kvdesk.ui.theme import Look
 
-_ONE_LINE: Final = 600  # px; a narrower header has two lines
 KEEP_MS: Final = 250  # what is typed is told at most so much later
+
+
+ONE_LINE_PX: Final = 720  # from here on the header has one line
 
 
 class ChatPane(QWidget):
@@ -90,7 +92,8 @@ class ChatPane(QWidget):
         self._keeping = QTimer(self, singleShot=True, interval=KEEP_MS)
         self._keeping.timeout.connect(self.tell_draft)
         self._composer.edit.textChanged.connect(self._on_typed)
-        below = QWidget()
+        self._look = look
+        below = self._below = QWidget()
         stack = QVBoxLayout(below)
         stack.setContentsMargins(0, 0, 0, 0)
         stack.setSpacing(8)
@@ -109,6 +112,10 @@ class ChatPane(QWidget):
         column.addWidget(self._stack, 1)
         column.addWidget(centred(below, look.text_column))
         self.show_model(None)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._below.setMaximumWidth(self._look.column_in(self.width()))
 
     @property
     def view(self) -> ChatView:
@@ -295,36 +302,38 @@ class _Header(QWidget):
         self._meter.setProperty("scale", "small")
         self._meter.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.overflow = OverflowButton()
-        self._title_row, facts = QHBoxLayout(), QHBoxLayout()
-        self._title_row.addWidget(self._title)
-        for part in (self._model, self._meter, self.overflow):
-            facts.addWidget(part)
+        self._facts = QWidget()
+        facts = QHBoxLayout(self._facts)
+        facts.setContentsMargins(0, 0, 0, 0)
+        facts.setSpacing(0)  # buttons bring their own
+        for fact in (self._model, self._meter, self.overflow):
+            facts.addWidget(fact)
         facts.addStretch(1)
-        facts.setSpacing(8)
-        self._lines = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._lines.setSpacing(8)
-        self._lines.addLayout(self._title_row, 1)
-        self._lines.addLayout(facts)
-        row = QHBoxLayout(self)
-        row.setContentsMargins(12, 8, 12, 8)
-        row.setSpacing(8)
-        row.addWidget(sidebar)
-        row.addLayout(self._lines, 1)
-        row.addWidget(inspector)
+        self._first = QHBoxLayout()
+        self._first.setContentsMargins(4, 0, 4, 0)
+        self._first.setSpacing(8)
+        for widget in (sidebar, self._title, self._facts, inspector):
+            self._first.addWidget(widget)
+        self._first.setStretchFactor(self._title, 1)
+        self._lines = QVBoxLayout(self)
+        self._lines.setContentsMargins(8, 8, 8, 8)
+        self._lines.setSpacing(0)
+        self._lines.addLayout(self._first)
 
     def minimumSizeHint(self) -> QSize:
         """As wide as two lines need."""
         size = super().minimumSizeHint()
-        one_line = self._lines.direction() == QBoxLayout.Direction.LeftToRight
-        return size - QSize(self._title.minimumWidth() + self._lines.spacing(), 0) if one_line else size
+        one_line = self._lines.count() == 1
+        return size - QSize(self._title.minimumWidth() + self._first.spacing(), 0) if one_line else size
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The title stands above the rest where one line is too short for both."""
         super().resizeEvent(event)
-        narrow = self.width() < _ONE_LINE
-        self._lines.setDirection(QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight)
-        self._lines.setSpacing(0 if narrow else 8)
-        self._title_row.setContentsMargins(8 if narrow else 0, 0, 0, 0)  # as the text of the button below
+        is_narrow = self.width() < ONE_LINE_PX
+        if is_narrow and self._lines.count() == 1:
+            self._lines.addWidget(self._facts)
+        elif not is_narrow and self._lines.count() == 2:
+            self._first.insertWidget(2, self._facts)
 
     @property
     def meter_text(self) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from kvdesk.chat import Message, MessageId
@@ -23,7 +24,7 @@ AT_ONCE: Final = 4  # of them before the first frame; the others one by one, so 
 
 
 class ChatView(QScrollArea):
-    """A column of text at most 72 characters wide."""
+    """A column of text about 72 characters wide, more in a very wide pane (`Look.column_in`)."""
 
     regenerate_clicked = Signal()
     edit_clicked = Signal(str)
@@ -74,6 +75,10 @@ class ChatView(QScrollArea):
         self._builder.timeout.connect(self._on_builder)
         self.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
         self.verticalScrollBar().valueChanged.connect(self._on_value_changed)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._text_column.setMaximumWidth(self._look.column_in(self.width()))
 
     @property
     def widgets(self) -> tuple[MessageWidget, ...]:

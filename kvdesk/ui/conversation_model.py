@@ -18,7 +18,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.ui.controls import plain_tip
@@ -157,12 +157,16 @@ class SearchFilter(QSortFilterProxyModel):
         return self.sourceModel().index(source_row, 0).data(ID_ROLE) in self._found
 
 
+ROW_PX: Final = 32  # of a title of one line
+_TITLE_X: Final = 28
+
+
 class ConversationDelegate(QStyledItemDelegate):
     """A dot (a ring: nothing is in the cache), small ones in the shades of further branches, the title, the cells."""
 
-    def __init__(self, look: Look, parent: QWidget) -> None:
-        super().__init__(parent)
-        self._look = look
+    def __init__(self, look: Look, view: QListView) -> None:
+        super().__init__(view)
+        self._look, self._view = look, view
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         colours = self._look.colours
@@ -194,16 +198,35 @@ class ConversationDelegate(QStyledItemDelegate):
         painter.setPen(QColor(colours.secondary))
         right = rect.adjusted(0, 0, -8, 0)
         painter.drawText(right, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, count)
-        room = right.width() - 28 - (QFontMetrics(self._look.mono_small).horizontalAdvance(count) + 8 if count else 0)
         painter.setFont(self._look.text)
         painter.setPen(QColor(colours.text if index.data(Qt.ItemDataRole.EditRole) else colours.secondary))
-        title = QFontMetrics(self._look.text).elidedText(str(index.data()), Qt.TextElideMode.ElideRight, room)
-        painter.drawText(rect.adjusted(28, 0, -8, 0), Qt.AlignmentFlag.AlignVCenter, title)
+        title = "\n".join(self._lines(index, rect.width()))
+        painter.drawText(rect.adjusted(_TITLE_X, 0, -8, 0), Qt.AlignmentFlag.AlignVCenter, title)
         painter.restore()
 
-    def sizeHint(self, _option: QStyleOptionViewItem, _index: Index) -> QSize:
-        return QSize(120, 32)
+    def sizeHint(self, _option: QStyleOptionViewItem, index: Index) -> QSize:
+        lines = self._lines(index, self._view.viewport().width())
+        return QSize(120, ROW_PX + (len(lines) - 1) * QFontMetrics(self._look.text).lineSpacing())
+
+    def _lines(self, index: Index, width: int) -> tuple[str, ...]:
+        """The title in a row of this width. The room for the number is the same whatever the number."""
+        number = QFontMetrics(self._look.mono_small).horizontalAdvance("8,888") + 16
+        return title_lines(str(index.data()), QFontMetrics(self._look.text), width - _TITLE_X - number)
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, _index: Index) -> None:
         rect: QRect = option.rect
         editor.setGeometry(rect.adjusted(24, 0, 0, 0))
+
+
+def title_lines(title: str, metrics: QFontMetrics, room: int) -> tuple[str, ...]:
+    """A title in at most two lines of `room` pixels, broken between words; a longer one ends in …"""
+    if metrics.horizontalAdvance(title) <= room:
+        return (title,)
+    words = title.split(" ")
+    first = words.pop(0)
+    while words and metrics.horizontalAdvance(f"{first} {words[0]}") <= room:
+        first = f"{first} {words.pop(0)}"
+    elided = Qt.TextElideMode.ElideRight
+    if not words or metrics.horizontalAdvance(first) > room:
+        return (metrics.elidedText(title, elided, room),)
+    return first, metrics.elidedText(" ".join(words), elided, room)

@@ -245,6 +245,8 @@ class EventView(QObject):
                     self._cells[event.conversation] = held
                 self._status.show_used(event.stats.cells_used, context.n_ctx)
                 self._list.show_cells(self._cells)
+            else:
+                self._writing.request()
             if shown:
                 self._chat.view.end_turn(event)
                 self._chat.composer.ask_again()

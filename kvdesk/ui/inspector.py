@@ -14,7 +14,7 @@ from kvdesk.operations import BatchRefused, LoadSample, MemoryLedger
 from kvdesk.ui.cache_page import CachePage
 from kvdesk.ui.cache_state import CacheState
 from kvdesk.ui.cell_map import CellMapView
-from kvdesk.ui.controls import IconButton
+from kvdesk.ui.controls import IconButton, label
 from kvdesk.ui.log_panel import LogPanel
 from kvdesk.ui.map_bar import MapBar
 from kvdesk.ui.measurements import Measurements
@@ -26,6 +26,8 @@ from kvdesk.ui.timeline_page import TimelinePage
 if TYPE_CHECKING:
     from kvdesk.ui.graphs_page import GraphsPage
 
+ALL_PX: Final = 350  # the narrowest it can be
+CALM_PX: Final = 288
 _COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is written
 TABS: Final = ("Cache", "Graphs", "Timeline", "Log")
 
@@ -37,6 +39,7 @@ class Inspector(QWidget):
     rebuild_clicked = Signal()
     close_clicked = Signal()
     tab_shown = Signal(str)
+    all_wanted = Signal(bool)  # all instruments, or only the map and four numbers
 
     def __init__(self, look: Look, state: CacheState) -> None:
         super().__init__()
@@ -52,6 +55,9 @@ class Inspector(QWidget):
         self._cache.map.show_token_texts(self._texts)
         self._cache.forget_clicked.connect(self.forget_clicked)
         self._cache.rebuild_clicked.connect(self.rebuild_clicked)
+        self._cache.all_clicked.connect(lambda: self.all_wanted.emit(True))
+        self._cache.less_clicked.connect(lambda: self.all_wanted.emit(False))
+        self._shows_all = False
         self._graphs_page: GraphsPage | None = None  # made when it is first shown: it takes 0.4 s
         self._timeline = TimelinePage(look, state, self._texts)
         self._log = LogPanel(look)
@@ -66,6 +72,33 @@ class Inspector(QWidget):
         column.addLayout(self._make_tabs())
         column.addWidget(self._stack, 1)
         self.set_can(forget=False, rebuild=False)
+        self._show_all(False)
+
+    def show_all(self, shows_all: bool) -> None:
+        """Tabs and everything on them; else the cell map and four numbers."""
+        if shows_all != self._shows_all:
+            self._show_all(shows_all)
+            self.show_numbers()
+
+    def _show_all(self, shows_all: bool) -> None:
+        self._shows_all = shows_all
+        if not shows_all:
+            self.show_tab(TABS[0])
+        for tab in self._tabs.buttons():
+            tab.setVisible(shows_all)
+        self._title.setHidden(shows_all)
+        self.setMinimumWidth(ALL_PX if shows_all else CALM_PX)
+        self._cache.show_all(shows_all)
+        self._share_room()
+
+    def reveal_all(self) -> None:
+        """Something is to be shown that only all instruments have."""
+        if not self._shows_all:
+            self.all_wanted.emit(True)
+
+    @property
+    def shows_all(self) -> bool:
+        return self._shows_all
 
     @property
     def cache(self) -> CachePage:
@@ -215,6 +248,9 @@ class Inspector(QWidget):
             self._tabs.addButton(tab, i)
             row.addWidget(tab)
         self._tabs.idClicked.connect(self._on_tab)
+        self._title = label("KV cache", weight="strong")
+        self._title.setMinimumHeight(32)
+        row.addWidget(self._title)
         row.addStretch(1)
         close = IconButton(self._look, "close", "Hide the inspector", "Hide the inspector (Ctrl+I)")
         close.clicked.connect(self.close_clicked)
@@ -223,5 +259,8 @@ class Inspector(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._cache.map.set_room(round(self.height() * 0.34))
+        self._share_room()
         self._timeline.set_room(self.height())
+
+    def _share_room(self) -> None:
+        self._cache.map.set_room(round(self.height() * (0.34 if self._shows_all else 0.5)))

@@ -34,9 +34,11 @@ Signals (intents; an empty conversation_id means "none is selected": make one)
     inspector_watched(watched)              whether the cache is being looked at: snapshots are made only then. Sent
                                             when it changes, and once after the window is first shown
     unsaved_save_requested(path)            write what the disk keeps out to this file too
+    place_changed(WindowPlace)              it was moved or resized, or a pane was; to be kept
     closing()                               the window is being closed; nothing is sent after it
 
 Methods (facts; main thread only)
+    set_place(place)                        where it was last; after `set_settings`, before it is shown
     set_settings(settings)                  show them; sends nothing but `inspector_watched`
     show_conversations(conversations, selected_id)   the list, top first; selected_id None for none
     show_messages(conversation_id, messages)         all its messages; ignored unless it is selected
@@ -61,13 +63,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from PySide6.QtCore import QEvent, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QSplitter, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QTimer, Signal, Slot
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDropEvent,
+    QHideEvent,
+    QShowEvent,
+)
+from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.messages import Event
-from kvdesk.settings import ContextSettings, Overflow, Settings, Theme
+from kvdesk.settings import ContextSettings, Overflow, Settings, Theme, WindowPlace
 from kvdesk.ui.activity_strip import ActivityStrip
 from kvdesk.ui.cache_desk import CacheDesk
 from kvdesk.ui.cache_state import CacheState
@@ -79,6 +87,7 @@ from kvdesk.ui.event_view import EventView
 from kvdesk.ui.icons import application_icon
 from kvdesk.ui.inspector import Inspector
 from kvdesk.ui.menus import Menus
+from kvdesk.ui.panes import Panes
 from kvdesk.ui.reading_order import focus_next
 from kvdesk.ui.save_file import ask_where_to_save
 from kvdesk.ui.selection_links import SelectionLinks
@@ -87,6 +96,7 @@ from kvdesk.ui.shortcuts import add_shortcuts
 from kvdesk.ui.status_bar import StatusBar
 from kvdesk.ui.theme import Look
 from kvdesk.ui.unsaved_strip import UnsavedStrip
+from kvdesk.ui.window_place import PlaceKeeper
 
 
 class MainWindow(QMainWindow):
@@ -119,6 +129,7 @@ class MainWindow(QMainWindow):
     settings_changed = Signal(object)
     inspector_watched = Signal(bool)
     unsaved_save_requested = Signal(str)
+    place_changed = Signal(object)
     closing = Signal()
 
     def __init__(self, app: QApplication, theme: Theme = Theme.SYSTEM) -> None:
@@ -143,30 +154,21 @@ class MainWindow(QMainWindow):
         self._menus = Menus(self, self._chat, self._desk, self._state)
         self._menus.regenerate_clicked.connect(self.regenerate)
         self._events = EventView(self, self._state, self._list, self._chat, self._inspector, self._status, self._desk)
-        self._splitter = QSplitter(Qt.Orientation.Horizontal)
-        self._splitter.setHandleWidth(1)
-        self._splitter.setChildrenCollapsible(False)
-        for pane in (self._list, self._chat, self._inspector):
-            self._splitter.addWidget(pane)
-        self._splitter.setStretchFactor(0, 0)
-        self._splitter.setStretchFactor(1, 2)
-        self._splitter.setStretchFactor(2, 1)
-        self._list.setMinimumWidth(160)
-        self._chat.setMinimumWidth(388)
-        self._inspector.setMinimumWidth(350)
+        self._panes = Panes(self._list, self._chat, self._inspector)
         centre = QWidget()
         column = QVBoxLayout(centre)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self._splitter, 1)
+        column.addWidget(self._panes, 1)
         column.addWidget(Rule())
         column.addWidget(self._unsaved)
         column.addWidget(self._strip)
         column.addWidget(self._status)
         self.setCentralWidget(centre)
         self.setAnimated(False)  # there are no docks; a new size of the status line is no reason to animate anything
-        self.resize(1280, 800)
-        self._splitter.setSizes([216, 624, 440])
+        self._keeper = PlaceKeeper(self, self._panes)
+        self._keeper.changed.connect(self._on_place_changed)
+        self.set_place(WindowPlace())
         self._caption = Caption(self._chat, self._chat.composer)
         self._links = SelectionLinks(self, self._state, self._chat.view, self._inspector)
         self._connect()
@@ -209,12 +211,15 @@ class MainWindow(QMainWindow):
     def desk(self) -> CacheDesk:
         return self._desk
 
+    def set_place(self, place: WindowPlace) -> None:
+        """Where it was last, as far as the screens there are allow it. Before it is shown."""
+        self._keeper.restore(place)
+
     def set_settings(self, settings: Settings) -> None:
         self._settings = settings
         self._events.show_default_overflow(settings.cache.overflow)
         self._look.set_theme(settings.theme)
-        self._list.setVisible(settings.sidebar_visible)
-        self._inspector.setVisible(settings.inspector_visible)
+        self._panes.fold(self._settings)
         if self._settings_panel is not None:
             self._settings_panel.show_settings(settings)
         self._tell_watched()
@@ -263,16 +268,27 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def toggle_sidebar(self) -> None:
-        self._change(sidebar_visible=not self._settings.sidebar_visible)
+        shown = self._list.isHidden()
+        beside = self._settings.inspector_visible and not (shown and self._panes.is_narrow)
+        self._change(sidebar_visible=shown, inspector_visible=beside)
 
     @Slot()
     def toggle_inspector(self) -> None:
         self._change(inspector_visible=not self._settings.inspector_visible)
 
     @Slot()
+    def toggle_instruments(self) -> None:
+        self.show_instruments(not self._settings.all_instruments or self._inspector.isHidden())
+
+    @Slot(bool)
+    def show_instruments(self, shows_all: bool) -> None:
+        """All of the inspector; else the cell map and four numbers."""
+        self._change(all_instruments=shows_all, inspector_visible=True)
+
+    @Slot()
     def focus_search(self) -> None:
-        if not self._settings.sidebar_visible:
-            self._change(sidebar_visible=True)
+        if self._list.isHidden():
+            self.toggle_sidebar()
         self._list.focus_search()
 
     @Slot()
@@ -382,7 +398,7 @@ class MainWindow(QMainWindow):
     @Slot(object)
     def _on_settings_applied(self, settings: Settings) -> None:
         """All but the context, which `rebuild_requested` is for."""
-        kept = ("sidebar_visible", "inspector_visible", "context")
+        kept = ("sidebar_visible", "inspector_visible", "all_instruments", "window", "context")
         self._settings = settings.model_copy(update={name: getattr(self._settings, name) for name in kept})
         self._look.set_theme(settings.theme)
         self.settings_changed.emit(self._settings)
@@ -424,6 +440,7 @@ class MainWindow(QMainWindow):
         self._status.audit_clicked.connect(self.audit_requested)
         self._status.save_clicked.connect(self.save_report)
         self._inspector.close_clicked.connect(self.toggle_inspector)
+        self._inspector.all_wanted.connect(self.show_instruments)
         self._inspector.forget_clicked.connect(self.forget)
         self._inspector.rebuild_clicked.connect(self._ask_rebuild)
         self._inspector.cache.question.chosen.connect(self._on_rebuild_clicked)
@@ -438,10 +455,14 @@ class MainWindow(QMainWindow):
 
     def _change(self, **fields: bool) -> None:
         self._settings = self._settings.model_copy(update=fields)
-        self._list.setVisible(self._settings.sidebar_visible)
-        self._inspector.setVisible(self._settings.inspector_visible)
+        self._panes.fold(self._settings)
         self._tell_watched()
         self.settings_changed.emit(self._settings)
+
+    @Slot(object)
+    def _on_place_changed(self, place: WindowPlace) -> None:
+        self._settings = self._settings.model_copy(update={"window": place})
+        self.place_changed.emit(place)
 
     @Slot()
     def _tell_watched(self) -> None:
@@ -494,5 +515,6 @@ class MainWindow(QMainWindow):
             event.ignore()
             return
         self._chat.tell_draft()
+        self._keeper.tell()
         self.closing.emit()
         event.accept()

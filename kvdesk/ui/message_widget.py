@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QGraphicsOpacityEffect,
@@ -326,11 +326,13 @@ class _Foot(QWidget):
         row.addWidget(self._ask)
         row.addWidget(self._copy)
         row.addWidget(self._again)
+        row.addStretch(0)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         column.addLayout(row)
         column.addWidget(self._why)
+        self._row, self._column = row, column
 
     def show_stats(self, stats: TurnStats | None, can_regenerate: bool, can_copy: bool) -> None:
         if stats is not None and not stats.prompt_tokens:
@@ -342,6 +344,24 @@ class _Foot(QWidget):
         self._ask.setVisible(bool(why))
         self._copy.setVisible(can_copy)
         self._again.setVisible(can_regenerate)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """The line stands beside the buttons, above them where there is no room for all of it."""
+        buttons = sum(button.sizeHint().width() for button in (self._ask, self._copy, self._again))
+        needed = self._stats.fontMetrics().horizontalAdvance(self._stats.full_text) + buttons
+        is_above = self._row.indexOf(self._stats) < 0
+        if (needed > self.width()) == is_above:
+            return
+        if is_above:
+            self._row.insertWidget(0, self._stats, 1)
+        else:
+            self._column.insertWidget(0, self._stats)
+        self._row.setStretch(self._row.count() - 1, int(not is_above))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
 
     def show_copied(self) -> None:
         self._copy.set_icon_name("check")

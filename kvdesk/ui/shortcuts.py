@@ -17,6 +17,7 @@ def add_shortcuts(window: MainWindow) -> None:
         ("Search the conversations", "Ctrl+K", window.focus_search),
         ("Show or hide the conversations", "Ctrl+B", window.toggle_sidebar),
         ("Show or hide the cache inspector", "Ctrl+I", window.toggle_inspector),
+        ("Show all instruments, or the map and four numbers", "Ctrl+Shift+I", window.toggle_instruments),
         ("Settings", "Ctrl+,", window.open_settings),
         ("Open a model", "Ctrl+O", window.open_model),
         ("Answer again", "Ctrl+R", window.regenerate),

@@ -108,6 +108,12 @@ class Look(QObject):
         sample = "the quick brown fox jumps over the lazy dog, and on it goes "
         return round(QFontMetricsF(self.text).horizontalAdvance(sample) * 72 / len(sample))
 
+    def column_in(self, width: int) -> int:
+        """How wide the column of text is in a pane of this width: it grows a little where there is much room, up to
+        about 96 characters.
+        """
+        return max(self.text_column, min(round(0.66 * width), round(self.text_column * 96 / 72)))
+
     def icon(self, name: str, ink: str) -> QIcon:
         """The line icon `name` in a colour, drawn once."""
         key = (name, ink)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from kvdesk.ui import palette
 from kvdesk.ui.controls import ElidedLabel
@@ -16,6 +17,8 @@ from kvdesk.ui.trend import TrendPlot
 class Trends(QWidget):
     """Three small graphs over one time axis. A line says what was done last, or at the time under the mouse."""
 
+    less_clicked = Signal()  # nobody needs all the instruments now
+
     def __init__(self, look: Look, measured: Measurements) -> None:
         super().__init__()
         rows = (*speed_rows(measured), cells_row(measured))
@@ -24,11 +27,22 @@ class Trends(QWidget):
         self._note.setProperty("tone", "secondary")
         self._note.setProperty("scale", "small")
         self.stack.read.connect(self._note.setText)
+        less = QToolButton()
+        less.setText("Show less")
+        less.setToolTip("Only the cell map and four numbers (Ctrl+Shift+I)")
+        less.setProperty("link", "true")
+        less.setProperty("scale", "small")
+        less.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        less.clicked.connect(self.less_clicked)
+        last = QHBoxLayout()
+        last.setSpacing(8)
+        last.addWidget(self._note, 1)
+        last.addWidget(less)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.stack, 1)
-        column.addWidget(self._note)
+        column.addLayout(last)
 
 
 def speed_rows(measured: Measurements) -> tuple[RowSpec, ...]:

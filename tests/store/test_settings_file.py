@@ -95,7 +95,7 @@ def test_only_what_is_out_of_range_falls_back(path: Path) -> None:
 def test_a_table_that_is_no_table_falls_back_whole(path: Path) -> None:
     path.write_text('{"context": 3, "model": "m.gguf"}', encoding="utf-8")
     settings, sentence = load_settings(path)
-    assert settings == Settings(model="m.gguf")
+    assert settings == Settings(model="m.gguf", all_instruments=True)
     assert "context" in sentence
 
 
@@ -161,3 +161,14 @@ def test_a_path_that_is_too_long_is_a_sentence(tmp_path: Path) -> None:
 def test_a_machine_with_more_cores_than_llama_cpp_has_threads_has_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psutil.cpu_count", lambda logical: 1024)  # noqa: ARG005
     assert Settings().context.n_threads == 512
+
+
+def test_a_file_from_before_a_setting_goes_on_as_it_was(path: Path) -> None:
+    """Who had all instruments before they could be folded away keeps them; a new person begins with the calm view."""
+    path.write_text('{"theme": "dark"}', encoding="utf-8")
+    settings, sentence = load_settings(path)
+    assert (settings.theme, settings.all_instruments, sentence) == (Theme.DARK, True, "")
+    save_settings(settings.model_copy(update={"all_instruments": False}), path)
+    assert not load_settings(path)[0].all_instruments
+    path.unlink()
+    assert not load_settings(path)[0].all_instruments

@@ -37,8 +37,9 @@ def look(qapp: QApplication) -> Look:
 def empty_window(qapp: QApplication, qtbot: QtBot) -> MainWindow:
     """A window as it is right after the start: shown, nothing in it."""
     window = MainWindow(qapp, Theme.DARK)
+    window.resize(1280, 800)  # the screen of these tests has 800 x 800 pixels
     qtbot.addWidget(window)
-    window.set_settings(Settings(theme=Theme.DARK))
+    window.set_settings(Settings(theme=Theme.DARK, all_instruments=True))
     window.show()
     qtbot.waitExposed(window)
     return window

@@ -31,6 +31,7 @@ from kvdesk.messages import (
 )
 from kvdesk.operations import ContextUse, MessageSpan, MessageSpans, TurnPreview
 from kvdesk.settings import ContextSettings, Sampling, Settings, Theme
+from kvdesk.ui.controls import ElidedButton, ElidedLabel
 from kvdesk.ui.conversation_model import CELLS_ROLE
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.prose_view import ProseView
@@ -424,3 +425,32 @@ def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(windo
     assert "from cache" not in window.chat.composer.hint_text
     window.apply_event(SpeedSample(20.0, "decode", 1, 500.0, 256))
     assert measured.decode.series.values.tolist() == [2.0], "the first reading is the new model's own"
+
+
+def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot) -> None:
+    model = replace(MODEL, name="SmolLM2-135M-Instruct.Q4_1")
+    window.apply_event(ModelLoaded(model))
+    title = "Write three sentences about a lighthouse."
+    window.show_conversations((Conversation(ONE, title, 0), Conversation(TWO, "Caches", 1)), ONE)
+    window.apply_event(cache_view())
+    window.resize(900, 600)
+    assert (window.width(), window.height()) == (900, 600)
+    view = window.conversations.view
+    heights = [view.visualRect(view.model().index(row, 0)).height() for row in (0, 1)]
+    assert heights[0] > heights[1], "a long title has two lines"
+    header = next(w for w in window.chat.findChildren(ElidedButton) if w.full_text == model.name)
+    qtbot.waitUntil(lambda: header.text() == model.name)
+    answer = message("a", "assistant", "Hello to you.", stats=replace(STATS, why="The beginning is another one."))
+    window.show_messages(ONE, (message("q", "user", "Hello"), answer))
+    line = next(w for w in window.chat.view.findChildren(ElidedLabel) if w.full_text.startswith("reused"))
+    qtbot.waitUntil(lambda: line.width() > line.fontMetrics().horizontalAdvance(line.full_text))
+
+
+def test_the_column_of_text_grows_in_a_wide_window(window: MainWindow, qtbot: QtBot) -> None:
+    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")))
+    text, composer = window.chat.view.widgets[1], window.chat.composer
+    assert text.width() <= window.look.text_column
+    window.resize(1920, 1080)
+    qtbot.waitUntil(lambda: text.width() > 1.2 * window.look.text_column)
+    qtbot.waitUntil(lambda: composer.width() == text.width())
+    assert composer.mapTo(window, QPoint()).x() == text.mapTo(window, QPoint()).x()
