@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kvdesk.engine.model import Model
     from kvdesk.engine.vocab import Vocab
 
-LONG_OF = "A中. 1"
+LONG_OF = "A\u4e2d. 1"
 """A line of each of these is tried: letters with and without case, signs, blanks, digits."""
 
 
@@ -127,4 +127,4 @@ def _long_lines(vocab: Vocab, char: str) -> None:
     from kvdesk.engine.vocab import REPEATED
 
     line = char * ((REPEATED if char in " 1" else LONG_LINE) - 1)
-    vocab.tokenize(line + "中", add_special=False, parse_special=False)
+    vocab.tokenize(line + "\u4e2d", add_special=False, parse_special=False)
