@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,6 +29,19 @@ def headless(model: Path) -> Iterator[Headless]:
     bench_engine._load(headless, model, SETTINGS)
     yield headless
     headless.close()
+
+
+def test_who_is_as_fast_passes_and_who_is_slower_fails() -> None:
+    """On 21 pairs of a machine whose neighbouring runs differ by 3 %."""
+    rng = random.Random(1)
+
+    def passes(share: float) -> bool:
+        theirs = [170.0 * rng.gauss(1.0, 0.03) for _ in range(21)]
+        return bench_engine.no_slower([share * 170.0 * rng.gauss(1.0, 0.03) for _ in theirs], theirs).passed
+
+    assert sum(passes(1.0) for _ in range(200)) > 180
+    assert sum(passes(0.96) for _ in range(200)) < 20
+    assert not bench_engine.no_slower([97.0, 97.0], [100.0, 100.0]).passed
 
 
 def test_prompts_are_as_long_as_is_said(headless: Headless) -> None:
