@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kvdesk.cache.batch import Batch
 from kvdesk.engine.binding import engine_log
 from kvdesk.lab.talk import Headless, session_of
 from kvdesk.messages import Event, LogLine, RebuildContext
+
+
+@pytest.fixture(autouse=True)
+def heard(headless: Headless, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The log of a process has one listener: that of the engine made last, which another test may have closed."""
+    monkeypatch.setattr(engine_log(), "listener", lambda level, text: headless.events.append(LogLine(level, text)))
 
 
 def lines_of(events: list[Event]) -> list[LogLine]:
