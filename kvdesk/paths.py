@@ -70,10 +70,15 @@ def open_regular(path: Path) -> BinaryIO:
 
     Raises OSError, also for folders, pipes and devices, and for names that are too long.
     """
+    refuse_other_than_a_file(path)
+    return path.open("rb")
+
+
+def refuse_other_than_a_file(path: Path) -> None:
+    """Raises OSError where there is anything else, or nothing. Opening a pipe, to read or to write, may never end."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "it is a folder" if stat.S_ISDIR(mode) else "it is not a file", str(path))
-    return path.open("rb")
 
 
 def database_file() -> Path:

@@ -6,6 +6,7 @@ by hand in `cache_intents`. Knows no widgets' insides, no llama.cpp.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -186,19 +187,11 @@ class Controller(QObject):
 
     @Slot(str, str)
     def _on_chat_save_requested(self, path: str, conversation: str) -> None:
-        try:
-            self.chats.export(ConversationId(conversation), Path(path))
-            self._window.show_result(f"The chat was saved to {Path(path).name}.", "good")
-        except UserError as error:
-            self._window.show_result(str(error), "danger")
+        self._export(partial(self.chats.export, ConversationId(conversation)), Path(path), "The chat")
 
     @Slot(str)
     def _on_unsaved_save_requested(self, path: str) -> None:
-        try:
-            self.chats.export_all(self._unsaved.conversations, Path(path))
-            self._window.show_result(f"A copy was saved to {Path(path).name}.", "good")
-        except UserError as error:
-            self._window.show_result(str(error), "danger")
+        self._export(partial(self.chats.export_all, self._unsaved.conversations), Path(path), "A copy")
 
     @Slot(str)
     def _on_conversation_deleted(self, conversation: str) -> None:
@@ -355,6 +348,14 @@ class Controller(QObject):
             self._send_policy()
         self._save_settings()
         self._window.set_settings(settings)
+
+    def _export(self, write: Callable[[Path], None], path: Path, what: str) -> None:
+        """Write a file that a person asked for, and say in the window what came of it."""
+        try:
+            write(path)
+            self._window.show_result(f"{what} was saved to {path.name}.", "good")
+        except UserError as error:
+            self._window.show_result(str(error), "danger")
 
     def _save_settings(self) -> None:
         try:

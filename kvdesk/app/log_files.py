@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import faulthandler
 import logging
-import stat
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+from kvdesk import paths
 
 LOG_BYTES = 1 << 20
 
@@ -22,7 +23,8 @@ def log_files(folder: Path) -> Iterator[tuple[str, ...]]:
     with ExitStack() as stack:
         for name, begin in (("kvdesk.log", _log), ("crash.log", _crashes)):
             try:
-                _refuse_other_than_a_file(folder / name)
+                with suppress(FileNotFoundError):
+                    paths.refuse_other_than_a_file(folder / name)
                 stack.enter_context(begin(folder / name))
             except OSError as error:
                 complaints.append(f"{folder / name} cannot be written ({error.strerror}); kvdesk goes on without it.")
@@ -51,13 +53,3 @@ def _crashes(path: Path) -> Iterator[None]:
             yield
         finally:
             faulthandler.disable()
-
-
-def _refuse_other_than_a_file(path: Path) -> None:
-    """Writing to a pipe that nobody reads would block for ever. Raises OSError."""
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISREG(mode):
-        raise OSError(0, "it is a folder" if stat.S_ISDIR(mode) else "it is not a file")
