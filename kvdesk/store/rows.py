@@ -1,7 +1,7 @@
 """Values to rows and back. Owns the encoding of tokens, statistics and text; must never know: a connection.
 
 Rows are read one by one and never refused: what a failing disk or another program made of a row is shown for what it
-is, so that it hides neither its neighbours nor the rest of kvdesk. Text comes as the bytes of the file (`SELECTED`),
+is, so that it hides neither its neighbours nor the rest of kvdesk. Text comes as the bytes of the file (`selected`),
 because SQLite promises no valid UTF-8.
 """
 
