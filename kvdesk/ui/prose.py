@@ -64,6 +64,7 @@ class ProseWriter:
         self._lists: list[QTextListFormat] = []
         self._item_open = False
         self._quote = 0
+        self.highest = 0  # number of an item of a list
 
     def write(self, tokens: Sequence[Token]) -> None:
         """Append the blocks of `tokens`, as `MarkdownIt.parse` returned them."""
@@ -153,9 +154,15 @@ class ProseWriter:
                 break
             if other.format() == form:
                 other.add(self._cursor.block())
+                self._count(form, other.count())
                 return
             block = block.previous()
         self._cursor.createList(form)
+        self._count(form, 1)
+
+    def _count(self, form: QTextListFormat, n_items: int) -> None:
+        if form.style() == QTextListFormat.Style.ListDecimal:
+            self.highest = max(self.highest, form.start() + n_items - 1)
 
     def _list_format(self, token: Token) -> QTextListFormat:
         form = QTextListFormat()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
+from typing import Final
 
+from markdown_it.token import Token
 from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QColor, QDesktopServices, QPalette, QResizeEvent, QTextCursor, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QTextEdit
@@ -11,6 +14,8 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QTextEdit
 from kvdesk.ui.offsets import source_offsets, to_shown, to_source
 from kvdesk.ui.prose import SAFE_SCHEMES, ProseWriter, markdown_parser, top_level_starts
 from kvdesk.ui.theme import Look
+
+_INDENT_PX: Final = 20  # of a list; more where its numbers need it
 
 
 class ProseView(QTextBrowser):
@@ -21,6 +26,7 @@ class ProseView(QTextBrowser):
         self._look, self._quiet = look, quiet
         self._source, self._markdown = "", True
         self._settled_text, self._settled_end = "", 0
+        self._highest = 0  # number of an item of a list
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setTabChangesFocus(True)
@@ -30,7 +36,7 @@ class ProseView(QTextBrowser):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.document().setDocumentMargin(0)
-        self.document().setIndentWidth(20)
+        self.document().setIndentWidth(_INDENT_PX)
         self.document().setUndoRedoEnabled(False)
         self.anchorClicked.connect(self._on_anchor_clicked)
         look.changed.connect(self._on_look_changed)
@@ -51,16 +57,18 @@ class ProseView(QTextBrowser):
         self._markdown, self._source = True, source
         if not source.startswith(self._settled_text):
             self._settled_text, self._settled_end = "", 0
+        if not self._settled_text:
+            self._highest = 0
         rest = source[len(self._settled_text) :]
         tokens = markdown_parser().parse(rest)
         starts = top_level_starts(tokens)
         last = starts[-1] if starts else 0
         self._drop_tail()
         if last and (span := tokens[last].map):
-            ProseWriter(self.document(), self._look).write(tokens[:last])
+            self._write(tokens[:last])
             self._settled_text += "".join(rest.splitlines(keepends=True)[: span[0]])
             self._settled_end = self.document().characterCount() - 1
-        ProseWriter(self.document(), self._look).write(tokens[last:])
+        self._write(tokens[last:])
         self._fit()
 
     def selected_range(self) -> tuple[int, int]:
@@ -105,6 +113,14 @@ class ProseView(QTextBrowser):
         palette.setColor(QPalette.ColorRole.Text, QColor(colours.secondary if self._quiet else colours.text))
         self.setPalette(palette)
         self.document().setDefaultFont(self._look.text)
+
+    def _write(self, tokens: Sequence[Token]) -> None:
+        """Append blocks. Qt writes the number of an item into the indentation, and cuts what has no room there."""
+        writer = ProseWriter(self.document(), self._look)
+        writer.write(tokens)
+        self._highest = max(self._highest, writer.highest)
+        number = self.fontMetrics().horizontalAdvance(f"{self._highest}. ") if self._highest else 0
+        self.document().setIndentWidth(max(_INDENT_PX, number))
 
     def _drop_tail(self) -> None:
         if not self._settled_end:

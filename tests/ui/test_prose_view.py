@@ -135,3 +135,12 @@ def test_it_follows_the_theme(look: Look, view: ProseView) -> None:
     cursor.setPosition(1)
     assert cursor.charFormat().foreground().color().name() == look.colours.text
     assert view.toPlainText() == "text"
+
+
+@pytest.mark.parametrize("n", [9, 10, 100])
+def test_numbers_of_a_list_have_room_in_its_indentation(view: ProseView, n: int) -> None:
+    for end in (1, n):  # it grows
+        view.show_markdown("\n".join(f"{i}. soup" for i in range(1, end + 1)))
+    assert view.document().indentWidth() >= view.fontMetrics().horizontalAdvance(f"{n}. ")
+    view.show_markdown("- soup")
+    assert view.document().indentWidth() == 20, "no more than is needed"
