@@ -86,10 +86,11 @@ class ChatView(QScrollArea):
         return tuple(self._widgets[message.id] for message in self._messages if message.id in self._widgets)
 
     def set_can_answer(self, can: bool) -> None:
-        """Whether the last answer can be made again."""
+        """Whether the last answer can be made again, and messages be edited: the model can chat."""
         self._can_answer = can
         for name, widget in self._widgets.items():
             widget.set_last(can and name == self._messages[-1].id)
+            widget.set_can_edit(can)
 
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._messages = list(messages)
@@ -242,5 +243,6 @@ class ChatView(QScrollArea):
         widget.policy_clicked.connect(self.policy_clicked)
         widget.shorten_clicked.connect(lambda: self.shorten_clicked.emit(message.parent or ""))
         widget.set_last(message.id == self._messages[-1].id and self._can_answer)
+        widget.set_can_edit(self._can_answer)
         self._widgets[message.id] = widget
         self._rows.insertWidget(1 if first else self._rows.count() - 1, widget)

@@ -56,6 +56,7 @@ class MessageWidget(QWidget):
         self._shown_text: str | None = None
         self._is_last = self._is_full = False
         self._help: RoomHelp | None = None  # made where it is needed
+        self._edit: IconButton | None = None  # of what a person wrote
         who = {"user": "You", "system": "System prompt"}.get(message.role, message.model or "Answer")
         self._who = label(who, tone="secondary", scale="small", weight="strong")
         self._shade = label("", tone="secondary", scale="small")
@@ -221,6 +222,11 @@ class MessageWidget(QWidget):
             self._is_last = is_last
             self._show_state()
 
+    def set_can_edit(self, can: bool) -> None:
+        """Whether an edited message could be sent."""
+        if self._edit is not None:
+            self._edit.setVisible(can)
+
     @Slot()
     def _on_copy_clicked(self) -> None:
         QGuiApplication.clipboard().setText(self._message.text)
@@ -242,9 +248,9 @@ class MessageWidget(QWidget):
         row.addWidget(self._who, 1)
         row.addWidget(self._shade)
         if self._message.role == "user":
-            edit = IconButton(look, "edit", "Edit this message", "Edit and send as a new branch; this one stays")
-            edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
-            row.addWidget(edit)
+            self._edit = IconButton(look, "edit", "Edit this message", "Edit and send as a new branch; this one stays")
+            self._edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
+            row.addWidget(self._edit)
         row.addWidget(self._more)
         return row
 

@@ -12,6 +12,7 @@ from kvdesk.errors import NO_TOKENIZER
 from kvdesk.messages import ModelLoaded, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.ui.chat_view import PAGE, RENDER_INTERVAL_MS
 from kvdesk.ui.code_block import CodeBlock
+from kvdesk.ui.controls import IconButton
 from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.message_body import ThinkFold
 from kvdesk.ui.message_widget import MessageWidget
@@ -218,11 +219,14 @@ def test_a_model_that_cannot_chat_has_no_composer_and_one_story(window: MainWind
     assert not chat.composer.isVisible()
     window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hi.")))
     assert said() == [NO_TOKENIZER]
+    pencil = next(b for b in chat.view.widgets[0].findChildren(IconButton) if b.accessibleName() == "Edit this message")
+    assert not pencil.isVisible(), "what is edited could not be sent"
     asked: list[object] = []
     window.regenerate_requested.connect(lambda *of: asked.append(of))
     window.regenerate()
     assert asked == []
     window.apply_event(ModelLoaded(MODEL))
     assert chat.composer.isVisible()
+    assert pencil.isVisible()
     window.regenerate()
     assert asked == [(ONE, 1)]
