@@ -28,7 +28,9 @@ class Outbox(QObject):
         self._chats, self._pane = chats, pane
         self._held: dict[ConversationId, str] = {}  # queues that stand still, and why
         self._no_model = self._had_model = self._closed = False
-        pane.queue.taken.connect(self._on_taken)
+        self._places: dict[ConversationId, int] = {}  # of what was taken back to be edited
+        pane.queue.cancelled.connect(self._on_cancelled)
+        pane.queue.taken_back.connect(self._on_taken_back)
         pane.queue.send_clicked.connect(self._on_send_clicked)
 
     def start(self) -> None:
@@ -46,10 +48,11 @@ class Outbox(QObject):
         known = self._chats.get(conversation)
         if known is None or not text.strip():
             return None
+        place = self._places.pop(conversation, len(known.queued))
         goes_on = bool(known.queued) and conversation not in self._held
         if not (self._chats.answer_of(conversation) or self._no_model or goes_on):
             return self._chats.send(conversation, text)
-        self._chats.queue(conversation, (*known.queued, text), text)
+        self._chats.queue(conversation, (*known.queued[:place], text, *known.queued[place:]), text)
         self._tell()
         return None
 
@@ -94,7 +97,14 @@ class Outbox(QObject):
         self._chats.send(conversation, known.queued[0])
         self._chats.keep_draft(conversation, known.draft)  # another text: it is typed still
         self._chats.queue(conversation, known.queued[1:])  # last, so that a crash loses nothing
+        self._move_up(conversation, 0)
         self._tell()
+
+    def _move_up(self, conversation: ConversationId, index: int) -> None:
+        """The message at `index` has left the queue."""
+        place = self._places.get(conversation, 0)
+        if place > index:
+            self._places[conversation] = place - 1
 
     def _hold_all(self, why: str) -> None:
         if why:
@@ -111,11 +121,18 @@ class Outbox(QObject):
         self._pane.queue.show_states(words, frozenset(self._held))
 
     @Slot(str, int, str)
-    def _on_taken(self, conversation: str, index: int, text: str) -> None:
-        """Cancelled, or back in the composer."""
+    def _on_taken_back(self, conversation: str, index: int, text: str) -> None:
+        """What is edited keeps its place; of several that are edited together, that of the first."""
+        name = ConversationId(conversation)
+        self._on_cancelled(conversation, index, text)
+        self._places[name] = min(self._places.get(name, index), index)
+
+    @Slot(str, int, str)
+    def _on_cancelled(self, conversation: str, index: int, text: str) -> None:
         known = self._chats.get(conversation)
         if known is not None and known.queued[index : index + 1] == (text,):
             self._chats.queue(known.id, (*known.queued[:index], *known.queued[index + 1 :]))
+            self._move_up(known.id, index)
             self._tell()
 
     @Slot(str)

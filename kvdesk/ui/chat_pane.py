@@ -196,7 +196,7 @@ class ChatPane(QWidget):
         typed = self._composer.text
         self._composer.set_text(f"{text}\n\n{typed}" if typed.strip() else text)
         self.tell_draft()
-        self.queue.taken.emit(self._conversation or "", index, text)
+        self.queue.taken_back.emit(self._conversation or "", index, text)
         self._composer.focus_edit()
 
     def show_messages(self, messages: Sequence[Message]) -> None:

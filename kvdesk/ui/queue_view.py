@@ -20,7 +20,8 @@ class QueueView(QFrame):
     """The queue of the conversation that is shown; hidden where nothing waits."""
 
     edit_clicked = Signal(int, str)  # which one, its text
-    taken = Signal(str, int, str)  # conversation, which one, its text: it waits no longer
+    cancelled = Signal(str, int, str)  # conversation, which one, its text: it waits no longer
+    taken_back = Signal(str, int, str)  # the same, into the composer: what is sent next takes its place
     send_clicked = Signal(str)  # conversation
 
     def __init__(self, look: Look) -> None:
@@ -127,4 +128,4 @@ class QueueView(QFrame):
 
     @Slot(int, str)
     def _on_cancelled(self, index: int, text: str) -> None:
-        self.taken.emit(self._conversation, index, text)
+        self.cancelled.emit(self._conversation, index, text)

@@ -152,6 +152,26 @@ def test_it_can_be_cancelled_or_taken_back(ready: Rig, qtbot: QtBot) -> None:
     assert conversations(ready)[0].draft == "Three\n\nhalf a thought", "what is typed stays typed"
 
 
+def test_what_is_taken_back_keeps_its_place(ready: Rig, qtbot: QtBot) -> None:
+    one = first(ready)
+    for text in ("Two", "Three", "Four"):
+        enter(ready, qtbot, text)
+    edit, _ = queue(ready).buttons(1)
+    edit.click()
+    enter(ready, qtbot, "Three, in other words")
+    assert queue(ready).texts == ("Two", "Three, in other words", "Four")
+    enter(ready, qtbot, "Five")
+    assert queue(ready).texts[-1] == "Five", "what is new goes to the end"
+    edit, _ = queue(ready).buttons(2)
+    edit.click()
+    _, cancel = queue(ready).buttons(0)
+    cancel.click()
+    ends(ready, one, "First answer")
+    qtbot.waitUntil(lambda: len(asked(ready)) == 2)
+    enter(ready, qtbot, "Four again")
+    assert queue(ready).texts == ("Four again", "Five"), "those before it have gone"
+
+
 def test_it_outlives_the_process_and_then_waits(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
     rig = make_rig()
     rig.worker.give(ModelLoaded(MODEL), ContextReady(CONTEXT, rebuilt=False))
