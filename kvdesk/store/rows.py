@@ -12,6 +12,7 @@ import sys
 from array import array
 from collections.abc import Sequence
 from dataclasses import asdict
+from hashlib import blake2b
 from typing import Any, get_args
 
 from pydantic import TypeAdapter, ValidationError
@@ -36,9 +37,10 @@ CONVERSATION_COLUMNS = (
 )
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
-    *("tokens", "stats", "note", "created_ms", "model"),
+    *("tokens", "stats", "note", "created_ms", "model", "digest"),
 )
-_NUMBERS = frozenset(("colour", "created_ms", "updated_ms", "tokens"))  # columns that are not text
+_NUMBERS = frozenset(("colour", "created_ms", "updated_ms"))  # all others are text and bytes
+_MAY_BE_NULL = frozenset(("leaf", "parent", "stats", "digest"))
 _ROLES = frozenset(get_args(Role))
 _STATES = frozenset(get_args(MessageState))
 _STATS: TypeAdapter[TurnStats] = TypeAdapter(TurnStats)
@@ -49,8 +51,14 @@ DAMAGED_NOTE = "This message is damaged in the database; what could be read of i
 
 
 def selected(columns: tuple[str, ...]) -> str:
-    """The columns as `conversation_of` and `message_of` want them: text as bytes."""
-    return ", ".join(name if name in _NUMBERS else f"CAST({name} AS BLOB)" for name in columns)
+    """The columns as `conversation_of` and `message_of` want them: text as bytes. A damaged row may hold any type, and
+    NULL, in any column, whatever the table says.
+    """
+    found = []
+    for name in columns:
+        kind, none = ("INTEGER", "0") if name in _NUMBERS else ("BLOB", "''")
+        found.append(f"CAST({name if name in _MAY_BE_NULL else f'ifnull({name}, {none})'} AS {kind})")
+    return ", ".join(found)
 
 
 def storable(text: str) -> str:
@@ -80,6 +88,17 @@ def unpack_tokens(blob: bytes) -> tuple[int, ...] | None:
     if sys.byteorder == "big":
         packed.byteswap()
     return tuple(packed)
+
+
+def digest_of(*parts: bytes | None) -> bytes:
+    """Eight bytes that tell one message's id, conversation, parent, role and text from all others: SQLite keeps no
+    checksum of its own.
+    """
+    digest = blake2b(digest_size=8)
+    for part in parts:
+        digest.update((0 if part is None else 1 + len(part)).to_bytes(8, "little"))
+        digest.update(part or b"")
+    return digest.digest()
 
 
 def pack_stats(stats: TurnStats | None) -> str | None:
@@ -173,19 +192,22 @@ def conversation_of(row: Row) -> Conversation:
 
 
 def message_row(message: Message) -> tuple[Any, ...]:
-    m = message
+    m, text = message, storable(message.text)
+    parent = None if m.parent is None else m.parent.encode()
+    digest = digest_of(m.id.encode(), m.conversation.encode(), parent, m.role.encode(), text.encode())
     return (
-        *(m.id, m.conversation, m.parent, m.role, storable(m.text), m.state),
-        *(pack_tokens(m.tokens), pack_stats(m.stats), storable(m.note), m.created_ms, storable(m.model)),
+        *(m.id, m.conversation, m.parent, m.role, text, m.state),
+        *(pack_tokens(m.tokens), pack_stats(m.stats), storable(m.note), m.created_ms, storable(m.model), digest),
     )
 
 
 def message_of(row: Row) -> Message:
-    """A row that is damaged is a failed message with `DAMAGED_NOTE`."""
-    identity, conversation, parent, role, text, state, tokens, stats, note, created_ms, model = row
+    """A row that is damaged is a failed message with `DAMAGED_NOTE`. Rows of before digests were kept have None."""
+    identity, conversation, parent, role, text, state, tokens, stats, note, created_ms, model, digest = row
     ids = unpack_tokens(tokens)
     known_role, known_state = text_of(role), text_of(state)
     damaged = ids is None or known_role not in _ROLES or known_state not in _STATES or not _is_utf8(text)
+    damaged |= digest is not None and digest != digest_of(identity, conversation, parent, role, text)
     return Message(
         id=MessageId(text_of(identity)),
         conversation=ConversationId(text_of(conversation)),

@@ -80,6 +80,7 @@ MIGRATIONS: tuple[str, ...] = (
     DELETE FROM message_index WHERE rowid IN (SELECT number FROM message WHERE state = 'streaming');
     """,
     "ALTER TABLE conversation ADD COLUMN queued TEXT NOT NULL DEFAULT '';",
+    "ALTER TABLE message ADD COLUMN digest BLOB;",  # `rows.digest_of`; NULL in rows that were written before
 )
 VERSION = len(MIGRATIONS)
 

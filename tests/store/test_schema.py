@@ -216,3 +216,20 @@ def test_conversations_of_before_have_no_draft(path: Path) -> None:
     assert store.conversations()[0].draft == "half a \ufffd thought"
     assert store.conversations()[0].queued == ("a \ufffd", "[]")
     store.close()
+
+
+def test_messages_of_before_have_no_digest_and_are_as_they_were(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    schema.migrate(connection, path, schema.MIGRATIONS[:7])
+    connection.execute("INSERT INTO conversation VALUES (1, 'c', 'Old', 2, NULL, '', 1, 2, 'slide', '', '', '')")
+    connection.execute(
+        "INSERT INTO message VALUES (1, 'a', 'c', NULL, 'user', 'kept', 'complete', x'', NULL, '', 7, 'm')"
+    )
+    connection.close()
+    store = Store(path)
+    (old,) = store.all_messages(ConversationId("c"))
+    assert old == replace(message("a", "kept"), model="m")
+    store.put_message(old)
+    assert store._connection.execute("SELECT length(digest) FROM message").fetchall() == [(8,)]
+    assert store.all_messages(ConversationId("c")) == (old,)
+    store.close()

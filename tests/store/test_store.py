@@ -285,6 +285,64 @@ def test_a_damaged_message_is_shown_as_damaged_among_the_others(store: Store, da
     assert [hit.message for hit in store.search("fine")] == ["b"]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        *("text = 'Hallo'", "text = ''", "role = 'assistant'", "parent = 'b'", "parent = ''", "conversation = 'd'"),
+        *("id = 'e'", "id = 'aH', text = 'ello'", "digest = x''"),
+    ],
+)
+def test_what_another_wrote_into_a_message_is_shown_as_damaged(store: Store, change: str) -> None:
+    """Also where it would be a valid message."""
+    store.put_conversation(conversation("c"))
+    store.put_conversation(conversation("d"))
+    store.put_message(message("a"))
+    assert store.all_messages(C) == (message("a"),)
+    store._connection.execute(f"UPDATE message SET {change}")
+    (found,) = store.all_messages(C) + store.all_messages(ConversationId("d"))
+    assert (found.state, found.note) == ("failed", DAMAGED_NOTE)
+
+
+def test_a_changed_byte_of_the_file_is_noticed(path: Path) -> None:
+    store = Store(path)
+    store.put_conversation(conversation())
+    store.put_message(message("a", "the sum is 100 crowns"))
+    store.close()
+    content = path.read_bytes()
+    assert content.count(b"100 crowns") == 1
+    path.write_bytes(content.replace(b"100 crowns", b"900 crowns"))
+    store = Store(path)
+    (found,) = store.all_messages(C)
+    store.close()
+    assert (found.text, found.note) == ("the sum is 900 crowns", DAMAGED_NOTE)
+
+
+@pytest.mark.parametrize("value", ["NULL", "x'ff00'", "'words'", "2.5", "1 << 62"])
+def test_any_type_in_any_column_hides_nothing_else(store: Store, value: str) -> None:
+    """The types of a row stand in the row itself, and damage them with it."""
+    store.put_conversation(conversation("c"))
+    store.put_conversation(conversation("d"))
+    for name in ("a", "b"):
+        store.put_message(message(name))
+    edit = store._connection
+    edit.pragma("writable_schema", True)
+    edit.execute(
+        "UPDATE sqlite_schema SET sql = replace(replace(sql, 'STRICT', ''), 'NOT NULL', '') WHERE sql LIKE '%STRICT'"
+    )
+    edit.execute("PRAGMA writable_schema = RESET")
+    for name in rows.MESSAGE_COLUMNS:
+        if name != "conversation":
+            with edit:
+                edit.execute(f"UPDATE message SET {name} = {value} WHERE id = 'a'")
+                assert message("b") in store.all_messages(C), name
+                edit.execute("DELETE FROM message WHERE id IS NOT 'b'")
+            store.put_message(message("a"))
+    edit.pragma("foreign_keys", False)
+    for name in rows.CONVERSATION_COLUMNS:
+        edit.execute(f"UPDATE conversation SET {name} = {value} WHERE id = 'c'")
+        assert conversation("d") in store.conversations(), name
+
+
 def test_an_invalid_byte_in_a_title_costs_no_other_conversation(store: Store) -> None:
     store.put_conversation(conversation("c"))
     store.put_conversation(conversation("d"))

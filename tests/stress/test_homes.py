@@ -48,10 +48,8 @@ def start(home: Home, copy: Path) -> tuple[int, str, str]:
     return ended.returncode, ended.stdout.decode(), ended.stderr.decode("utf-8", "replace")
 
 
-def wrong_with(home: Home, code: int, out: str, err: str, *, bits: bool = False) -> str:
-    """What is wrong with how it ended, or "". `bits`: bits of the database were changed, which SQLite cannot notice
-    within a text; then no text may be that of another chat, nor may that of a message whose id was damaged.
-    """
+def wrong_with(home: Home, code: int, out: str, err: str) -> str:
+    """What is wrong with how it ended, or ""."""
     if code == 2:
         sentence = err.strip()
         is_one = sentence and "\n" not in sentence and len(sentence) <= 600 and sentence.endswith((".", ")"))
@@ -61,18 +59,14 @@ def wrong_with(home: Home, code: int, out: str, err: str, *, bits: bool = False)
     told = json.loads(out.splitlines()[-1])
     if told["unexpected"] or "EngineDied" in told["seen"]:
         return f"unexpected: {told['seen']}"
-    return _wrong_text(home, told["messages"], bits) or _wrong_state(home, told["states"])
+    return _wrong_text(home, told["messages"]) or _wrong_state(home, told["states"])
 
 
-def _wrong_text(home: Home, messages: dict[str, tuple[str, str, str]], bits: bool) -> str:
+def _wrong_text(home: Home, messages: dict[str, tuple[str, str, str]]) -> str:
     for name, (conversation, text, note) in messages.items():
-        known = home.texts.get(name)
-        if (known is not None and (conversation, text) == known) or not name or note == DAMAGED_NOTE:
-            continue
-        others = [word for other, word in home.word_of.items() if other != conversation]
-        if (bits or known is None) and conversation in home.word_of and not any(word in text for word in others):
-            continue
-        return f"message {name} in {conversation} reads {text[:80]!r}, and not {known and known[1][:80]!r}"
+        if name and note != DAMAGED_NOTE and home.texts.get(name) != (conversation, text):
+            known = home.texts.get(name, ("nowhere", ""))
+            return f"message {name} in {conversation} reads {text[:80]!r}, and not {known[1][:80]!r} in {known[0]}"
     return ""
 
 
@@ -99,7 +93,7 @@ def one_round(home: Home, copy: Path, rng: random.Random) -> str:
     try:
         done = damage(copy, rng)
         start_s = time.monotonic()
-        wrong = wrong_with(home, *start(home, copy), bits="pages" in done or "flipped" in done)
+        wrong = wrong_with(home, *start(home, copy))
         return f"({done}, {time.monotonic() - start_s:.1f} s) {wrong}" if wrong else ""
     finally:
         copy.chmod(0o700)
