@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from markdown_it.token import Token
 from PySide6.QtCore import Qt, QUrl, Slot
 from PySide6.QtGui import QColor, QDesktopServices, QPalette, QResizeEvent, QTextCursor, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QTextEdit
@@ -14,6 +13,9 @@ from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QTextEdit
 from kvdesk.ui.offsets import source_offsets, to_shown, to_source
 from kvdesk.ui.prose import SAFE_SCHEMES, ProseWriter, markdown_parser, top_level_starts
 from kvdesk.ui.theme import Look
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
 _INDENT_PX: Final = 20  # of a list; more where its numbers need it
 
