@@ -44,7 +44,7 @@ class Composer(QFrame):
         self._preview: TurnPreview | None = None
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)
         self._pause.timeout.connect(self._on_pause)
-        self._hint = ElidedLabel()
+        self._hint = ElidedLabel(n_lines=2)  # no higher than the button beside it
         self._hint.setProperty("tone", "secondary")
         self._hint.setProperty("scale", "small")
         self._send = IconButton(look, "send", "Send", "Send (Enter)", ink="accent_text")

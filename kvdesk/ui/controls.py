@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QComboBox,
@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.ui.theme import Look
+from kvdesk.ui.window_place import FRAME
 
 
 class IconButton(QToolButton):
@@ -48,20 +49,24 @@ class IconButton(QToolButton):
 
 
 class ElidedLabel(QLabel):
-    """A label of one line that ends in … where there is no room; the whole text is its tooltip then.
+    """A label of one line, or at most two, that ends in … where there is no room; the whole text is its tooltip then.
 
     It draws its text itself: a QLabel with another text has all layouts around it made anew, up to the window.
     """
 
-    def __init__(self, text: str = "", mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
-        super().__init__(" ")
-        self._full, self._shown, self._mode = "", "", mode
+    def __init__(self, text: str = "", n_lines: int = 1) -> None:
+        super().__init__("\n".join(" " * n_lines))
+        self._full, self._shown, self._n_lines = "", "", n_lines
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setText(text)
 
     @property
     def full_text(self) -> str:
         return self._full
+
+    @property
+    def is_elided(self) -> bool:
+        return self._shown.endswith("…") and not self._full.endswith("…")
 
     def setText(self, text: str) -> None:
         if text != self._full:
@@ -70,13 +75,19 @@ class ElidedLabel(QLabel):
             self._elide()
 
     def _elide(self) -> None:
-        self._shown = self.fontMetrics().elidedText(self._full, self._mode, max(self.width(), 0))
-        self.setToolTip(plain_tip(self._full) if self._shown != self._full else "")
+        metrics, room = self.fontMetrics(), max(self.width(), 0)
+        if self._n_lines == 1:
+            self._shown = metrics.elidedText(self._full, Qt.TextElideMode.ElideRight, room)
+        else:
+            self._shown = "\n".join(two_lines(self._full, metrics, room))
+        self.setToolTip(plain_tip(self._full) if self.is_elided else "")
         self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
-        role, flags = self.foregroundRole(), self.alignment() | Qt.TextFlag.TextSingleLine
+        role, flags = self.foregroundRole(), self.alignment()
+        if self._n_lines == 1:
+            flags |= Qt.TextFlag.TextSingleLine
         box = self.contentsRect()
         self.style().drawItemText(painter, box, int(flags), self.palette(), self.isEnabled(), self._shown, role)
 
@@ -166,7 +177,7 @@ class ElidedButton(QPushButton):
 
     def _elide(self) -> None:
         room = self.width() - (self.sizeHint().width() - self.fontMetrics().horizontalAdvance(self._full))
-        room += 1  # the style's hint of another text may be a pixel less
+        room += 2  # the style's hint of another text may be a pixel less, and so is a width that is no whole number
         super().setText(self.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, max(room, 0)))
 
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -317,6 +328,20 @@ def label(
     return result
 
 
+def two_lines(text: str, metrics: QFontMetrics, room: int) -> tuple[str, ...]:
+    """A text in at most two lines of `room` pixels, broken between words; a longer one ends in …"""
+    if metrics.horizontalAdvance(text) <= room:
+        return (text,)
+    words = text.split(" ")
+    first = words.pop(0)
+    while words and metrics.horizontalAdvance(f"{first} {words[0]}") <= room:
+        first = f"{first} {words.pop(0)}"
+    elided = Qt.TextElideMode.ElideRight
+    if not words or metrics.horizontalAdvance(first) > room:
+        return (metrics.elidedText(text, elided, room),)
+    return first.rstrip(" ·"), metrics.elidedText(" ".join(words).lstrip(" ·"), elided, room)
+
+
 def plain_tip(text: str) -> str:
     """A tooltip that shows `text` as it is. Qt takes a tooltip with tags for rich text: a title or a journal that came
     from elsewhere could name a picture on another computer, which would be asked for it.
@@ -333,8 +358,8 @@ def set_tone(widget: QWidget, tone: str) -> None:
 
 
 def fit_to_screen(window: QWidget) -> None:
-    """A window that would be higher or wider than its screen is made to fit."""
-    room = window.screen().availableGeometry().size()
+    """A window that would be higher or wider than its screen is made to fit, with its frame."""
+    room = window.screen().availableGeometry().marginsRemoved(FRAME).size()
     window.resize(window.size().boundedTo(room))
 
 

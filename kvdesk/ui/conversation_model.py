@@ -21,7 +21,7 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from kvdesk.chat import Conversation, ConversationId
-from kvdesk.ui.controls import plain_tip
+from kvdesk.ui.controls import plain_tip, two_lines
 from kvdesk.ui.palette import branch_index
 from kvdesk.ui.theme import Look
 
@@ -211,22 +211,8 @@ class ConversationDelegate(QStyledItemDelegate):
     def _lines(self, index: Index, width: int) -> tuple[str, ...]:
         """The title in a row of this width. The room for the number is the same whatever the number."""
         number = QFontMetrics(self._look.mono_small).horizontalAdvance("8,888") + 16
-        return title_lines(str(index.data()), QFontMetrics(self._look.text), width - _TITLE_X - number)
+        return two_lines(str(index.data()), QFontMetrics(self._look.text), width - _TITLE_X - number)
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, _index: Index) -> None:
         rect: QRect = option.rect
         editor.setGeometry(rect.adjusted(24, 0, 0, 0))
-
-
-def title_lines(title: str, metrics: QFontMetrics, room: int) -> tuple[str, ...]:
-    """A title in at most two lines of `room` pixels, broken between words; a longer one ends in …"""
-    if metrics.horizontalAdvance(title) <= room:
-        return (title,)
-    words = title.split(" ")
-    first = words.pop(0)
-    while words and metrics.horizontalAdvance(f"{first} {words[0]}") <= room:
-        first = f"{first} {words.pop(0)}"
-    elided = Qt.TextElideMode.ElideRight
-    if not words or metrics.horizontalAdvance(first) > room:
-        return (metrics.elidedText(title, elided, room),)
-    return first, metrics.elidedText(" ".join(words), elided, room)

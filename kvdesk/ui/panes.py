@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QSplitter
 
 from kvdesk.settings import Settings
 from kvdesk.ui.chat_pane import ChatPane
 from kvdesk.ui.conversation_list import ConversationList
 from kvdesk.ui.inspector import Inspector
+from kvdesk.ui.window_place import FRAME
 
 SIDEBAR_PX: Final = 160  # the narrowest it can be; the inspector says so itself
-CHAT_PX: Final = 388
+CHAT_PX: Final = 408  # a model's name, how full the context is and what happens then, in one line
 
 
 class Panes(QSplitter):
-    """Three panes. Where the screen has no room for three, the inspector is shown instead of the conversations."""
+    """Three panes. Where the window has no room for three, the inspector is shown instead of the conversations."""
 
     def __init__(self, sidebar: ConversationList, chat: ChatPane, inspector: Inspector) -> None:
         super().__init__(Qt.Orientation.Horizontal)
@@ -35,10 +36,18 @@ class Panes(QSplitter):
 
     @property
     def is_narrow(self) -> bool:
-        """There is no room for three, unless the window reaches over the edge of its screen."""
+        """There is no room for three: in the window, or on its screen as long as nobody sees the window."""
         needed = sum(pane.minimumWidth() for pane in (self._sidebar, self._chat, self._inspector))
-        room = max(self.screen().availableGeometry().width(), self.width())
+        screen = self.screen().availableGeometry().marginsRemoved(FRAME)
+        room = self.width() if self.isVisible() else screen.width()
         return room < needed + 2 * self.handleWidth()
+
+    def minimumSizeHint(self) -> QSize:
+        """A window that is made narrower loses the conversations."""
+        size = super().minimumSizeHint()
+        if self._sidebar.isHidden() or self._inspector.isHidden():
+            return size
+        return size - QSize(self._sidebar.minimumWidth() + self.handleWidth(), 0)
 
     def fold(self, settings: Settings) -> None:
         """Show what the settings want to be shown, as far as there is room."""
@@ -50,5 +59,12 @@ class Panes(QSplitter):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._refold()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._refold()
+
+    def _refold(self) -> None:
         if self.is_narrow != self._was_narrow:
             self.fold(self._settings)

@@ -34,6 +34,7 @@ from kvdesk.ui.seed_field import SeedField
 from kvdesk.ui.theme import Look
 
 _MAX_INT: Final = 2**31 - 1
+_FIELD_PX: Final = 176  # every choice in full
 _THEMES: Final = {Theme.SYSTEM: "Follow the system", Theme.LIGHT: "Light", Theme.DARK: "Dark"}
 
 
@@ -303,7 +304,7 @@ class SettingsPanel(QDialog):
         self._grid.addLayout(words, row, 0, 1, 2)
         self._grid.addWidget(widget, row, 2, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight)
         if not isinstance(widget, QCheckBox):
-            widget.setFixedWidth(148)
+            widget.setFixedWidth(_FIELD_PX)
 
 
 def _value(widget: QWidget) -> Any:

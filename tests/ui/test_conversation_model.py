@@ -2,20 +2,20 @@ from __future__ import annotations
 
 from PySide6.QtGui import QFontMetrics
 
-from kvdesk.ui.conversation_model import title_lines
+from kvdesk.ui.controls import two_lines
 from kvdesk.ui.theme import Look
 
 
 def test_a_title_has_at_most_two_lines_broken_between_words(look: Look) -> None:
     metrics = QFontMetrics(look.text)
     room = metrics.horizontalAdvance("Write three")
-    assert title_lines("Caches", metrics, room) == ("Caches",)
-    assert title_lines("Write three", metrics, room) == ("Write three",)
-    first, second = title_lines("Write three sentences about a lighthouse", metrics, room)
+    assert two_lines("Caches", metrics, room) == ("Caches",)
+    assert two_lines("Write three", metrics, room) == ("Write three",)
+    first, second = two_lines("Write three sentences about a lighthouse", metrics, room)
     assert first == "Write three"
     assert second.startswith("sent")
     assert second.endswith("…")
     assert metrics.horizontalAdvance(second) <= room
-    (only,) = title_lines("Donaudampfschifffahrtsgesellschaft", metrics, room)
+    (only,) = two_lines("Donaudampfschifffahrtsgesellschaft", metrics, room)
     assert only.endswith("…")
-    assert len(title_lines("Donaudampfschifffahrtsgesellschaft on the river", metrics, room)) == 1
+    assert len(two_lines("Donaudampfschifffahrtsgesellschaft on the river", metrics, room)) == 1

@@ -96,7 +96,11 @@ def test_the_caption_covers_the_composer_only(window: MainWindow, qtbot: QtBot) 
 @pytest.mark.parametrize("size", [(900, 600), (1024, 640)])
 def test_a_small_window_elides(window: MainWindow, qtbot: QtBot, size: tuple[int, int]) -> None:
     window.apply_event(
-        ModelLoaded(replace(MODEL, name="A model with quite a long name and yet more of it, and more, Q4_1"))
+        ModelLoaded(
+            replace(
+                MODEL, name="A model with quite a long name and yet more of it, and more, and still some of it, Q4_1"
+            )
+        )
     )
     window.show_messages(ONE, (message("q", "user", "x" * 9000), message("a", "assistant", "yes", stats=STATS)))
     window.apply_event(cache_view())

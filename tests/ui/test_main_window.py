@@ -444,6 +444,15 @@ def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot)
     window.show_messages(ONE, (message("q", "user", "Hello"), answer))
     line = next(w for w in window.chat.view.findChildren(ElidedLabel) if w.full_text.startswith("reused"))
     qtbot.waitUntil(lambda: line.width() > line.fontMetrics().horizontalAdvance(line.full_text))
+    composer = window.chat.composer
+    composer.set_text("Hello")
+    words = "1,409 tokens from cache, 1,013 to compute, first token in about 12 s"
+    preview = TurnPreview(ONE, 1_409, 1_013, 12_000.0, words, 4_096, n_conversation=1_409, n_draft=1_001, text="Hello")
+    window.apply_event(preview)
+    hint = next(w for w in composer.findChildren(ElidedLabel) if w.full_text == composer.hint_text)
+    assert "from cache" in hint.full_text
+    assert not hint.is_elided
+    assert hint.fontMetrics().lineSpacing() * 2 <= hint.height()
 
 
 def test_the_column_of_text_grows_in_a_wide_window(window: MainWindow, qtbot: QtBot) -> None:

@@ -1,7 +1,16 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QPlainTextEdit, QSpinBox
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QLabel,
+    QPlainTextEdit,
+    QSpinBox,
+    QStyle,
+    QStyleOptionComboBox,
+)
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Sampling, Settings, Theme, llama_name
@@ -9,6 +18,7 @@ from kvdesk.ui.main_window import MainWindow
 from kvdesk.ui.seed_field import SeedField
 from kvdesk.ui.settings_panel import SettingsPanel
 from kvdesk.ui.theme import Look
+from kvdesk.ui.window_place import FRAME
 
 
 @pytest.fixture
@@ -71,6 +81,21 @@ def test_settings_have_plain_titles_and_llama_cpps_names_beside_them(panel: Sett
     assert shown[shown.index("Temperature") + 1] == "temp"
     assert shown[shown.index("Context size") + 1] == "n_ctx"
     assert shown[shown.index("Compact automatically") + 1] == CachePolicy.model_fields["auto_compact"].description
+
+
+def test_settings_fit_their_screen_and_their_fields(panel: SettingsPanel) -> None:
+    """The screen of these tests has 800 x 800 pixels."""
+    panel.resize(900, 900)
+    panel.show()
+    screen = panel.screen().availableGeometry().size()
+    assert panel.size().grownBy(FRAME).boundedTo(screen) == panel.size().grownBy(FRAME)
+    for choice in panel.findChildren(QComboBox):
+        style = QStyleOptionComboBox()
+        choice.initStyleOption(style)
+        part = QStyle.SubControl.SC_ComboBoxEditField
+        field = choice.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, style, part, choice)
+        for i in range(choice.count()):
+            assert choice.fontMetrics().horizontalAdvance(choice.itemText(i)) <= field.width(), choice.itemText(i)
 
 
 def test_the_theme_that_follows_the_system_says_so(panel: SettingsPanel) -> None:

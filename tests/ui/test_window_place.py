@@ -77,6 +77,15 @@ def test_a_first_window_is_whole_on_a_small_screen(qapp: QApplication, qtbot: Qt
     assert window.rect().contains(corner)
 
 
+def test_a_narrow_window_loses_the_chats_and_gets_them_again(window: MainWindow, qtbot: QtBot) -> None:
+    window.set_settings(Settings(all_instruments=True))
+    for width, is_hidden in ((1100, False), (892, True), (1100, False)):
+        window.resize(width, 564)
+        qtbot.waitUntil(lambda: window.conversations.isHidden() == is_hidden)  # noqa: B023
+        assert window.width() == width, "nothing in it is wider"
+        assert window.inspector.isVisible()
+
+
 def test_a_narrow_screen_has_the_chats_or_the_cache_beside_the_text(window: MainWindow) -> None:
     """The screen of these tests is 800 pixels wide."""
     window.set_settings(Settings(sidebar_visible=False))
