@@ -198,7 +198,8 @@ class Context(SavedMemory):
             lib.llama_set_n_threads(self._ctx, n_threads, n_threads_batch)
 
     def close(self) -> None:
-        """Free the context. The model lives on."""
+        """Free the context, and the memory kept for its states. The model lives on."""
+        self.transfer.close()
         if self._ctx:
             lib.llama_batch_free(self._batch)
             lib.llama_free(self._ctx)

@@ -3,10 +3,16 @@
 Copying a state into new memory takes ten times as long as the copy: the system hands out and clears page after page as
 each is touched for the first time (47 MB into new memory 23 ms, into memory used before 2.2 ms). So the memory of
 a state that nobody refers to any more is kept for the next one. Must never know what is in a state.
+
+Each block is a mapping of its own, so that the system has it back as soon as it is given up. The C library's heap would
+keep it: once a large block was freed there, glibc takes later ones of up to 32 MB from the heap, where whatever lies
+above them holds them (400 MB after two minutes of compactions).
 """
 
 from __future__ import annotations
 
+import mmap
+import sys
 import time
 import weakref
 from collections import deque
@@ -15,6 +21,8 @@ import numpy as np
 
 MOST_KEPT = 192 << 20
 """Bytes that may be kept: three states of the size up to which maps are audited unasked, as a compaction needs."""
+MOST_BLOCKS = 4
+"""Blocks that may be kept: those of a compaction, and one of a single sequence."""
 KEPT_S = 60.0
 """So long after the last state everything that is kept stays; then the system gets it back."""
 _LARGEST = 1.25
@@ -27,9 +35,10 @@ class TransferBuffers:
     """Blocks for the states of one context. What is kept stands in the ledger; whoever is idle calls `expire`."""
 
     def __init__(self) -> None:
-        self._kept: list[bytearray] = []
-        self._back: deque[bytearray] = deque()  # from other threads too
+        self._kept: list[mmap.mmap] = []
+        self._back: deque[mmap.mmap] = deque()  # from other threads too
         self._used_at = 0.0
+        self._closed = False
 
     @property
     def n_bytes(self) -> int:
@@ -38,7 +47,10 @@ class TransferBuffers:
         return sum(map(len, self._kept))
 
     def block(self, n_bytes: int) -> memoryview:
-        """So many bytes, undefined at first. They are kept for another state when nothing refers to them any more."""
+        """So many bytes, undefined at first. They are kept for another state when nothing refers to them any more.
+
+        Raises MemoryError.
+        """
         self._take_back()
         self._used_at = time.monotonic()
         most = max(_LARGEST * n_bytes, n_bytes + _STEP)
@@ -46,7 +58,7 @@ class TransferBuffers:
         if fitting:
             memory = self._kept.pop(min(fitting, key=lambda i: len(self._kept[i])))
         else:
-            memory = bytearray(-(-n_bytes // _STEP) * _STEP)
+            memory = _mapping(max(1, -(-n_bytes // _STEP)) * _STEP)
         view = np.frombuffer(memory, np.uint8, n_bytes)
         weakref.finalize(view, _give_back, weakref.ref(self), memory).atexit = False
         return view.data
@@ -58,16 +70,32 @@ class TransferBuffers:
         self._kept.clear()
         return True
 
+    def close(self) -> None:
+        """Give everything back to the system; blocks in use follow when nothing refers to them any more."""
+        self._closed = True
+        self._kept.clear()
+        self._back.clear()
+
     def _take_back(self) -> None:
         """What is free again joins what is kept; the oldest goes where that is too much."""
         while self._back:
             self._kept.append(self._back.popleft())
-        while sum(map(len, self._kept)) > MOST_KEPT:
+        while len(self._kept) > MOST_BLOCKS or sum(map(len, self._kept)) > MOST_KEPT:
             del self._kept[0]
 
 
-def _give_back(buffers: weakref.ref[TransferBuffers], memory: bytearray) -> None:
+def _mapping(n_bytes: int) -> mmap.mmap:
+    """Memory of its own, all zeros. Raises MemoryError."""
+    try:
+        if sys.platform == "win32":
+            return mmap.mmap(-1, n_bytes)
+        return mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError as error:
+        raise MemoryError(f"no memory for a state of {n_bytes:,} bytes") from error
+
+
+def _give_back(buffers: weakref.ref[TransferBuffers], memory: mmap.mmap) -> None:
     """Nothing refers to a state any more. May run on any thread."""
     owner = buffers()
-    if owner is not None:
-        owner._back.append(memory)  # noqa: SLF001 - part of the class; a method would keep it alive
+    if owner is not None and not owner._closed:  # noqa: SLF001 - part of the class; a method would keep it alive
+        owner._back.append(memory)  # noqa: SLF001 - likewise

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 
 import numpy as np
+import psutil
 import pytest
 
 from kvdesk.cache.compaction import Layout
 from kvdesk.engine import transfer
-from kvdesk.engine.transfer import MOST_KEPT, TransferBuffers
+from kvdesk.engine.transfer import MOST_BLOCKS, MOST_KEPT, TransferBuffers
 from kvdesk.lab.talk import Headless, Talk
+from kvdesk.messages import RebuildContext
 from kvdesk.operations import Compact, MemoryLedger, Operate, SwapIn, SwapOut
 from kvdesk.settings import Sampling
 
@@ -51,6 +53,50 @@ def test_what_is_kept_is_bounded() -> None:
     blocks = [buffers.block(MOST_KEPT // 4) for _ in range(7)]
     del blocks
     assert MOST_KEPT // 2 < buffers.n_bytes <= MOST_KEPT
+
+
+def test_states_of_many_sizes_do_not_pile_up() -> None:
+    buffers = TransferBuffers()
+    blocks = [buffers.block(n * n * MB) for n in range(1, MOST_BLOCKS + 3)]
+    while blocks:
+        del blocks[0]
+    assert buffers.n_bytes == sum(n * n for n in range(3, MOST_BLOCKS + 3)) * MB
+
+
+def test_memory_given_up_leaves_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """glibc takes large blocks from the heap once one was freed; there, what lies above would hold them."""
+    process, size = psutil.Process(), 24 * MB
+    del [bytearray(31 * MB)][0]
+    buffers = TransferBuffers()
+    block = buffers.block(size)
+    above = bytearray(MB)
+    block[:] = b"x" * size
+    before = process.memory_info().rss
+    monkeypatch.setattr(transfer, "KEPT_S", 0.0)
+    del block
+    assert buffers.expire()
+    assert before - process.memory_info().rss > 0.8 * size
+    del above
+
+
+def test_a_closed_context_keeps_nothing_for_states() -> None:
+    """Also what is given back to it later: copies for undo outlive their context, and garbage is collected late."""
+    buffers = TransferBuffers()
+    late = buffers.block(MB)
+    del [buffers.block(MB)][0]
+    buffers.close()
+    assert buffers.n_bytes == 0
+    del late
+    assert buffers.n_bytes == 0
+
+
+def test_a_rebuild_gives_back_what_was_kept_for_the_old_context(headless: Headless) -> None:
+    Talk(headless).answer("Hello.", SHORT)
+    headless.do(Operate(Compact(Layout.KEEP_ORDER), measured=False))
+    old = headless.engine.session.context
+    assert old.transfer.n_bytes > 0
+    headless.do(RebuildContext(old.settings, "nothing"))
+    assert old.transfer.n_bytes == 0
 
 
 def test_what_is_not_used_goes_back_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:

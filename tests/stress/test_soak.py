@@ -63,8 +63,7 @@ class Soak:
             self._random.choice(acts)()
         except UserError:
             self.n_refused += 1
-        while self.desk.engine.idle_work_due:
-            self.desk.engine.idle()
+        self.desk.engine.idle()
 
     def audit(self) -> None:
         """Every cell against the engine's own state."""
