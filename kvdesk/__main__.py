@@ -28,11 +28,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments and arguments[0] in COMMANDS:
         return _run_command(arguments[0], arguments[1:])
     if arguments[:1] == ["--preflight"]:
-        from kvdesk.engine.preflight_child import child_main
+        from kvdesk.backends.local.preflight_child import child_main
 
         return child_main(arguments[1:])
     if arguments == ["--render"]:
-        from kvdesk.engine import template_child
+        from kvdesk.backends.local.prompt import template_child
 
         return template_child.child_main()
     commands = "\n".join(f"  kvdesk {name:12} {what}" for name, what in COMMANDS.items())

@@ -73,7 +73,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class EvictedMessages:
     """What has left a conversation's context: whole messages, and with "sinks" perhaps more of one answer.
 
     parted  that answer, and how many tokens after the beginning of its text the rest begins
@@ -86,7 +86,7 @@ class Left:
     policy: str = ""
 
 
-ALL_THERE = Left()
+NONE_EVICTED = EvictedMessages()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class Conversation:
     created_ms: int = 0
     updated_ms: int = 0
     overflow: str = ""
-    left: Left = ALL_THERE
+    left: EvictedMessages = NONE_EVICTED
     draft: str = ""
     queued: tuple[str, ...] = ()
     messages: tuple[Message, ...] = field(default=(), compare=False)

@@ -37,7 +37,7 @@ class CacheType(StrEnum):
     Q5_1 = "q5_1"
 
 
-class Theme(StrEnum):
+class ThemeChoice(StrEnum):
     SYSTEM = "system"
     LIGHT = "light"
     DARK = "dark"
@@ -233,7 +233,7 @@ class Sampling(_Table):
 
 
 class Overflow(StrEnum):
-    """What happens when a conversation's context is full (`kvdesk.policy.overflow`)."""
+    """What happens when a conversation's context is full (`kvdesk.policies.overflow`)."""
 
     STOP = "stop"
     SLIDE = "slide"
@@ -308,7 +308,7 @@ class Settings(_Table):
     sampling: Sampling = Field(default_factory=Sampling)
     cache: CachePolicy = Field(default_factory=CachePolicy)
     system_prompt: str = Field("", description="System prompt of new conversations")
-    theme: Theme = Field(Theme.SYSTEM, title="Theme", description="Light, dark, or that of the system")
+    theme: ThemeChoice = Field(ThemeChoice.SYSTEM, title="Theme", description="Light, dark, or that of the system")
     sidebar_visible: bool = Field(True, description="Conversation list shown (Ctrl+B)")
     inspector_visible: bool = Field(True, description="Cache inspector shown (Ctrl+I)")
     all_instruments: bool = Field(

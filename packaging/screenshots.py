@@ -1,6 +1,6 @@
 """Makes the pictures of docs/ from the running application: `make screenshots`.
 
-Each is a step of the guided tour (kvdesk/app/tour.py), photographed from the real window with the real model. A new
+Each is a step of the guided tour (kvdesk/dev/tour.py), photographed from the real window with the real model. A new
 picture is one line here and a `yield from self._picture(name)` there.
 """
 

@@ -30,9 +30,9 @@ from kvdesk.app.startup import LoadMarker, choose_model
 from kvdesk.errors import KvdeskError, StoreInUseError, UserError
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.writer import StoreWriter
-from kvdesk.ui.main_window import MainWindow
-from kvdesk.ui.painted import when_painted
-from kvdesk.ui.prose import markdown_parser
+from kvdesk.ui.markdown.prose import markdown_parser
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.painted import when_painted
 from kvdesk.worker.worker import Worker
 
 GC_INTERVAL_MS = 5_000
@@ -220,7 +220,7 @@ def _say_before_there_is_a_window(error: UserError) -> None:
 def _load_the_rest(worker: Worker) -> None:
     """What the window does not need to be seen: the engine, and what the first answer is drawn with."""
     worker.start()
-    import_module("kvdesk.ui.highlight")
+    import_module("kvdesk.ui.markdown.highlight")
     import_module("numpy.ma")  # which `numpy.unique` would load in the middle of an answer
     markdown_parser()
 

@@ -13,9 +13,11 @@ from kvdesk.app.journal_saver import JournalSaver
 from kvdesk.cache.journal_file import JournalHeader
 from kvdesk.cache.recording import Recording
 from kvdesk.chat import ConversationId, MessageId
-from kvdesk.messages import CacheView, Command, ContextReady, Event, ModelLoaded, TurnStarted
-from kvdesk.operations import CopySequence, Operate
-from kvdesk.ui.main_window import MainWindow
+from kvdesk.protocol.cache import CacheView, ContextReady
+from kvdesk.protocol.chat import ModelLoaded, TurnStarted
+from kvdesk.protocol.messages import Command, Event
+from kvdesk.protocol.operations import CopySequence, Operate
+from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.worker.worker import Worker
 
 

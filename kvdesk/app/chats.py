@@ -12,8 +12,6 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from kvdesk.app.branches import Tree
-from kvdesk.app.chat_file import save_markdown
 from kvdesk.chat import (
     Conversation,
     ConversationId,
@@ -24,15 +22,26 @@ from kvdesk.chat import (
     new_conversation_id,
     new_message_id,
 )
+from kvdesk.conversations.markdown_file import save_markdown
+from kvdesk.conversations.tree import Tree
 from kvdesk.errors import KvdeskError
-from kvdesk.messages import Command, EngineDied, Event, Generate, ModelLoaded, TextDelta, TurnEnded
-from kvdesk.operations import Departed, MeasureContext, PreviewTurn
+from kvdesk.protocol.chat import (
+    EngineDied,
+    Generate,
+    MeasureContext,
+    MessagesEvicted,
+    ModelLoaded,
+    PreviewTurn,
+    TextDelta,
+    TurnEnded,
+)
+from kvdesk.protocol.messages import Command, Event
 from kvdesk.settings import Overflow, Settings
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
-from kvdesk.ui.guarded import guarded
-from kvdesk.ui.main_window import MainWindow
-from kvdesk.ui.palette import N_COLOURS
+from kvdesk.ui.shell.guarded import guarded
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.palette import N_COLOURS
 
 TITLE_LENGTH = 48
 
@@ -305,7 +314,7 @@ class Chats(QObject):
                     self._longer.add(event.answer)
             case TurnEnded():
                 return self._end_turn(event)
-            case Departed():
+            case MessagesEvicted():
                 if (known := self._conversations.get(event.conversation)) is not None:
                     self._update(replace(known, left=event.left))
             case ModelLoaded():

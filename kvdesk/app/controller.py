@@ -20,29 +20,23 @@ from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.errors import KvdeskError, UserError
-from kvdesk.messages import (
+from kvdesk.protocol.cache import (
     AuditCache,
-    CloseConversation,
-    CommandFailed,
     ContextReady,
-    EngineDied,
-    Event,
     Forget,
-    LoadModel,
-    ModelLoaded,
     OperationDone,
     RebuildContext,
     SaveReport,
-    TurnEnded,
     UsePolicy,
     Watch,
 )
-from kvdesk.operations import Departed
+from kvdesk.protocol.chat import CloseConversation, EngineDied, LoadModel, MessagesEvicted, ModelLoaded, TurnEnded
+from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings, Overflow, Settings, WindowPlace
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter, Unsaved
-from kvdesk.ui.guarded import guarded
-from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.shell.guarded import guarded
+from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.worker.worker import Worker
 
 FRAME_MS = 16
@@ -368,7 +362,7 @@ def _fills(event: Event) -> bool:
     """Whether a context may be fuller or emptier after it, or cells of a conversation gone."""
     if isinstance(event, OperationDone):
         return event.emptied or event.effect is not None
-    return isinstance(event, TurnEnded | ContextReady | Departed)
+    return isinstance(event, TurnEnded | ContextReady | MessagesEvicted)
 
 
 def replace_model(settings: Settings, model: str) -> Settings:

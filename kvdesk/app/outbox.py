@@ -10,8 +10,10 @@ from PySide6.QtCore import QObject, Slot
 
 from kvdesk.app.chats import Chats
 from kvdesk.chat import ConversationId, MessageId
-from kvdesk.messages import CommandFailed, ContextReady, EngineDied, Event, LoadModel, TurnEnded
-from kvdesk.ui.chat_pane import ChatPane
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import EngineDied, LoadModel, TurnEnded
+from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.ui.chat.chat_pane import ChatPane
 
 _WHY = {
     "stopped": "Waiting: the answer was stopped",

@@ -14,12 +14,12 @@ from kvdesk.app.journal_saver import JournalSaver
 from kvdesk.cache.journal_file import JournalHeader, load_journal
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import UserError
-from kvdesk.ui.activity_strip import ActivityStrip
-from kvdesk.ui.cache_state import CacheState
-from kvdesk.ui.controls import ElidedLabel
-from kvdesk.ui.icons import application_icon
-from kvdesk.ui.theme import Look
-from kvdesk.ui.timeline_page import TimelinePage
+from kvdesk.ui.shell.activity_strip import ActivityStrip
+from kvdesk.ui.timeline.page import TimelinePage
+from kvdesk.ui.widgets.controls import ElidedLabel
+from kvdesk.ui.widgets.icons import application_icon
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cache_state import CacheState
 
 
 class ReplayWindow(QWidget):
@@ -31,10 +31,10 @@ class ReplayWindow(QWidget):
         self.setWindowTitle(f"{name} - kvdesk replay")
         self.setWindowIcon(application_icon())
         self._header = header
-        look = Look(app, self)
-        self.timeline = TimelinePage(look, CacheState(), {}, live=False)
+        theme = Theme(app, self)
+        self.timeline = TimelinePage(theme, CacheState(), {}, live=False)
         self.timeline.export_requested.connect(self._on_export_requested)
-        self.strip = ActivityStrip(look)
+        self.strip = ActivityStrip(theme)
         self._saver = JournalSaver(self)
         self._saver.said.connect(self.strip.show_result)
         self.about = ElidedLabel(about(name, header, recording))

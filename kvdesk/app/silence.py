@@ -9,7 +9,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
-from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.worker.worker import Worker
 
 LOOK_MS: Final = 1_000
@@ -25,7 +25,7 @@ class Silence(QObject):
         self._window, self._worker = window, worker
         self._said = False
         self._clock = QTimer(self, interval=LOOK_MS)
-        self._clock.timeout.connect(self.look)
+        self._clock.timeout.connect(self.theme)
         self._clock.start()
 
     def close(self) -> None:
@@ -33,7 +33,7 @@ class Silence(QObject):
         self._clock.stop()
 
     @Slot()
-    def look(self) -> None:
+    def theme(self) -> None:
         """Say what has changed since the last look."""
         silent = self._worker.silent_s >= SILENT_S
         if silent and not self._said:

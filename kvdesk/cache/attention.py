@@ -154,7 +154,7 @@ class AttentionCache:
         self.pending_copies.clear()
         return sum(cells.reset_shift() for cells in self.streams)
 
-    def prepare(self, ubatches: Sequence[Ubatch], born: int) -> Prepared | None:
+    def prepare(self, ubatches: Sequence[Ubatch], written_at_op: int) -> Prepared | None:
         """Place every ubatch; if one does not fit take all back and return None. Changes the cache.
 
         Also when it returns None: cells purged from a window are not put back (llama-kv-cache.cpp:786-799).
@@ -169,7 +169,7 @@ class AttentionCache:
             saved = tuple(self.streams[s].save(cells) for s, cells in zip(slot.streams, slot.cells, strict=True))
             done.undo.append(Undo(slot, saved, tuple(cells.head for cells in self.streams)))
             done.slots.append(slot)
-            done.placements.append(self.apply_ubatch(slot, ubatch, born))
+            done.placements.append(self.apply_ubatch(slot, ubatch, written_at_op))
             done.states.append(tuple(self.log[mark:]))
             done.n_kv.append(self.n_kv(slot))
         return done
@@ -204,20 +204,20 @@ class AttentionCache:
                 self.streams[s].restore_cells(undo.saved[i])
                 self.streams[s].head = self._head_after_undo(undo, i)
 
-    def confirm(self, done: Prepared, ubatches: Sequence[Ubatch], born: int) -> None:
+    def confirm(self, done: Prepared, ubatches: Sequence[Ubatch], written_at_op: int) -> None:
         """Every ubatch was computed: what the engine does after `prepare` when nothing fails. Changes the cache."""
         if not done.overwrites or len(ubatches) == 1:
             return
         self.take_back(done)
         for i, ubatch in enumerate(ubatches):
-            again = self.apply_ubatch(done.slots[i], ubatch, born)
+            again = self.apply_ubatch(done.slots[i], ubatch, written_at_op)
             done.placements[i] = tuple(
                 replace(new, purged=_join([old.purged, new.purged]))
                 for old, new in zip(done.placements[i], again, strict=True)
             )
             done.n_kv[i] = self.n_kv(done.slots[i])
 
-    def apply_ubatch(self, slot: Slot, ubatch: Ubatch, born: int) -> tuple[Placement, ...]:
+    def apply_ubatch(self, slot: Slot, ubatch: Ubatch, written_at_op: int) -> tuple[Placement, ...]:
         """Put tokens into the cells found for them (llama-kv-cache.cpp:1097-1185). Changes the cache.
 
         A window cell that is replaced takes all older positions of its sequence with it, so that what stays has no gap.
@@ -234,7 +234,7 @@ class AttentionCache:
             if len(lost):
                 cells.free(lost)
             part = slice(i * per_stream, (i + 1) * per_stream)
-            cells.place(index, ubatch.pos[part], ubatch.seq_ids[part], ubatch.tokens[part], born)
+            cells.place(index, ubatch.pos[part], ubatch.seq_ids[part], ubatch.tokens[part], written_at_op)
             overwritten.append(lost)
         purged = {s: self._purge(s, newest_lost[s]) for s in sorted(newest_lost)}
         for i, s in enumerate(slot.streams):
@@ -304,7 +304,7 @@ class AttentionCache:
         if d != 1 and p0 != p1:
             self.cells_of(seq_id).seq_div(seq_id, p0, p1, d)
 
-    def restore(self, streams: Sequence[StreamBlob], born: int, known: CacheMap | None = None) -> bool:
+    def restore(self, streams: Sequence[StreamBlob], written_at_op: int, known: CacheMap | None = None) -> bool:
         """Replace everything by the cells of a full state blob, from index 0 on, heads 0. Changes the cache.
 
         `known`: the map when the blob was taken; token ids and ages come from there, by position and sequences.
@@ -321,7 +321,7 @@ class AttentionCache:
                 self.clear()
                 return False
             if stored.n_cells:
-                token, ages = record or (np.full(stored.n_cells, -1, dtype=np.int32), born)
+                token, ages = record or (np.full(stored.n_cells, -1, dtype=np.int32), written_at_op)
                 index = np.arange(stored.n_cells, dtype=np.int64)
                 cells.place(index, stored.pos, stored.seq_ids, token, ages)
         return True
@@ -372,14 +372,14 @@ def _records_of(
     ours = np.column_stack((cells.pos[used].astype(np.uint64), cells.seq_bits[used]))
     theirs = np.column_stack((stored.pos.astype(np.uint64), rows))
     if np.array_equal(ours, theirs):
-        return cells.token[used], cells.born[used]
+        return cells.token[used], cells.written_at_op[used]
     known: dict[bytes, list[int]] = {}
     for row, cell in zip(ours, used.tolist(), strict=True):
         known.setdefault(row.tobytes(), []).append(cell)
     found = [known.get(row.tobytes(), [-1]) for row in theirs]
     index = np.array([twins.pop(0) if len(twins) > 1 else twins[0] for twins in found], dtype=np.int64)
     there = index >= 0
-    return np.where(there, cells.token[index], -1).astype(np.int32), np.where(there, cells.born[index], 0)
+    return np.where(there, cells.token[index], -1).astype(np.int32), np.where(there, cells.written_at_op[index], 0)
 
 
 def _join(parts: list[Index]) -> Index:

@@ -176,15 +176,15 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
         raise BlobError("The saved state is damaged or cut off.", f"{n_cells} cells at {reader.at}")
     pos = np.empty(n_cells, dtype=np.int32)
     seq_ids: list[tuple[int, ...]] = []
-    done, look = 0, 1
+    done, theme = 0, 1
     while done < n_cells:
         head = reader.words(2)
         n_ids = int(head[1]) if len(head) == 2 else 0
         if not 0 <= n_ids <= MAX_SEQ:
             raise BlobError("The saved state is damaged.", f"cell {done} has {n_ids & 0xFFFFFFFF} sequences")
         width = 2 + ext + n_ids
-        look = min(look, n_cells - done)
-        words = reader.words(look * width)
+        theme = min(theme, n_cells - done)
+        words = reader.words(theme * width)
         n_rows = len(words) // width
         rows = words[: n_rows * width].reshape(n_rows, width)
         other = np.flatnonzero(rows[:, 1] != n_ids)
@@ -196,7 +196,7 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
         pos[done : done + n] = rows[:n, 0]
         seq_ids += map(tuple, ids.tolist())
         done += n
-        look = 2 * look if n == look else 1
+        theme = 2 * theme if n == theme else 1
     return pos, tuple(seq_ids)
 
 

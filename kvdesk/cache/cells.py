@@ -45,14 +45,14 @@ class SavedCells:
     pos: NDArray[np.int32]
     bits: NDArray[np.uint64]
     token: NDArray[np.int32]
-    born: NDArray[np.int64]
+    written_at_op: NDArray[np.int64]
 
 
 class StreamCells:
     """All cells of one stream. Every array has one entry per cell.
 
-    pos -1 is an empty cell. `shift` is the K-shift not yet applied, in positions. `token` and `born` are kvdesk's own
-    record: the token id placed and the operation that placed it.
+    pos -1 is an empty cell. `shift` is the K-shift not yet applied, in positions. `token` and `written_at_op` are
+    kvdesk's own record: the token id placed and the operation that placed it.
     """
 
     def __init__(self, size: int, n_seq_max: int) -> None:
@@ -60,7 +60,7 @@ class StreamCells:
         self.pos = np.full(size, -1, dtype=np.int32)
         self.bits = np.zeros((size, words), dtype=np.uint64)
         self.token = np.full(size, -1, dtype=np.int32)
-        self.born = np.zeros(size, dtype=np.int64)
+        self.written_at_op = np.zeros(size, dtype=np.int64)
         self.shift = np.zeros(size, dtype=np.int32)
         self.head = 0
         self.used = 0
@@ -161,18 +161,18 @@ class StreamCells:
 
     def save(self, index: Index) -> SavedCells:
         """Remember the content of these cells. Read-only."""
-        return SavedCells(index, self.pos[index], self.bits[index], self.token[index], self.born[index])
+        return SavedCells(index, self.pos[index], self.bits[index], self.token[index], self.written_at_op[index])
 
     def freeze(self) -> StreamMap:
         """A copy for others to look at. Read-only."""
         top = self.high_water
         pos, bits = self.pos[:top].copy(), self.bits[:top].copy()
-        token, born = self.token[:top].copy(), self.born[:top].copy()
+        token, written_at_op = self.token[:top].copy(), self.written_at_op[:top].copy()
         shifted = self.shift[:top] != 0 if self.has_shift else None
-        for array in (pos, bits, token, born, shifted):
+        for array in (pos, bits, token, written_at_op, shifted):
             if array is not None:
                 array.flags.writeable = False
-        return StreamMap(pos, bits, token, born, self.size, self.head, self.used, top, shifted)
+        return StreamMap(pos, bits, token, written_at_op, self.size, self.head, self.used, top, shifted)
 
     # --- changes the cache -------------------------------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ class StreamCells:
         self.pos[:top] = -1
         self.bits[:top] = 0
         self.token[:top] = -1
-        self.born[:top] = 0
+        self.written_at_op[:top] = 0
         self.shift[:top] = 0
         self.used = self.high_water = 0
         self.has_shift = False
@@ -195,12 +195,12 @@ class StreamCells:
         pos: NDArray[np.int32],
         seq_ids: Sequence[tuple[int, ...]],
         token: NDArray[np.int32],
-        born: int | NDArray[np.int64],
+        written_at_op: int | NDArray[np.int64],
     ) -> None:
-        """Fill empty cells, `born` in operation(s) of that number. The head stays. Changes the cache."""
+        """Fill empty cells, `written_at_op` in operation(s) of that number. The head stays. Changes the cache."""
         self.pos[index] = pos
         self.token[index] = token
-        self.born[index] = born
+        self.written_at_op[index] = written_at_op
         self.used += len(index)
         self.high_water = max(self.high_water, int(index.max()) + 1)
         first = seq_ids[0]
@@ -218,7 +218,7 @@ class StreamCells:
         for s, positions in by_seq.items():
             self._grow(s, len(positions), min(positions), max(positions))
 
-    def place_run(self, start: int, pos: int, seq_id: int, tokens: Sequence[int], born: int) -> None:
+    def place_run(self, start: int, pos: int, seq_id: int, tokens: Sequence[int], written_at_op: int) -> None:
         """`place` for one token after another of one sequence, in the empty cells from `start` on. The head stays.
 
         Changes the cache. Positions and operations go up by one from token to token.
@@ -227,7 +227,7 @@ class StreamCells:
         end = start + n
         self.pos[start:end] = np.arange(pos, pos + n)
         self.token[start:end] = tokens
-        self.born[start:end] = np.arange(born, born + n)
+        self.written_at_op[start:end] = np.arange(written_at_op, written_at_op + n)
         self.bits[start:end, seq_id >> 6] = np.uint64(1 << (seq_id & 63))
         self.used += n
         self.high_water = max(self.high_water, end)
@@ -245,7 +245,7 @@ class StreamCells:
         self.pos[index] = saved.pos[filled]
         self.bits[index] = saved.bits[filled]
         self.token[index] = saved.token[filled]
-        self.born[index] = saved.born[filled]
+        self.written_at_op[index] = saved.written_at_op[filled]
         self.used += len(index)
         self.high_water = max(self.high_water, int(index.max()) + 1)
         self._count_in(saved.pos[filled], saved.bits[filled])
@@ -298,7 +298,7 @@ class StreamCells:
         self.reset()
         index = np.flatnonzero(other.holders(src))
         if len(index):
-            self.place(index, other.pos[index], [(dst,)] * len(index), other.token[index], other.born[index])
+            self.place(index, other.pos[index], [(dst,)] * len(index), other.token[index], other.written_at_op[index])
             self.shift[index] = other.shift[index]
             self.has_shift = bool(self.shift[index].any())
         self.head = other.head
@@ -397,7 +397,7 @@ class StreamCells:
         self.pos[index] = -1
         self.bits[index] = 0
         self.token[index] = -1
-        self.born[index] = 0
+        self.written_at_op[index] = 0
         self.shift[index] = 0
         self.used -= len(index)
         if self.pos[self.high_water - 1] == -1:

@@ -191,10 +191,15 @@ def _sequences(cells: StreamMap) -> list[int]:
 def _compacted(cells: StreamMap, order: Index) -> StreamMap:
     kept = np.flatnonzero(cells.pos != -1)[order]
     n = len(kept)
-    pos, bits, token, born = cells.pos[kept], cells.seq_bits[kept], cells.token[kept], cells.born[kept]
-    for array in (pos, bits, token, born):
+    pos, bits, token, written_at_op = (
+        cells.pos[kept],
+        cells.seq_bits[kept],
+        cells.token[kept],
+        cells.written_at_op[kept],
+    )
+    for array in (pos, bits, token, written_at_op):
         array.flags.writeable = False
-    return StreamMap(pos, bits, token, born, cells.size, head=0, used=n, high_water=n)
+    return StreamMap(pos, bits, token, written_at_op, cells.size, head=0, used=n, high_water=n)
 
 
 def _stream_plan(cache: str, stream: int, order: Index, before: StreamMap, after: StreamMap) -> StreamPlan:

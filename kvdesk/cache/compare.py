@@ -226,7 +226,7 @@ def _sequence_change(cache: str, stream: int, seq_id: int, before: StreamMap, af
     held, holds = holders(old, seq_id), holders(new, seq_id)
     n_before, n_after = _n_sequences(old), _n_sequences(new)
     same = held & holds & (old.pos == new.pos)
-    shifted = held & holds & ~same & (old.token == new.token) & (old.born == new.born)
+    shifted = held & holds & ~same & (old.token == new.token) & (old.written_at_op == new.written_at_op)
     if np.array_equal(np.sort(old.pos[held]), np.sort(new.pos[holds])):
         shifted = np.zeros_like(same)  # all positions are there, so cells changed places
     left, arrived = held & ~same & ~shifted, holds & ~same & ~shifted

@@ -53,11 +53,11 @@ def changed_cells(old: StreamMap, new: StreamMap) -> NDArray[np.int64]:
     """Indices of the cells of which anything differs, ascending."""
     n = max(old.high_water, new.high_water)
     was, now = old.columns(n), new.columns(n)
-    changed = (was.pos != now.pos) | (was.token != now.token) | (was.born != now.born)
+    changed = (was.pos != now.pos) | (was.token != now.token) | (was.written_at_op != now.written_at_op)
     return np.flatnonzero(changed | (was.seq_bits != now.seq_bits).any(axis=1))
 
 
 def cells_at(stream: StreamMap, index: NDArray[np.int64]) -> Columns:
     """The content of these cells, a copy."""
     c = stream.columns(max(stream.high_water, int(index.max(initial=-1)) + 1))
-    return Columns(c.pos[index], c.seq_bits[index], c.token[index], c.born[index])
+    return Columns(c.pos[index], c.seq_bits[index], c.token[index], c.written_at_op[index])

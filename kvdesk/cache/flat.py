@@ -68,7 +68,7 @@ class Patch:
     pos: NDArray[np.int32]
     bits: NDArray[np.uint64]  # shape (cells, words)
     token: NDArray[np.int32]
-    born: NDArray[np.int64]
+    written_at_op: NDArray[np.int64]
     heads: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -86,12 +86,12 @@ class Flat:
         self.pos = np.full(n, -1, dtype=np.int32)
         self.bits = np.zeros((n, shape.words), dtype=np.uint64)
         self.token = np.full(n, -1, dtype=np.int32)
-        self.born = np.zeros(n, dtype=np.int64)
+        self.written_at_op = np.zeros(n, dtype=np.int64)
         self.heads = [0] * (len(self.offsets) - 1)
 
     @property
     def n_bytes(self) -> int:
-        return self.pos.nbytes + self.bits.nbytes + self.token.nbytes + self.born.nbytes
+        return self.pos.nbytes + self.bits.nbytes + self.token.nbytes + self.written_at_op.nbytes
 
     def apply(self, patch: Patch) -> None:
         """Write the cells of a patch. Changes this value."""
@@ -99,7 +99,7 @@ class Flat:
         self.pos[index] = patch.pos
         self.bits[index] = patch.bits
         self.token[index] = patch.token
-        self.born[index] = patch.born
+        self.written_at_op[index] = patch.written_at_op
         for stream, head in patch.heads:
             self.heads[stream] = head
 
@@ -108,11 +108,11 @@ class Flat:
         filled = (self.pos != -1) | self.bits.any(axis=1) if len(self.pos) else self.pos != -1
         index = np.flatnonzero(filled)
         heads = tuple((stream, head) for stream, head in enumerate(self.heads) if head)
-        return Patch(index, self.pos[index], self.bits[index], self.token[index], self.born[index], heads)
+        return Patch(index, self.pos[index], self.bits[index], self.token[index], self.written_at_op[index], heads)
 
     def in_use(self, start: int, end: int) -> bool:
         """Whether none of the flat cells [start, end) is as an empty one. Read-only."""
-        used = (self.pos[start:end] != -1) | (self.born[start:end] != 0)
+        used = (self.pos[start:end] != -1) | (self.written_at_op[start:end] != 0)
         return bool((used | self.bits[start:end].any(axis=1) | (self.token[start:end] != -1)).all())
 
     def difference(self, streams: Sequence[StreamCells]) -> Patch:
@@ -125,7 +125,7 @@ class Flat:
         cells, part = streams[stream], slice(self.offsets[stream], self.offsets[stream + 1])
         changed = cells.pos != self.pos[part]
         changed |= cells.token != self.token[part]
-        changed |= cells.born != self.born[part]
+        changed |= cells.written_at_op != self.written_at_op[part]
         for w in range(self.shape.words):
             changed |= cells.bits[:, w] != self.bits[part, w]
         return np.flatnonzero(changed)
@@ -141,7 +141,7 @@ class Flat:
         for stream, index in touched:
             c = streams[stream]
             at = index + self.offsets[stream] if stream else index
-            parts.append(Patch(at, c.pos[index], c.bits[index], c.token[index], c.born[index], heads))
+            parts.append(Patch(at, c.pos[index], c.bits[index], c.token[index], c.written_at_op[index], heads))
         if len(parts) == 1:
             return parts[0]
         return join_patches(parts, self.shape.words, heads)
@@ -162,7 +162,7 @@ class Flat:
         other = Flat(Shape((), self.shape.words))
         other.shape, other.offsets, other.heads = self.shape, self.offsets, list(self.heads)
         other.pos, other.bits = self.pos.copy(), self.bits.copy()
-        other.token, other.born = self.token.copy(), self.born.copy()
+        other.token, other.written_at_op = self.token.copy(), self.written_at_op.copy()
         return other
 
     def _stream(self, stream: int) -> StreamMap:
@@ -170,7 +170,12 @@ class Flat:
         filled = np.flatnonzero(self.pos[first:end] != -1)
         high_water = int(filled[-1]) + 1 if len(filled) else 0
         part = slice(first, first + high_water)
-        arrays = (self.pos[part].copy(), self.bits[part].copy(), self.token[part].copy(), self.born[part].copy())
+        arrays = (
+            self.pos[part].copy(),
+            self.bits[part].copy(),
+            self.token[part].copy(),
+            self.written_at_op[part].copy(),
+        )
         for array in arrays:
             array.flags.writeable = False
         return StreamMap(*arrays, end - first, self.heads[stream], used=len(filled), high_water=high_water)
@@ -190,7 +195,7 @@ def join_patches(parts: Sequence[Patch], words: int, heads: tuple[tuple[int, int
         np.concatenate([p.pos for p in parts]),
         np.concatenate([p.bits for p in parts]),
         np.concatenate([p.token for p in parts]),
-        np.concatenate([p.born for p in parts]),
+        np.concatenate([p.written_at_op for p in parts]),
         tuple(h for p in parts for h in p.heads) if heads is None else heads,
     )
 

@@ -84,7 +84,7 @@ class Journal:
         whole = recorder.flat.taken(streams, parts, ())
         if width > 1:  # cell by cell of each operation
             by = np.arange(n * width).reshape(width, n).T.ravel()
-            whole = Patch(whole.index[by], whole.pos[by], whole.bits[by], whole.token[by], whole.born[by])
+            whole = Patch(whole.index[by], whole.pos[by], whole.bits[by], whole.token[by], whole.written_at_op[by])
         heads = tuple((stream, int(cells[i]) + 1) for i in range(n) for stream, cells in parts)
         starts = np.arange(n + 1) * width
         numbers = np.arange(placed.first, placed.first + n)

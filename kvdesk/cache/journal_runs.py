@@ -29,15 +29,17 @@ def runs_of(patch: Patch, shape: Shape) -> Iterator[list[Any]]:
         entries = entries[np.argsort(patch.index[entries], kind="stable")]
         cell = patch.index[entries] - offsets[stream]
         pos, bits = patch.pos[entries].astype(np.int64), patch.bits[entries]
-        token, born = patch.token[entries], patch.born[entries]
-        free = (pos == -1) & ~bits.any(axis=1) & (token == -1) & (born == 0)
-        alike = (bits[1:] == bits[:-1]).all(axis=1) & (born[1:] == born[:-1]) & (pos[1:] == pos[:-1] + 1)
+        token, written_at_op = patch.token[entries], patch.written_at_op[entries]
+        free = (pos == -1) & ~bits.any(axis=1) & (token == -1) & (written_at_op == 0)
+        alike = (
+            (bits[1:] == bits[:-1]).all(axis=1) & (written_at_op[1:] == written_at_op[:-1]) & (pos[1:] == pos[:-1] + 1)
+        )
         alike = (alike & ~free[1:] & ~free[:-1]) | (free[1:] & free[:-1])
         breaks = np.flatnonzero(~alike | (cell[1:] != cell[:-1] + 1)) + 1
         for a, b in pairwise([0, *breaks.tolist(), len(cell)]):
             run: list[Any] = [stream, int(cell[a]), b - a]
             if not free[a]:
-                run += [int(pos[a]), list(seq_members(bits[a])), int(born[a]), token[a:b].tolist()]
+                run += [int(pos[a]), list(seq_members(bits[a])), int(written_at_op[a]), token[a:b].tolist()]
             yield run
 
 
@@ -92,6 +94,6 @@ def _part(run: list[Any], first: int, n: int, words: int, number: int) -> Patch:
     for seq_id in seq_ids:
         s = integer(seq_id, 0, 64 * words - 1)
         bits[:, s >> 6] |= np.uint64(1 << (s & 63))
-    born = integer(run[5], 0, number)
+    written_at_op = integer(run[5], 0, number)
     token = np.array([integer(token, -1, 2**31 - 1) for token in tokens], dtype=np.int32)
-    return Patch(index, np.arange(pos, pos + n, dtype=np.int32), bits, token, np.full(n, born, dtype=np.int64))
+    return Patch(index, np.arange(pos, pos + n, dtype=np.int32), bits, token, np.full(n, written_at_op, dtype=np.int64))

@@ -94,7 +94,7 @@ class Patches:
 
     def _part(self, a: int, b: int, c: int, d: int) -> Patch:
         p = self.all
-        return Patch(p.index[a:b], p.pos[a:b], p.bits[a:b], p.token[a:b], p.born[a:b], p.heads[c:d])
+        return Patch(p.index[a:b], p.pos[a:b], p.bits[a:b], p.token[a:b], p.written_at_op[a:b], p.heads[c:d])
 
 
 Group = tuple[Sequence[Operation], Patches]
@@ -120,7 +120,7 @@ def pack(groups: Sequence[Group], words: int) -> Chunk:
     n_heads = np.concatenate([np.diff(patches.head_starts) for _, patches in groups])
     whole = join_patches([patches.all for _, patches in groups], words)
     heads = np.array(whole.heads, dtype=np.int64).reshape(-1, 2)
-    age = np.repeat(numbers, counts) - whole.born
+    age = np.repeat(numbers, counts) - whole.written_at_op
     columns = [
         _steps(whole.index),
         _steps(whole.pos.astype(np.int64)),
@@ -153,7 +153,7 @@ def unpack_cells(chunk: Chunk, words: int) -> Patches:
         pos=np.cumsum(pos, dtype=np.int32),
         bits=np.stack(halves, axis=1).view(np.uint64),
         token=token,
-        born=np.repeat(numbers, counts) - np.cumsum(age, dtype=np.int64),
+        written_at_op=np.repeat(numbers, counts) - np.cumsum(age, dtype=np.int64),
         heads=tuple(zip(np.cumsum(streams).tolist(), np.cumsum(heads).tolist(), strict=True)),
     )
     return Patches(numbers, _starts(counts), patch, _starts(n_heads))

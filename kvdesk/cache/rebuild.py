@@ -46,11 +46,11 @@ def read_stream(dump: SlotDump, blob: StreamBlob | None) -> StoredStream:
     return StoredStream(index, pos[index], seq_ids, dump.line.head)
 
 
-def rebuild_stream(cells: StreamCells, stored: StoredStream, born: int) -> None:
+def rebuild_stream(cells: StreamCells, stored: StoredStream, written_at_op: int) -> None:
     """Make `cells` what the engine says. A cell keeps its token where its position was right. Changes the cache."""
     same = cells.pos[stored.index] == stored.pos
     token = np.where(same, cells.token[stored.index], np.int32(-1))
-    ages = np.where(same, cells.born[stored.index], np.int64(born))
+    ages = np.where(same, cells.written_at_op[stored.index], np.int64(written_at_op))
     cells.reset()
     if len(stored.index):
         cells.place(stored.index, stored.pos, stored.seq_ids, token, ages)

@@ -40,9 +40,9 @@ class PlacedRun:
 
 
 def place_run(
-    caches: Sequence[AttentionCache], seq_id: int, pos: int, tokens: Sequence[int], born: int
+    caches: Sequence[AttentionCache], seq_id: int, pos: int, tokens: Sequence[int], written_at_op: int
 ) -> PlacedRun | None:
-    """Place `tokens` at positions from `pos` on, which follows `seq_pos_max`, as operations from `born` on.
+    """Place `tokens` at positions from `pos` on, which follows `seq_pos_max`, as operations from `written_at_op` on.
 
     Changes the caches, unless it is None.
     """
@@ -64,11 +64,11 @@ def place_run(
         cells = cache.streams[stream]
         printed.append(_lines(cells, stream, cache.n_swa, seq_id, start, n))
         spans = [max(a, b) for a, b in zip(spans, _n_kv(cells, start, n), strict=True)]
-        cells.place_run(start, pos, seq_id, tokens, born)
+        cells.place_run(start, pos, seq_id, tokens, written_at_op)
         cells.head = start + n
         places.append(RunPlace(cache.name, stream, start))
     lines = [line for i in range(n) for of_cache in printed for line in of_cache[i]]
-    return PlacedRun(born, n, tuple(places), tuple(spans), lines)
+    return PlacedRun(written_at_op, n, tuple(places), tuple(spans), lines)
 
 
 def _lines(cells: StreamCells, stream: int, n_swa: int, seq_id: int, start: int, n: int) -> list[list[bytes]]:

@@ -42,7 +42,7 @@ class Columns:
     pos: NDArray[np.int32]
     seq_bits: NDArray[np.uint64]  # shape (cells, words)
     token: NDArray[np.int32]
-    born: NDArray[np.int64]
+    written_at_op: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,7 +53,7 @@ class StreamMap:
     pos       int32, -1 where the cell is empty
     seq_bits  uint64 of shape (size, words): bit s%64 of word s//64 set when sequence s holds the cell
     token     int32, the token id that was placed there, -1 where unknown (kvdesk's own record, not the engine's)
-    born      int64, number of the operation that wrote the cell, 0 where empty
+    written_at_op  int64, number of the operation that wrote the cell, 0 where empty
     size      cells of the stream
     head      where the next slot search starts; used: non-empty cells; high_water: last non-empty index + 1
     shifted   bool, cells that have moved and whose K is rotated before the next decode; None where there is none
@@ -62,7 +62,7 @@ class StreamMap:
     pos: NDArray[np.int32]
     seq_bits: NDArray[np.uint64]
     token: NDArray[np.int32]
-    born: NDArray[np.int64]
+    written_at_op: NDArray[np.int64]
     size: int
     head: int
     used: int
@@ -73,12 +73,12 @@ class StreamMap:
         """The first `n_cells` cells, high-water mark or more: a copy of the arrays with the empty ones behind it."""
         n = n_cells - len(self.pos)
         if not n:
-            return Columns(self.pos, self.seq_bits, self.token, self.born)
+            return Columns(self.pos, self.seq_bits, self.token, self.written_at_op)
         return Columns(
             np.pad(self.pos, (0, n), constant_values=-1),
             np.pad(self.seq_bits, ((0, n), (0, 0))),
             np.pad(self.token, (0, n), constant_values=-1),
-            np.pad(self.born, (0, n)),
+            np.pad(self.written_at_op, (0, n)),
         )
 
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from kvdesk.benchmarks import audit
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
-from kvdesk.lab import audit
 
 _SMALL = {"n_batch": 96, "n_ubatch": 32, "n_seq_max": 4, "threads": 1}
 """Defaults that differ from those of other commands: few cells fill up soon, and the engine says little of many."""

@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kvdesk.benchmarks import engine
+from kvdesk.benchmarks.cache import run
+from kvdesk.benchmarks.cache.run import SCENARIOS
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError, UserError
-from kvdesk.lab import bench_cache, bench_engine
-from kvdesk.lab.bench_cache import SCENARIOS
 from kvdesk.settings import ContextSettings, Sampling, Settings
 
 Measure = Callable[[Path, ContextSettings, int, Callable[[str], None]], dict[str, object]]
@@ -41,8 +42,8 @@ def main(argv: Sequence[str]) -> int:
         parser.error("--rounds takes a number from 1 on")
     if args.only and args.what != "cache":
         parser.error("--only names scenarios of `bench cache`")
-    cache = partial(bench_cache.run, only=args.only)
-    measures: dict[str, Measure] = {"engine": bench_engine.run, "cache": cache, "ui": _ui}
+    cache = partial(run.run, only=args.only)
+    measures: dict[str, Measure] = {"engine": engine.run, "cache": cache, "ui": _ui}
     rounds = args.rounds or (3 if args.what == "cache" else 7)
     try:
         result = measures[args.what](
@@ -77,14 +78,14 @@ def _table(result: dict[str, Any]) -> Iterator[str]:
 
 
 def _ui(model: Path, context: ContextSettings, rounds: int, say: Callable[[str], None]) -> dict[str, object]:
-    """`kvdesk.app.bench_ui` in a home of its own: a measurement leaves nothing in the person's chats."""
+    """`kvdesk.dev.bench_ui` in a home of its own: a measurement leaves nothing in the person's chats."""
     from kvdesk import paths
     from kvdesk.app.application import owned_process
     from kvdesk.app.display import has_display
 
     if not has_display():
         raise UserError("There is no display: run it under Xvfb, or with QT_QPA_PLATFORM=offscreen.")
-    from kvdesk.app import bench_ui
+    from kvdesk.dev import bench_ui
     from kvdesk.store.settings_file import save_settings
 
     with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as home:

@@ -7,10 +7,10 @@ import json
 import sys
 from collections.abc import Sequence
 
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.open_model import open_model
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
-from kvdesk.engine.context import Context
-from kvdesk.engine.open_model import open_model
 from kvdesk.errors import KvdeskError
 
 

@@ -7,12 +7,14 @@ import json
 import sys
 from collections.abc import Sequence
 
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.chat import TurnStats
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
-from kvdesk.lab.talk import Headless, Talk
-from kvdesk.messages import ContextReady, Event, LoadModel, TextDelta
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import LoadModel, TextDelta
+from kvdesk.protocol.messages import Event
 
 
 def main(argv: Sequence[str]) -> int:
@@ -27,7 +29,7 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     if not all(prompt.strip() for prompt in args.prompt):
         parser.error("a prompt must have some text")
-    headless = Headless(None if args.json else _print_text)
+    headless = HeadlessEngine(None if args.json else _print_text)
     try:
         sampling = options.sampling(args)
         settings = options.context_settings(args)
@@ -35,7 +37,7 @@ def main(argv: Sequence[str]) -> int:
         context = next(event.context for event in loaded if isinstance(event, ContextReady))
         if settings.n_ctx not in (0, context.n_ctx):
             print(f"n_ctx is {context.n_ctx:,}: llama.cpp rounds {settings.n_ctx:,} up.", file=sys.stderr)
-        talk = Talk(headless, args.system)
+        talk = HeadlessChat(headless, args.system)
         for turn, prompt in enumerate(args.prompt, start=1):
             ended = talk.answer(prompt, sampling)
             stats = ended.stats

@@ -45,16 +45,16 @@ def _run(out: Path, size: tuple[int, int], theme: str, pause_s: float) -> int:
     from kvdesk import paths
     from kvdesk.app.application import build, owned_process
     from kvdesk.app.display import has_display
-    from kvdesk.app.tour import Tour
+    from kvdesk.dev.tour import Tour
     from kvdesk.errors import UserError
-    from kvdesk.settings import Sampling, Settings, Theme
+    from kvdesk.settings import Sampling, Settings, ThemeChoice
     from kvdesk.store.settings_file import save_settings
 
     if not has_display():
         print("There is no display; `kvdesk demo --offscreen` needs none.", file=sys.stderr)
         return 2
     sampling = Sampling(temperature=0.0, max_tokens=64)
-    save_settings(Settings(theme=Theme(theme), sampling=sampling, all_instruments=True), paths.settings_file())
+    save_settings(Settings(theme=ThemeChoice(theme), sampling=sampling, all_instruments=True), paths.settings_file())
     try:
         with owned_process():
             parts = build(None)

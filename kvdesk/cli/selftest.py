@@ -25,9 +25,9 @@ def main(argv: Sequence[str]) -> int:
 
 def _run(folder: Path, *, as_json: bool) -> int:
     from kvdesk import __version__
-    from kvdesk.app import selftest
     from kvdesk.app.display import has_display
-    from kvdesk.engine.binding import engine_version
+    from kvdesk.backends.local.llama.binding import engine_version
+    from kvdesk.dev import selftest
 
     if not has_display():
         os.environ["QT_QPA_PLATFORM"] = "offscreen"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 
 from kvdesk import __version__
-from kvdesk.engine.binding import engine_version
+from kvdesk.backends.local.llama.binding import engine_version
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 """Tries an unknown model in a process that may die: whatever the file does to llama.cpp costs nothing.
 
 Owns the child's command line, its limits, its deadline, and the verdicts that are remembered. Knows nothing of the
-engine: the child's work is `kvdesk.engine.preflight_child`, which answers with one line of JSON.
+engine: the child's work is `kvdesk.backends.local.preflight_child`, which answers with one line of JSON.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Verdict:
 def run_preflight(
     path: Path, settings: ContextSettings, *, again: bool = False, cancelled: Callable[[], bool] = lambda: False
 ) -> Verdict:
-    """Load the model in a child process and try it there (`kvdesk.engine.preflight_child`), unless its verdict is
-    remembered.
+    """Load the model in a child process and try it there (`kvdesk.backends.local.preflight_child`), unless its
+    verdict is remembered.
 
     Blocks for as long as the load takes, or until `cancelled` says so (asked a few times a second; the verdict is then
     not ok and not remembered). `again` ignores what is remembered. The embedded model is trusted.

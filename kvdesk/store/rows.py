@@ -18,10 +18,10 @@ from typing import Any, get_args
 from pydantic import TypeAdapter, ValidationError
 
 from kvdesk.chat import (
-    ALL_THERE,
+    NONE_EVICTED,
     Conversation,
     ConversationId,
-    Left,
+    EvictedMessages,
     Message,
     MessageId,
     MessageState,
@@ -135,32 +135,32 @@ def unpack_texts(packed: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def pack_left(left: Left) -> str:
+def pack_left(left: EvictedMessages) -> str:
     """JSON; empty where nothing has left."""
-    if left == ALL_THERE:
+    if left == NONE_EVICTED:
         return ""
     found = {"messages": sorted(left.messages), "parted": left.parted, "policy": left.policy}
     return json.dumps(found, separators=(",", ":"))
 
 
-def unpack_left(text: str) -> Left:
+def unpack_left(text: str) -> EvictedMessages:
     """Whatever cannot be read means that everything is there: the oldest messages then leave again when they must."""
     if not text:
-        return ALL_THERE
+        return NONE_EVICTED
     try:
         found = json.loads(text)
         messages, parted, policy = found["messages"], found["parted"], str(found.get("policy", ""))
         known = frozenset(MessageId(name) for name in messages if isinstance(name, str))
         if len(known) != len(messages):
-            return ALL_THERE
+            return NONE_EVICTED
         if parted is None:
-            return Left(known, policy=policy)
+            return EvictedMessages(known, policy=policy)
         answer, n_tokens = parted
         if not isinstance(answer, str) or type(n_tokens) is not int:
-            return ALL_THERE
-        return Left(known, (MessageId(answer), n_tokens), policy)
+            return NONE_EVICTED
+        return EvictedMessages(known, (MessageId(answer), n_tokens), policy)
     except (ValueError, KeyError, TypeError, RecursionError):
-        return ALL_THERE
+        return NONE_EVICTED
 
 
 def conversation_row(conversation: Conversation) -> tuple[Any, ...]:

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QThread, Signal
 
 from kvdesk.chat import MessageId
-from kvdesk.messages import Command, EngineDied, EngineRestarted, Event
+from kvdesk.protocol.chat import EngineDied, EngineRestarted
+from kvdesk.protocol.messages import Command, Event
 
 if TYPE_CHECKING:
-    from kvdesk.engine.engine import Engine
+    from kvdesk.backends.local.engine import Engine
 
 GIL_SWITCH_S = 0.001
 IDLE_S = 1.0
@@ -134,7 +135,7 @@ class Worker(QThread):
         """Made by whoever needs it first, as a rule the thread: the window need not wait for llama.cpp's import."""
         with self._making:
             if self._made is None:
-                from kvdesk.engine.engine import Engine
+                from kvdesk.backends.local.engine import Engine
 
                 self._made = Engine(self._emit)
             return self._made

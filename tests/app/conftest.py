@@ -13,10 +13,11 @@ from pytestqt.qtbot import QtBot
 from kvdesk.app.controller import Controller
 from kvdesk.app.startup import LoadMarker
 from kvdesk.chat import MessageId
-from kvdesk.messages import Command, Event, Generate
+from kvdesk.protocol.chat import Generate
+from kvdesk.protocol.messages import Command, Event
 from kvdesk.settings import Settings
 from kvdesk.store.writer import StoreWriter
-from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.shell.main_window import MainWindow
 from tests.garbage import garbage_between_tests  # noqa: F401 - a fixture
 
 

@@ -8,9 +8,9 @@ from functools import partial
 from pytestqt.qtbot import QtBot
 
 from kvdesk.app import chats as chats_module
-from kvdesk.app.branches import Tree
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId, new_conversation_id, new_message_id
-from kvdesk.operations import PreviewTurn, TurnPreview
+from kvdesk.conversations.tree import Tree
+from kvdesk.protocol.chat import PreviewTurn, TurnPreview
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, say, stored
 

@@ -8,8 +8,8 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.journal_file import load_journal
 from kvdesk.chat import MessageId
-from kvdesk.messages import CacheView, Lease
-from kvdesk.operations import CopySequence, Operate, RemoveRange, TakeRecording, VerifyConversation
+from kvdesk.protocol.cache import CacheView, Lease, TakeRecording, VerifyConversation
+from kvdesk.protocol.operations import CopySequence, Operate, RemoveRange
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, say, stored
 from tests.cache.journals import FACTS, Player

@@ -12,24 +12,20 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.chat import ALL_THERE, Conversation, ConversationId, Left, Message, MessageId, TurnStats
-from kvdesk.messages import (
-    AuditCache,
+from kvdesk.chat import NONE_EVICTED, Conversation, ConversationId, EvictedMessages, Message, MessageId, TurnStats
+from kvdesk.protocol.cache import AuditCache, ContextInfo, ContextReady, Forget, RebuildContext, SaveReport
+from kvdesk.protocol.chat import (
     CloseConversation,
-    CommandFailed,
-    ContextInfo,
-    ContextReady,
     EngineDied,
-    Forget,
     Generate,
     LoadModel,
+    MessagesEvicted,
     ModelLoaded,
-    RebuildContext,
-    SaveReport,
+    PreviewTurn,
     TextDelta,
     TurnEnded,
 )
-from kvdesk.operations import Departed, PreviewTurn
+from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.store import Store
@@ -371,9 +367,9 @@ def test_what_happens_when_the_context_is_full_is_asked_for_and_stored(rig: Rig,
 
 def test_what_left_the_context_is_stored_and_told_with_the_next_turn(rig: Rig, qtbot: QtBot) -> None:
     first = say(rig, "One")
-    assert first.left == ALL_THERE
-    left = Left(frozenset({first.messages[0].id}))
-    rig.worker.give(Departed(first.conversation, left), Departed(ConversationId("deleted"), left))
+    assert first.left == NONE_EVICTED
+    left = EvictedMessages(frozenset({first.messages[0].id}))
+    rig.worker.give(MessagesEvicted(first.conversation, left), MessagesEvicted(ConversationId("deleted"), left))
     answer(rig, qtbot, first, "First answer")
     assert [c.left for c in conversations(rig)] == [left]
     assert say(rig, "Two").left == left

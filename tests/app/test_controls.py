@@ -9,12 +9,13 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.messages import CacheView, CommandFailed, ContextReady, OperationDone
-from kvdesk.operations import BatchRefused, Operate, RemoveRange, SwapIn, Verified
+from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone, Verified
+from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.operations import BatchRefused, Operate, RemoveRange, SwapIn
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
-from kvdesk.ui.acts import Act
-from kvdesk.ui.compaction_dialog import CompactionDialog
+from kvdesk.ui.operations.actions import CacheAction
+from kvdesk.ui.operations.compaction_dialog import CompactionDialog
 from tests.app.test_main_path import App
 
 SETTINGS = Settings(
@@ -45,7 +46,7 @@ class Desk(App):
     def done(self, name: str = "") -> list[OperationDone]:
         return [e for e in self.events if isinstance(e, OperationDone) and e.reason == "by hand" and name in e.name]
 
-    def press(self, act: Act, *, expect: int = 1) -> OperationDone:
+    def press(self, act: CacheAction, *, expect: int = 1) -> OperationDone:
         """Press a button and wait for what it did; the map must agree with the engine's own state then."""
         before = len(self.done())
         self.form.show_state(self.parts.window._state)
@@ -78,24 +79,24 @@ def desk(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 def test_every_button_on_the_real_engine(desk: Desk) -> None:
     form, used = desk.form, desk.used()
     form.set_range(0, 30, 34)  # behind what both share
-    removed = desk.press(Act.REMOVE)
+    removed = desk.press(CacheAction.REMOVE)
     assert desk.used() < used
     assert removed.effect is not None
     assert removed.effect.comparison.sequences
-    desk.press(Act.UNDO)
+    desk.press(CacheAction.UNDO)
     assert desk.used() == used
     form.set_range(0, 20, -1)
     form._shift.setValue(4)
-    desk.press(Act.SHIFT)
-    desk.press(Act.UNDO)
+    desk.press(CacheAction.SHIFT)
+    desk.press(CacheAction.UNDO)
     form.set_range(0, -1, -1)
     form._pos.setValue(400)
-    desk.press(Act.TRY)
+    desk.press(CacheAction.TRY)
     refused = desk.last(BatchRefused)
     assert isinstance(refused, BatchRefused)
     assert refused.y == 400
     assert desk.parts.window.inspector.rulers is not None
-    desk.press(Act.SWAP_OUT)
+    desk.press(CacheAction.SWAP_OUT)
     assert desk.view.swapped
     desk.parts.window.command_requested.emit(Operate(SwapIn(desk.view.swapped[0][0])))  # the menu of its chat
     desk.wait(lambda: bool(desk.done("swap in")))
@@ -103,18 +104,18 @@ def test_every_button_on_the_real_engine(desk: Desk) -> None:
     assert not desk.view.swapped
     used = desk.used()  # what comes back has cells of its own
     form.set_range(1, -1, -1)
-    desk.press(Act.KEEP)
-    desk.press(Act.UNDO)
-    desk.press(Act.CLEAR)
+    desk.press(CacheAction.KEEP)
+    desk.press(CacheAction.UNDO)
+    desk.press(CacheAction.CLEAR)
     assert desk.used() == 0
-    desk.press(Act.UNDO)
+    desk.press(CacheAction.UNDO)
     assert desk.used() == used
 
 
 def test_a_fork_shares_its_cells(desk: Desk) -> None:
     used = desk.used()
     desk.form.set_range(0, -1, -1)
-    desk.press(Act.FORK)
+    desk.press(CacheAction.FORK)
     assert desk.used() == used
     assert len(desk.view.leases) == 3
 
@@ -122,7 +123,7 @@ def test_a_fork_shares_its_cells(desk: Desk) -> None:
 def test_verify_says_how_exact_the_cache_is(desk: Desk) -> None:
     desk.form.set_range(0, -1, -1)
     desk.form.show_state(desk.parts.window._state)
-    desk.form.button(Act.VERIFY).click()
+    desk.form.button(CacheAction.VERIFY).click()
     desk.wait(lambda: desk.last(Verified) is not None)
     verified = desk.last(Verified)
     assert isinstance(verified, Verified)
@@ -134,7 +135,7 @@ def test_compaction_from_its_dialog(desk: Desk) -> None:
     desk.parts.window.command_requested.emit(Operate(RemoveRange(0), measured=False))
     desk.wait(lambda: bool(desk.done("seq_rm")))
     desk.form.show_state(desk.parts.window._state)
-    desk.form.button(Act.COMPACT).click()
+    desk.form.button(CacheAction.COMPACT).click()
     desk.wait(lambda: desk.parts.window.findChild(CompactionDialog) is not None)
     dialog = desk.parts.window.findChild(CompactionDialog)
     assert isinstance(dialog, CompactionDialog)

@@ -12,7 +12,9 @@ from pytestqt.qtbot import QtBot
 from kvdesk import paths
 from kvdesk.app.application import Parts, build
 from kvdesk.chat import ConversationId
-from kvdesk.messages import CacheView, ContextReady, Event, OperationDone, TurnEnded
+from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone
+from kvdesk.protocol.chat import TurnEnded
+from kvdesk.protocol.messages import Event
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import TurnStats
-from kvdesk.messages import ContextReady, Generate, OperationDone, TurnEnded
-from kvdesk.operations import MeasureContext
+from kvdesk.protocol.cache import ContextReady, OperationDone
+from kvdesk.protocol.chat import Generate, MeasureContext, TurnEnded
 from kvdesk.settings import Overflow
 from tests.app.conftest import Rig
 from tests.app.test_controller import CONTEXT, answer, say

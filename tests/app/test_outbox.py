@@ -10,19 +10,11 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import ConversationId
-from kvdesk.messages import (
-    CommandFailed,
-    ContextReady,
-    EngineDied,
-    Generate,
-    LoadModel,
-    ModelLoaded,
-    ModelLoading,
-    TextDelta,
-    TurnEnded,
-)
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import EngineDied, Generate, LoadModel, ModelLoaded, ModelLoading, TextDelta, TurnEnded
+from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import Settings
-from kvdesk.ui.queue_view import QueueView
+from kvdesk.ui.chat.queue_view import QueueView
 from tests.app.conftest import Rig
 from tests.app.test_controller import CONTEXT, STATS, answer, conversations, say, stored
 from tests.ui.samples import MODEL

@@ -74,5 +74,5 @@ def test_replay_needs_no_engine(journal: Path) -> None:
     code = (
         f"import sys; import kvdesk.app.replay as r; from pathlib import Path; r.open_journal(Path({str(journal)!r})); "
     )
-    code += "assert 'llama_cpp' not in sys.modules and 'kvdesk.engine' not in sys.modules"
+    code += "assert 'llama_cpp' not in sys.modules and 'kvdesk.backends.local' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

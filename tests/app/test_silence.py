@@ -11,18 +11,18 @@ from tests.app.conftest import Rig
 
 def test_silence_is_said_once_and_so_is_its_end(rig: Rig) -> None:
     silence, activity = rig.controller._silence, rig.window.activity
-    silence.look()
+    silence.theme()
     rig.worker.silent_s = SILENT_S - 1
-    silence.look()
+    silence.theme()
     assert activity.text == ""
     rig.worker.silent_s = SILENT_S
-    silence.look()
+    silence.theme()
     assert "has not answered for 15 seconds" in activity.text
     activity.hide()
-    silence.look()
+    silence.theme()
     assert activity.text == "", "it was dismissed"
     rig.worker.silent_s = 0.0
-    silence.look()
+    silence.theme()
     assert activity.text == "The engine goes on."
 
 

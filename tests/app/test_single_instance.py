@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.app import application, single_instance
 from kvdesk.app.single_instance import SecondStarts, address_in, hand_over
 from kvdesk.errors import StoreInUseError, UserError
-from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.shell.main_window import MainWindow
 
 SERVER = """
 import sys

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.store import writer as writer_module
 from kvdesk.store.store import Store
-from kvdesk.ui.unsaved_strip import UnsavedStrip
+from kvdesk.ui.shell.unsaved_strip import UnsavedStrip
 from tests.app.conftest import Rig
 
 FULL = "The disk is full: the conversation cannot be saved."

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.engine.binding import engine_log, lib
+from kvdesk.backends.local.llama.binding import engine_log, lib
 from tests.cache.models import KINDS, write_model
 
 

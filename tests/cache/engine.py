@@ -14,7 +14,6 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.dump import SlotDump, parse_log
 from kvdesk.cache.geometry import ContextParams, ModelFacts, model_facts
 
-MODELS = Path(__file__).resolve().parents[3] / "shared" / "models"
 _TYPES = {"f32": 0, "f16": 1, "q8_0": 8}
 
 _messages: list[str] = []

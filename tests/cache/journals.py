@@ -29,7 +29,7 @@ def assert_same_maps(found: tuple[CacheMap, ...], expected: tuple[CacheMap, ...]
     assert [len(m.streams) for m in found] == [len(m.streams) for m in expected]
     for a_map, b_map in zip(found, expected, strict=True):
         for a, b in zip(a_map.streams, b_map.streams, strict=True):
-            for name in ("pos", "seq_bits", "token", "born"):
+            for name in ("pos", "seq_bits", "token", "written_at_op"):
                 left, right = getattr(a, name), getattr(b, name)
                 assert left.dtype == right.dtype
                 assert (left == right).all(), name

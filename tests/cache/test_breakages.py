@@ -224,7 +224,7 @@ def copy_to_a_stream_packs_the_cells(patch: Patch) -> None:
         index = np.flatnonzero(other.holders(src))
         if len(index):
             packed = np.arange(len(index))
-            self.place(packed, other.pos[index], [(dst,)] * len(index), other.token[index], other.born[index])
+            self.place(packed, other.pos[index], [(dst,)] * len(index), other.token[index], other.written_at_op[index])
         self.head = other.head
 
     patch.setattr(StreamCells, "copy_from", copy_from)
@@ -248,8 +248,8 @@ def hybrid_positions_are_those_of_attention(patch: Patch) -> None:
 def restore_puts_cells_in_order_of_position(patch: Patch) -> None:
     right = AttentionCache.restore
 
-    def restore(self: AttentionCache, streams: Any, born: int, known: CacheMap | None = None) -> bool:
-        ok = right(self, streams, born, known)
+    def restore(self: AttentionCache, streams: Any, written_at_op: int, known: CacheMap | None = None) -> bool:
+        ok = right(self, streams, written_at_op, known)
         for stream in self.streams:
             top = stream.high_water
             order = np.argsort(stream.pos[:top], kind="stable")
@@ -263,8 +263,8 @@ def restore_puts_cells_in_order_of_position(patch: Patch) -> None:
 def restore_leaves_the_head_behind_the_cells(patch: Patch) -> None:
     right = AttentionCache.restore
 
-    def restore(self: AttentionCache, streams: Any, born: int, known: CacheMap | None = None) -> bool:
-        ok = right(self, streams, born, known)
+    def restore(self: AttentionCache, streams: Any, written_at_op: int, known: CacheMap | None = None) -> bool:
+        ok = right(self, streams, written_at_op, known)
         for stream in self.streams:
             stream.head = stream.used
         return ok

@@ -20,8 +20,9 @@ from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
 from kvdesk.cache.verify import compare_blob
 from kvdesk.paths import embedded_model
-from tests.cache.engine import MODELS, Engine, engine
+from tests.cache.engine import Engine, engine
 from tests.cache.journals import assert_same_maps
+from tests.places import SHARED_MODELS
 
 N_SEQ = 4
 FACTS = ModelFacts("x", "attention")
@@ -80,7 +81,7 @@ CASES = [
 def test_no_conversation_notices(
     models: dict[str, Path], name: str, unified: bool, flash_attn: bool, type_kv: str
 ) -> None:
-    path = models.get(name, MODELS / f"{name}.gguf")
+    path = models.get(name, SHARED_MODELS / f"{name}.gguf")
     if not path.exists():
         pytest.skip(f"{path.name} is not here")
     asked = ContextParams(

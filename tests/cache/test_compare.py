@@ -85,7 +85,7 @@ def test_compacted() -> None:
     used = np.flatnonzero(cells.pos != -1)
     saved = cells.save(used)
     cells.reset()
-    cells.place(np.arange(8), saved.pos, [(0, 2), *[(0,)] * 3, *[(1,)] * 4], saved.token, saved.born)
+    cells.place(np.arange(8), saved.pos, [(0, 2), *[(0,)] * 3, *[(1,)] * 4], saved.token, saved.written_at_op)
     found = changes(mirror, before)
     assert {s: (c.moved, c.stayed, c.shifted, c.placed, c.freed) for s, c in found.items()} == {
         0: (3, 1, 0, 0, 0),

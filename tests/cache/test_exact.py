@@ -11,11 +11,12 @@ from kvdesk.cache.creation import compare_creation, parse_creation
 from kvdesk.cache.geometry import ContextParams, plan
 from kvdesk.cache.mirror import Mirror
 from kvdesk.paths import embedded_model
-from tests.cache.engine import MODELS, engine
+from tests.cache.engine import engine
 from tests.cache.models import KINDS
 from tests.cache.walk import Tally, Walk
+from tests.places import SHARED_MODELS
 
-SHARED = sorted(MODELS.glob("*.gguf"))
+SHARED = sorted(SHARED_MODELS.glob("*.gguf"))
 N_CTX = {"unified": 512, "streams": 2048}  # streams of 512 cells, so that a window of 256 is a small one
 
 

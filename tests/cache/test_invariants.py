@@ -79,7 +79,7 @@ class Operations(RuleBasedStateMachine):
                 assert cells.used + (cells.pos == -1).sum() == cells.size
                 assert cells.high_water == (np.flatnonzero(used)[-1] + 1 if used.any() else 0)
                 assert 0 <= cells.head <= cells.size
-                assert (cells.born[~used] == 0).all()
+                assert (cells.written_at_op[~used] == 0).all()
                 assert (cells.token[~used] == -1).all()
                 assert (cells.shift[~used] == 0).all()
 

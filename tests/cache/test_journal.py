@@ -54,7 +54,7 @@ def _n_changed(before: tuple[CacheMap, ...], after: tuple[CacheMap, ...]) -> int
     for old_map, new_map in zip(before, after, strict=True):
         for old, new in zip(old_map.streams, new_map.streams, strict=True):
             was, now = old.columns(old.size), new.columns(new.size)
-            changed = (was.pos != now.pos) | (was.token != now.token) | (was.born != now.born)
+            changed = (was.pos != now.pos) | (was.token != now.token) | (was.written_at_op != now.written_at_op)
             n += int((changed | (was.seq_bits != now.seq_bits).any(axis=1)).sum())
     return n
 

@@ -25,7 +25,7 @@ def turn(n: int, start: int, *seq_ids: int) -> Batch:
 
 def everything(mirror: Mirror) -> list[object]:
     return [
-        (c.pos.tolist(), c.bits.tolist(), c.head, c.used, c.high_water, c.born.tolist())
+        (c.pos.tolist(), c.bits.tolist(), c.head, c.used, c.high_water, c.written_at_op.tolist())
         for cache in mirror.caches
         for c in cache.streams
     ]
@@ -53,7 +53,7 @@ def test_record_of_a_decode() -> None:
     assert [state.line.head for state in record.slots] == [0, 32, 64]
     stream = mirror.caches[0].streams[0]
     assert stream.token[:70].tolist() == list(range(100, 170))
-    assert set(stream.born[:70].tolist()) == {record.operation}
+    assert set(stream.written_at_op[:70].tolist()) == {record.operation}
 
 
 def test_unexpected_codes_are_mismatches() -> None:

@@ -25,7 +25,7 @@ def state(mirror: Mirror) -> list[object]:
     snapshot = mirror.snapshot(Verification("verified", 0))
     found: list[object] = [snapshot.sequences, snapshot.n_kv]
     for cells in (s for m in snapshot.maps for s in m.streams):
-        found += [cells.pos.tolist(), cells.seq_bits.tolist(), cells.token.tolist(), cells.born.tolist()]
+        found += [cells.pos.tolist(), cells.seq_bits.tolist(), cells.token.tolist(), cells.written_at_op.tolist()]
         found += [cells.head, cells.used, cells.high_water]
     return found
 

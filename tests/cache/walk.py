@@ -9,13 +9,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from kvdesk.benchmarks.random_operations import WEIGHTS, Operation, RandomOperations, Range
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import parse_seq_state, parse_state
 from kvdesk.cache.dump import SlotDump
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import SlotState
 from kvdesk.cache.verify import Difference, compare_blob, compare_lines, compare_seq_blob, compare_spans
-from kvdesk.lab.operations import WEIGHTS, Operation, RandomOperations, Range
 
 
 class Side(Protocol):

@@ -6,14 +6,13 @@ import re
 import runpy
 import shlex
 import tomllib
-from pathlib import Path
 
 import pytest
 
 from kvdesk import __version__
 from kvdesk.__main__ import COMMANDS, main
+from tests.places import ROOT
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")

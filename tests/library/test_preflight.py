@@ -14,7 +14,7 @@ from kvdesk.errors import ModelFileError
 from kvdesk.library import preflight
 from kvdesk.library.preflight import LONG_LINE, SHORT_LINE, Verdict, run_preflight, small_settings, trial_command
 from kvdesk.settings import CacheType, ContextSettings
-from tests.engine.tiny_models import write
+from tests.backends.local.tiny_models import write
 from tests.library.gguf_files import WEIGHTS, gguf, llama
 
 SETTINGS = ContextSettings()

@@ -18,7 +18,8 @@ import package
 import pytest
 import setup
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from tests.places import ROOT
+
 LINUX = ROOT / "packaging" / "linux"
 
 

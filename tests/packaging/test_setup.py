@@ -13,7 +13,7 @@ import libraries
 import PySide6
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.places import ROOT
 
 
 def load(name: str) -> ModuleType:

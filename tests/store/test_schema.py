@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kvdesk.chat import ALL_THERE, ConversationId
+from kvdesk.chat import NONE_EVICTED, ConversationId
 from kvdesk.errors import StoreError
 from kvdesk.store import Store, schema
 from tests.store.values import conversation, message
@@ -200,7 +200,7 @@ def test_conversations_of_the_first_release_have_all_their_messages_in_the_conte
     connection.close()
     store = Store(path)
     (old,) = store.conversations()
-    assert (old.title, old.overflow, old.left) == ("Old", "slide", ALL_THERE)
+    assert (old.title, old.overflow, old.left) == ("Old", "slide", NONE_EVICTED)
     store.close()
 
 

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvdesk.errors import StoreError
-from kvdesk.settings import ContextSettings, Sampling, Settings, Theme
+from kvdesk.settings import ContextSettings, Sampling, Settings, ThemeChoice
 from kvdesk.store import load_settings, save_settings
 
 CHANGED = Settings(
     model="/models/ümlaut.gguf",
     context=ContextSettings(n_ctx=2048, n_threads=2),
     sampling=Sampling(temperature=0.0, seed=7),
-    theme=Theme.DARK,
+    theme=ThemeChoice.DARK,
     sidebar_visible=False,
 )
 
@@ -86,7 +86,7 @@ def test_only_what_is_out_of_range_falls_back(path: Path) -> None:
     assert settings.context == ContextSettings(n_threads=2)
     assert settings.sampling == CHANGED.sampling
     assert settings.model == CHANGED.model
-    assert settings.theme is Theme.SYSTEM
+    assert settings.theme is ThemeChoice.SYSTEM
     assert "context.n_ctx, sampling.top_p, theme." in sentence
     assert "settings.json.broken" in sentence
     assert json.loads(broken_beside(path).read_text(encoding="utf-8")) == found
@@ -167,7 +167,7 @@ def test_a_file_from_before_a_setting_goes_on_as_it_was(path: Path) -> None:
     """Who had all instruments before they could be folded away keeps them; a new person begins with the calm view."""
     path.write_text('{"theme": "dark"}', encoding="utf-8")
     settings, sentence = load_settings(path)
-    assert (settings.theme, settings.all_instruments, sentence) == (Theme.DARK, True, "")
+    assert (settings.theme, settings.all_instruments, sentence) == (ThemeChoice.DARK, True, "")
     save_settings(settings.model_copy(update={"all_instruments": False}), path)
     assert not load_settings(path)[0].all_instruments
     path.unlink()

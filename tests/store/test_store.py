@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.chat import ALL_THERE, ConversationId, Message, MessageId
+from kvdesk.chat import NONE_EVICTED, ConversationId, Message, MessageId
 from kvdesk.errors import StoreError
 from kvdesk.store import Store, rows, schema
 from kvdesk.store.rows import DAMAGED_NOTE, pack_tokens, storable, unpack_stats, unpack_tokens
@@ -473,7 +473,7 @@ def test_a_damaged_memory_of_what_left_means_that_all_is_there(tmp_path: Path, d
     connection.execute("UPDATE conversation SET departed = ?", (damage,))
     connection.close()
     store = Store(path)
-    assert store.conversations() == (replace(conversation(), left=ALL_THERE),)
+    assert store.conversations() == (replace(conversation(), left=NONE_EVICTED),)
     store.close()
 
 

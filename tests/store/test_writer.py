@@ -18,10 +18,10 @@ from kvdesk.errors import StoreError
 from kvdesk.store import Store, StoreWriter
 from kvdesk.store import writer as writer_module
 from kvdesk.store.writer import Unsaved
+from tests.places import ROOT
 from tests.store.values import conversation, message
 
 C = ConversationId("c")
-ROOT = Path(__file__).resolve().parents[2]
 WAIT_S = 30
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvdesk.chat import Conversation, ConversationId, Left, Message, MessageId, MessageState, Role, TurnStats
+from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId, MessageState, Role, TurnStats
 
 STATS = TurnStats(
     prompt_tokens=30,
@@ -29,7 +29,7 @@ def conversation(name: str = "c", title: str = "A title", leaf: str | None = Non
         created_ms=1,
         updated_ms=updated_ms,
         overflow="slide",
-        left=Left(frozenset({MessageId("x")}), (MessageId("y"), 3), "sinks"),
+        left=EvictedMessages(frozenset({MessageId("x")}), (MessageId("y"), 3), "sinks"),
         draft="half a thought",
         queued=("next", "and \u2028then"),
     )

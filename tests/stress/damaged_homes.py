@@ -18,12 +18,13 @@ import apsw
 import pytest
 
 from kvdesk import paths
+from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.chat import Conversation
-from kvdesk.engine.snapshots import Snapshots
-from kvdesk.lab.talk import Headless, Talk, session_of
-from kvdesk.messages import LoadModel, UsePolicy
-from kvdesk.policy import swap
-from kvdesk.policy.swap import Limits, StateKind
+from kvdesk.policies import swap
+from kvdesk.policies.swap import Limits, StateKind
+from kvdesk.protocol.cache import UsePolicy
+from kvdesk.protocol.chat import LoadModel
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings
 from kvdesk.store.rows import storable
 from kvdesk.store.settings_file import save_settings
@@ -54,7 +55,7 @@ def make_home(folder: Path, model: Path) -> Home:
         patch.setattr(swap, "_WORTH", 0.0)  # so small a model is read again sooner than its state
         settings = Settings(model=str(model), context=CONTEXT, cache=CachePolicy(prefill_ahead=False))
         save_settings(settings, paths.settings_file())
-        headless = Headless()
+        headless = HeadlessEngine()
         store = Store(paths.database_file())
         word_of: dict[str, str] = {}
         texts: dict[str, tuple[str, str]] = {}
@@ -62,7 +63,7 @@ def make_home(folder: Path, model: Path) -> Home:
             headless.do(UsePolicy(CachePolicy(memory_mb=0), paths.states_dir()))
             headless.do(LoadModel(model, CONTEXT))
             for word in WORDS:
-                talk = Talk(headless)
+                talk = HeadlessChat(headless)
                 for turn in range(3):
                     talk.answer(f"{word} {turn}: " + f"{word} " * 20, Sampling(temperature=0.0, max_tokens=12))
                 word_of[talk.id] = word
@@ -81,7 +82,7 @@ def make_home(folder: Path, model: Path) -> Home:
 
 def states_in(folder: Path, kind: StateKind) -> dict[str, tuple[str, list[int], str]]:
     """The saved states that would be used."""
-    saved = Snapshots(folder / "states", kind, ROOMY)
+    saved = SavedStateStore(folder / "states", kind, ROOMY)
     try:
         found: dict[str, tuple[str, list[int], str]] = {}
         for value in saved.values():

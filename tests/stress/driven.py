@@ -17,8 +17,8 @@ import apsw
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.store import Store
+from tests.places import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 START_S = 60.0
 LOST_S = 0.25
 """So much of what was shown a kill may take."""

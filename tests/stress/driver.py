@@ -26,11 +26,13 @@ from PySide6.QtGui import QCloseEvent
 from kvdesk.app import application
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import Conversation, ConversationId, Message
-from kvdesk.messages import ContextReady, EngineDied, EngineRestarted, Event, ModelLoading, TextDelta, TurnEnded
-from kvdesk.operations import ClearCache, Compact, HandOperation, Operate, SwapIn, SwapOut
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoading, TextDelta, TurnEnded
+from kvdesk.protocol.messages import Event
+from kvdesk.protocol.operations import ClearCache, Compact, HandOperation, Operate, SwapIn, SwapOut
 from kvdesk.settings import Overflow
 from kvdesk.store.store import Store
-from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.shell.main_window import MainWindow
 
 PACE_MS = 40
 WORDS = [
@@ -264,7 +266,7 @@ class Driver:
 
 def hang(told: Told, at: int) -> None:
     """Call number `at` of llama_decode does not come back."""
-    from kvdesk.engine.binding import lib
+    from kvdesk.backends.local.llama.binding import lib
 
     decode, calls = lib.llama_decode, count(1)
 

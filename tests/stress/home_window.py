@@ -18,9 +18,11 @@ from PySide6.QtCore import QTimer
 
 from kvdesk import __main__, paths
 from kvdesk.app import application
-from kvdesk.messages import CommandFailed, ContextReady, EngineDied, Event
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import EngineDied
+from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.store.store import Store
-from kvdesk.ui.main_window import MainWindow
+from kvdesk.ui.shell.main_window import MainWindow
 from tests.stress.damaged_homes import states_in
 
 seen: list[str] = []

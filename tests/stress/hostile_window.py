@@ -9,8 +9,10 @@ from PySide6.QtCore import QTimer
 
 from kvdesk import paths
 from kvdesk.app import application
-from kvdesk.messages import CommandFailed, ContextReady, EngineDied, Event
-from kvdesk.ui.main_window import MainWindow
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import EngineDied
+from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.ui.shell.main_window import MainWindow
 
 
 def main(file: str) -> int:

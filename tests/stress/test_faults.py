@@ -14,10 +14,12 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
 from kvdesk.app import silence
+from kvdesk.backends.local.llama.binding import lib
 from kvdesk.cache.compaction import Layout
-from kvdesk.engine.binding import lib
-from kvdesk.messages import CommandFailed, ContextReady, EngineDied, EngineRestarted, Event, OperationDone, TurnEnded
-from kvdesk.operations import Compact, Operate, SwapIn, SwapOut
+from kvdesk.protocol.cache import ContextReady, OperationDone
+from kvdesk.protocol.chat import EngineDied, EngineRestarted, TurnEnded
+from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.operations import Compact, Operate, SwapIn, SwapOut
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.worker import worker

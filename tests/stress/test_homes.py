@@ -15,12 +15,12 @@ from pathlib import Path
 import pytest
 
 from kvdesk.store.rows import DAMAGED_NOTE
-from tests.engine.tiny_models import write
+from tests.backends.local.tiny_models import write
+from tests.places import ROOT
 from tests.stress.conftest import Row
 from tests.stress.damaged_homes import Home, damage, make_home
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pipes and permissions are those of POSIX")
-ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 10.0
 PLAIN = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 """What takes away that permissions mean nothing to root."""

@@ -14,11 +14,10 @@ import pytest
 from kvdesk.errors import ModelFileError
 from kvdesk.library.preflight import run_preflight
 from kvdesk.settings import ContextSettings
-from tests.engine.tiny_models import write
+from tests.backends.local.tiny_models import write
+from tests.places import ROOT, SHARED_MODELS
 from tests.stress.hostile_models import hostile
 
-ROOT = Path(__file__).resolve().parents[2]
-SHARED = ROOT.parent / "shared" / "models"
 SETTINGS = ContextSettings(n_ctx=256, n_seq_max=2, n_threads=1, n_threads_batch=1)
 LIMIT_S = 10.0
 FEW = ["--n-ctx", "256", "--n-seq-max", "2", "--threads", "1"]
@@ -55,7 +54,7 @@ def bases(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         "smollm3": "smollm",
     }
     made = [write(folder / f"{name}.gguf", name, text=True, pre=pre) for name, pre in pres.items()]
-    return made + sorted(SHARED.glob("*.gguf"))
+    return made + sorted(SHARED_MODELS.glob("*.gguf"))
 
 
 def refused_or_works(folder: Path, bases: list[Path], seed: int) -> str:

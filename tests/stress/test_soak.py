@@ -13,22 +13,14 @@ import psutil
 import pytest
 
 from kvdesk import paths
+from kvdesk.benchmarks.baselines import BareLoop
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, asked, prompt_of, session_of
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import new_conversation_id
 from kvdesk.errors import UserError
-from kvdesk.lab.baselines import BareLoop
-from kvdesk.lab.talk import Headless, Talk, asked, prompt_of, session_of
-from kvdesk.messages import (
-    AuditCache,
-    CacheView,
-    CloseConversation,
-    Forget,
-    LoadModel,
-    RebuildContext,
-    UsePolicy,
-    Watch,
-)
-from kvdesk.operations import Compact, CopySequence, HandOperation, Operate, SwapIn, SwapOut
+from kvdesk.protocol.cache import AuditCache, CacheView, Forget, RebuildContext, UsePolicy, Watch
+from kvdesk.protocol.chat import CloseConversation, LoadModel
+from kvdesk.protocol.operations import Compact, CopySequence, HandOperation, Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
 from tests.stress.conftest import SEED, SOAK_MINUTES, Row
 
@@ -46,9 +38,9 @@ class Soak:
     """One engine and up to five conversations, used by random numbers."""
 
     def __init__(self, model: Path, states: Path, random: Random) -> None:
-        self.desk = Headless()
+        self.desk = HeadlessEngine()
         self._random, self._states = random, states
-        self.talks: list[Talk] = []
+        self.talks: list[HeadlessChat] = []
         self.n_acts = self.n_refused = 0
         self.desk.do(LoadModel(model, SETTINGS))
         self.desk.do(Watch(True))
@@ -83,7 +75,7 @@ class Soak:
         return statistics.median(ratios)
 
     def _story(self) -> float:
-        talk = Talk(self.desk)
+        talk = HeadlessChat(self.desk)
         stats = talk.answer(STORY, MEASURED).stats
         self.desk.do(CloseConversation(talk.id))
         assert stats.generated_tokens == MEASURED.max_tokens
@@ -91,7 +83,7 @@ class Soak:
 
     def _answer(self) -> None:
         if len(self.talks) < 5 and (not self.talks or self._random.random() < 0.2):
-            self.talks.append(Talk(self.desk, overflow=self._random.choice(list(Overflow))))
+            self.talks.append(HeadlessChat(self.desk, overflow=self._random.choice(list(Overflow))))
         text = " ".join(self._random.choices(WORDS, k=self._random.randint(1, 60)))
         self._random.choice(self.talks).answer(text, Sampling(max_tokens=self._random.randint(4, 32)))
 

@@ -18,18 +18,18 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from kvdesk.backends.local.prompt import template_process
+from kvdesk.backends.local.prompt.template_process import TemplateProcess
+from kvdesk.backends.local.prompt.templates import OWN_PER_MESSAGE, OWN_TEXT, REPEATED
 from kvdesk.cache.journal_file import load_journal, save_journal
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
-from kvdesk.engine import template_process
-from kvdesk.engine.template_process import TemplateProcess
-from kvdesk.engine.templates import OWN_PER_MESSAGE, OWN_TEXT, REPEATED
 from kvdesk.errors import KvdeskError, StoreError, TemplateError, UserError
 from kvdesk.settings import Settings
 from kvdesk.store.settings_file import load_settings, save_settings
 from kvdesk.store.store import Store
+from tests.backends.local.test_template_process import chat
 from tests.cache.journals import FACTS, Player
 from tests.cache.test_journal_file import HEADER
-from tests.engine.test_template_process import chat
 from tests.stress.conftest import SEED, SHARE, Row
 from tests.stress.damaged_homes import DATABASE, JUNK, NUMBERS, VALUES, damaged_database
 

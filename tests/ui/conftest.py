@@ -9,10 +9,11 @@ from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from kvdesk.messages import ContextReady, ModelLoaded
-from kvdesk.settings import Settings, Theme
-from kvdesk.ui.main_window import MainWindow
-from kvdesk.ui.theme import Look
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.settings import Settings, ThemeChoice
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.theme import Theme
 from tests.garbage import garbage_between_tests  # noqa: F401 - a fixture
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE
 
@@ -29,17 +30,17 @@ def no_stray_widgets(qapp: QApplication) -> Iterator[None]:
 
 
 @pytest.fixture
-def look(qapp: QApplication) -> Look:
-    return Look(qapp, theme=Theme.DARK)
+def theme(qapp: QApplication) -> Theme:
+    return Theme(qapp, theme=ThemeChoice.DARK)
 
 
 @pytest.fixture
 def empty_window(qapp: QApplication, qtbot: QtBot) -> MainWindow:
     """A window as it is right after the start: shown, nothing in it."""
-    window = MainWindow(qapp, Theme.DARK)
+    window = MainWindow(qapp, ThemeChoice.DARK)
     window.resize(1280, 800)  # the screen of these tests has 800 x 800 pixels
     qtbot.addWidget(window)
-    window.set_settings(Settings(theme=Theme.DARK, all_instruments=True))
+    window.set_settings(Settings(theme=ThemeChoice.DARK, all_instruments=True))
     window.show()
     qtbot.waitExposed(window)
     return window

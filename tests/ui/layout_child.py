@@ -10,10 +10,11 @@ from typing import Any
 from PySide6.QtGui import QFont, QFontInfo, QTextLayout
 from PySide6.QtWidgets import QApplication, QWidget
 
-from kvdesk.messages import ContextReady, ModelLoaded
-from kvdesk.settings import Settings, Theme
-from kvdesk.ui.main_window import MainWindow
-from kvdesk.ui.theme import Look
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import ModelLoaded
+from kvdesk.settings import Settings, ThemeChoice
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.theme import Theme
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, cache_view
 
 EMOJI = "\N{GRINNING FACE}\N{WHITE HEAVY CHECK MARK}"
@@ -21,9 +22,9 @@ EMOJI = "\N{GRINNING FACE}\N{WHITE HEAVY CHECK MARK}"
 
 def layout(app: QApplication) -> dict[str, Any]:
     """The geometry of all that is seen in a window of 1280 by 800 with two conversations, and the fonts used."""
-    look = Look(app, theme=Theme.DARK)
-    window = MainWindow(app, Theme.DARK)
-    window.set_settings(Settings(theme=Theme.DARK))
+    theme = Theme(app, theme=ThemeChoice.DARK)
+    window = MainWindow(app, ThemeChoice.DARK)
+    window.set_settings(Settings(theme=ThemeChoice.DARK))
     window.show_conversations(CONVERSATIONS, ONE)
     window.apply_event(ModelLoaded(MODEL))
     window.apply_event(ContextReady(CONTEXT, rebuilt=False))
@@ -36,9 +37,9 @@ def layout(app: QApplication) -> dict[str, Any]:
     told = {
         "boxes": [[type(w).__name__, w.x(), w.y(), w.width(), w.height()] for w in shown],
         "too_high_px": window.inspector.cache.too_high_px,
-        "families": [QFontInfo(font).family() for font in (look.text, look.mono)],
-        "emoji": drawn_with(EMOJI, look.text),
-        "emoji in code": drawn_with(EMOJI, look.mono),
+        "families": [QFontInfo(font).family() for font in (theme.text, theme.mono)],
+        "emoji": drawn_with(EMOJI, theme.text),
+        "emoji in code": drawn_with(EMOJI, theme.mono),
     }
     window.close()
     return told

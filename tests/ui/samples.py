@@ -9,7 +9,8 @@ import numpy as np
 
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, StreamMap, Verification
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId, MessageState, Role, TurnStats
-from kvdesk.messages import CacheView, ContextInfo, Lease, ModelInfo
+from kvdesk.protocol.cache import CacheView, ContextInfo, Lease
+from kvdesk.protocol.chat import ModelInfo
 
 ONE, TWO = ConversationId("one"), ConversationId("two")
 CONVERSATIONS = (Conversation(ONE, "A village far away", 0), Conversation(TWO, "Caches", 1))
@@ -73,16 +74,16 @@ def stream(size: int, runs: Sequence[Run], head: int = 0) -> StreamMap:
     pos = np.full(size, -1, np.int32)
     bits = np.zeros((size, 1), np.uint64)
     token = np.full(size, -1, np.int32)
-    born = np.zeros(size, np.int64)
+    written_at_op = np.zeros(size, np.int64)
     for a, b, seqs, p0, operation in runs:
         pos[a:b] = np.arange(p0, p0 + b - a)
         token[a:b] = np.arange(a, b)
-        born[a:b] = operation
+        written_at_op[a:b] = operation
         for seq in seqs:
             bits[a:b, 0] |= np.uint64(1 << seq)
     used = np.flatnonzero(bits.any(axis=1))
     high = int(used[-1]) + 1 if used.size else 0
-    return StreamMap(pos[:high], bits[:high], token[:high], born[:high], size, head, int(used.size), high)
+    return StreamMap(pos[:high], bits[:high], token[:high], written_at_op[:high], size, head, int(used.size), high)
 
 
 def spans(cells: StreamMap) -> tuple[SequenceSpan, ...]:

@@ -9,14 +9,14 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
 from kvdesk.errors import NO_TOKENIZER
-from kvdesk.messages import ModelLoaded, PrefillProgress, TextDelta, TurnEnded, TurnStarted
-from kvdesk.ui.chat_view import PAGE, RENDER_INTERVAL_MS
-from kvdesk.ui.code_block import CodeBlock
-from kvdesk.ui.controls import IconButton
-from kvdesk.ui.main_window import MainWindow
-from kvdesk.ui.message_body import ThinkFold
-from kvdesk.ui.message_widget import MessageWidget
-from kvdesk.ui.prose_view import ProseView
+from kvdesk.protocol.chat import ModelLoaded, PrefillProgress, TextDelta, TurnEnded, TurnStarted
+from kvdesk.ui.chat.chat_view import PAGE, RENDER_INTERVAL_MS
+from kvdesk.ui.chat.message_body import CollapsedThinking
+from kvdesk.ui.chat.message_widget import MessageWidget
+from kvdesk.ui.markdown.code_block import CodeBlock
+from kvdesk.ui.markdown.prose_view import ProseView
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.controls import IconButton
 from tests.ui.samples import MODEL, ONE, STATS, TWO, message
 
 ANSWER = MessageId("a")
@@ -121,7 +121,7 @@ def test_code_that_grows_is_kept(window: MainWindow, qtbot: QtBot) -> None:
 
 def test_thinking_is_folded_until_asked_for(window: MainWindow) -> None:
     window.show_messages(ONE, (message("a", "assistant", "<think>\nlet me see\n</think>\nYes."),))
-    (fold,) = window.chat.findChildren(ThinkFold)
+    (fold,) = window.chat.findChildren(CollapsedThinking)
     assert not fold.is_open
     button(fold, "Show the model's thinking").click()
     assert fold.is_open

@@ -9,8 +9,8 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
 from kvdesk.settings import ContextSettings, Settings
-from kvdesk.ui.main_window import MainWindow
-from kvdesk.ui.settings_panel import SettingsPanel
+from kvdesk.ui.settings.panel import SettingsPanel
+from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import ONE, cache_view, message
 
 BRANCH = (message("q", "user", "Hello"), message("a", "assistant", "Hello to you."))

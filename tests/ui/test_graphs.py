@@ -11,22 +11,22 @@ from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
-from kvdesk.messages import OperationDone, PrefillProgress, SpeedSample
-from kvdesk.operations import LoadSample
-from kvdesk.settings import Theme
-from kvdesk.ui.graph import Curve, RowSpec
-from kvdesk.ui.graph_stack import GraphStack
-from kvdesk.ui.graphs_page import GraphsPage
-from kvdesk.ui.main_window import MainWindow
-from kvdesk.ui.measurements import Measurements
-from kvdesk.ui.palette import BLUE
-from kvdesk.ui.plot import Plot
-from kvdesk.ui.series import FloatArray
-from kvdesk.ui.span_graph import medians
-from kvdesk.ui.theme import Look
-from kvdesk.ui.time_graph import TimePlot
-from kvdesk.ui.trend import TrendPlot
-from kvdesk.ui.trends import Trends
+from kvdesk.protocol.cache import LoadSample, OperationDone, SpeedSample
+from kvdesk.protocol.chat import PrefillProgress
+from kvdesk.settings import ThemeChoice
+from kvdesk.ui.graphs.graph import Curve, RowSpec
+from kvdesk.ui.graphs.graph_stack import GraphStack
+from kvdesk.ui.graphs.graphs_page import GraphsPage
+from kvdesk.ui.graphs.plot import Plot
+from kvdesk.ui.graphs.span_graph import medians
+from kvdesk.ui.graphs.time_graph import TimePlot
+from kvdesk.ui.graphs.trend import TrendPlot
+from kvdesk.ui.graphs.trends import Trends
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.palette import BLUE
+from kvdesk.viewmodel.series import FloatArray
 from tests.ui.samples import CONTEXT, ONE, STATS, TWO, cache_view
 
 
@@ -68,8 +68,8 @@ def turn_wheel(plot: Plot, modifiers: Qt.KeyboardModifier) -> bool:
 
 
 @pytest.fixture
-def page(look: Look, qtbot: QtBot) -> GraphsPage:
-    page = GraphsPage(look, session())
+def page(theme: Theme, qtbot: QtBot) -> GraphsPage:
+    page = GraphsPage(theme, session())
     qtbot.addWidget(page)
     page.resize(420, 700)
     page.show()
@@ -93,9 +93,9 @@ def test_a_token_ends_the_reading_of_a_prompt() -> None:
     assert len(measured.prefill.series) == 2
 
 
-def test_cells_are_not_drawn_into_the_future(look: Look, qtbot: QtBot) -> None:
+def test_cells_are_not_drawn_into_the_future(theme: Theme, qtbot: QtBot) -> None:
     measured = Measurements()
-    graphs = Trends(look, measured)
+    graphs = Trends(theme, measured)
     qtbot.addWidget(graphs)
     for at_s in (100.0, 103.0):
         measured.add_view(cache_view(), CONTEXT, at_s)
@@ -105,21 +105,21 @@ def test_cells_are_not_drawn_into_the_future(look: Look, qtbot: QtBot) -> None:
         assert values[-1] == last
 
 
-def test_nothing_is_drawn_while_hidden(look: Look, qtbot: QtBot) -> None:
+def test_nothing_is_drawn_while_hidden(theme: Theme, qtbot: QtBot) -> None:
     measured = session()
-    graphs = Trends(look, measured)
+    graphs = Trends(theme, measured)
     qtbot.addWidget(graphs)
-    graphs.stack.look()
+    graphs.stack.theme()
     assert curves_of(graphs.stack, 1) == []
     graphs.show()
-    graphs.stack.look()
+    graphs.stack.theme()
     assert curves_of(graphs.stack, 1)[0][0].size > 80
 
 
-def test_numbers_are_written_more_often_than_long_curves_are_drawn(look: Look, qtbot: QtBot) -> None:
+def test_numbers_are_written_more_often_than_long_curves_are_drawn(theme: Theme, qtbot: QtBot) -> None:
     measured, now = session(), [0.0]
     row = RowSpec("tok/s", (Curve("decode", measured.decode.series, BLUE),))
-    stack = GraphStack(look, measured, [TrendPlot(look, row, ticks=True)], clock=lambda: now[0])
+    stack = GraphStack(theme, measured, [TrendPlot(theme, row, ticks=True)], clock=lambda: now[0])
     qtbot.addWidget(stack)
     stack.resize(444, 100)  # 400 px for 100 s
     stack.show()
@@ -127,11 +127,11 @@ def test_numbers_are_written_more_often_than_long_curves_are_drawn(look: Look, q
     shown = curves_of(stack, 0)[0][0].size
     measured.add_speed(SpeedSample(199.95, "decode", 50, 1000.0, 256))
     now[0] = 0.1
-    stack.look()
+    stack.theme()
     assert stack.graphs[0].captions.texts == ("50.0",)
     assert curves_of(stack, 0)[0][0].size == shown
     now[0] = 2.1
-    stack.look()
+    stack.theme()
     qtbot.waitUntil(lambda: curves_of(stack, 0)[0][0].size > shown, timeout=2000)
 
 
@@ -242,9 +242,9 @@ def test_a_failed_export_is_said(page: GraphsPage, tmp_path: Path, monkeypatch: 
         page.export(tmp_path / "x.gif")
 
 
-def test_the_theme_may_change(page: GraphsPage, look: Look) -> None:
+def test_the_theme_may_change(page: GraphsPage, theme: Theme) -> None:
     dark = page.grab().toImage().pixelColor(200, 100)
-    look.set_theme(Theme.LIGHT)
+    theme.set_theme(ThemeChoice.LIGHT)
     page.stack.draw()
     assert page.grab().toImage().pixelColor(200, 100).lightness() > dark.lightness() + 100
 

@@ -13,10 +13,11 @@ from PySide6.QtWidgets import QApplication, QLabel, QPushButton, QToolButton, QW
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Conversation, ConversationId, MessageId
-from kvdesk.messages import ContextReady, EngineDied, ModelLoaded, TurnEnded
-from kvdesk.ui.caption import Caption
-from kvdesk.ui.controls import ElidedButton, ElidedLabel
-from kvdesk.ui.main_window import MainWindow
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import EngineDied, ModelLoaded, TurnEnded
+from kvdesk.ui.chat.caption import Caption
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
 from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]

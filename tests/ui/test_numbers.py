@@ -4,14 +4,15 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, Verification
-from kvdesk.messages import CacheView, CommandFailed, SpeedSample
-from kvdesk.operations import ClearCache, Operate
-from kvdesk.ui.main_window import MainWindow
-from kvdesk.ui.measurements import Measurements
-from kvdesk.ui.metric_groups import Group, Row, metric_groups, number
-from kvdesk.ui.metric_table import MetricTable
-from kvdesk.ui.numbers_panel import NumbersPanel
-from kvdesk.ui.theme import Look
+from kvdesk.protocol.cache import CacheView, SpeedSample
+from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.operations import ClearCache, Operate
+from kvdesk.ui.cache.metric_groups import Group, Row, metric_groups, number
+from kvdesk.ui.cache.metric_table import MetricTable
+from kvdesk.ui.cache.numbers_panel import NumbersPanel
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.measurements import Measurements
 from tests.ui.samples import CONTEXT, STATS, cache_view, stream
 
 
@@ -88,8 +89,8 @@ def test_numbers_have_three_digits() -> None:
     assert [number(v).text for v in (0.5, 12.345, 1234.5, 7, None)] == ["0.50", "12.3", "1,234", "7", "–"]
 
 
-def test_groups_fold_and_cost_nothing_folded(look: Look, qtbot: QtBot) -> None:
-    panel = NumbersPanel(look, measured())
+def test_groups_fold_and_cost_nothing_folded(theme: Theme, qtbot: QtBot) -> None:
+    panel = NumbersPanel(theme, measured())
     qtbot.addWidget(panel)
     panel.show()
     panel.show_view(cache_view(), {0: "Village"})
@@ -105,8 +106,8 @@ def test_groups_fold_and_cost_nothing_folded(look: Look, qtbot: QtBot) -> None:
     assert [fold.button.accessibleName() for fold in panel.folds[:2]] == ["Cells", "Sequences"]
 
 
-def test_definitions_are_reached_with_the_keyboard(look: Look, qtbot: QtBot) -> None:
-    table = MetricTable(look)
+def test_definitions_are_reached_with_the_keyboard(theme: Theme, qtbot: QtBot) -> None:
+    table = MetricTable(theme)
     qtbot.addWidget(table)
     table.show_group(metric_groups(measured(), cache_view(), {})[0])
     table.show()
@@ -119,8 +120,8 @@ def test_definitions_are_reached_with_the_keyboard(look: Look, qtbot: QtBot) -> 
     assert table.tip(-1, 0) == ""
 
 
-def test_columns_have_definitions_too(look: Look, qtbot: QtBot) -> None:
-    table = MetricTable(look)
+def test_columns_have_definitions_too(theme: Theme, qtbot: QtBot) -> None:
+    table = MetricTable(theme)
     qtbot.addWidget(table)
     table.show_group(metric_groups(measured(), cache_view(), {})[1])
     assert table.tip(-1, 2).startswith("Wasted attention span")

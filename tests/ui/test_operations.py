@@ -13,37 +13,44 @@ from pytestqt.qtbot import QtBot
 from kvdesk.cache.compaction import Layout, plan_compaction
 from kvdesk.cache.compare import LogitsComparison, Verdict, compare_snapshots
 from kvdesk.chat import MessageId
-from kvdesk.messages import Audited, CacheView, ContextReady, Lease, OperationDone, SpeedSample
-from kvdesk.operations import (
+from kvdesk.protocol.cache import (
+    Audited,
+    CacheView,
+    ContextPreview,
+    ContextReady,
+    Lease,
+    MessageSpan,
+    MessageSpans,
+    OperationDone,
+    PreviewContext,
+    SpeedSample,
+    Verified,
+    VerifyConversation,
+)
+from kvdesk.protocol.chat import Working
+from kvdesk.protocol.operations import (
     BatchRefused,
     Capability,
     ClearCache,
     Compact,
     CompactionPreview,
-    ContextPreview,
     Effect,
     KeepOnly,
-    MessageSpan,
-    MessageSpans,
     Operate,
     PreviewCompaction,
-    PreviewContext,
     RemoveRange,
     ShiftPositions,
     SwapIn,
     SwapOut,
     TryDecode,
     Undo,
-    Verified,
-    VerifyConversation,
-    Working,
 )
 from kvdesk.settings import ContextSettings
-from kvdesk.ui.acts import Act
-from kvdesk.ui.effect_text import logits_sentence
-from kvdesk.ui.main_window import MainWindow
-from kvdesk.ui.operations_panel import OperationsPanel
-from kvdesk.ui.settings_panel import SettingsPanel
+from kvdesk.ui.operations.actions import CacheAction
+from kvdesk.ui.operations.effect_text import logits_sentence
+from kvdesk.ui.operations.panel import OperationsPanel
+from kvdesk.ui.settings.panel import SettingsPanel
+from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, TWO, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]
@@ -57,7 +64,7 @@ def show(window: MainWindow, view: CacheView | None = None) -> OperationsPanel:
     return panel
 
 
-def press(window: MainWindow, act: Act) -> None:
+def press(window: MainWindow, act: CacheAction) -> None:
     window.inspector.cache.operations.button(act).click()
 
 
@@ -65,15 +72,15 @@ def test_every_button_makes_its_operation(window: MainWindow, record: Record) ->
     sent = record(window.command_requested)
     panel = show(window)
     panel.set_range(0, 32, 64)
-    press(window, Act.REMOVE)
-    press(window, Act.KEEP)
+    press(window, CacheAction.REMOVE)
+    press(window, CacheAction.KEEP)
     panel._shift.setValue(-5)
-    press(window, Act.SHIFT)
+    press(window, CacheAction.SHIFT)
     panel._pos.setValue(200)
-    press(window, Act.TRY)
-    press(window, Act.SWAP_OUT)
-    press(window, Act.VERIFY)
-    press(window, Act.CLEAR)
+    press(window, CacheAction.TRY)
+    press(window, CacheAction.SWAP_OUT)
+    press(window, CacheAction.VERIFY)
+    press(window, CacheAction.CLEAR)
     assert [command for (command,) in sent] == [
         Operate(RemoveRange(0, 32, 64)),
         Operate(KeepOnly(0)),
@@ -89,8 +96,8 @@ def test_the_call_is_shown_before_it_is_made(window: MainWindow) -> None:
     panel = show(window)
     panel.set_range(1, 40, -1)
     assert panel.call == "llama_memory_seq_rm(mem, 1, 40, -1)"
-    assert "llama_memory_seq_cp(mem, 1, new, 40, -1)" in panel.button(Act.FORK).toolTip()
-    QApplication.sendEvent(panel.button(Act.SHIFT), QEvent(QEvent.Type.Enter))
+    assert "llama_memory_seq_cp(mem, 1, new, 40, -1)" in panel.button(CacheAction.FORK).toolTip()
+    QApplication.sendEvent(panel.button(CacheAction.SHIFT), QEvent(QEvent.Type.Enter))
     assert panel.call == "llama_memory_seq_add(mem, 1, 40, -1, -1)"
     panel._shift.setValue(7)
     assert panel.call.endswith("40, -1, 7)")
@@ -105,13 +112,13 @@ def test_what_the_model_cannot_do_is_disabled_with_its_reason(window: MainWindow
     )
     window.apply_event(ContextReady(CONTEXT, rebuilt=False, possible=rows))
     panel = show(window)
-    assert panel.button(Act.REMOVE).isEnabled(), "all of it can be removed"
+    assert panel.button(CacheAction.REMOVE).isEnabled(), "all of it can be removed"
     panel.set_range(0, 32, 64)
-    assert not panel.button(Act.REMOVE).isEnabled()
+    assert not panel.button(CacheAction.REMOVE).isEnabled()
     assert why in panel.remark
-    assert why in panel.button(Act.REMOVE).toolTip()
-    QApplication.sendEvent(panel.button(Act.SWAP_OUT), QEvent(QEvent.Type.Enter))
-    assert panel.button(Act.SWAP_OUT).isEnabled()
+    assert why in panel.button(CacheAction.REMOVE).toolTip()
+    QApplication.sendEvent(panel.button(CacheAction.SWAP_OUT), QEvent(QEvent.Type.Enter))
+    assert panel.button(CacheAction.SWAP_OUT).isEnabled()
     assert panel.remark == "Leaves out."
 
 
@@ -122,17 +129,17 @@ def test_a_shift_that_makes_no_sense_is_refused(window: MainWindow, p0: int, p1:
     panel = show(window)
     panel.set_range(0, p0, p1)
     panel._shift.setValue(shift)
-    assert not panel.button(Act.SHIFT).isEnabled()
-    assert why in panel.button(Act.SHIFT).toolTip()
+    assert not panel.button(CacheAction.SHIFT).isEnabled()
+    assert why in panel.button(CacheAction.SHIFT).toolTip()
 
 
 def test_nothing_by_hand_while_an_answer_is_written_there(window: MainWindow) -> None:
     window.append_message(message("a", "assistant", "", state="streaming"))
     panel = show(window)
-    assert not panel.button(Act.REMOVE).isEnabled()
-    assert not panel.button(Act.CLEAR).isEnabled()
+    assert not panel.button(CacheAction.REMOVE).isEnabled()
+    assert not panel.button(CacheAction.CLEAR).isEnabled()
     panel.set_range(1, -1, -1)
-    assert panel.button(Act.REMOVE).isEnabled(), "the other conversation is at rest"
+    assert panel.button(CacheAction.REMOVE).isEnabled(), "the other conversation is at rest"
 
 
 def test_a_swapped_conversation_can_come_back(window: MainWindow, record: Record) -> None:
@@ -142,10 +149,10 @@ def test_a_swapped_conversation_can_come_back(window: MainWindow, record: Record
     panel = show(window, view)
     assert "Caches  ·  no sequence  ·  swapped out" in [panel._target.itemText(i) for i in range(panel._target.count())]
     panel.set_range(-1, -1, -1)
-    assert panel.button(Act.SWAP_OUT).text() == "Swap in"
-    press(window, Act.SWAP_OUT)
+    assert panel.button(CacheAction.SWAP_OUT).text() == "Swap in"
+    press(window, CacheAction.SWAP_OUT)
     assert sent == [(Operate(SwapIn(TWO)),)]
-    assert not panel.button(Act.REMOVE).isEnabled()
+    assert not panel.button(CacheAction.REMOVE).isEnabled()
 
 
 def test_the_target_stays_while_the_cache_changes(window: MainWindow) -> None:
@@ -250,7 +257,7 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
 def test_compaction_is_previewed_and_done(window: MainWindow, record: Record) -> None:
     sent = record(window.command_requested)
     show(window)
-    press(window, Act.COMPACT)
+    press(window, CacheAction.COMPACT)
     dialog = window.desk.dialog
     assert dialog is not None
     assert sent == [(PreviewCompaction(Layout.KEEP_ORDER),)]
@@ -372,7 +379,7 @@ def test_what_is_done_to_a_chat_is_done_where_it_goes_on_and_not_to_its_parked_b
     sent = record(window.command_requested)
     leases = (Lease(ONE, 1), Lease(ONE, 0, parked=True))
     window.apply_event(replace(cache_view(), leases=leases, swapped=((TWO, 99),)))
-    window._desk.act(Act.REMOVE, ONE)
+    window._desk.act(CacheAction.REMOVE, ONE)
     assert sent == [(Operate(RemoveRange(1, -1, -1)),)]
     targets = [(target.seq_id, target.conversation, target.swapped_bytes) for target in window._state.targets()]
     assert targets == [(0, ONE, 0), (1, ONE, 0), (-1, TWO, 99)]

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pytest
 
 from kvdesk.chat import MessageId
-from kvdesk.messages import ContextReady, TurnEnded
-from kvdesk.operations import Overflowed, TurnPreview
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import Overflowed, TurnEnded, TurnPreview
 from kvdesk.settings import Overflow
-from kvdesk.ui.main_window import MainWindow
-from kvdesk.ui.room_help import room_words
-from kvdesk.ui.settings_panel import SettingsPanel
+from kvdesk.ui.chat.room_help import room_words
+from kvdesk.ui.settings.panel import SettingsPanel
+from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import CONTEXT, ONE, STATS, message
 
 Record = Callable[[object], list[tuple[object, ...]]]

@@ -13,14 +13,14 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.packing import Entry, Operation
 from kvdesk.cache.snapshot import CacheMap
-from kvdesk.messages import ContextReady, ModelLoaded, OperationDone, SpeedSample
-from kvdesk.operations import RecordingTaken, TakeRecording, Working
-from kvdesk.ui.cache_state import CacheState
-from kvdesk.ui.main_window import MainWindow
-from kvdesk.ui.past import view_of
-from kvdesk.ui.timeline_model import ROW_PX, ROW_ROLE
-from kvdesk.ui.timeline_page import TimelinePage
-from kvdesk.ui.timeline_rows import Shown, TimelineRows
+from kvdesk.protocol.cache import ContextReady, OperationDone, RecordingTaken, SpeedSample, TakeRecording
+from kvdesk.protocol.chat import ModelLoaded, Working
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE
+from kvdesk.ui.timeline.page import TimelinePage
+from kvdesk.ui.timeline.rows import Shown, TimelineRows
+from kvdesk.viewmodel.cache_state import CacheState
+from kvdesk.viewmodel.history import view_of
 from tests.cache.journals import FACTS, Player
 from tests.ui.samples import CONTEXT, MODEL, cache_view, spans
 from tests.ui.test_operations import done
@@ -261,7 +261,7 @@ class Long:
 
 
 def test_a_long_recording_is_counted_in_slices(qtbot: QtBot, window: MainWindow) -> None:
-    page = TimelinePage(window.look, CacheState(), {}, live=False)
+    page = TimelinePage(window.theme, CacheState(), {}, live=False)
     qtbot.addWidget(page)
     long = Long(200_000)
     page.show_recording(long)  # type: ignore[arg-type]

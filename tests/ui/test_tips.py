@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pytestqt.qtbot import QtBot
 
-from kvdesk.ui.controls import ElidedLabel, plain_tip
+from kvdesk.ui.widgets.controls import ElidedLabel, plain_tip
 
 HOSTILE = '<img src="//elsewhere/share/x.png">title'
 

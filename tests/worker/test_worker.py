@@ -9,22 +9,12 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
+from kvdesk.backends.local.engine import Engine
+from kvdesk.backends.local.scheduler.scheduler import Scheduler
 from kvdesk.chat import Message, new_conversation_id, new_message_id
-from kvdesk.engine.engine import Engine
-from kvdesk.engine.runner import Runner
-from kvdesk.messages import (
-    CacheView,
-    ContextReady,
-    EngineDied,
-    EngineRestarted,
-    Event,
-    Generate,
-    LoadModel,
-    ModelLoaded,
-    TextDelta,
-    TurnEnded,
-    Watch,
-)
+from kvdesk.protocol.cache import CacheView, ContextReady, Watch
+from kvdesk.protocol.chat import EngineDied, EngineRestarted, Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded
+from kvdesk.protocol.messages import Event
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.worker.worker import MOST_DEATHS, Worker
 
@@ -64,16 +54,16 @@ def generate(text: str) -> Generate:
 def test_after_the_loop_died_the_model_is_loaded_again_and_what_waited_is_answered(
     heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    step, n_steps = Runner.step, 0
+    step, n_steps = Scheduler.step, 0
 
-    def dies_at_the_third(runner: Runner) -> None:
+    def dies_at_the_third(runner: Scheduler) -> None:
         nonlocal n_steps
         n_steps += 1
         if n_steps == 3:
             raise ZeroDivisionError("injected")
         step(runner)
 
-    monkeypatch.setattr(Runner, "step", dies_at_the_third)
+    monkeypatch.setattr(Scheduler, "step", dies_at_the_third)
     model = paths.embedded_model()
     assert model is not None
     first, second = generate("Where do puffins live?"), generate("And gulls?")

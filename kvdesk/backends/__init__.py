@@ -1,0 +1,1 @@
+"""Programs that run a model: `local` is llama.cpp in this process."""

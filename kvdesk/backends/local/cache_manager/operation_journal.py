@@ -1,0 +1,89 @@
+"""What happens to the cache, told and written down: every operation in the journal, with its reason.
+
+Owns the journal of one context and the events about operations. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.memory import MirroredDecode, MirroredRun
+from kvdesk.cache.journal import Journal, Operation
+from kvdesk.chat import ConversationId
+from kvdesk.protocol import calls
+from kvdesk.protocol.cache import OperationDone
+from kvdesk.protocol.messages import Event
+
+Emit = Callable[[Event], None]
+Owner = Callable[[int], ConversationId | None]
+_ONE_TOKEN = f"{calls.decode(1)} -> 0"
+
+
+class OperationJournal:
+    """The journal of `context` from now on. `owner` tells whose a sequence is."""
+
+    def __init__(self, context: Context, emit: Emit) -> None:
+        self._context = context
+        self._emit = emit
+        self._doing: tuple[str, str, str] = ("", "", "")
+        self.owner: Owner = lambda _: None
+        self.before: Callable[[], None] = lambda: None  # called before an operation is written down
+        self.journal = Journal(context.mirror)
+        context.on_operation = self._operation
+
+    @contextmanager
+    def doing(self, name: str, conversation: ConversationId | None = None, reason: str = "") -> Iterator[None]:
+        """What happens to the cache meanwhile is for this: the journal says so. `name` "": as llama.cpp's call."""
+        before, self._doing = self._doing, (name or self._doing[0], conversation or "", reason)
+        try:
+            yield
+        finally:
+            self._doing = before
+
+    def report(
+        self,
+        name: str,
+        call: str,
+        start: float,
+        conversation: ConversationId | None = None,
+        reason: str = "",
+        *,
+        emptied: bool = False,
+        note: str = "",
+    ) -> None:
+        """Tell of an operation that began at `start` (time.perf_counter)."""
+        ms = (time.perf_counter() - start) * 1e3
+        number = self._context.mirror.operation
+        done = OperationDone(number, time.monotonic(), name, call, ms, conversation, reason, emptied=emptied, note=note)
+        self._emit(done)
+
+    def decoded(self, followed: MirroredDecode) -> None:
+        """One decode."""
+        record, batch, kind, ms, _, _ = followed
+        conversation = self.owner(batch.seq_ids[0][0]) if batch.seq_ids and batch.seq_ids[0] else None
+        call = f"{calls.decode(len(batch.tokens))} -> {record.rc}"
+        reason = self._doing[2]
+        operation = Operation(record.operation, time.time(), kind, call, ms, conversation or "", reason)
+        self.journal.record(operation, record)
+
+    def run(self, followed: MirroredRun) -> None:
+        """Decodes of one token each."""
+        conversation = self.owner(followed.seq_id) or ""
+        unix, first = time.time() - time.monotonic(), followed.placed.first
+        self.journal.record_run(
+            [
+                Operation(first + i, at_s + unix, "decode", _ONE_TOKEN, ms, conversation)
+                for i, (at_s, ms) in enumerate(zip(followed.at_s, followed.ms, strict=True))
+            ],
+            followed.placed,
+        )
+
+    def _operation(self, number: int, call: str, ms: float) -> None:
+        """An operation that is no decode."""
+        self.before()
+        name, conversation, reason = self._doing
+        name = name or call.partition("(")[0].removeprefix("llama_").removeprefix("memory_")
+        self.journal.record(Operation(number, time.time(), name, call, ms, conversation, reason))

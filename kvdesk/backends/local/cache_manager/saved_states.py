@@ -1,0 +1,447 @@
+"""Saved states of conversations, in memory and on disk: a cache, never the truth. Whatever fails here costs a prefill.
+
+Owns the files and their index. A file is loaded only when the index has its digest, and written as `.part`, flushed,
+then renamed. Disk work that nobody waits for goes to one thread of its own; everything else runs on the engine's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+import os
+import re
+import sys
+import threading
+import time
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
+from kvdesk.cache.blob import Blob
+from kvdesk.cache.prefix import common_prefix
+from kvdesk.chat import ConversationId
+from kvdesk.policies.checkpoints import Checkpoint
+from kvdesk.policies.swap import Limits, Placement, Snapshot, StateKind, over_limit, snapshot_key
+from kvdesk.protocol.cache import MessageSpan
+
+_log = logging.getLogger(__name__)
+_INDEX, _SUFFIX = "index.json", ".kvstate"
+_KEY = re.compile("[0-9a-f]{64}")
+_TRIAL = 1 << 20  # bytes that are compressed to see whether it pays
+_PAYS = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class SavedState:
+    """A conversation outside the cache: its tokens, the state of its sequence (None: on disk), and what belongs to it.
+
+    key, n_bytes   of the state; prefill_ms: what it spares; at_s: time.time() of its last use
+    checkpoint     kept on the way, to go back to; not the conversation as it was when it left the cache
+    exact          so many leading tokens have K and V as a prefill makes them; those behind were moved there, so the
+                   state is of use to its own conversation only
+    """
+
+    key: str
+    conversation: ConversationId
+    tokens: tuple[int, ...]
+    n_bytes: int
+    prefill_ms: float
+    at_s: float
+    blob: Blob | None = None
+    texts: tuple[str, ...] = ()
+    spans: tuple[MessageSpan, ...] = ()
+    digest: str = ""
+    packed: bool = False
+    checkpoint: bool = False
+    exact: int = ALL_EXACT
+
+    def may_go_to(self, conversation: ConversationId | None) -> bool:
+        """Whether the state is what a prefill makes, or the conversation's own."""
+        return self.exact >= len(self.tokens) or self.conversation == conversation
+
+
+class SavedStateStore:
+    """All saved states that fit the present model and context. `folder` None: memory only.
+
+    Raises nothing: a file that cannot be written or read is forgotten and noted in the log.
+    """
+
+    def __init__(self, folder: Path | None, kind: StateKind, limits: Limits) -> None:
+        self._folder = folder
+        self.kind = kind
+        self.limits = limits
+        self._saved: dict[str, SavedState] = {}
+        self._foreign: dict[str, _Foreign] = {}  # of other models and settings, by key
+        self._writing: dict[str, Blob] = {}  # states on their way to disk, by key
+        self._lock = threading.RLock()  # of `_saved` and `_writing`
+        self._writer: ThreadPoolExecutor | None = None
+        if folder is not None:
+            self._read_index(folder)
+            self.set_limits(limits)
+
+    # --- read-only ----------------------------------------------------------------------------------------------------
+
+    def values(self) -> list[Snapshot]:
+        """What the policies judge."""
+        now = time.time()
+        return [
+            Snapshot(s.key, "disk" if s.blob is None else "memory", s.n_bytes, now - s.at_s, s.prefill_ms, s.checkpoint)
+            for s in self._all()
+        ]
+
+    def of(self, conversation: ConversationId) -> SavedState | None:
+        """The newest state of the conversation; no checkpoint."""
+        mine = [s for s in self._all() if s.conversation == conversation and not s.checkpoint]
+        return max(mine, key=lambda s: s.at_s, default=None)
+
+    def has(self, tokens: Sequence[int], conversation: ConversationId, exact: int) -> bool:
+        """Whether the state of exactly these tokens is saved, other than as a checkpoint."""
+        saved = self._saved.get(_key(self.kind, tokens, conversation, exact))
+        return saved is not None and not saved.checkpoint
+
+    def checkpoints(self) -> list[Checkpoint]:
+        """What the policy of checkpoints judges."""
+        now = time.time()
+        return [
+            Checkpoint(s.key, s.conversation, len(s.tokens) - self._kept_before(s), s.n_bytes, now - s.at_s)
+            for s in self._all()
+            if s.checkpoint
+        ]
+
+    def longest_whole(self, prompt: Sequence[int], whose: ConversationId | None = None) -> SavedState | None:
+        """The longest saved state all of whose tokens `prompt` begins with. `whose`: as in `longest_prefix`."""
+        wanted = tuple(prompt)
+        fitting = [s for s in self._all() if len(s.tokens) <= len(wanted) and s.may_go_to(whose)]
+        fitting.sort(key=lambda s: -len(s.tokens))
+        return next((s for s in fitting if s.tokens == wanted[: len(s.tokens)]), None)
+
+    def longest_prefix(
+        self, prompt: Sequence[int], whose: ConversationId | None = None
+    ) -> tuple[SavedState | None, int]:
+        """The saved state that has the most leading tokens in common with `prompt`, and how many.
+
+        whose: the conversation whose moved tokens may be among them; None: only what a prefill makes.
+        """
+        best, most = None, 0
+        wanted = array("i", prompt)
+        for saved in (s for s in self._all() if s.may_go_to(whose)):
+            held = array("i", saved.tokens[: len(wanted)])
+            n = common_prefix(held, wanted)
+            if n > most:
+                best, most = saved, n
+        return best, most
+
+    def conversations(self) -> tuple[tuple[ConversationId, int], ...]:
+        """Whose states are saved, and the bytes of each; no checkpoints."""
+        return tuple((s.conversation, s.n_bytes) for s in self._all() if not s.checkpoint)
+
+    @property
+    def n_bytes(self) -> int:
+        """Of all states, checkpoints too, in memory and on disk."""
+        return sum(s.n_bytes for s in self._all())
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        placement: Placement,
+        conversation: ConversationId,
+        tokens: Sequence[int],
+        blob: Blob,
+        prefill_ms: float,
+        texts: tuple[str, ...],
+        spans: tuple[MessageSpan, ...],
+        *,
+        exact: int = ALL_EXACT,
+        checkpoint: bool = False,
+    ) -> None:
+        """Save a state where `placement` says, after what it says must give way. An older one of the same conversation
+        that is a part of it goes, unless one of both is a checkpoint.
+        """
+        self.drop(placement.drop)
+        for key in placement.demote:
+            self._to_disk(self._saved[key])
+        if placement.to == "nowhere":
+            return
+        tokens = tuple(tokens)
+        key = _key(self.kind, tokens, conversation, exact)
+        mine = [s for s in self._all() if s.conversation == conversation and not (s.checkpoint or checkpoint)]
+        self.drop([key, *(s.key for s in mine if tokens[: len(s.tokens)] == s.tokens)])
+        saved = SavedState(
+            *(key, conversation, tokens, len(blob), prefill_ms, time.time(), blob, texts, spans),
+            checkpoint=checkpoint,
+            exact=exact,
+        )
+        with self._lock:
+            self._saved[key] = saved
+        if placement.to == "disk":
+            self._to_disk(saved)
+
+    def take(self, saved: SavedState) -> Blob | None:
+        """The state's bytes; None when the file is gone or not what was written: then it is forgotten."""
+        with self._lock:  # its writer may have finished since `saved` was asked for
+            saved = self._saved.get(saved.key, saved)
+            blob = self._writing.get(saved.key) if saved.blob is None else saved.blob
+        if blob is not None:
+            return blob
+        assert self._folder is not None
+        try:
+            data = (self._folder / f"{saved.key}{_SUFFIX}").read_bytes()
+            if _digest(saved.key, data) != saved.digest:
+                raise ValueError("its digest is not the one that was written down")
+            blob = zlib.decompressobj().decompress(data, saved.n_bytes + 1) if saved.packed else data
+            if len(blob) != saved.n_bytes:
+                raise ValueError("it has another length")
+        except (OSError, ValueError, zlib.error) as error:
+            _log.warning("The saved state %s cannot be used: %s", saved.key, error)
+            self.drop([saved.key])
+            return None
+        return blob
+
+    def touch(self, saved: SavedState) -> None:
+        """It was of use now: others give way before it."""
+        with self._lock:
+            if (known := self._saved.get(saved.key)) is not None:
+                self._saved[saved.key] = replace(known, at_s=time.time())
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """Forget these states and remove their files."""
+        on_disk = False
+        for key in tuple(keys):
+            with self._lock:
+                saved = self._saved.pop(key, None)
+            if saved is not None and saved.blob is None:
+                self._later(partial(self._unlink, key))
+                on_disk = True
+        if on_disk:
+            self._later(self._write_index)
+
+    def drop_of(self, conversation: ConversationId) -> None:
+        """The conversation is deleted."""
+        self.drop([s.key for s in self._all() if s.conversation == conversation])
+        self._drop_foreign([key for key, f in self._foreign.items() if f.saved.conversation == conversation])
+
+    def set_limits(self, limits: Limits) -> None:
+        """What is over the new limits goes, the least valuable first."""
+        self.limits = limits
+        self.drop(over_limit(self.values(), limits))
+        self._make_place()
+
+    def close(self) -> None:
+        """Write what is only in memory, as far as the limit allows, and wait for the disk."""
+        if self._folder is not None:
+            for saved in sorted(self._all(), key=lambda s: -s.at_s):
+                if saved.blob is not None and self._disk_bytes() + saved.n_bytes <= self.limits.disk_bytes:
+                    self._to_disk(saved)
+        if self._writer is not None:
+            self._writer.shutdown(wait=True)
+            self._writer = None
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _all(self) -> list[SavedState]:
+        with self._lock:
+            return list(self._saved.values())
+
+    def _kept_before(self, saved: SavedState) -> int:
+        """Tokens of the longest other state that `saved` begins with."""
+        before = self.longest_whole(saved.tokens[:-1])
+        return 0 if before is None else len(before.tokens)
+
+    def _disk_bytes(self) -> int:
+        return sum(s.n_bytes for s in self._all() if s.blob is None)
+
+    def _to_disk(self, saved: SavedState) -> None:
+        if self._folder is None or saved.blob is None:
+            return
+        with self._lock:
+            self._writing[saved.key] = saved.blob
+            self._saved[saved.key] = replace(saved, blob=None)
+        self._later(lambda: self._write(saved.key))
+        self._make_place()
+
+    def _make_place(self) -> None:
+        """States of other models and settings give way to those of this one, the oldest first."""
+        oldest = sorted(self._foreign.items(), key=lambda item: item[1].saved.at_s)
+        over = self._disk_bytes() + sum(f.saved.n_bytes for _, f in oldest) - self.limits.disk_bytes
+        leaving = []
+        for key, foreign in oldest:
+            if over <= 0:
+                break
+            leaving.append(key)
+            over -= foreign.saved.n_bytes
+        self._drop_foreign(leaving)
+
+    def _drop_foreign(self, keys: list[str]) -> None:
+        for key in keys:
+            del self._foreign[key]
+            self._later(partial(self._unlink, key))
+        if keys:
+            self._later(self._write_index)
+
+    def _later(self, work: Callable[[], None]) -> None:
+        if self._folder is None:
+            return
+        if self._writer is None:
+            self._writer = ThreadPoolExecutor(1, "kvdesk-snapshots")
+        self._writer.submit(work)
+
+    def _write(self, key: str) -> None:
+        """In the thread: one state to its file, then the index that names it."""
+        assert self._folder is not None
+        blob = self._writing.get(key)
+        if blob is None:
+            return  # it was saved twice, and is written
+        path = self._folder / f"{key}{_SUFFIX}"
+        try:
+            packed = len(zlib.compress(blob[:_TRIAL], 1)) < _PAYS * len(blob[:_TRIAL])
+            data = zlib.compress(blob, 1) if packed else blob
+            _write_whole(path, data)
+            digest = _digest(key, data)
+            with self._lock:
+                if key in self._saved:
+                    self._saved[key] = replace(self._saved[key], digest=digest, packed=packed)
+                del self._writing[key]
+            self._write_index()
+        except OSError as error:
+            _log.warning("The state %s cannot be written: %s", key, error)
+            with self._lock:
+                self._saved.pop(key, None)
+                self._writing.pop(key, None)
+            _remove(path)  # the disk may be full, and others need the room
+
+    def _unlink(self, key: str) -> None:
+        assert self._folder is not None
+        if key not in self._saved:  # else it was saved again meanwhile
+            _remove(self._folder / f"{key}{_SUFFIX}")
+
+    def _write_index(self) -> None:
+        assert self._folder is not None
+        kind = asdict(self.kind)
+        rows = [foreign.row for foreign in tuple(self._foreign.values())]
+        with self._lock:
+            known = tuple(self._saved.values())
+        for saved in known:
+            if saved.digest:
+                row = asdict(replace(saved, blob=None)) | {"kind": kind}
+                rows.append(row)
+        _write_whole(self._folder / _INDEX, json.dumps(rows).encode())
+
+    def _read_index(self, folder: Path) -> None:
+        """What the index names and is there; files it does not name are removed."""
+        rows: list[dict[str, object]] = []
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            rows = [row for row in json.loads((folder / _INDEX).read_bytes()) if isinstance(row, dict)]
+        except FileNotFoundError:
+            pass  # the first start
+        except (OSError, ValueError, TypeError, RecursionError) as error:
+            _log.info("No index of saved states: %s", error)
+        named = set()
+        kind = json.loads(json.dumps(asdict(self.kind)))
+        for row in rows:
+            try:
+                saved = _saved_of(row)
+                ours = row["kind"] == kind and saved.key == _key(
+                    self.kind, saved.tokens, saved.conversation, saved.exact
+                )
+            except (KeyError, TypeError, ValueError, OverflowError) as error:
+                _log.warning("An entry of the index of saved states cannot be read: %s", error)
+                continue
+            if not (folder / f"{saved.key}{_SUFFIX}").is_file():
+                continue
+            named.add(f"{saved.key}{_SUFFIX}")
+            if ours:
+                self._saved[saved.key] = saved
+            else:
+                self._foreign[saved.key] = _Foreign(row, saved)
+        for file in folder.glob(f"*{_SUFFIX}*"):
+            if file.name not in named:
+                _remove(file)
+
+
+class _Foreign(NamedTuple):
+    """A state that does not fit the present model or context: its row of the index, kept as it is."""
+
+    row: dict[str, object]
+    saved: SavedState
+
+
+def forget_saved(folder: Path, conversation: ConversationId) -> None:
+    """A conversation is deleted while no model is open: remove what is saved of it in `folder`."""
+    nobody = StateKind("", "", "", "", flash_attn=True, rope=(0.0, 0.0))
+    saved = SavedStateStore(folder, nobody, Limits(0, sys.maxsize))
+    saved.drop_of(conversation)
+    saved.close()
+
+
+def _remove(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        _log.warning("%s cannot be removed: %s", file, error)
+
+
+def _saved_of(row: dict[str, object]) -> SavedState:
+    """One row of the index. Raises KeyError, TypeError, ValueError for what was never written by us."""
+    spans = tuple(MessageSpan(**(span | {"char_ends": tuple(span["char_ends"])})) for span in row["spans"])  # type: ignore[attr-defined]
+    key = row["key"]
+    if not isinstance(key, str) or not _KEY.fullmatch(key):
+        raise ValueError("a strange key")
+    n_bytes, prefill_ms, at_s = int(row["n_bytes"]), float(row["prefill_ms"]), float(row["at_s"])  # type: ignore[call-overload,arg-type]
+    exact = int(row.get("exact", ALL_EXACT))  # type: ignore[call-overload]
+    if not 0 <= n_bytes < 1 << 50 or exact < 0 or not math.isfinite(prefill_ms) or not math.isfinite(at_s):
+        raise ValueError("a strange number")
+    if not row["tokens"]:
+        raise ValueError("a state of no tokens")
+    return SavedState(
+        key=key,
+        conversation=ConversationId(str(row["conversation"])),
+        tokens=tuple(int(t) for t in row["tokens"]),  # type: ignore[attr-defined]
+        n_bytes=n_bytes,
+        prefill_ms=prefill_ms,
+        at_s=at_s,
+        texts=tuple(str(text) for text in row["texts"]),  # type: ignore[attr-defined]
+        spans=spans,
+        digest=str(row["digest"]),
+        packed=bool(row["packed"]),
+        checkpoint=bool(row.get("checkpoint", False)),
+        exact=exact,
+    )
+
+
+def _key(kind: StateKind, tokens: Sequence[int], conversation: ConversationId, exact: int) -> str:
+    """A conversation's own: it goes with it, whoever else has the same tokens. A state with moved tokens is not
+    that of its tokens.
+    """
+    moved = (exact,) if exact < len(tokens) else ()
+    return snapshot_key(kind, (*tokens, -1, *moved, *conversation.encode()))
+
+
+def _digest(key: str, data: Blob) -> str:
+    """Of the file and of what it is said to be: the key covers model, settings, tokens and conversation."""
+    digest = hashlib.sha256(key.encode())
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _write_whole(path: Path, data: Blob) -> None:
+    """All of it or nothing, also when the power goes. Raises OSError; nothing is left then."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except BaseException:
+        _remove(part)
+        raise

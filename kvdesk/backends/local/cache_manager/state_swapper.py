@@ -1,0 +1,191 @@
+"""Saved states on their way out of the cache and back in: what pays, and whether what comes back is whole.
+
+The policies decide from values (`kvdesk.policies.swap`); this carries out what they decide. Owns the saved states of
+one context. Must never know who has which sequence: the cache manager frees cells and makes room. Runs on the engine's
+thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
+from kvdesk.backends.local.cache_manager.saved_states import SavedState, SavedStateStore
+from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, CacheSequence
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.cache.blob import Blob
+from kvdesk.chat import ConversationId
+from kvdesk.errors import KvdeskError
+from kvdesk.policies.checkpoints import give_way, pauses, pays
+from kvdesk.policies.swap import Resident, place
+from kvdesk.protocol import calls
+
+_MANY = 256  # tokens of a prompt, to see what one of them costs
+
+
+class Offer(NamedTuple):
+    """A saved state that begins like a prompt: so many of its tokens are of use, and ms to bring it back."""
+
+    saved: SavedState
+    n_tokens: int
+    restore_ms: float
+
+
+class StateSwapper:
+    """Saves and restores sequences. `costs` estimates (prefill ms, restore ms) of so many tokens and bytes."""
+
+    def __init__(
+        self,
+        context: Context,
+        operation_journal: OperationJournal,
+        snapshots: SavedStateStore,
+        costs: Callable[[int, int], tuple[float, float]],
+    ) -> None:
+        self._context = context
+        self._operation_journal = operation_journal
+        self.snapshots = snapshots
+        self._costs = costs
+        geometry, removes = context.mirror.geometry, context.can("partial seq_rm")
+        self._only_whole = geometry.has_window or not removes  # of saved states: they leave out what no window sees
+        self.keeps_checkpoints = context.can("swap") and (not removes or 0 < geometry.n_window < geometry.n_cells)
+
+    # --- read-only ----------------------------------------------------------------------------------------------------
+
+    def resident(self, sequence: CacheSequence) -> Resident:
+        """What the policies judge."""
+        n = len(sequence.tokens)
+        n_bytes = self._context.state_seq_size(sequence.seq_id) if self._context.can("swap") else 0
+        prefill_ms, restore_ms = self._costs(n, n_bytes)
+        spans = self._context.snapshot().sequences
+        n_shared = next((span.n_shared for span in spans if span.seq_id == sequence.seq_id), 0)
+        return Resident(
+            seq_id=sequence.seq_id,
+            n_tokens=n,
+            n_own=n - n_shared,
+            state_bytes=n_bytes,
+            idle_s=time.monotonic() - sequence.used_at,
+            prefill_ms=prefill_ms / (4.0 if sequence.parked else 1.0),  # a branch is missed less
+            restore_ms=restore_ms,
+            busy=sequence.busy,
+            has_snapshot=self.snapshots.has(sequence.tokens, sequence.conversation, sequence.exact),
+        )
+
+    def offer(self, prompt: list[int], found: int, whose: ConversationId | None) -> Offer | None:
+        """The saved state with the longest beginning of the prompt, where it pays: it has enough beyond the `found`
+        tokens that are there already, and is back before they would be computed. `whose`: see `SavedStateStore`.
+        """
+        if self._only_whole:
+            saved = self.snapshots.longest_whole(prompt, whose)
+            n = 0 if saved is None else len(saved.tokens)
+        else:
+            saved, n = self.snapshots.longest_prefix(prompt, whose)
+        if saved is None or n < found + MIN_REUSE_TOKENS:
+            return None
+        prefill_ms, restore_ms = self._costs(n - found, saved.n_bytes)
+        return Offer(saved, n, restore_ms) if restore_ms < prefill_ms else None
+
+    def pauses(self, sequence: CacheSequence, prompt: list[int], marks: Iterable[int]) -> tuple[int, ...]:
+        """Where the prefill of `prompt`, of which the sequence holds the beginning, pauses for a `checkpoint`."""
+        if not self.keeps_checkpoints:
+            return ()
+        one, two, many = (self._costs(n, 0)[0] for n in (1, 2, _MANY))
+        kept, n_held = self._kept(prompt), len(sequence.tokens)
+        return tuple(pauses(kept, n_held, len(prompt), marks, max(0.0, 2 * one - two), many / _MANY))
+
+    # --- out and in ---------------------------------------------------------------------------------------------------
+
+    def save(self, sequence: CacheSequence, *, by_hand: bool = False) -> int:
+        """The bytes that were saved, or are already; 0: not worth it, or no place. `by_hand`: it is, whatever it costs.
+
+        Raises with `by_hand` RefusedCall where this memory cannot be saved, EngineError.
+        """
+        if not by_hand and (
+            len(sequence.tokens) < MIN_REUSE_TOKENS or sequence.parked or not self._context.can("swap")
+        ):
+            return 0
+        resident = self.resident(sequence)
+        if resident.has_snapshot:
+            return resident.state_bytes
+        judged = replace(resident, prefill_ms=float("inf")) if by_hand else resident
+        placement = place(judged, self.snapshots.values(), self.snapshots.limits)
+        if placement.to == "nowhere":
+            return 0
+        try:
+            blob = self._context.state_seq_get(sequence.seq_id)
+        except KvdeskError:
+            if by_hand:
+                raise
+            return 0
+        who, ms, exact = sequence.conversation, resident.prefill_ms, sequence.exact
+        self.snapshots.put(placement, who, sequence.tokens, blob, ms, sequence.texts, sequence.spans, exact=exact)
+        return len(blob)
+
+    def checkpoint(self, sequence: CacheSequence) -> None:
+        """Keep the state that the sequence has now, to go back to, where that is worth it. Read-only for the cache."""
+        tokens = sequence.tokens
+        if not self.keeps_checkpoints or sequence.parked or sequence.exact < len(tokens):
+            return
+        n_new = len(tokens) - self._kept(tokens)
+        if n_new < MIN_REUSE_TOKENS:
+            return
+        who, n_bytes = sequence.conversation, self._context.state_seq_size(sequence.seq_id)
+        spared_ms, cost_ms = self._costs(n_new, n_bytes)
+        if not pays(spared_ms, cost_ms):
+            return
+        gone = give_way(self.snapshots.checkpoints(), who, n_bytes, self.snapshots.limits.memory_bytes)
+        if gone is None:
+            return
+        start = time.perf_counter()
+        try:
+            blob = self._context.state_seq_get(sequence.seq_id)
+        except KvdeskError:
+            return
+        self.snapshots.drop(gone)
+        resident = Resident(sequence.seq_id, len(tokens), len(tokens), n_bytes, 0.0, spared_ms, cost_ms)
+        placement = place(resident, self.snapshots.values(), self.snapshots.limits)
+        self.snapshots.put(placement, who, tokens, blob, spared_ms, (), (), checkpoint=True)
+        reason = f"an edit or another answer can go back to these {len(tokens):,} tokens: {placement.reason}"
+        self._operation_journal.report("checkpoint", calls.state_seq_get(sequence.seq_id), start, who, reason)
+
+    def restore(self, sequence: CacheSequence, saved: SavedState, blob: Blob) -> bool:
+        """Put a saved state into the sequence, which is empty and for which there is room. Changes the cache.
+
+        False: it is not what it was said to be; it is forgotten, and what is there of it must be removed.
+        """
+        start = time.perf_counter()
+        reason = f"back to a checkpoint of {len(saved.tokens):,} tokens" if saved.checkpoint else "its state was saved"
+        with self._operation_journal.doing(
+            "swap in", sequence.conversation, f"{reason}: computing it would take longer"
+        ):
+            try:
+                taken = self._context.state_seq_set(sequence.seq_id, blob, saved.tokens, audited=False)
+            except KvdeskError:
+                taken = False
+        if not taken or not self._is_whole(sequence.seq_id, len(saved.tokens)):
+            self.snapshots.drop([saved.key])
+            return False
+        self.snapshots.touch(saved)
+        sequence.tokens, sequence.exact = list(saved.tokens), saved.exact
+        if saved.conversation == sequence.conversation and not saved.checkpoint:
+            sequence.texts, sequence.spans = saved.texts, saved.spans
+        call = calls.state_seq_set(sequence.seq_id, len(blob))
+        self._operation_journal.report("swap in", call, start, sequence.conversation, reason)
+        return True
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _kept(self, tokens: list[int]) -> int:
+        """Tokens of the longest saved state that these begin with."""
+        saved = self.snapshots.longest_whole(tokens)
+        return 0 if saved is None else len(saved.tokens)
+
+    def _is_whole(self, seq_id: int, n: int) -> bool:
+        """Whether what was restored lies at the first `n` positions; what lies behind them is removed."""
+        context = self._context
+        if context.seq_pos_max(seq_id) >= n and not context.seq_rm(seq_id, n, -1):
+            return False
+        held = context.mirror.tokens_of(seq_id)  # None: a recurrent state, which does not tell
+        return context.seq_pos_max(seq_id) == n - 1 and (held is None or len(held) == n)

@@ -1,0 +1,400 @@
+"""The engine: commands in, events out, one small step at a time. Owns the session, the turns that wait and the jobs.
+
+Runs on one thread, the only one that touches llama.cpp; only `request_stop`, `request_cancel` and `request_close` may
+be called from others. Knows no Qt and no database. The way of a text: `handle(Generate)` -> queue -> `Scheduler.start`
+(template, tokens, common prefix) -> `Scheduler.step` after step (prefill in chunks, then a token each) -> `finish`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import traceback
+from collections import deque
+from collections.abc import Iterator
+from functools import partial
+
+from kvdesk.backends.local.cache_manager.operation_journal import Emit
+from kvdesk.backends.local.cache_manager.saved_states import forget_saved
+from kvdesk.backends.local.llama.binding import engine_log
+from kvdesk.backends.local.operations.by_hand import CacheOperations
+from kvdesk.backends.local.scheduler.idle import Idle
+from kvdesk.backends.local.scheduler.jobs import hold, refill, verify
+from kvdesk.backends.local.scheduler.previews import measure_context, preview_compaction, preview_context, preview_turn
+from kvdesk.backends.local.scheduler.request import Request
+from kvdesk.backends.local.scheduler.scheduler import CLOSED, Scheduler
+from kvdesk.backends.local.session import EnginePolicy, Session, open_session
+from kvdesk.chat import MessageId, MessageState
+from kvdesk.errors import KvdeskError, UserError, unexpected
+from kvdesk.protocol.cache import (
+    AuditCache,
+    ContextReady,
+    Forget,
+    MemoryLedger,
+    PreviewContext,
+    RebuildContext,
+    RecordingTaken,
+    SaveReport,
+    TakeRecording,
+    UsePolicy,
+    VerifyConversation,
+    Watch,
+)
+from kvdesk.protocol.chat import (
+    CloseConversation,
+    Generate,
+    LoadModel,
+    LogLine,
+    MeasureContext,
+    ModelLoaded,
+    ModelLoading,
+    PreviewTurn,
+    Working,
+)
+from kvdesk.protocol.messages import Command, CommandFailed
+from kvdesk.protocol.operations import Operate, PreviewCompaction
+
+VIEW_INTERVAL_S = 0.04
+"""At most so often; one token after another is told of, and shown, every `scheduler.TELL_S`."""
+_ANEW = "The context was made anew."
+_log = logging.getLogger(__name__)
+
+Question = PreviewCompaction | PreviewContext | PreviewTurn | MeasureContext | VerifyConversation | TakeRecording
+
+
+class Engine:
+    """Handles commands and makes progress in small steps. `emit` gets every event, on the engine's thread."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self.session: Session | None = None
+        self._cache_operations: CacheOperations | None = None
+        self._own = EnginePolicy()
+        self._scheduler = Scheduler(emit, self._require, self._on_complete)
+        self._idle: Idle | None = None
+        self._waiting: deque[tuple[Generate, float]] = deque()
+        self._blocked = False  # the first that waits found no room; it is tried again when a turn has ended
+        self._job: tuple[Command, Iterator[Working]] | None = None
+        self._jobs: deque[tuple[Command, Iterator[Working]]] = deque()
+        self._cancelled = False
+        self._watched = False
+        self._shown_operation = -1
+        self._shown_at = 0.0
+        self._told: MemoryLedger | None = None
+        engine_log().listener = lambda level, text: emit(LogLine(level, text))
+
+    def request_stop(self, answer: MessageId) -> None:
+        """Stop the answer, whether it waits, prefills or generates. May be called from other threads."""
+        self._scheduler.request_stop(answer)
+
+    def request_cancel(self) -> None:
+        """End what `Working` tells of. May be called from other threads."""
+        self._cancelled = True
+
+    def request_close(self) -> None:
+        """Stop the load or the decode that runs now. May be called from other threads; `close` must follow."""
+        self._scheduler.request_close()
+
+    @property
+    def busy(self) -> bool:
+        """Whether `step` has something to do."""
+        return bool(self._waiting or self._scheduler or self._job or self._jobs)
+
+    def handle(self, command: Command, at_s: float | None = None) -> None:
+        """Carry out a command given at `at_s` (time.perf_counter). What fails becomes `CommandFailed`."""
+        try:
+            self._handle(command, time.perf_counter() if at_s is None else at_s)
+        except Exception as error:  # noqa: BLE001 - it costs this command, never the engine
+            self._fail(command, error)
+
+    def step(self) -> None:
+        """Do one small piece of work: start a turn, go on with a job, or decode the next batch of all turns."""
+        running, ended = len(self._scheduler), False
+        if self._waiting and not self._job and not self._blocked:
+            self._start_next()
+        elif running:
+            reading = self._scheduler.n_prefilling
+            self._scheduler.step()
+            ended = len(self._scheduler) < running
+            self._blocked = self._blocked and not ended and reading == self._scheduler.n_prefilling
+        elif self._job or self._jobs:
+            self._work()
+            ended = self._job is None
+        else:
+            self._blocked = False
+        self._show(now=ended)
+
+    @property
+    def idle_work_due(self) -> bool:
+        """Whether `idle` may find something to do."""
+        return not self.busy and self._idle is not None and self._idle.due
+
+    def idle(self) -> None:
+        """Nobody has asked for anything for a while: do what pays back later. Takes up to some 100 ms."""
+        if self.idle_work_due and self._idle is not None:
+            changed = self._idle.work()
+            self._tell_ledger()
+            if changed:
+                self._show(now=True)
+
+    def close(self) -> None:
+        """End the running turn, free context, then model."""
+        try:
+            self._end_all(CLOSED)
+        finally:
+            engine_log().listener = None
+            session, self.session = self.session, None
+            if session is not None:
+                session.close()
+
+    def give_up(self, note: str) -> tuple[Command, ...]:
+        """After an error nobody expected in `step`, of which nothing may be believed but what was told: end all answers
+        with their text, free what can be freed. Returns the commands with which another engine goes on. Never raises.
+        """
+        engine_log().listener = None
+        session = self.session
+        again: list[Command] = [UsePolicy(self._own.policy, self._own.folder), Watch(self._watched)]
+        for step in (
+            self._end_job,
+            partial(self._scheduler.give_up, note),
+            session.discard if session else lambda: None,
+        ):
+            try:
+                step()
+            except Exception:  # noqa: BLE001 - whatever it is, the rest is still freed
+                _log.exception("while the engine was given up")
+        if session is not None:
+            again.append(LoadModel(session.header.path, session.context.settings))
+        self.session = None
+        return (*again, *(command for command, _ in self._waiting))
+
+    # --- commands -----------------------------------------------------------------------------------------------------
+
+    def _handle(self, command: Command, at_s: float) -> None:
+        match command:
+            case LoadModel():
+                self._load(command)
+            case RebuildContext():
+                self._rebuild(command)
+            case Generate():
+                self._waiting.append((command, at_s))
+            case Forget() | CloseConversation():
+                self._forget(command)
+            case AuditCache():
+                self._require().audit()
+            case SaveReport():
+                self._require().save_report(command.path)
+            case UsePolicy():
+                self._own = EnginePolicy(command.policy, command.folder)
+                if self.session is not None:
+                    self.session.use(self._own)
+            case Watch():
+                self._watched = command.snapshots
+            case Operate():
+                self._operate(command)
+            case _:
+                self._answer(command)
+                return
+        self._tell_ledger()
+        self._show(now=True)
+
+    def _answer(self, command: Question) -> None:
+        """Commands that change nothing; a view of the cache would tell nothing new."""
+        match command:
+            case PreviewCompaction():
+                self._emit(preview_compaction(self._require(), command))
+            case PreviewContext():
+                self._emit(preview_context(self._require(), command.settings))
+            case PreviewTurn() | MeasureContext():
+                self._count(command)
+            case VerifyConversation():
+                self._jobs.append((command, verify(self._require(), command.conversation, self._emit)))
+            case TakeRecording():
+                self._emit(RecordingTaken(self._require().recording()))
+
+    def _load(self, command: LoadModel) -> None:
+        """The old model stays until the new one is ready: a file that cannot be used costs nothing."""
+
+        def on_progress(progress: float) -> bool:
+            self._emit(ModelLoading(command.path, progress))
+            self._scheduler.end_stopped()  # turns wait for the load, but not to be stopped
+            return not self._scheduler.closing
+
+        old = self.session
+        before = old.context if old else None
+        try:
+            self.session = open_session(
+                command.path,
+                command.context,
+                self._emit,
+                old,
+                on_progress,
+                on_replace=lambda: self._end_all("Another model was opened."),  # jobs too: they know the old context
+                own=self._own,
+            )
+        except Exception:
+            if old is not None and (old.context is not before or not old.context.is_open):
+                self._after_new_context()
+            raise
+        self._scheduler.forget_texts()
+        self._emit(ModelLoaded(self.session.model.info(), self.session.template_problem))
+        self._ready(rebuilt=False)
+
+    def _rebuild(self, command: RebuildContext) -> None:
+        session = self._require()
+        session.check(command.context)
+        self._end_all(_ANEW)
+        held = [] if command.keep == "nothing" else hold(session, with_state=command.keep == "state")
+        self._emit(RecordingTaken(session.recording(), is_over=True))
+        try:
+            session.rebuild(command.context)
+        finally:
+            self._after_new_context()
+        if held and self.session is session:
+            self._jobs.append((command, refill(session, held)))
+
+    def _after_new_context(self) -> None:
+        """Say which context there is now: the new one, the old one made again, or none at all."""
+        if self._require().context.is_open:
+            self._ready(rebuilt=True)
+        else:
+            self._require().close()
+            self.session = None
+
+    def _ready(self, *, rebuilt: bool) -> None:
+        session = self._require()
+        self._cache_operations = CacheOperations(session, self._emit)
+        self._idle = Idle(session)
+        self._scheduler.use(session.context)
+        self._emit(ContextReady(session.info, rebuilt, session.possible))
+        self._told = None
+        self._tell_ledger()
+
+    def _forget(self, command: Forget | CloseConversation) -> None:
+        self._scheduler.end_of(command.conversation, "Its cells were removed.")
+        if self.session is None:
+            if isinstance(command, CloseConversation) and self._own.folder is not None:
+                forget_saved(self._own.folder, command.conversation)
+            return
+        if isinstance(command, CloseConversation):
+            self.session.cache_manager.close(command.conversation, "the conversation was closed")
+            if self.session.overflow_manager is not None:
+                self.session.overflow_manager.forget(command.conversation)
+        else:
+            self.session.cache_manager.forget(command.conversation, "forgotten by hand")
+
+    def _operate(self, command: Operate) -> None:
+        session = self._require()
+        assert self._cache_operations is not None
+        if self._job:
+            raise UserError("Wait until the work that is being shown has ended, or cancel it.")
+        ends = self._cache_operations.ends(command.operation)
+        for sequence in session.pool:
+            if ends(sequence):
+                self._scheduler.end_of(sequence.conversation, "Its cells were changed by hand.")
+        try:
+            self._cache_operations.do(command.operation, measured=command.measured)
+        except Exception:
+            self._show(now=True)  # what could not be done may have changed the cache all the same
+            raise
+
+    def _fail(self, command: Command, error: Exception) -> None:
+        """A command did not do its work. What was not raised on purpose is written to the log, and may have left the
+        sequences other than they were.
+        """
+        if isinstance(error, KvdeskError):
+            self._emit(CommandFailed(command, str(error), error.detail))
+            return
+        _log.error("unexpected error in %s", type(command).__name__, exc_info=error)
+        self._emit(CommandFailed(command, unexpected(error), "".join(traceback.format_exception(error))))
+        if self.session is not None:
+            self.session.recover()
+
+    def _require(self) -> Session:
+        if self.session is None:
+            raise UserError("No model is loaded: open a GGUF file first.")
+        return self.session
+
+    def _count(self, command: PreviewTurn | MeasureContext) -> None:
+        session = self.session
+        if session is None:
+            return
+        try:
+            if isinstance(command, MeasureContext):
+                self._emit(measure_context(session, command))
+            else:
+                self._emit(preview_turn(session, command))
+        except UserError:
+            pass  # what cannot be sent is said when it is sent, not while it is typed
+
+    # --- turns and jobs -----------------------------------------------------------------------------------------------
+
+    def _start_next(self) -> None:
+        if self.session is None:
+            self._scheduler.abandon(self._waiting.popleft()[0], "failed", "No model is loaded: open a GGUF file first.")
+            return
+        if self._scheduler.start(*self._waiting[0]):
+            self._waiting.popleft()
+        else:
+            self._blocked = True
+
+    def _end_all(self, note: str) -> None:
+        """End every job and every turn, those that wait too: the context goes."""
+        self._end_job()
+        self._jobs.clear()
+        state: MessageState = "interrupted" if self._scheduler.closing else "stopped"
+        self._scheduler.end_all(note, state)
+        while self._waiting:
+            self._scheduler.abandon(self._waiting.popleft()[0], state, note)
+
+    def _work(self) -> None:
+        """One chunk of the job, or the end of it."""
+        if self._job is None:
+            self._job, self._cancelled = self._jobs.popleft(), False
+        command, work = self._job
+        conversation = command.conversation if isinstance(command, VerifyConversation) else None
+        reason = "to verify the conversation" if conversation else "read again after a rebuild"
+        try:
+            with self._require().operation_journal.doing("", conversation, reason):
+                progress = None if self._cancelled or self._scheduler.closing else next(work, None)
+        except Exception as error:  # noqa: BLE001 - it costs this job, never the engine
+            self._fail(command, error)
+            progress = None
+        if progress is None:
+            self._end_job()
+        else:
+            self._emit(progress)
+
+    def _end_job(self) -> None:
+        if self._job is not None:
+            self._job[1].close()  # type: ignore[attr-defined]  # a generator
+            self._job = None
+            self._emit(Working("", 0, 0))
+
+    def _tell_ledger(self) -> None:
+        """Say what memory is taken, where that has changed."""
+        if self.session is None or self._cache_operations is None or not self.session.context.is_open:
+            return
+        ledger = self.session.ledger(self._cache_operations.blobs.n_bytes)
+        if ledger != self._told:
+            self._told = ledger
+            self._emit(ledger)
+
+    # --- what is shown ------------------------------------------------------------------------------------------------
+
+    def _on_complete(self, request: Request) -> None:
+        if self._idle is not None:
+            self._idle.ended(request)
+
+    def _show(self, *, now: bool = False) -> None:
+        """Send a view of the cache when somebody looks and something changed."""
+        if not self._watched or self.session is None:
+            return
+        at = time.monotonic()
+        changed = self.session.context.changed_since(self._shown_operation)
+        if not now and (at - self._shown_at < VIEW_INTERVAL_S or not changed):
+            return
+        assert self._cache_operations is not None
+        view = self.session.view(self._cache_operations.blobs.numbers)
+        self._shown_at, self._shown_operation = at, view.snapshot.operation
+        self._emit(view)

@@ -1,0 +1,226 @@
+"""The door to llama.cpp: the only importer of llama_cpp. Owns its log, its version and the stop flag's machine code.
+
+Other modules of `kvdesk.backends.local` call `lib.llama_*` (llama-cpp-python's low-level ctypes API) and nothing else
+of that package: `llama_cpp.Llama` rewrites sequence -1 to 0 and redirects the file descriptors of the whole process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+os.environ.setdefault("GGML_NO_BACKTRACE", "1")  # an abort must not fork a debugger
+
+import llama_cpp
+import llama_cpp.llama_cpp as lib
+
+__all__ = [
+    "MIRRORED_BINDING",
+    "MIRRORED_COMMIT",
+    "CountdownFlag",
+    "EngineLog",
+    "StopFlag",
+    "engine_log",
+    "engine_version",
+    "lib",
+    "llama_class",
+]
+
+MIRRORED_BINDING = "0.3.36"
+MIRRORED_COMMIT = "0c1e570"
+"""The engine whose rules `kvdesk.cache` reproduces: llama-cpp-python and the llama.cpp commit inside it."""
+
+LogLevel = Literal["debug", "info", "warning", "error"]
+# By GGML_LOG_LEVEL_* of ggml.h
+_LEVELS: dict[int, LogLevel] = {0: "info", 1: "debug", 2: "info", 3: "warning", 4: "error"}
+_CONTINUES = 5  # GGML_LOG_LEVEL_CONT
+_STOPPED = (b"compute status: 1\n", b"failed with error 1\n", b"failed to decode, ret = 2\n")
+"""How the lines of a decode end that `StopFlag` stopped (GGML_STATUS_ABORTED). They are errors to llama.cpp only."""
+_TAKEN_BACK = b"decode: removing memory module entries"  # follows a line that says why
+_FIND_SLOT = b"find_slot: "
+
+
+class EngineLog:
+    """Everything llama.cpp says. Nothing of it reaches the terminal unasked.
+
+    `capture_start()` .. `capture_stop()` collect the lines that `LLAMA_KV_CACHE_DEBUG` makes `find_slot` print
+    (llama-kv-cache.cpp:900); between them the engine is in one `llama_decode` or state restore. llama.cpp logs from the
+    thread that calls it, so no lock is needed for the captured lines.
+    """
+
+    def __init__(self) -> None:
+        self.listener: Callable[[LogLevel, str], None] | None = None
+        self._recent: deque[str] = deque(maxlen=100)  # warnings and errors
+        self._captured: list[bytes] | None = None
+        self._everything = False
+        self._level: LogLevel = "info"
+        self._callback = lib.llama_log_callback(self._on_text)  # kept alive with the log: for ever
+        lib.llama_log_set(self._callback, ctypes.c_void_p(0))
+
+    def capture_start(self, *, everything: bool = False) -> None:
+        """`everything`: not only the lines of `find_slot`, and they are heard by the listener too."""
+        self._captured = []
+        self._everything = everything
+
+    def capture_stop(self) -> list[bytes]:
+        """Lines since `capture_start`, in the order they were printed; level-3 maps are entries that begin with
+        a line break."""
+        lines, self._captured = self._captured or [], None
+        return lines
+
+    @property
+    def n_captured(self) -> int:
+        """Lines since `capture_start`."""
+        return len(self._captured or ())
+
+    def problems(self, most: int = 12) -> str:
+        """The last warnings and errors, one a line: the detail of a failed call."""
+        return "\n".join(list(self._recent)[-most:])
+
+    def forget(self) -> None:
+        """Drop what was said so far, so that `problems` speaks of the next call only."""
+        self._recent.clear()
+
+    def _on_text(self, level: int, text: bytes, _data: object) -> None:
+        if self._captured is not None and (self._everything or text.startswith((_FIND_SLOT, b"\n"))):
+            self._captured.append(text)
+            if not self._everything:
+                return
+        if text.startswith(_FIND_SLOT):
+            return
+        if text.endswith(_STOPPED) or text.startswith(_TAKEN_BACK):
+            self._level = "info"
+        elif level != _CONTINUES:
+            self._level = _LEVELS.get(level, "info")
+        line = text.decode("utf-8", "replace").strip("\n")
+        if not line.strip(". "):
+            return  # progress dots
+        if self._level in ("warning", "error"):
+            self._recent.append(line)
+        if self.listener is not None:
+            self.listener(self._level, line)
+
+
+@functools.cache
+def engine_log() -> EngineLog:
+    """The log of this process: llama.cpp has one log callback, so there is one log."""
+    log = EngineLog()
+    _load_processor_code()
+    lib.llama_backend_init()
+    return log
+
+
+class EngineVersion:
+    """What is really loaded: the binding, the commit compiled into ggml, and whether the mirror was made for it."""
+
+    def __init__(self, binding: str, commit: str, system: str) -> None:
+        self.binding = binding
+        self.commit = commit
+        self.system = system
+        self.mirrored = binding == MIRRORED_BINDING and commit.startswith(MIRRORED_COMMIT)
+
+    def __str__(self) -> str:
+        return f"llama-cpp-python {self.binding} (llama.cpp {self.commit})"
+
+
+@functools.cache
+def engine_version() -> EngineVersion:
+    """Version of the loaded engine. `ggml_commit()` (ggml.c) is not wrapped by llama-cpp-python."""
+    commit = "unknown"
+    base = _library("ggml-base")
+    if base is not None and hasattr(base, "ggml_commit"):
+        base.ggml_commit.restype = ctypes.c_char_p
+        commit = base.ggml_commit().decode().removesuffix("-dirty")
+    return EngineVersion(llama_cpp.__version__, commit, lib.llama_print_system_info().decode())
+
+
+class StopFlag:
+    """Stops a running `llama_decode` from another thread, at no cost while it is not raised.
+
+    llama.cpp asks an abort callback before every graph node (about 600 times a ubatch). A Python callback would need
+    the GIL each time; libc's `strlen` over a two-byte buffer is a callback in machine code: 0 goes on, 1 stops. Its
+    `size_t` result is read as a C `bool` from the low byte of the same return register (System V and Microsoft x64,
+    AAPCS64).
+    """
+
+    def __init__(self) -> None:
+        self._buffer = ctypes.create_string_buffer(2)
+        self._lock = threading.Lock()
+        libc = ctypes.CDLL("ucrtbase") if sys.platform == "win32" else ctypes.CDLL(None)
+        self._strlen = ctypes.cast(libc.strlen, lib.ggml_abort_callback)
+
+    def install(self, ctx: Any) -> None:
+        """Make `ctx` listen to this flag. The flag must outlive the context."""
+        lib.llama_set_abort_callback(ctx, self._strlen, ctypes.cast(self._buffer, ctypes.c_void_p))
+
+    def remove(self, ctx: Any) -> None:
+        """Let `ctx` listen to nobody: what it does next cannot be stopped."""
+        lib.llama_set_abort_callback(ctx, lib.ggml_abort_callback(), ctypes.c_void_p(0))
+
+    def raise_(self) -> None:
+        """Stop the decode that runs now, or the next one. May be called from any thread."""
+        self._buffer[0] = b"\x01"
+
+    def lower(self) -> None:
+        self._buffer[0] = b"\x00"
+
+    @property
+    def raised(self) -> bool:
+        return self._buffer[0] != b"\x00"
+
+
+class CountdownFlag(StopFlag):
+    """Stops a decode when the callback has been asked `left` times; -1 never. For experiments: it costs the GIL once
+    for every graph node.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = -1
+        self._count = lib.ggml_abort_callback(self._ask)
+
+    def install(self, ctx: Any) -> None:
+        lib.llama_set_abort_callback(ctx, self._count, ctypes.c_void_p(0))
+
+    def _ask(self, _data: object) -> bool:
+        if self.left < 0:
+            return False
+        self.left -= 1
+        return self.left < 0
+
+
+def llama_class() -> Any:
+    """llama-cpp-python's own `Llama`: what the benchmark compares with, and nothing else uses."""
+    return llama_cpp.Llama
+
+
+_FOLDER = Path(llama_cpp.__file__).parent / "lib"
+_LOAD = "ggml_backend_load_all_from_path"
+
+
+def _load_processor_code() -> None:
+    """In a portable build (GGML_BACKEND_DL) load the library made for this processor; a native one has it linked in.
+
+    Asked of libllama, which answers with the ggml that it is linked to: a wheel has copies of that under other names.
+    Windows has one, and asks it itself.
+    """
+    if not any(_FOLDER.glob("*ggml-cpu-*")):
+        return
+    library = next(found for found in map(_library, ("llama", "ggml")) if hasattr(found, _LOAD))
+    load = getattr(library, _LOAD)
+    load.argtypes, load.restype = [ctypes.c_char_p], None
+    load(str(_FOLDER).encode())
+
+
+def _library(name: str) -> ctypes.CDLL | None:
+    for file in (f"lib{name}.so", f"lib{name}.dylib", f"{name}.dll"):
+        if (_FOLDER / file).exists():
+            return ctypes.CDLL(str(_FOLDER / file))
+    return None

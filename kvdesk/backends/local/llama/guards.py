@@ -1,0 +1,175 @@
+"""Refusals: every call of llama.cpp that could abort the process or do silent harm is checked here before it is made.
+
+Owns the table of process-killing calls as code. Each method returns, or raises RefusedCall with a sentence in the
+user's terms. Must never call the engine. All `file:line` references are llama.cpp 0c1e57098.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from kvdesk.backends.local.llama.capabilities import capabilities
+from kvdesk.backends.local.llama.params import ggml_type
+from kvdesk.backends.local.llama.traits import Traits
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.blob import Blob, BlobError, StateBlob, parse_seq_state, parse_state
+from kvdesk.cache.cells import POS_MAX, clip_range
+from kvdesk.cache.mirror import Mirror
+from kvdesk.errors import RefusedCall
+from kvdesk.protocol.operations import OperationName
+
+
+class Guards:
+    """The checks of one context. `mirror` gives what the cache holds now, where a rule depends on it. Read-only."""
+
+    def __init__(self, traits: Traits, mirror: Callable[[], Mirror]) -> None:
+        self._traits = traits
+        self._now = mirror
+        self._n_seq_max = traits.geometry.n_seq_max
+        self._n_positions = min(POS_MAX, traits.model.n_positions or POS_MAX)
+        self.capabilities = capabilities(traits)
+        self.knows_states = self.capabilities["swap"].allowed
+
+    @property
+    def _mirror(self) -> Mirror:
+        return self._now()
+
+    def seq(self, seq_id: int) -> None:
+        """Sequence ids are checked everywhere (llama-kv-cache.cpp:389, :457, :549, :576, :665, :678, :2153).
+
+        The engine's own limit is 256 in a unified cache; ids above n_seq_max would be lost by a restore.
+        """
+        if not 0 <= seq_id < self._n_seq_max:
+            raise RefusedCall(
+                f"Sequence {seq_id} does not exist: this context has sequences 0 to {self._n_seq_max - 1}."
+            )
+
+    def batch(self, batch: Batch) -> None:
+        """llama_decode: sizes (llama-context.cpp:1785, :1787), tokens, positions, sequences."""
+        n = batch.n_tokens
+        if n == 1 and self._plain(*batch):
+            return
+        g = self._traits.geometry
+        if n == 0:
+            raise RefusedCall("The batch is empty.")
+        if not len(batch.pos) == len(batch.seq_ids) == len(batch.output) == n:
+            raise RefusedCall("The batch must have one position, one set of sequences and one flag for each token.")
+        if n > g.n_batch:
+            raise RefusedCall(f"The batch has {n} tokens, but n_batch is {g.n_batch}.")
+        if not self._traits.model.causal and n > g.n_ubatch:
+            raise RefusedCall(f"This model looks ahead: its batches cannot be larger than n_ubatch, {g.n_ubatch}.")
+        for token, pos, seq_ids in zip(batch.tokens, batch.pos, batch.seq_ids, strict=True):
+            self._entry(token, pos)
+            if not seq_ids:
+                raise RefusedCall("A token of the batch belongs to no sequence.")
+            for seq_id in seq_ids:
+                self.seq(seq_id)
+        model = self._traits.model
+        if not model.together and len({frozenset(seq_ids) for seq_ids in batch.seq_ids}) > 1:
+            raise RefusedCall(
+                "With this architecture llama.cpp writes the states of several sequences in one batch to wrong places,"
+                " and aborts: each sequence needs a batch of its own."
+            )
+        if not model.shared and any(len(seq_ids) > 1 for seq_ids in batch.seq_ids):
+            raise RefusedCall(
+                "With this architecture llama.cpp writes beyond its memory where a token of a batch belongs to several"
+                " sequences, and aborts."
+            )
+
+    def _entry(self, token: int, pos: int) -> None:
+        n_vocab, n_positions = self._traits.n_vocab, self._traits.model.n_positions
+        if not 0 <= token < n_vocab:
+            raise RefusedCall(f"Token {token} is not in the vocabulary of {n_vocab} tokens.")
+        if pos < 0:
+            raise RefusedCall(f"Position {pos} is negative.")
+        if pos >= POS_MAX:
+            raise RefusedCall(f"Position {pos} is beyond what llama.cpp can count.")
+        if n_positions and pos >= n_positions:
+            raise RefusedCall(f"Position {pos} does not exist: this model has learned {n_positions} positions.")
+
+    def _plain(
+        self, tokens: Sequence[int], pos: Sequence[int], seq_ids: Sequence[tuple[int, ...]], output: Sequence[bool]
+    ) -> bool:
+        """Whether the one token is the next of an answer: nothing can be wrong with it. The rules are in `batch`."""
+        return (
+            len(pos) == len(seq_ids) == len(output) == 1 == len(seq_ids[0])
+            and 0 <= tokens[0] < self._traits.n_vocab
+            and 0 <= pos[0] < self._n_positions
+            and 0 <= seq_ids[0][0] < self._n_seq_max
+        )
+
+    def seq_cp(self, src: int, dst: int, p0: int, p1: int) -> None:
+        """Between streams only everything (llama-kv-cache.cpp:506); never a part of a recurrent state."""
+        self.seq(src)
+        self.seq(dst)
+        if src == dst or (p0 <= 0 and (p1 < 0 or p1 > self._mirror.seq_pos_max(src))):
+            return
+        self._allow("partial seq_cp")
+
+    def seq_add(self, seq_id: int, p0: int, p1: int, shift: int) -> None:
+        """A K-shift that cannot run aborts at the next decode (llama-kv-cache.cpp:577, :858; ggml-cpu/ops.cpp:6486)."""
+        self.seq(seq_id)
+        if shift == 0 or p0 == p1:
+            return
+        self._allow("seq_add")
+        low, high = self._mirror.seq_pos_min(seq_id), self._mirror.seq_pos_max(seq_id)
+        if abs(shift) >= POS_MAX or high + shift >= POS_MAX:
+            raise RefusedCall(f"Moving sequence {seq_id} by {shift} goes beyond what llama.cpp can count.")
+        start, end = clip_range(p0, p1)
+        if self._mirror.states and start <= low < end and low + shift < 0:
+            raise RefusedCall(f"Moving sequence {seq_id} by {shift} gives its recurrent state a negative position.")
+
+    def state(self, blob: Blob) -> StateBlob:
+        """The parsed blob of a whole state. A blob that does not fit would wipe the cache (llama-kv-cache.cpp:2468)."""
+        state = self._parsed(blob, None)
+        for cache, streams in zip(self._mirror.caches, state.caches, strict=True):
+            for stored in streams:
+                if stored.n_cells > cache.size:
+                    raise RefusedCall(f"The saved state has {stored.n_cells} cells, but a stream has {cache.size}.")
+                if any(not 0 <= s < self._n_seq_max for ids in set(stored.seq_ids) for s in ids):
+                    raise RefusedCall(f"The saved state is of a context with more than {self._n_seq_max} sequences.")
+        if self._mirror.states and len(state.states) > self._mirror.states.size:
+            raise RefusedCall(f"The saved state is of a context with more than {self._n_seq_max} sequences.")
+        return state
+
+    def seq_state(self, seq_id: int, blob: Blob) -> StateBlob:
+        """The parsed blob of one sequence, to be put into `seq_id`."""
+        self.seq(seq_id)
+        return self._parsed(blob, seq_id)
+
+    def saving(self) -> None:
+        """Whether states can be saved and restored at all."""
+        self._allow("swap")
+
+    def row(self, row: int, rows: frozenset[int]) -> None:
+        """Sampling where there are no logits aborts (llama-sampler.cpp:940)."""
+        if row not in rows:
+            raise RefusedCall(f"There are no logits for entry {row} of the last batch.")
+
+    def _allow(self, operation: OperationName) -> None:
+        found = self.capabilities[operation]
+        if not found.allowed:
+            raise RefusedCall(found.why)
+
+    def _parsed(self, blob: Blob, seq_id: int | None) -> StateBlob:
+        self.saving()
+        g = self._traits.geometry
+        try:
+            state = parse_state(blob, g) if seq_id is None else parse_seq_state(blob, g)
+        except BlobError as error:
+            raise RefusedCall(str(error), error.detail) from error
+        positions = [stored.pos for streams in state.caches for stored in streams if stored.n_cells]
+        if any(pos.min() < 0 or pos.max() >= POS_MAX for pos in positions) or any(
+            p >= POS_MAX for p, _ in state.states
+        ):
+            raise RefusedCall("The saved state has positions that llama.cpp could never remove again.")
+        wanted = {"k": ggml_type(self._traits.settings.type_k), "v": ggml_type(self._traits.settings.type_v)}
+        for stored in (stored for streams in state.caches for stored in streams):
+            for section in stored.sections:
+                if section.ggml_type != wanted[section.kind]:
+                    raise RefusedCall(
+                        f"The saved state holds {section.kind.upper()} of another type than this context."
+                    )
+                if section.kind == "v" and bool(section.n_rows) != g.v_trans:
+                    raise RefusedCall("The saved state was made with flash attention switched the other way.")
+        return state

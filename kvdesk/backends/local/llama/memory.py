@@ -1,0 +1,453 @@
+"""The memory of one llama.cpp context, followed: each call to the engine is guarded, mirrored and compared.
+
+Owns decode and the operations on sequences, at the level of single calls. Must never know saved states, sampling and
+settings (`saved`, `context`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple
+
+from kvdesk.backends.local.llama.binding import StopFlag, engine_log, lib
+from kvdesk.backends.local.llama.flush import pending, plan_flush
+from kvdesk.backends.local.llama.guards import Guards
+from kvdesk.backends.local.llama.traits import Traits
+from kvdesk.backends.local.llama.verifier import Verifier
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.dump import parse_log, render_lines
+from kvdesk.cache.mirror import Mirror
+from kvdesk.cache.record import DecodeRecord, SlotState
+from kvdesk.cache.report import AuditReport
+from kvdesk.cache.run import PlacedRun
+from kvdesk.cache.snapshot import CacheSnapshot, Verification
+from kvdesk.cache.verify import Difference, compare_lines, compare_run, compare_spans
+from kvdesk.errors import RefusedCall
+from kvdesk.protocol import calls
+
+SETTLE_S = 0.06
+"""For so long may decodes wait for the mirror to follow."""
+RUN_S = 0.25
+"""The same for tokens of one answer while nobody looks at the cache."""
+
+DecodeKind = Literal["prefill", "decode", "check", "flush"]
+"""What a decode is for: a prompt, an answer, a look at logits, the application of what is pending."""
+
+
+class MirroredDecode(NamedTuple):
+    """A decode that the mirror has followed: its record, batch, what it was for, wall time in ms, time.monotonic() at
+    its end, and the threads that computed it.
+    """
+
+    record: DecodeRecord
+    batch: Batch
+    kind: DecodeKind
+    ms: float
+    at_s: float
+    n_threads: int
+
+
+class MirroredRun(NamedTuple):
+    """Decodes of one token each that the mirror has followed together: what they placed, sequence and tokens of the run
+    with the first position, for each the wall time in ms and time.monotonic() at its end, and the threads of all.
+    """
+
+    placed: PlacedRun
+    seq_id: int
+    pos: int
+    tokens: list[int]
+    ms: list[float]
+    at_s: list[float]
+    n_threads: int
+
+
+class _Run:
+    """Tokens decoded one after another for one sequence that the mirror has not followed yet. `ends` are
+    time.perf_counter() at the end of each, `ms` their wall times, `marks` the number of lines printed until then.
+    """
+
+    __slots__ = ("ends", "marks", "ms", "pos", "seq_id", "tokens")
+
+    def __init__(self, seq_id: int, pos: int) -> None:
+        self.seq_id = seq_id
+        self.pos = pos
+        self.tokens: list[int] = []
+        self.ms: list[float] = []
+        self.ends: list[float] = []
+        self.marks: list[int] = []
+
+
+class _Waiting(NamedTuple):
+    """A decode that the mirror has not followed yet. `last`: seq_pos_max right after it, by sequence, for the last of a
+    group; for the others the next decode prints it (llama-kv-cache.cpp:960).
+    """
+
+    batch: Batch
+    kind: DecodeKind
+    rc: int
+    ms: float
+    at_s: float
+    lines: list[bytes]
+    last: dict[int, int] | None
+
+
+class Memory:
+    """Everything below `Context`. `inspect`: what the engine prints, 0 nothing, 1 lines, 3 every cell.
+
+    `on_decoded` is told of every decode that has been followed, `on_operation` of every other operation: its number,
+    the call in words, wall time in ms. `last_record` is of the latest decode that was not part of a run.
+    """
+
+    def __init__(self, ctx: Any, traits: Traits, trust: Verifier, inspect: int, stop: StopFlag) -> None:
+        self._ctx = ctx
+        self._memory = lib.llama_get_memory(ctx)
+        self._log = engine_log()
+        self._inspect = inspect
+        self._trust = trust
+        self.stop = stop
+        self.traits = traits
+        self.on_decoded: Callable[[MirroredDecode | MirroredRun], None] | None = None
+        self.on_operation: Callable[[int, str, float], None] | None = None
+        self.last_record = DecodeRecord(0, 0, 0)
+        self.last_n_kv = 0
+        self.n_threads = self.n_threads_batch = 0  # of decodes of one token, and of more; never changed in a run
+        self._mirror = Mirror(traits.geometry)
+        self._mirror.capture = inspect > 1
+        self._unsettled: list[_Waiting] = []
+        self._run_now: _Run | None = None
+        self._settle_at = self._called_at = 0.0
+        self._guards = Guards(traits, lambda: self.mirror)
+        self._batch = lib.llama_batch_init(int(lib.llama_n_batch(ctx)), 0, int(lib.llama_n_seq_max(ctx)))
+        raw = self._batch
+        self._alone: tuple[int, ...] = ()  # the one sequence of the first entry of `_batch`
+        self._spare = 0  # cells that are certainly free in a unified cache without a small window
+        self._small_window = 0 < traits.geometry.n_window < traits.geometry.n_cells
+        self._columns = raw.token, raw.pos, raw.n_seq_id, raw.seq_id, raw.logits  # looked up once: a pointer each time
+        self._rows: frozenset[int] = frozenset()  # batch entries of the last decode that have logits
+        stop.install(ctx)
+
+    # --- read-only ----------------------------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the engine's context still exists."""
+        return self._ctx is not None
+
+    @property
+    def mirror(self) -> Mirror:
+        """The cells as the engine has them now."""
+        self.settle()
+        return self._mirror
+
+    @property
+    def verification(self) -> Verification:
+        """How far the map can be trusted now."""
+        self.settle()
+        return self._trust.verification
+
+    @property
+    def report(self) -> AuditReport | None:
+        """The last mismatch, to be saved; None while there was none."""
+        return self._trust.report
+
+    def changed_since(self, operation: int) -> bool:
+        """Whether there was an operation after this one. Read-only."""
+        return bool(self._unsettled or self._run_now) or self._mirror.operation != operation
+
+    def snapshot(self) -> CacheSnapshot:
+        """The cells as the mirror has them, with how far they are proven. Read-only."""
+        return self.mirror.snapshot(self.verification)
+
+    def totals(self) -> tuple[int, int, int]:
+        """Used cells, high-water mark and n_kv of the whole cache (the largest stream's mark). Read-only."""
+        streams = [cells for cache in self.mirror.caches for cells in cache.streams]
+        used, high_water = sum(c.used for c in streams), max((c.high_water for c in streams), default=0)
+        return used, high_water, self.mirror.n_kv
+
+    def free_cells(self, seq_id: int) -> int:
+        """Cells a batch of the sequence can still take in every cache. Read-only."""
+        if not self._mirror.caches:
+            return self._mirror.geometry.n_ctx_seq
+        cache, *windows = self._mirror.caches[: 2 if self._small_window else 1]
+        stream, cells = cache.stream_of(seq_id), cache.cells_of(seq_id)
+        waiting = sum(cache.stream_of(ids[0]) == stream for w in self._unsettled for ids in w.batch.seq_ids)
+        if self._run_now is not None and cache.stream_of(self._run_now.seq_id) == stream:
+            waiting += len(self._run_now.tokens)
+        free = cells.size - cells.used - waiting
+        if any(window.cells_of(seq_id).shares for window in windows):
+            self.settle()
+            n_ubatch = self._mirror.geometry.n_ubatch
+            rooms = [window.room_beside_shared(seq_id, n_ubatch) for window in windows]
+            free = min([free, *(room for room in rooms if room is not None)])
+        return free
+
+    def has_room(self, seq_id: int, n_tokens: int) -> bool:
+        """Whether `free_cells` are enough for so many tokens. Read-only."""
+        if self._spare >= n_tokens:
+            return True
+        free = self.free_cells(seq_id)
+        self._spare = free if self._mirror.geometry.n_stream == 1 and not self._small_window else 0
+        return free >= n_tokens
+
+    def seq_pos_min(self, seq_id: int) -> int:
+        """Smallest position the engine holds for the sequence, -1 when empty. Read-only. Raises RefusedCall."""
+        self._guards.seq(seq_id)
+        return int(lib.llama_memory_seq_pos_min(self._memory, seq_id))
+
+    def seq_pos_max(self, seq_id: int) -> int:
+        """Largest position the engine holds for the sequence, -1 when empty. Read-only. Raises RefusedCall."""
+        self._guards.seq(seq_id)
+        return int(lib.llama_memory_seq_pos_max(self._memory, seq_id))
+
+    # --- changes the cache --------------------------------------------------------------------------------------
+
+    def seq_rm(self, seq_id: int, p0: int, p1: int) -> bool:
+        """Remove the cells of `seq_id` in `[p0, p1)`; -1 means all sequences, from 0, to the end. Changes the cache.
+
+        False where the memory cannot remove a part (recurrent states): nothing was removed.
+        Raises RefusedCall for a sequence outside [-1, n_seq_max).
+        """
+        if seq_id != -1:
+            self._guards.seq(seq_id)
+        self._calling()
+        done = bool(lib.llama_memory_seq_rm(self._memory, seq_id, p0, p1))
+        mirrored = self.mirror.seq_rm(seq_id, p0, p1)
+        found = Difference("answer of seq_rm", str(mirrored), str(done)) if done != mirrored else None
+        self._after(f"{calls.seq_rm(seq_id, p0, p1)} -> {done}", found)
+        return done
+
+    def seq_cp(self, src: int, dst: int, p0: int = -1, p1: int = -1) -> None:
+        """Let `dst` have the cells of `src` in `[p0, p1)` too. Changes the cache.
+
+        In a unified cache they become shared. With streams K and V are copied at the next decode, and what `dst` had is
+        lost. Raises RefusedCall for a part of a sequence between streams or of a recurrent state.
+        """
+        self._guards.seq_cp(src, dst, p0, p1)
+        if self.mirror.geometry.n_stream > 1:
+            p0, p1 = -1, -1  # the same, and never mistaken for a part (llama-kv-cache.cpp:493)
+        self._calling()
+        lib.llama_memory_seq_cp(self._memory, src, dst, p0, p1)
+        self.mirror.seq_cp(src, dst, p0, p1)
+        self._after(calls.seq_cp(src, dst, p0, p1))
+
+    def seq_keep(self, seq_id: int) -> None:
+        """Remove all other sequences from the stream of this one. Changes the cache. Raises RefusedCall."""
+        self._guards.seq(seq_id)
+        self._calling()
+        lib.llama_memory_seq_keep(self._memory, seq_id)
+        self.mirror.seq_keep(seq_id)
+        self._after(calls.seq_keep(seq_id))
+
+    def seq_add(self, seq_id: int, p0: int, p1: int, shift: int) -> None:
+        """Move the positions of `seq_id` in `[p0, p1)` by `shift`. Changes the cache.
+
+        Cells shared with others move for all of them; cells that get a negative position are freed. K is rotated before
+        the next decode. Raises RefusedCall where the rotation would abort, crash or be wrong.
+        """
+        self._guards.seq_add(seq_id, p0, p1, shift)
+        self._calling()
+        lib.llama_memory_seq_add(self._memory, seq_id, p0, p1, shift)
+        self.mirror.seq_add(seq_id, p0, p1, shift)
+        self._after(calls.seq_add(seq_id, p0, p1, shift))
+
+    def clear(self, *, data: bool = True) -> None:
+        """Remove every cell of every sequence; `data` also zeroes K and V. Changes the cache."""
+        self._calling()
+        lib.llama_memory_clear(self._memory, data)
+        self.mirror.clear(data)
+        self._after(calls.clear(data=data))
+
+    def flush(self) -> None:
+        """Apply pending K-shifts and copies between streams now. Changes K and V, and no position.
+
+        Takes a decode that does not fit or of one token, which is removed again; logits of the last decode are lost.
+        Raises RefusedCall where neither is possible.
+        """
+        if not pending(self.mirror):
+            return
+        plan = plan_flush(self.mirror, self.traits.model.n_positions)
+        if plan is None:
+            raise RefusedCall("Moved positions wait for the next decode, and there is no free sequence to do one in.")
+        self.stop.remove(self._ctx)
+        try:
+            self._run(plan.batch, "flush")
+        finally:
+            self.stop.install(self._ctx)
+        if plan.rc == 0:
+            self.seq_rm(plan.seq_id, plan.p0, -1)
+
+    # --- for what is built on this ------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Let the mirror follow the decodes that wait for it, each compared with what the engine printed then.
+
+        One token after another is followed in groups: right after a decode the processor's caches are full of weights,
+        and following costs five times what it costs for the second of a group. Whoever looks at `mirror`,
+        `verification` or `snapshot` sees everything settled.
+        """
+        if self._run_now is not None:
+            self._close_run(self._run_now)
+        waiting, self._unsettled = self._unsettled, []
+        for decode in waiting:
+            self._follow(decode)
+
+    def _begin_run(self, seq_id: int, pos: int) -> bool:
+        """Prepare for `_run_on`: one token after another of the sequence, whose next position is `pos`.
+
+        False where decodes must be made one by one: every cell is printed, or nothing is.
+        """
+        if self._inspect != 1 or self._trust.mismatch:
+            return False
+        run = self._run_now
+        goes_on = run is not None and run.seq_id == seq_id and run.pos + len(run.tokens) == pos
+        if run is not None and goes_on and run.ends and time.perf_counter() - run.ends[0] < RUN_S:
+            return True
+        self.settle()
+        if goes_on and self._mirror.seq_pos_max(seq_id) != self.seq_pos_max(seq_id):
+            found = Difference(f"last position of sequence {seq_id}", str(pos - 1), str(self.seq_pos_max(seq_id)))
+            self._trust.conclude(self._mirror.operation, found)
+        if pending(self._mirror) or self._trust.mismatch:
+            return False
+        self._fill(Batch.of(seq_id, pos, (0,), "last"))
+        self._run_now = _Run(seq_id, pos)
+        self._log.capture_start()
+        return True
+
+    def _run_on(self, token: int) -> int:
+        """llama_decode of the run's next token: its return code. Changes the cache."""
+        run = self._run_now
+        assert run is not None
+        column, positions = self._columns[0], self._columns[1]
+        column[0], positions[0] = token, run.pos + len(run.tokens)
+        start = time.perf_counter()
+        rc = int(lib.llama_decode(self._ctx, self._batch))
+        end = time.perf_counter()
+        ms = (end - start) * 1e3
+        if rc == 0:
+            run.tokens.append(token)
+            run.ms.append(ms)
+            run.ends.append(end)
+            run.marks.append(self._log.n_captured)
+            self._spare -= 1
+            return 0
+        self._rows = frozenset()
+        lines = self._close_run(run)[run.marks[-1] if run.marks else 0 :]
+        batch = Batch.of(run.seq_id, run.pos + len(run.tokens), (token,), "last")
+        last = {run.seq_id: self.seq_pos_max(run.seq_id)}
+        self._unsettled.append(_Waiting(batch, "decode", rc, ms, time.monotonic(), lines, last))
+        self.settle()
+        return rc
+
+    def _close_run(self, run: _Run) -> list[bytes]:
+        """End the run and follow it: as a whole, or token by token where that is not possible. Returns its lines."""
+        self._run_now = None
+        lines = self._log.capture_stop()
+        if not run.tokens:
+            return lines
+        placed = self._mirror.decode_run(run.seq_id, run.pos, run.tokens)
+        monotonic = time.monotonic() - time.perf_counter()
+        at_s = [end + monotonic for end in run.ends]
+        batch = Batch.of(run.seq_id, run.pos, run.tokens, "all")
+        if placed is None:
+            for i, (mark, before) in enumerate(zip(run.marks, [0, *run.marks], strict=False)):
+                one = Batch.of(run.seq_id, run.pos + i, run.tokens[i : i + 1], "last")
+                self._follow(_Waiting(one, "decode", 0, run.ms[i], at_s[i], lines[before:mark], None))
+            return lines
+        number = self._mirror.operation
+        self._trust.note(number, "rc 0, one by one", batch)
+        self._trust.conclude(number, compare_run(placed.lines, lines[: run.marks[-1]]))
+        self.last_n_kv = placed.n_kv[-1]
+        if self.on_decoded is not None:
+            followed = MirroredRun(placed, run.seq_id, run.pos, run.tokens, run.ms, at_s, self.n_threads)
+            self.on_decoded(followed)
+        return lines
+
+    def _run(self, batch: Batch, kind: DecodeKind = "decode") -> tuple[int, float]:
+        """llama_decode of a batch that was checked: (return code, ms). Changes the cache."""
+        if self._run_now is not None:
+            self.settle()
+        self._fill(batch)
+        self._spare -= batch.n_tokens
+        self._rows = frozenset()
+        self._log.capture_start()
+        start = time.perf_counter()
+        rc = int(lib.llama_decode(self._ctx, self._batch))
+        now = time.perf_counter()
+        lines = self._log.capture_stop()
+        settles = rc != 0 or now >= self._settle_at or kind != "decode" or self._inspect > 1
+        last = {s: self.seq_pos_max(s) for ids in batch.seq_ids for s in ids} if settles else None
+        ms = (now - start) * 1e3
+        self._unsettled.append(_Waiting(batch, kind, rc, ms, time.monotonic(), lines, last))
+        if settles:
+            self.settle()
+            self._settle_at = now + SETTLE_S
+        return rc, ms
+
+    def _follow(self, decode: _Waiting) -> None:
+        """Move the mirror as the engine moved, and compare."""
+        batch, rc = decode.batch, decode.rc
+        record = self.last_record = self._mirror.decode(batch, rc, self.seq_pos_max)
+        self.last_n_kv = record.n_kv
+        self._trust.note(record.operation, f"rc {rc}", batch)
+        if self._inspect:
+            self._trust.conclude(record.operation, self._compare_decode(decode, record))
+        else:
+            self._trust.unproven()
+        if self.on_decoded is not None:
+            n_threads = self.n_threads if len(batch.tokens) == 1 else self.n_threads_batch
+            self.on_decoded(MirroredDecode(record, batch, decode.kind, decode.ms, decode.at_s, n_threads))
+
+    def _compare_decode(self, decode: _Waiting, record: DecodeRecord) -> Difference | None:
+        found = self._compare_lines(record.slots, decode.lines)
+        if found is None and record.mismatch:
+            found = Difference(record.mismatch, f"rc {record.expected_rc}", f"rc {record.rc}")
+        for s, theirs in decode.last.items() if found is None and decode.last else ():
+            ours = self._mirror.seq_pos_max(s)
+            if ours != theirs:
+                return Difference(f"last position of sequence {s}", str(ours), str(theirs))
+        return found
+
+    def _after(self, call: str, found: Difference | None = None) -> None:
+        """An operation was made and mirrored: remember it and compare the positions of all sequences."""
+        self._spare = 0
+        ms = (time.perf_counter() - self._called_at) * 1e3
+        self._trust.note(self.mirror.operation, call)
+        self._trust.conclude(self.mirror.operation, found or self._compare_spans())
+        if self.on_operation is not None:
+            self.on_operation(self._mirror.operation, call, ms)
+
+    def _calling(self) -> None:
+        """llama.cpp is called now, for an operation that `_after` will tell of; earlier decodes are followed first."""
+        self.settle()
+        self._called_at = time.perf_counter()
+
+    def _compare_lines(self, expected: Sequence[SlotState], lines: Sequence[bytes]) -> Difference | None:
+        if not self._inspect:
+            return None
+        if not self._mirror.capture and lines == render_lines(expected):
+            return None
+        dumps = parse_log(line.decode("utf-8", "replace") for line in lines)
+        if self._mirror.capture and any(dump.position_map is None or dump.sequence_map is None for dump in dumps):
+            return Difference("the engine's maps", "expected", "not printed")
+        return compare_lines(expected, dumps)
+
+    def _compare_spans(self) -> Difference | None:
+        """The cheap check after every operation: pos_min and pos_max of every sequence."""
+        return compare_spans(self.mirror, self.seq_pos_min, self.seq_pos_max)
+
+    def _fill(self, batch: Batch) -> None:
+        raw = self._batch
+        raw.n_tokens = batch.n_tokens
+        token, pos, n_seq_id, seq_id, logits = self._columns
+        if batch.n_tokens == 1 and batch.seq_ids[0] == self._alone:
+            token[0], pos[0], logits[0] = batch.tokens[0], batch.pos[0], batch.output[0]
+            return  # the rest stands there since the last token
+        self._alone = batch.seq_ids[0] if len(batch.seq_ids[0]) == 1 else ()
+        for i, seqs in enumerate(batch.seq_ids):
+            token[i] = batch.tokens[i]
+            pos[i] = batch.pos[i]
+            logits[i] = batch.output[i]
+            n_seq_id[i] = len(seqs)
+            for j, s in enumerate(seqs):
+                seq_id[i][j] = s

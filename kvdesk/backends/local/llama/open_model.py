@@ -1,0 +1,54 @@
+"""The one way to a model: its file is read, found to fit, tried in a process that may die, and loaded. In this order.
+
+Every command that takes a model file goes through here. Knows nothing of contexts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.errors import ModelFileError
+from kvdesk.library.estimate import Estimate, available_bytes, check_fits
+from kvdesk.library.gguf_header import GgufHeader, read_header
+from kvdesk.library.preflight import run_preflight
+from kvdesk.settings import ContextSettings
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedModel:
+    """A model that was tried and loaded. `template_problem`: why its chat template must not be rendered, or ""."""
+
+    header: GgufHeader
+    model: Model
+    estimate: Estimate
+    template_problem: str
+
+
+def open_model(
+    path: Path,
+    settings: ContextSettings,
+    on_progress: Callable[[float], bool] | None = None,
+    *,
+    freed_before: int = 0,
+) -> OpenedModel:
+    """Load `path` for a context with these settings.
+
+    on_progress    gets 0.0 to 1.0 and ends the load by returning False
+    freed_before   bytes that are in use now and will be free when the context is made
+
+    Raises ModelFileError, ContextError: the file cannot be used, or its context does not fit into memory.
+    """
+    tell = on_progress or (lambda _: True)
+    path = path.absolute()
+    header = read_header(path)
+    estimate = check_fits(header, settings, available_bytes() + freed_before)
+    tell(0.0)
+    verdict = run_preflight(path, settings, cancelled=lambda: not tell(0.0))
+    if not verdict.ok:
+        raise ModelFileError(verdict.sentence, verdict.detail)
+    model = Model(path, tell)
+    model.vocab.longest_line = verdict.longest_line
+    return OpenedModel(header, model, estimate, verdict.template_problem)

@@ -1,0 +1,103 @@
+"""A short proof of the mirror's rules, made whenever a context is made: on a twin of few cells that prints its maps.
+
+Owns the script of operations. The twin has the model, the build and the settings of the real context, so that what
+holds there holds here; it is gone before the real context is used.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.geometry import CTX_PAD
+from kvdesk.settings import ContextSettings
+
+if TYPE_CHECKING:
+    from kvdesk.backends.local.llama.context import Context
+
+BUDGET_S = 0.25
+"""No step is begun after this time: a large model proves fewer of them, and the proof says so."""
+_SEQUENCES = 3
+_UBATCH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SelfCheck:
+    """`n_steps` of `n_planned` operations agreed with the engine in every cell; `mismatch`: "" or what did not."""
+
+    n_steps: int
+    n_planned: int
+    ms: float
+    mismatch: str = ""
+
+    @property
+    def complete(self) -> bool:
+        return self.n_steps == self.n_planned and not self.mismatch
+
+    def __str__(self) -> str:
+        if self.mismatch:
+            return f"The cell rules failed their proof on this model: {self.mismatch}"
+        return f"{self.n_steps} of {self.n_planned} operations proved on a twin of this context in {self.ms:.0f} ms"
+
+
+def twin_settings(settings: ContextSettings) -> ContextSettings:
+    """The same types and layout with as few cells as there can be."""
+    n_seq_max = min(settings.n_seq_max, _SEQUENCES)
+    return settings.model_copy(
+        update={
+            "n_ctx": CTX_PAD if settings.kv_unified else CTX_PAD * n_seq_max,
+            "n_seq_max": n_seq_max,
+            "n_batch": 4 * _UBATCH,
+            "n_ubatch": _UBATCH,
+            "n_threads": 1,  # batches this small gain nothing from two, and lose tenfold when a core is busy
+            "n_threads_batch": 1,
+        }
+    )
+
+
+def prove(make_twin: Callable[[ContextSettings], Context], settings: ContextSettings) -> SelfCheck:
+    """Run the script on a twin (a context that prints its maps) and audit after every step.
+
+    Takes about BUDGET_S at most, plus one step. Raises ContextError where the twin cannot be made.
+    """
+    start = time.perf_counter()
+    twin = make_twin(twin_settings(settings))
+    try:
+        steps = list(_script(twin))
+        done = 0
+        for step in steps:
+            if done and time.perf_counter() - start > BUDGET_S:
+                break
+            step()
+            twin.audit()
+            if twin.verification.state == "mismatch":
+                return SelfCheck(done, len(steps), (time.perf_counter() - start) * 1e3, twin.verification.detail)
+            done += 1
+        return SelfCheck(done, len(steps), (time.perf_counter() - start) * 1e3)
+    finally:
+        twin.close()
+
+
+def _script(twin: Context) -> Iterator[Callable[[], object]]:
+    """Placement in two ubatches, sharing, removal from the middle, reuse of the hole, round trips of the state."""
+    last = twin.n_seq_max - 1
+    cut = -1 if twin.mirror.states else 1
+    yield lambda: twin.decode(_tokens(twin, _UBATCH + 1, 0))
+    yield lambda: twin.seq_cp(0, last, -1, -1)
+    yield lambda: twin.seq_rm(0, cut, -1 if cut < 0 else cut + 1)
+    yield lambda: twin.decode(_tokens(twin, 1, last))
+    yield lambda: twin.state_set(twin.state_get())
+    yield lambda: twin.decode(_tokens(twin, 2, 0))
+    yield lambda: twin.state_seq_set(0, twin.state_seq_get(last))
+    if twin.can("seq_add"):
+        yield lambda: twin.seq_add(0, 1, -1, 3)
+    yield lambda: twin.decode(_tokens(twin, 1, 0))
+    yield lambda: twin.seq_keep(0)
+    yield lambda: twin.decode(_tokens(twin, 1, last))
+
+
+def _tokens(twin: Context, n: int, seq_id: int) -> Batch:
+    return Batch.of(seq_id, twin.seq_pos_max(seq_id) + 1, (0,) * n, "last")

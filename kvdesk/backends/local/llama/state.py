@@ -1,0 +1,58 @@
+"""State blobs in and out of a `llama_context *`: bytes, nothing else. Must never know what is in them.
+
+Callers check first (`kvdesk.backends.local.llama.guards`): a sequence that does not exist aborts the process
+(llama-kv-cache.cpp:2153), a blob of another context wipes the cache. The flags of llama_state_seq_*_ext are not
+offered: ON_DEVICE aborts without a matching save, and throws through C where the blob's magic is wrong
+(llama-context.cpp:3230). Where the bytes go is the caller's choice (`kvdesk.backends.local.llama.transfer`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from kvdesk.backends.local.llama.binding import lib
+from kvdesk.cache.blob import Blob
+from kvdesk.errors import EngineError
+
+
+def state_size(ctx: Any) -> int:
+    """Bytes that `get_state` would copy: all K and V of used cells. Read-only."""
+    return int(lib.llama_state_get_size(ctx))
+
+
+def get_state(ctx: Any, target: memoryview) -> None:
+    """Copy the whole state to `target`, which has its size. Read-only. Raises EngineError."""
+    _expect(int(lib.llama_state_get_data(ctx, _pointer(target), len(target))), len(target))
+
+
+def set_state(ctx: Any, blob: Blob) -> bool:
+    """Replace the whole state. False: not accepted, and the cache is empty. Changes the cache."""
+    return int(lib.llama_state_set_data(ctx, _pointer(blob), len(blob))) != 0
+
+
+def seq_state_size(ctx: Any, seq_id: int) -> int:
+    """Bytes that `get_seq_state` would copy. Read-only."""
+    return int(lib.llama_state_seq_get_size(ctx, seq_id))
+
+
+def get_seq_state(ctx: Any, seq_id: int, target: memoryview) -> None:
+    """Copy the state of one sequence to `target`, which has its size. Read-only. Raises EngineError."""
+    _expect(int(lib.llama_state_seq_get_data(ctx, _pointer(target), len(target), seq_id)), len(target))
+
+
+def set_seq_state(ctx: Any, seq_id: int, blob: Blob) -> bool:
+    """Put a saved sequence into `seq_id`. False: no room, and the sequence is empty. Changes the cache."""
+    return int(lib.llama_state_seq_set_data(ctx, _pointer(blob), len(blob), seq_id)) != 0
+
+
+def _pointer(blob: Blob) -> Any:
+    """The bytes themselves, not a copy."""
+    return np.frombuffer(blob, np.uint8).ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+
+
+def _expect(copied: int, size: int) -> None:
+    if copied != size:
+        raise EngineError(f"llama.cpp saved {copied:,} of {size:,} bytes of its state.")

@@ -1,0 +1,79 @@
+"""How far the map of one context can be trusted, and what is kept to tell when it cannot.
+
+Owns the verification state, the history of operations and the report of a mismatch. Must never call the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.report import AuditReport, History
+from kvdesk.cache.snapshot import Verification, VerificationState
+from kvdesk.cache.verify import Difference
+
+MAX_REBUILDS = 3
+"""A map that had to be taken from the engine this often follows rules that are wrong: it then stays marked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a report says about where it comes from."""
+
+    versions: Mapping[str, str]
+    model: Mapping[str, object]
+    settings: Mapping[str, object]
+
+
+class Verifier:
+    """The verification of one context.
+
+    doubt    what no comparison can prove here, "" for nothing: agreement is then "mirrored", never "verified"
+    remark   what a reader of "verified" should know besides
+    """
+
+    def __init__(self, subject: Subject, doubt: str = "") -> None:
+        self._subject = subject
+        self.doubt = doubt
+        self.remark = ""
+        self._history = History()
+        self.n_rebuilt = 0
+        self.report: AuditReport | None = None
+        self.verification = Verification("mirrored", 0, doubt)
+
+    @property
+    def mismatch(self) -> bool:
+        return self.verification.state == "mismatch"
+
+    def note(self, operation: int, words: str, batch: Batch | None = None) -> None:
+        """Remember an operation for the report of a mismatch."""
+        self._history.add(operation, words, batch)
+
+    def conclude(self, operation: int, found: Difference | None) -> None:
+        """The result of a comparison with the engine. A mismatch stays until the map is rebuilt."""
+        if self.mismatch:
+            return
+        if found is None:
+            state: VerificationState = "mirrored" if self.doubt else "verified"
+            detail, rebuilt_at = self.doubt or self.remark, self.verification.rebuilt_at
+            self.verification = Verification(state, operation, detail, rebuilt_at)  # `replace` takes five times as long
+            return
+        self.verification = replace(self.verification, state="mismatch", operation=operation, detail=str(found))
+        self.report = AuditReport(
+            operation, found, self._history.words(), self._subject.versions, self._subject.model, self._subject.settings
+        )
+
+    def reject(self, reason: str) -> None:
+        """The map is wrong from the start, for a reason that is not a comparison."""
+        self.verification = replace(self.verification, state="mismatch", detail=reason)
+
+    def unproven(self) -> None:
+        """Something happened that was not compared with the engine."""
+        if not self.mismatch:
+            self.verification = replace(self.verification, state="mirrored", detail=self.doubt)
+
+    def rebuilt(self, operation: int) -> None:
+        """The map has been taken from the engine's own state; `conclude` must follow."""
+        self.n_rebuilt += 1
+        self.verification = Verification("mirrored", operation, self.doubt, rebuilt_at=operation)

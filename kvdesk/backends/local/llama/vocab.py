@@ -1,0 +1,161 @@
+"""The vocabulary of a model: text to token ids and back. Knows nothing of contexts and conversations."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+from collections.abc import Iterable
+from typing import Any
+
+from kvdesk.backends.local.llama.binding import lib
+from kvdesk.backends.local.llama.deep_stack import run_deep
+from kvdesk.errors import NO_TOKENIZER, PromptError
+from kvdesk.library.preflight import LONG_LINE, SHORT_LINE
+
+REPEATED = 2000
+"""Blanks or digits in a row, aligned, that are refused: some pre-tokenizers take time with the square of their number
+(deepseek-llm and superbpe, 4e-8 s for each pair)."""
+_CONTROL = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
+
+
+class Vocab:
+    """Tokens of one model. Valid as long as the model is loaded.
+
+    longest_line   characters in one line of text that `tokenize` takes: set by who has tried the model
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._vocab = lib.llama_model_get_vocab(model)
+        self.n_tokens = int(lib.llama_vocab_n_tokens(self._vocab))
+        self.has_text = lib.llama_vocab_type(self._vocab) not in (lib.LLAMA_VOCAB_TYPE_NONE, lib.LLAMA_VOCAB_TYPE_TEST)
+        self.longest_line = LONG_LINE
+        self._has_expressions = lib.llama_vocab_type(self._vocab) == lib.LLAMA_VOCAB_TYPE_BPE
+        self._pieces: dict[int, bytes] = {}
+        self._eog: dict[int, bool] = {}
+        self._buffer = ctypes.create_string_buffer(256)
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """Tells vocabularies apart: of the number of tokens and the texts of about 500 of them."""
+        digest = hashlib.sha256(str(self.n_tokens).encode())
+        for token in range(0, self.n_tokens, max(1, self.n_tokens // 500)):
+            digest.update((lib.llama_vocab_get_text(self._vocab, token) or b"") + b"\0")
+        return digest.hexdigest()[:16]
+
+    @property
+    def handle(self) -> Any:
+        return self._vocab
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        """Token ids of `text`. With `parse_special` False, control tokens written out in the text stay text
+        (llama-vocab.cpp, `tokenizer_st_partition`).
+
+        A BPE vocabulary splits text by regular expressions, and the one of the C++ library recurses once for every
+        character of a match (unicode.cpp, `unicode_regex_split_stl`): libstdc++ takes 323 bytes of stack each time. No
+        expression of llama.cpp crosses the end of a line except by blanks, so a line's length bounds the recursion, and
+        what is longer than a few is tokenized where the stack is deep enough for twice LONG_LINE.
+
+        Raises PromptError where the model has no text tokenizer, or where its tokenizer could not take the text.
+        """
+        if not self.has_text:
+            raise PromptError(NO_TOKENIZER)
+        data = text.encode("utf-8", "replace")
+        if not self._has_expressions or len(text) <= SHORT_LINE:
+            return self._tokenize(data, add_special, parse_special)
+        self._check_lines(text)
+        return run_deep(lambda: self._tokenize(data, add_special, parse_special))
+
+    def _check_lines(self, text: str) -> None:
+        """Raises PromptError."""
+        longest = max(map(len, text.replace("\r", "\n").split("\n")))
+        if longest > self.longest_line:
+            raise PromptError(
+                f"A line of the text has {longest:,} characters, and this model's tokenizer can take"
+                f" {self.longest_line:,}: break it up."
+            )
+        blocks = (text[at : at + REPEATED] for at in range(0, len(text) - REPEATED + 1, REPEATED))
+        if any(block.isspace() or block.isnumeric() for block in blocks):
+            raise PromptError(
+                f"The text has more than {REPEATED:,} blanks or digits in a row, and this model's tokenizer would take"
+                " far too long for them: break them up."
+            )
+
+    def _tokenize(self, data: bytes, add_special: bool, parse_special: bool) -> list[int]:
+        room = len(data) + 8
+        tokens = (lib.llama_token * room)()
+        n = lib.llama_tokenize(self._vocab, data, len(data), tokens, room, add_special, parse_special)
+        if n < 0:
+            tokens = (lib.llama_token * -n)()
+            n = lib.llama_tokenize(self._vocab, data, len(data), tokens, -n, add_special, parse_special)
+        return list(tokens[:n])
+
+    def piece(self, token: int) -> bytes:
+        """Bytes of a token as a reader sees them: empty for control tokens. May end inside a character."""
+        known = self._pieces.get(token)
+        if known is None:
+            known = self._pieces[token] = self._to_piece(token, special=False)
+        return known
+
+    def text(self, tokens: Iterable[int]) -> str:
+        """What tokens read as together; broken characters marked."""
+        return b"".join(map(self.piece, tokens)).decode("utf-8", "replace")
+
+    def label(self, token: int) -> str:
+        """Text of a token for the inspector: control tokens written out, broken characters marked."""
+        if not self.has_text:
+            return f"#{token}"
+        return self._to_piece(token, special=True).decode("utf-8", "replace")
+
+    def is_eog(self, token: int) -> bool:
+        """Whether generation ends with this token."""
+        known = self._eog.get(token)
+        if known is None:
+            known = self._eog[token] = bool(lib.llama_vocab_is_eog(self._vocab, token))
+        return known
+
+    def ignore_eog(self) -> None:
+        """From now on no token ends generation (llama.cpp's --ignore-eog): for measurements of a known length."""
+        self._eog = dict.fromkeys(range(self.n_tokens), False)
+
+    @functools.cached_property
+    def control_texts(self) -> frozenset[str]:
+        """Texts that `parse_special` turns into control tokens; a person's text must never become one."""
+        if not self.has_text:
+            return frozenset()
+        attr, text = lib.llama_vocab_get_attr, lib.llama_vocab_get_text
+        found = (text(self._vocab, t) for t in range(self.n_tokens) if attr(self._vocab, t) & _CONTROL)
+        return frozenset(t.decode("utf-8", "replace") for t in found if t)
+
+    def text_of(self, token: int) -> str:
+        """Text of one special token as the template sees it (`bos_token`, `eos_token`); empty for an id of nowhere."""
+        if not 0 <= token < self.n_tokens:
+            return ""  # llama.cpp would end the process
+        return (lib.llama_vocab_get_text(self._vocab, token) or b"").decode("utf-8", "replace")
+
+    @property
+    def bos(self) -> int:
+        """Id of the beginning-of-sequence token, -1 without one."""
+        return self._known(lib.llama_vocab_bos(self._vocab))
+
+    @property
+    def eos(self) -> int:
+        """Id of the end-of-sequence token, -1 without one."""
+        return self._known(lib.llama_vocab_eos(self._vocab))
+
+    @property
+    def add_bos(self) -> bool:
+        return self.bos >= 0 and bool(lib.llama_vocab_get_add_bos(self._vocab))
+
+    def _known(self, token: int) -> int:
+        """`token`, or -1 where a file names one that its vocabulary does not have."""
+        return token if 0 <= token < self.n_tokens else -1
+
+    def _to_piece(self, token: int, *, special: bool) -> bytes:
+        if not 0 <= token < self.n_tokens:
+            return b""  # llama.cpp would end the process
+        n = lib.llama_token_to_piece(self._vocab, token, self._buffer, len(self._buffer), 0, special)
+        if n < 0:
+            self._buffer = ctypes.create_string_buffer(-n)
+            n = lib.llama_token_to_piece(self._vocab, token, self._buffer, len(self._buffer), 0, special)
+        return self._buffer.raw[:n]

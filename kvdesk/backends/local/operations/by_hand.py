@@ -1,0 +1,246 @@
+"""Operations by hand: each carried out, measured before and after, audited, and kept so that it can be undone.
+
+Owns the order of these steps and the blobs of undo. Whoever calls has ended the turns that an operation takes cells
+from (`ends`). Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kvdesk.backends.local.cache_manager.operation_journal import Emit
+from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT, CacheSequence
+from kvdesk.backends.local.llama.probe import Asked, can_probe, next_logits
+from kvdesk.backends.local.operations.compacting import compact
+from kvdesk.backends.local.operations.undo import UndoBlobs
+from kvdesk.backends.local.session import Session
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.compare import compare_logits, compare_snapshots
+from kvdesk.cache.snapshot import CacheSnapshot
+from kvdesk.chat import ConversationId
+from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
+from kvdesk.protocol.cache import OperationDone
+from kvdesk.protocol.calls import call_text
+from kvdesk.protocol.operations import (
+    BatchRefused,
+    ClearCache,
+    Compact,
+    CopySequence,
+    Effect,
+    HandOperation,
+    KeepOnly,
+    RemoveRange,
+    ShiftPositions,
+    SwapIn,
+    SwapOut,
+    TryDecode,
+    Undo,
+)
+
+BY_HAND = "by hand"
+MOST_MEASURED = 4
+"""Sequences whose next token is looked at before and after: each costs two decodes of one token."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    """What was done; the sequence of the conversation that the operation names; bytes of K and V that moved; what
+    llama.cpp answered, where that is told.
+    """
+
+    name: str
+    seq_id: int = -1
+    bytes_moved: int = 0
+    answer: str = ""
+    emptied: bool = False
+    changed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The cache before an operation: its cells, and the next token of some sequences."""
+
+    snapshot: CacheSnapshot
+    asked: dict[int, Asked]
+
+
+_NAMES = {Compact: "compact", SwapOut: "swap out", SwapIn: "swap in", Undo: "undo"}
+
+
+class CacheOperations:
+    """Operations by hand on the session's cache."""
+
+    def __init__(self, session: Session, emit: Emit) -> None:
+        self._session = session
+        self._emit = emit
+        self.blobs = UndoBlobs()
+
+    def ends(self, operation: HandOperation) -> Callable[[CacheSequence], bool]:
+        """Whose answer cannot go on after the operation."""
+        match operation:
+            case ShiftPositions(seq_id, p0) if (moved := self._session.pool.by_seq(seq_id)) is not None:
+                others = {
+                    s.seq_id for s in self._session.cache_manager.sharing(moved, max(0, p0))
+                }  # their cells move too
+                return lambda s: s.seq_id in {seq_id, *others}
+            case RemoveRange(seq_id) | ShiftPositions(seq_id) | TryDecode(seq_id):
+                return lambda s: seq_id in (-1, s.seq_id)
+            case KeepOnly(seq_id):
+                return lambda s: s.seq_id != seq_id
+            case CopySequence(_, conversation) | SwapOut(conversation) | SwapIn(conversation):
+                return lambda s: s.conversation == conversation
+            case Compact():
+                return lambda _: False
+            case ClearCache() | Undo():
+                return lambda _: True
+
+    def do(self, operation: HandOperation, *, measured: bool) -> None:
+        """Carry it out and tell of it. Raises UserError, RefusedCall, EngineError; nothing is lost then."""
+        session = self._session
+        kept = None if isinstance(operation, Undo) else self.blobs.take(session)
+        with session.operation_journal.doing("", None, "to compare the next token"):
+            before = self._theme(measured)
+        conversation, start = self._conversation(operation), time.perf_counter()
+        with session.operation_journal.doing(_NAMES.get(type(operation), ""), conversation, BY_HAND):
+            done = self._do(operation)
+        ms = (time.perf_counter() - start) * 1e3
+        shifted = operation.p0 if isinstance(operation, ShiftPositions) else ALL_EXACT
+        session.cache_manager.believe_map(max(0, shifted))
+        number, at_s = session.context.mirror.operation, time.monotonic()
+        if kept is not None and done.changed:
+            self.blobs.keep(number, kept)
+        audited = session.context.audit().state == "verified"
+        with session.operation_journal.doing("", None, "to compare the next token"):
+            effect = self._effect(before, done, audited=audited)
+        undoable = number in self.blobs.numbers
+        call = call_text(operation, done.seq_id) + done.answer
+        self._emit(
+            OperationDone(number, at_s, done.name, call, ms, conversation, BY_HAND, effect, undoable, done.emptied)
+        )
+
+    # --- each -----------------------------------------------------------------------------------------------------
+
+    def _do(self, operation: HandOperation) -> _Done:
+        context = self._session.context
+        match operation:
+            case RemoveRange(seq_id, p0, p1):
+                if not context.seq_rm(seq_id, p0, p1):
+                    raise RefusedCall("Only a whole conversation can be removed: no part of this model's state can.")
+                empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and context.seq_pos_max(seq_id) < 0)
+                return _Done("seq_rm", emptied=empty)
+            case KeepOnly(seq_id):
+                context.seq_keep(seq_id)
+                return _Done("seq_keep")
+            case CopySequence(src, conversation, p0, p1):
+                return self._copy(src, conversation, p0, p1)
+            case ShiftPositions(seq_id, p0, p1, shift):
+                context.seq_add(seq_id, p0, p1, shift)
+                return _Done("seq_add")
+            case ClearCache():
+                context.clear()
+                return _Done("clear", emptied=True)
+            case Compact(layout, hot):
+                n_bytes = compact(context, self._session.speed_model.cost, layout, hot)
+                return _Done("compact", bytes_moved=n_bytes)
+            case SwapOut(conversation):
+                sequence = self._leased(conversation)
+                n_bytes = self._session.cache_manager.swap_out(sequence)
+                return _Done("swap out", sequence.seq_id, n_bytes, emptied=True)
+            case SwapIn(conversation):
+                n_bytes = self._session.cache_manager.swap_in(conversation)
+                return _Done("swap in", self._leased(conversation).seq_id, n_bytes)
+            case TryDecode(seq_id, pos):
+                return self._try(seq_id, pos)
+            case Undo(number):
+                self.blobs.restore(number, self._session)
+                return _Done("undo")
+
+    def _copy(self, src: int, conversation: ConversationId, p0: int, p1: int) -> _Done:
+        session = self._session
+        if (own := session.pool.by_seq(src)) is not None and own.conversation == conversation:
+            raise UserError("A conversation cannot be copied onto itself.")
+        source = session.pool.by_seq(src)
+        if source is not None:
+            session.pool.touch(source)
+        target = session.cache_manager.lease(conversation)
+        session.cache_manager.keep(target, 0, "its place was taken by a copy")
+        session.context.seq_cp(src, target.seq_id, p0, p1)
+        if source is not None:
+            target.tokens = list(source.tokens)  # of a recurrent state, which cannot tell; else the map is believed
+        return _Done("seq_cp", target.seq_id)
+
+    def _try(self, seq_id: int, pos: int) -> _Done:
+        """One token at a position of the person's choice. What llama.cpp refuses is explained, and harmless."""
+        context = self._session.context
+        token = max(0, self._session.model.vocab.bos)
+        changed = True
+        try:
+            rc = context.decode(Batch.of(seq_id, pos, (token,)), "check").rc
+        except DecodeError as error:
+            problem = context.last_record.problem
+            if problem is None:
+                raise
+            rc, changed = error.code, False
+            self._emit(BatchRefused(seq_id, problem.x, problem.y, problem.sentence))
+        return _Done("decode", answer=f" -> {rc}", changed=changed)
+
+    # --- before and after ---------------------------------------------------------------------------------------------
+
+    def _theme(self, measured: bool) -> _Before:
+        snapshot = self._session.context.snapshot()
+        return _Before(snapshot, self._ask() if measured else {})
+
+    def _ask(self) -> dict[int, Asked]:
+        """The next token of the sequences that hold something; of none where there is no room to ask."""
+        session = self._session
+        asked: dict[int, Asked] = {}
+        for sequence in [s for s in session.pool if s.tokens][:MOST_MEASURED]:
+            spare = session.pool.free
+            if not can_probe(session.context, spare):
+                break
+            try:
+                asked[sequence.seq_id] = next_logits(session.context, sequence.seq_id, spare[0], sequence.tokens[-1])
+            except KvdeskError:
+                continue
+        return asked
+
+    def _effect(self, before: _Before, done: _Done, *, audited: bool) -> Effect:
+        session = self._session
+        snapshot = session.context.snapshot()
+        after = self._ask() if before.asked else {}
+        both = [s for s in before.asked if s in after]
+        pairs = {s: (before.asked[s].logits, after[s].logits) for s in both}
+        logits = {s: compare_logits(*pair, *session.noise) for s, pair in pairs.items()}
+        return Effect(
+            compare_snapshots(before.snapshot, snapshot, logits),
+            done.bytes_moved,
+            audited,
+            _mean([before.asked[s].ms for s in both]),
+            _mean([after[s].ms for s in both]),
+        )
+
+    def _conversation(self, operation: HandOperation) -> ConversationId | None:
+        """Whose cells the operation is about, None for all or nobody's."""
+        match operation:
+            case CopySequence(_, conversation) | SwapOut(conversation) | SwapIn(conversation):
+                return conversation
+            case RemoveRange(seq_id) | KeepOnly(seq_id) | ShiftPositions(seq_id) | TryDecode(seq_id):
+                return self._of(seq_id)
+            case _:
+                return None
+
+    def _of(self, seq_id: int) -> ConversationId | None:
+        owner = self._session.pool.by_seq(seq_id)
+        return owner.conversation if owner else None
+
+    def _leased(self, conversation: ConversationId) -> CacheSequence:
+        sequence = self._session.pool.get(conversation)
+        if sequence is None or not sequence.tokens:
+            raise UserError("This conversation has nothing in the cache.")
+        return sequence
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0

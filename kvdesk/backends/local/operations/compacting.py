@@ -1,0 +1,38 @@
+"""Compaction: whole state out, cells permuted, whole state in. The old state is kept until the new one is accepted.
+
+llama.cpp has no defragmentation any more (removed in #15473); see `kvdesk.cache.compaction`. Runs on the engine's
+thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
+from kvdesk.errors import KvdeskError
+from kvdesk.policies.compaction_gain import SpanCost
+
+
+def compact(context: Context, cost: SpanCost, layout: Layout, hot: Sequence[int] = ()) -> int:
+    """Move used cells to the front. Changes the cache; audits it. Logits of the last decode are lost.
+
+    Returns the bytes of state that were read and written, none where every cell would stay; `cost` learns how long that
+    took. Raises RefusedCall where states cannot be saved; EngineError when llama.cpp does not take the new order: then
+    the cache is as it was.
+    """
+    start = time.perf_counter()
+    snapshot = context.snapshot()
+    plan = plan_compaction(snapshot, layout, hot)
+    if plan.changes_nothing and context.can("compaction"):
+        return 0
+    blob = context.state_get()
+    moved = permute_blob(blob, plan, context.mirror.geometry, make_room=context.transfer.block)
+    try:
+        context.state_set(moved, carry=True)
+    except KvdeskError:
+        context.state_set(blob, known=snapshot.maps)
+        raise
+    cost.learn_blob(len(blob), (time.perf_counter() - start) * 1e3)
+    return 2 * len(blob)

@@ -1,0 +1,80 @@
+"""What the cache was before operations by hand: whole-state blobs, so that each can be undone.
+
+Owns the blobs, oldest dropped first. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence
+from kvdesk.backends.local.session import Session
+from kvdesk.cache.snapshot import CacheMap
+from kvdesk.errors import KvdeskError, UserError
+
+MOST_BYTES = 512 << 20
+"""For all blobs together; a cache larger than this is not copied."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """The cache at one moment: its state, the maps (for token ids and ages) and who had which sequence."""
+
+    blob: memoryview
+    maps: tuple[CacheMap, ...]
+    sequences: tuple[CacheSequence, ...]
+
+
+class UndoBlobs:
+    """The blobs of one context, by the number of the operation that came after each."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[int, Kept] = OrderedDict()
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Operations that can be undone, ascending."""
+        return tuple(self._kept)
+
+    @property
+    def n_bytes(self) -> int:
+        """Of all blobs."""
+        return sum(len(kept.blob) for kept in self._kept.values())
+
+    def take(self, session: Session) -> Kept | None:
+        """The cache as it is now; None where it cannot be saved or is too large. Applies what is pending."""
+        context = session.context
+        if context.state_size() > MOST_BYTES:
+            return None
+        try:
+            blob = context.state_get()
+        except KvdeskError:
+            return None
+        return Kept(blob, context.snapshot().maps, tuple(_copied(s) for s in session.pool))
+
+    def keep(self, number: int, kept: Kept) -> None:
+        """Operation `number` was made after `kept`."""
+        self._kept[number] = kept
+        while self.n_bytes > MOST_BYTES:
+            self._kept.popitem(last=False)
+
+    def restore(self, number: int, session: Session) -> None:
+        """Put everything back as it was before operation `number`; what came after can no longer be undone.
+
+        Raises UserError where its blob is gone, EngineError when llama.cpp does not take it.
+        """
+        kept = self._kept.get(number)
+        if kept is None:
+            raise UserError(f"Operation {number:,} cannot be undone any more: its copy of the cache is gone.")
+        session.context.state_set(kept.blob, known=kept.maps)
+        session.pool.put_back(kept.sequences)
+        for later in [n for n in self._kept if n >= number]:
+            del self._kept[later]
+
+
+def _copied(sequence: CacheSequence) -> CacheSequence:
+    copied = copy.copy(sequence)
+    copied.tokens = list(sequence.tokens)
+    return copied

@@ -1,0 +1,130 @@
+"""The child of a preflight: loads the model and does with it, small, what kvdesk will do with it.
+
+Owns nothing that outlives it; may die of anything. `kvdesk.library.preflight` starts it and reads its last line of
+JSON.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.errors import KvdeskError, ModelFileError, TemplateError
+from kvdesk.library.child import limit_memory, read_parent
+from kvdesk.library.preflight import LONG_LINE
+from kvdesk.settings import ContextSettings
+
+if TYPE_CHECKING:
+    from kvdesk.backends.local.llama.context import Context
+    from kvdesk.backends.local.llama.model import Model
+    from kvdesk.backends.local.llama.vocab import Vocab
+
+LONG_OF = "A\u4e2d. 1"
+"""A line of each of these is tried: letters with and without case, signs, blanks, digits."""
+
+
+def child_main(argv: Sequence[str]) -> int:
+    """`argv`: file, bytes of address space, settings as JSON. Returns 0 when the model works, 2 when it does not."""
+    try:
+        file, memory_bytes, settings = argv
+        limit_memory(int(memory_bytes))
+        wanted = ContextSettings.model_validate_json(settings)
+    except ValueError as error:  # pydantic's error is one
+        sys.stderr.write(f"usage: kvdesk --preflight FILE BYTES SETTINGS ({error})\n")
+        return 2
+    read_parent()
+    faulthandler.enable()
+    ok = True
+    try:
+        for answer in _try(Path(file), wanted):
+            _say(answer)
+    except KvdeskError as error:
+        ok = False
+        _say({"ok": False, "sentence": str(error), "detail": error.detail})
+    except MemoryError:
+        ok = False
+        _say({"ok": False, "sentence": f"{Path(file).name} needs more memory than a model of its size should."})
+    return 0 if ok else 2
+
+
+def _say(answer: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def _try(file: Path, settings: ContextSettings) -> Iterator[dict[str, Any]]:
+    """What is known to work so far. Raises KvdeskError when the model does not work."""
+    from kvdesk.backends.local.llama.context import Context
+    from kvdesk.backends.local.llama.model import Model
+
+    model = Model(file)
+    context = Context(model, settings)
+    _decode(model, context)
+    context.close()
+    answer: dict[str, Any] = {"ok": True}
+    if model.vocab.has_text:
+        _vocabulary(model.vocab)
+        answer["template_problem"] = _template_problem(model)
+        yield answer | {"in_long_lines": True}
+        for char in LONG_OF:
+            _long_lines(model.vocab, char)
+    model.close()
+    yield answer
+
+
+def _decode(model: Model, context: Context) -> None:
+    """A prompt and one token more give numbers."""
+    import numpy as np
+
+    from kvdesk.cache.batch import Batch
+
+    token = max(0, model.vocab.bos)
+    for pos, tokens in ((0, (token, 0, token)), (3, (model.vocab.n_tokens - 1,))):
+        context.decode(Batch.of(0, pos, tokens, "last"))
+        logits = context.logits()
+        if np.isnan(logits).any() or not np.isfinite(logits).any():
+            raise ModelFileError(f"{model.path.name} computes no numbers (NaN): its weights are damaged.")
+
+
+def _vocabulary(vocab: Vocab) -> None:
+    """Every token has a piece, and every byte of UTF-8 can be tokenized: alone, twice and beside others."""
+    for token in range(vocab.n_tokens):
+        vocab.piece(token)
+        vocab.label(token)
+        vocab.text_of(token)
+        vocab.is_eog(token)
+    chars = [
+        *map(chr, range(0x800)),
+        *map(chr, range(0x800, 0xD800, 0x1000)),
+        *map(chr, range(0xE000, 0x10000, 0x1000)),
+    ]
+    chars += map(chr, range(0x10000, 0x110000, 0x40000))
+    for text in ("".join(chars), "".join(char * 2 for char in chars), "a ".join(chars), *vocab.control_texts):
+        for parse_special in (False, True):
+            vocab.tokenize(text, add_special=False, parse_special=parse_special)
+
+
+def _template_problem(model: Model) -> str:
+    from kvdesk.backends.local.prompt.prompt import PromptBuilder
+
+    message = Message(MessageId("1"), ConversationId("1"), None, "user", "Hello")
+    builder = PromptBuilder(model.vocab, model.chat_template)
+    try:
+        builder.tokens([message])
+    except TemplateError as error:
+        return str(error)
+    finally:
+        builder.close()
+    return ""
+
+
+def _long_lines(vocab: Vocab, char: str) -> None:
+    from kvdesk.backends.local.llama.vocab import REPEATED
+
+    line = char * ((REPEATED if char in " 1" else LONG_LINE) - 1)
+    vocab.tokenize(line + "\u4e2d", add_special=False, parse_special=False)

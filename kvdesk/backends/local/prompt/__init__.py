@@ -1,0 +1,1 @@
+"""Conversations to prompt tokens: templates, and where messages lie in what they render."""

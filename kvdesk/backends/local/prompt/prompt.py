@@ -1,0 +1,125 @@
+"""Conversation to prompt tokens: the template renders, the vocabulary tokenizes, generated answers keep their ids."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from kvdesk.backends.local.llama.utf8 import Utf8Decoder
+from kvdesk.backends.local.llama.vocab import Vocab
+from kvdesk.backends.local.prompt.template_process import TemplateProcess
+from kvdesk.backends.local.prompt.templates import AnswerTokens, Rendering, UserText
+from kvdesk.chat import Message, MessageId
+from kvdesk.errors import NO_TOKENIZER, PromptError
+
+ANSWERS_KNOWN = 1000
+"""Answers whose ids were found to read as their text, remembered: a preview asks again at every keystroke."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a message's own text lies in a prompt: tokens `[first, end)`.
+
+    `char_ends[i]`: characters of the message's text, outer white space included, complete after token `first + i`.
+    """
+
+    message: MessageId
+    first: int
+    end: int
+    char_ends: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The token ids of a prompt, and where the messages lie in it, in order."""
+
+    tokens: list[int]
+    places: tuple[Place, ...]
+
+
+class PromptBuilder:
+    """Turns messages into the token ids of a prompt that ends where the answer begins. `close` it."""
+
+    def __init__(self, vocab: Vocab, template_source: str) -> None:
+        self._vocab = vocab
+        self._template = TemplateProcess(
+            template_source,
+            bos_token=vocab.text_of(vocab.bos),
+            eos_token=vocab.text_of(vocab.eos),
+            control_tokens=vocab.control_texts,
+        )
+        self._reads_as: Callable[[tuple[int, ...], str], bool] = lru_cache(ANSWERS_KNOWN)(
+            lambda tokens, text: vocab.text(tokens) == text
+        )
+
+    def close(self) -> None:
+        """End the process that renders the template."""
+        self._template.close()
+
+    def tokens(self, messages: Sequence[Message]) -> list[int]:
+        """Token ids of the whole conversation and the beginning of the next answer: `prompt` without the places."""
+        return self._tokens(messages)[1]
+
+    def prompt(self, messages: Sequence[Message]) -> Prompt:
+        """Token ids of the whole conversation and the beginning of the next answer.
+
+        Text of the template is parsed for special tokens, text of a person never is. An answer that was generated here
+        is inserted as the ids it was generated as: tokenizing its text again could give others, and every
+        difference is a prefix lost. Ids of another vocabulary, and ids that do not read as the answer's text, mean
+        nothing here: then the text is tokenized.
+
+        Raises TemplateError, and PromptError where the model has no text tokenizer.
+        """
+        rendering, tokens, ends = self._tokens(messages)
+        texts = {m.id: m.text for m in messages}
+        places = []
+        for span, message in rendering.places:
+            first, end = bisect_right(ends, span.start), bisect_left(ends, span.end) + 1
+            lead = len(texts[message]) - len(texts[message].lstrip())  # a folded system prompt moves it a little
+            chars = tuple(min(max(0, at - span.start), span.end - span.start) + lead for at in ends[first:end])
+            places.append(Place(message, first, min(end, len(tokens)), chars))
+        return Prompt(tokens, tuple(places))
+
+    def _tokens(self, messages: Sequence[Message]) -> tuple[Rendering, list[int], list[int]]:
+        """The rendering, its tokens, and the number of its characters that are complete after each."""
+        if not self._vocab.has_text:
+            raise PromptError(NO_TOKENIZER)
+        messages = [m if self._ours(m) else replace(m, tokens=()) for m in messages]
+        answers = {m.id: m.tokens for m in messages if m.tokens}
+        rendering = self._template.rendering(messages, add_generation_prompt=True)
+        tokens: list[int] = []
+        ends: list[int] = []
+        at = 0
+        for segment in rendering.segments:
+            if isinstance(segment, AnswerTokens):
+                new: Sequence[int] = answers[segment.message_id]
+            else:
+                special = not isinstance(segment, UserText)
+                new = self._vocab.tokenize(segment.text, add_special=False, parse_special=special)
+            tokens += new
+            ends += self._ends(new, at, at + len(segment.text))
+            at += len(segment.text)
+        if self._vocab.add_bos and tokens[:1] != [self._vocab.bos]:
+            tokens.insert(0, self._vocab.bos)  # llama.cpp adds it once; many templates write it themselves
+            ends.insert(0, 0)
+        return rendering, tokens, ends
+
+    def _ends(self, tokens: Sequence[int], start: int, end: int) -> list[int]:
+        """Characters complete after each token of a segment that lies at `[start, end)` of the rendering.
+
+        A tokenizer that changes the text (adds a blank, say) makes them a little wrong, but never outside the segment.
+        """
+        utf8, ends, at = Utf8Decoder(), [], start
+        for token in tokens:
+            at += len(utf8.decode(self._vocab.piece(token) or self._vocab.text_of(token).encode()))
+            ends.append(min(at, end))
+        if ends:
+            ends[-1] = end
+        return ends
+
+    def _ours(self, message: Message) -> bool:
+        if message.stats is None or message.stats.vocab != self._vocab.fingerprint:
+            return False
+        return self._reads_as(message.tokens, message.text)

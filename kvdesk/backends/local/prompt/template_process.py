@@ -1,0 +1,205 @@
+"""A chat template in a process of its own: whatever a stranger's template does, that process pays for it.
+
+Why not bounds inside Jinja2: every filter, method and literal that makes text or containers would have to be charged
+before it runs, by name, and the next one that is overlooked fills the memory of the process that holds the
+conversations; a long computation inside one C call cannot be stopped by a thread at all. Why not another engine
+(minijinja has fuel): templates are written for Python's Jinja2 and its methods, and one byte that differs is another
+prompt. A process can be limited and killed, and costs a fraction of a millisecond for each rendering.
+
+Memory is limited by the system where it does that (RLIMIT_AS), and everywhere by looking at the process while it works.
+
+Owns the process: it is started with the template, killed when it takes too long or too much, and started again at the
+next rendering. Knows nothing of Jinja2.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import psutil
+
+from kvdesk.backends.local.prompt.template_spans import Span
+from kvdesk.backends.local.prompt.templates import AnswerTokens, Rendering, Segment, TemplateText, UserText
+from kvdesk.chat import Message, MessageId
+from kvdesk.errors import TemplateError
+from kvdesk.library.child import child_command, start_child
+
+TIME_LIMIT_S = 2.0  # for everything one rendering does
+START_LIMIT_S = 30.0  # for the start of the process on a busy machine
+MEMORY_LIMIT = 600_000_000  # bytes of real memory
+LOOK_S = 0.02  # so often the memory of a process that works is looked at
+STOPPED = "The model's chat template was stopped: it does what no template needs to do."
+
+
+class TemplateProcess:
+    """One model's template, in a child process. Not for two threads at once. `close` it.
+
+    `source` may be empty: then it is ChatML. `control_tokens`: as in `ChatTemplate`. Returns before the process is
+    ready; whether the template can be compiled shows at the first rendering.
+    """
+
+    def __init__(
+        self, source: str, bos_token: str = "", eos_token: str = "", control_tokens: frozenset[str] = frozenset()
+    ) -> None:
+        self._template = _line(
+            source=source, bos_token=bos_token, eos_token=eos_token, control_tokens=sorted(control_tokens)
+        )
+        self._child: _Child | None = None
+        self._refused: TemplateError | None = None
+        self._begin()
+
+    def rendering(self, messages: Sequence[Message], add_generation_prompt: bool) -> Rendering:
+        """Render `messages`, oldest first. Raises TemplateError: broken, refusing, forbidden or endless template."""
+        if self._refused is not None:
+            raise self._refused
+        if self._child is None or not self._child.alive:
+            self._begin()
+        child = self._child
+        if child is None:
+            raise TemplateError("The process that renders chat templates could not be started.")
+        try:
+            if not child.ready:
+                child.answer(START_LIMIT_S)
+                child.ready = not _checked(child.answer(TIME_LIMIT_S))
+            child.send(
+                _line(
+                    messages=[(m.id, m.role, m.text, bool(m.tokens)) for m in messages],
+                    add_generation_prompt=add_generation_prompt,
+                )
+            )
+            return decoded(_checked(child.answer(TIME_LIMIT_S)))
+        except TemplateError as error:
+            if not child.ready:  # another process would say the same
+                self._refused = error
+            raise
+
+    def close(self) -> None:
+        """End the process."""
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+    def _begin(self) -> None:
+        self.close()
+        try:
+            self._child = _Child(self._template)
+        except OSError:
+            self._child = None
+
+
+class _Child:
+    """The process, and a thread that waits for its lines: pipes cannot be waited for with a limit on every system."""
+
+    def __init__(self, template: bytes) -> None:
+        self.ready = False
+        self._process = start_child(child_command("--render"), subprocess.PIPE, subprocess.DEVNULL)
+        self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._read, name="kvdesk-template", daemon=True)
+        self._reader.start()
+        self._sent: list[threading.Thread] = []
+        self.send(template)
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, line: bytes) -> None:
+        """Hand over a line, in a thread where it is too long for the pipe's own memory."""
+        if len(line) <= 4096:
+            self._write(line)
+            return
+        self._sent = [thread for thread in self._sent if thread.is_alive()]
+        self._sent.append(threading.Thread(target=self._write, args=(line,), name="kvdesk-template-out", daemon=True))
+        self._sent[-1].start()
+
+    def answer(self, limit_s: float) -> dict[str, Any]:
+        """The next line. Raises TemplateError when it takes longer than `limit_s`, too much memory, or never comes;
+        the process is then dead.
+        """
+        deadline = time.monotonic() + limit_s
+        while True:
+            try:
+                line = self._lines.get(timeout=LOOK_S)
+                break
+            except queue.Empty:
+                pass
+            if time.monotonic() > deadline:
+                self.close()
+                raise TemplateError(f"The model's chat template did not finish within {limit_s:g} seconds.")
+            if (n_bytes := self._memory()) > MEMORY_LIMIT:
+                self.close()
+                raise TemplateError(STOPPED, f"{n_bytes} bytes of memory")
+        if not line:
+            self.close()
+            raise TemplateError(STOPPED, f"its process ended with code {self._process.returncode}")
+        answer = json.loads(line)
+        assert isinstance(answer, dict)
+        return answer
+
+    def close(self) -> None:
+        """End the process and the threads. It has nothing to save."""
+        self._process.kill()
+        self._process.wait()
+        for thread in (self._reader, *self._sent):
+            thread.join()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            try:
+                stream.close()
+            except OSError:  # what was not written before it ended
+                pass
+
+    def _memory(self) -> int:
+        try:
+            return int(psutil.Process(self._process.pid).memory_info().rss)
+        except psutil.Error:
+            return 0
+
+    def _write(self, line: bytes) -> None:
+        stream = self._process.stdin
+        assert stream is not None
+        try:
+            stream.write(line)
+            stream.flush()
+        except (OSError, ValueError):  # it has ended: `answer` says so
+            pass
+
+    def _read(self) -> None:
+        stream = self._process.stdout
+        assert stream is not None
+        for line in stream:
+            self._lines.put(line)
+        self._lines.put(b"")
+
+
+def decoded(answer: dict[str, Any]) -> Rendering:
+    """The rendering that the child encoded (`template_child.encoded`)."""
+    segments: list[Segment] = []
+    for kind, text, *message in answer["segments"]:
+        if kind == "answer":
+            segments.append(AnswerTokens(MessageId(message[0]), text))
+        else:
+            segments.append(TemplateText(text) if kind == "template" else UserText(text))
+    return Rendering(
+        segments=tuple(segments),
+        text="".join(segment.text for segment in segments),
+        system_folded=answer["system_folded"],
+        places=tuple((Span(*span), MessageId(message)) for span, message in answer["places"]),
+        exact=answer["exact"],
+    )
+
+
+def _checked(answer: dict[str, Any]) -> dict[str, Any]:
+    if "error" in answer:
+        raise TemplateError(answer["error"], answer["detail"])
+    return answer
+
+
+def _line(**request: Any) -> bytes:
+    return json.dumps(request).encode() + b"\n"

@@ -1,0 +1,249 @@
+"""Whose text is it? Finds in a rendered conversation what the template wrote and what the messages say.
+
+A template may trim a message, cut its thinking out or repeat it, so messages cannot be searched for afterwards. Instead
+the conversation is rendered again with marks in the messages: characters that occur nowhere else. Where the result
+without its marks equals the plain rendering, the marks show where everything came from. Two kinds of marks:
+
+- edges around a message: what lies between them is that message;
+- a break inside every control text (`<|im_end|>`) of a message: a control text that is whole in the marked rendering
+  was written by the template, and every other one is a person's.
+
+Marks that change what the template does are found by halving and left out. A break in what a person wrote is never left
+out: then the template sees the broken text, and the rendering differs from the plain one (`Marked.exact` is False).
+
+Owns the marks. Knows nothing of Jinja2, tokens and roles.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Render = Callable[[Sequence[str]], str]
+PRIVATE_USE = range(0xF0000, 0xFFFFE)  # Unicode's supplementary private use area A: 65,534 characters
+PATIENCE_S = 0.8  # for finding the marks that change the rendering; after that all others count as such
+
+
+class Span(NamedTuple):
+    """The half-open range `[start, end)` of a rendering."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """A rendering and where its parts came from."""
+
+    text: str
+    typed_controls: tuple[Span, ...]  # must not be parsed as control tokens; in order, none overlap
+    whole_messages: tuple[tuple[Span, int], ...]  # where a message stands unchanged, and its index; in order
+    exact: bool  # the text is the plain rendering
+    places: tuple[tuple[Span, int], ...] = ()  # where a message's text stands once, outer white space apart; its index
+
+
+class ControlTexts:
+    """Finds control tokens that are written out in a text."""
+
+    def __init__(self, texts: frozenset[str]) -> None:
+        self._texts = texts - {""}
+        self._lengths: dict[str, list[int]] = {}
+        for first, length in sorted({(text[0], len(text)) for text in self._texts}):
+            self._lengths.setdefault(first, []).append(length)
+
+    def find(self, text: str) -> Iterator[Span]:
+        """Every occurrence, overlapping ones too."""
+        for first, lengths in self._lengths.items():
+            at = text.find(first)
+            while at >= 0:
+                for length in lengths:
+                    if text[at : at + length] in self._texts and at + length <= len(text):
+                        yield Span(at, at + length)
+                at = text.find(first, at + 1)
+
+
+class _Mark(NamedTuple):
+    """A character put into one message at one position (a break) or two (edges)."""
+
+    message: int
+    positions: tuple[int, ...]
+    char: str
+
+
+class TemplateSpanFinder:
+    """Marks one conversation: `texts` are its messages, `render` makes the rendering of any texts in their place.
+
+    `answers` are the messages whose place must be known exactly, outer white space included. `thinking` are those whose
+    control texts a template may look for and cut out, such as `</think>` in an answer.
+    """
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        render: Render,
+        controls: ControlTexts,
+        answers: frozenset[int],
+        thinking: frozenset[int],
+    ) -> None:
+        self._texts = texts
+        self._render = render
+        self._controls = controls
+        self._answers = answers
+        self._thinking = thinking
+        self._last: tuple[list[_Mark], str] | None = None  # marks of the last rendering, and what it gave
+
+    def mark(self, plain: str) -> Marked:
+        """Where the parts of `plain`, the rendering of the texts as they are, came from."""
+        chars = self._unused_characters(plain)
+        self._any_mark = re.compile(f"[{chars[0]}-{chars[-1]}]")
+        break_char, edge_chars = chars[0], chars[1:]
+        breaks = [
+            _Mark(message, (position,), break_char)
+            for message, text in enumerate(self._texts)
+            for position in sorted({span.start + 1 for span in self._controls.find(text)})
+        ]
+        edges = [
+            _Mark(message, self._edges(message), char)
+            for (message, text), char in zip(enumerate(self._texts), edge_chars, strict=True)
+            if text.strip()
+        ]
+        kept = self._harmless(plain, breaks + edges)
+        left_out = set(breaks).difference(kept)
+        if left_out:
+            kept = kept + self._necessary(kept, [mark for mark in breaks if mark in left_out])
+        return self._examine(self._marked(kept), plain, edge_chars)
+
+    # --- which marks ------------------------------------------------------------------------------------------------
+
+    def _unused_characters(self, plain: str) -> str:
+        """Neighbouring characters, one for breaks and one for the edges of each message, that occur nowhere."""
+        used = set(plain).union(*self._texts)
+        n = 1 + len(self._texts)
+        for first in (PRIVATE_USE.start, *(ord(char) + 1 for char in sorted(used) if ord(char) in PRIVATE_USE)):
+            codes = range(first, first + n)
+            if codes.stop <= PRIVATE_USE.stop and not any(chr(code) in used for code in codes):
+                return "".join(map(chr, codes))
+        raise ValueError("no characters are left to mark the messages with")
+
+    def _edges(self, message: int) -> tuple[int, int]:
+        """Inside the outer white space, which templates trim; an answer's own white space belongs to it."""
+        text = self._texts[message]
+        if message in self._answers:
+            return 0, len(text)
+        return len(text) - len(text.lstrip()), len(text.rstrip())
+
+    def _harmless(self, plain: str, marks: list[_Mark]) -> list[_Mark]:
+        """The marks that leave the rendering as it is, found by halving those that do not."""
+        deadline_s = time.monotonic() + PATIENCE_S
+
+        def search(marks: list[_Mark], kept: list[_Mark]) -> list[_Mark]:
+            if not marks or time.monotonic() > deadline_s:
+                return []
+            if self._unmarked(kept + marks) == plain:
+                return marks
+            if len(marks) == 1:
+                return []
+            half = len(marks) // 2
+            first = search(marks[:half], kept)
+            return first + search(marks[half:], kept + first)
+
+        return search(marks, [])
+
+    def _necessary(self, kept: list[_Mark], breaks: list[_Mark]) -> list[_Mark]:
+        """Which of the breaks that change the rendering must be there all the same.
+
+        Those in a person's text, always. Those in thinking text may go where the template then cuts the control text
+        out or writes its own: where the rendering gets no more of them than it has with all breaks.
+        """
+        forced = [mark for mark in breaks if mark.message not in self._thinking]
+        if len(forced) == len(breaks):
+            return forced
+        with_all, without = self._marked(kept + breaks), self._marked(kept + forced)
+        if sum(1 for _ in self._controls.find(without)) > sum(1 for _ in self._controls.find(with_all)):
+            return breaks
+        return forced
+
+    def _marked(self, marks: list[_Mark]) -> str:
+        if self._last is not None and self._last[0] == marks:
+            return self._last[1]
+        insertions: dict[int, list[tuple[int, str]]] = {}
+        for mark in marks:
+            insertions.setdefault(mark.message, []).extend((at, mark.char) for at in mark.positions)
+        texts = list(self._texts)
+        for message, marked in insertions.items():
+            text, pieces, last = texts[message], [], 0
+            for at, char in sorted(marked):
+                pieces += [text[last:at], char]
+                last = at
+            texts[message] = "".join([*pieces, text[last:]])
+        self._last = (marks, self._render(texts))
+        return self._last[1]
+
+    def _unmarked(self, marks: list[_Mark]) -> str:
+        return self._any_mark.sub("", self._marked(marks))
+
+    # --- what they show ---------------------------------------------------------------------------------------------
+
+    def _examine(self, marked: str, plain: str, edge_chars: str) -> Marked:
+        names = {char: message for message, char in enumerate(edge_chars)}
+        pieces: list[str] = []
+        cuts: set[int] = set()
+        edges: dict[int, list[int]] = {}
+        length = last = 0
+        for found in self._any_mark.finditer(marked):
+            pieces.append(marked[last : found.start()])
+            length += found.start() - last
+            last = found.end()
+            cuts.add(length)
+            if found[0] in names:
+                edges.setdefault(names[found[0]], []).append(length)
+        text = "".join([*pieces, marked[last:]])
+        whole = tuple(self._whole(text, edges))
+        insides = [Span(*pair) for ends in edges.values() for pair in zip(ends[::2], ends[1::2], strict=False)]
+        typed = self._typed(text, cuts, insides, [span for span, _ in whole])
+        return Marked(text, tuple(typed), whole, text == plain, tuple(self._places(text, edges)))
+
+    def _typed(self, text: str, cuts: set[int], insides: list[Span], whole: list[Span]) -> Iterator[Span]:
+        """Control texts that the template did not write, outside the `whole` messages, in order; neighbours are one."""
+        inside, typed, own = bytearray(len(text)), bytearray(len(text)), []
+        for span in insides:
+            _fill(inside, span, 1)
+        for span in self._controls.find(text):
+            broken = any(cut in cuts for cut in range(span.start + 1, max(span.end, span.start + 2)))
+            if broken or all(inside[span.start : span.end]):
+                _fill(typed, span, 1)
+            else:
+                own.append(span)
+        for span in own + whole:
+            _fill(typed, span, 0)
+        start = typed.find(1)
+        while start >= 0:
+            end = typed.find(0, start)
+            end = len(typed) if end < 0 else end
+            yield Span(start, end)
+            start = typed.find(1, end)
+
+    def _whole(self, text: str, edges: dict[int, list[int]]) -> Iterator[tuple[Span, int]]:
+        """Answers that stand in the text once, as they are."""
+        last = 0
+        for ends, message in sorted((ends, message) for message, ends in edges.items() if message in self._answers):
+            if len(ends) == 2 and ends[0] >= last and text[ends[0] : ends[1]] == self._texts[message]:
+                yield Span(*ends), message
+                last = ends[1]
+
+    def _places(self, text: str, edges: dict[int, list[int]]) -> Iterator[tuple[Span, int]]:
+        """Messages that stand in the text once, in order; none overlap."""
+        last = 0
+        for ends, message in sorted((ends, message) for message, ends in edges.items()):
+            if len(ends) == 2 and ends[0] >= last:
+                low, high = self._edges(message)
+                if text[ends[0] : ends[1]] == self._texts[message][low:high]:
+                    yield Span(*ends), message
+                    last = ends[1]
+
+
+def _fill(flags: bytearray, span: Span, value: int) -> None:
+    flags[span.start : span.end] = bytes([value]) * (span.end - span.start)

@@ -1,0 +1,214 @@
+"""A conversation through the model's chat template, cut into text to be parsed, text to be left alone, and answers.
+
+Owns the template and what it is given. Knows nothing of tokens beyond the texts of control tokens. What comes out is
+rendered as Hugging Face transformers would; the beginning-of-sequence token is in it when the template writes it.
+
+A stranger's template may compute for ever and fill the memory: it is rendered in a process of its own
+(`template_process`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+
+from jinja2 import TemplateSyntaxError
+from jinja2.exceptions import SecurityError
+
+from kvdesk.backends.local.prompt.jinja_sandbox import Raised, Sandbox
+from kvdesk.backends.local.prompt.template_spans import ControlTexts, Marked, Span, TemplateSpanFinder
+from kvdesk.chat import Message, MessageId
+from kvdesk.errors import TemplateError
+
+MAX_SOURCE = 1 << 20  # characters of a template; the longest known ones have about 20,000
+OWN_TEXT = 100_000
+"""Characters that a template may write by itself, and REPEATED times what the messages have, OWN_PER_MESSAGE for each:
+so that what is tokenized has a bound, too. The longest known template writes 5,000."""
+REPEATED, OWN_PER_MESSAGE = 4, 1000
+FALLBACK = (  # ChatML, for a GGUF without a template
+    "{% for message in messages %}"
+    "{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateText:
+    """Tokenize with `parse_special=True`: all control tokens in it were written by the template."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserText:
+    """Tokenize with `parse_special=False`: a person's or a model's text that spells a control token."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTokens:
+    """Insert the token ids this answer was generated as; `text` is how they read."""
+
+    message_id: MessageId
+    text: str
+
+
+Segment = TemplateText | UserText | AnswerTokens
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """A rendered conversation. The texts of its segments, joined, are `text`."""
+
+    segments: tuple[Segment, ...]
+    text: str
+    system_folded: bool  # the template takes no system prompt: it stands at the top of the first user message
+    places: tuple[tuple[Span, MessageId], ...]  # where messages stand in the text, in order, outer white space apart
+    exact: bool  # False: the template looks for control tokens in a person's text, and was not shown them
+
+
+class ChatTemplate:
+    """One model's template. Not for two threads at once."""
+
+    def __init__(
+        self, source: str, bos_token: str = "", eos_token: str = "", control_tokens: frozenset[str] = frozenset()
+    ) -> None:
+        """`source` may be empty: then it is ChatML. `control_tokens` are the texts of all tokens that `parse_special`
+        finds (control and unknown ones).
+
+        Raises TemplateError for a template that cannot be compiled.
+        """
+        self.is_fallback = not source.strip()
+        if len(source) > MAX_SOURCE:
+            raise TemplateError("The model's chat template is far too long to be one.", f"{len(source)} characters")
+        self._controls = ControlTexts(control_tokens)
+        self._sandbox = Sandbox()
+        self._special = {"bos_token": bos_token, "eos_token": eos_token}
+        try:
+            self._template = self._sandbox.from_string(FALLBACK if self.is_fallback else source)
+        except Exception as error:  # the edge to a stranger's code
+            raise _template_error(error) from error
+
+    def render(self, messages: Sequence[Message], add_generation_prompt: bool) -> tuple[Segment, ...]:
+        """The segments of `rendering`."""
+        return self.rendering(messages, add_generation_prompt).segments
+
+    def rendering(self, messages: Sequence[Message], add_generation_prompt: bool) -> Rendering:
+        """Render `messages`, oldest first. Raises TemplateError: broken, refusing or forbidden template."""
+        try:
+            return self._rendering(messages, add_generation_prompt)
+        except Exception as error:  # the edge to a stranger's code
+            raise _template_error(error) from error
+
+    # --- internals --------------------------------------------------------------------------------------------------
+
+    def _rendering(self, messages: Sequence[Message], add_generation_prompt: bool) -> Rendering:
+        now = datetime.now().astimezone()
+        messages, plain, folded = self._plain(messages, add_generation_prompt, now)
+        marker = TemplateSpanFinder(
+            [message.text for message in messages],
+            lambda texts: self._render(messages, texts, add_generation_prompt, now),
+            self._controls,
+            answers=frozenset(i for i, m in enumerate(messages) if m.role == "assistant" and m.tokens),
+            thinking=frozenset(i for i, m in enumerate(messages) if m.role == "assistant"),
+        )
+        marked = marker.mark(plain)
+        places = tuple((span, messages[i].id) for span, i in marked.places)
+        return Rendering(tuple(_segments(marked, messages)), marked.text, folded, places, marked.exact)
+
+    def _plain(
+        self, messages: Sequence[Message], add_generation_prompt: bool, now: datetime
+    ) -> tuple[Sequence[Message], str, bool]:
+        """The rendering without marks, of the messages with the system prompt where this template takes it."""
+        system = "\n\n".join(m.text.strip() for m in messages if m.role == "system" and m.text.strip())
+        refusal: Exception | None = None
+        plain = ""
+        try:
+            plain = self._render(messages, [m.text for m in messages], add_generation_prompt, now)
+        except SecurityError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a template can fail in any way
+            refusal = error
+        if refusal is None and system in plain:
+            return messages, plain, False
+        folded = _fold_system(messages, system)
+        try:
+            text = self._render(folded, [m.text for m in folded], add_generation_prompt, now)
+        except Exception as error:
+            if refusal is None:
+                return messages, plain, False
+            raise refusal from error
+        if refusal is None and system not in text:  # the template rewrites it wherever it stands
+            return messages, plain, False
+        return folded, text, bool(system)
+
+    def _render(
+        self, messages: Sequence[Message], texts: Sequence[str], add_generation_prompt: bool, now: datetime
+    ) -> str:
+        room = OWN_TEXT + REPEATED * sum(map(len, texts)) + OWN_PER_MESSAGE * len(texts)
+        kept: list[str] = []
+        pieces = self._template.generate(
+            messages=[{"role": m.role, "content": text} for m, text in zip(messages, texts, strict=True)],
+            add_generation_prompt=add_generation_prompt,
+            tools=None,
+            documents=None,
+            strftime_now=partial(_strftime, now),
+            **self._special,
+        )
+        for piece in pieces:
+            room -= len(piece)
+            if room < 0:
+                raise SecurityError("the template writes far more text than the conversation has")
+            kept.append(piece)
+        return "".join(kept)
+
+
+def _segments(marked: Marked, messages: Sequence[Message]) -> Iterator[Segment]:
+    answers = {span: AnswerTokens(messages[i].id, messages[i].text) for span, i in marked.whole_messages}
+    at = 0
+    for span in sorted([*answers, *marked.typed_controls]):
+        if span.start > at:
+            yield TemplateText(marked.text[at : span.start])
+        yield answers.get(span) or UserText(marked.text[span.start : span.end])
+        at = span.end
+    if at < len(marked.text):
+        yield TemplateText(marked.text[at:])
+
+
+def _fold_system(messages: Sequence[Message], system: str) -> Sequence[Message]:
+    """The messages without system ones; their text is the beginning of the first user message."""
+    folded = [message for message in messages if message.role != "system"]
+    if not system:
+        return folded
+    for i, message in enumerate(folded):
+        if message.role == "user":
+            folded[i] = replace(message, text=f"{system}\n\n{message.text}")
+            return folded
+    first = next(message for message in messages if message.role == "system")
+    return [replace(first, role="user", text=system), *folded]
+
+
+def _strftime(now: datetime, layout: str) -> str:
+    if re.search(r"%[^a-zA-Z%]*\d{2}", layout) or len(layout) > 100:  # glibc takes widths: %999999999d
+        raise SecurityError("a date format with a width")
+    return now.strftime(layout)
+
+
+def _template_error(error: Exception) -> TemplateError:
+    if isinstance(error, TemplateError):
+        return error
+    detail = f"{type(error).__name__}: {error}"
+    if isinstance(error, Raised):
+        reason = error.message or "it gives no reason"
+        return TemplateError(f"The model's chat template refuses this conversation: {reason}", detail)
+    if isinstance(error, TemplateSyntaxError):
+        what = (error.message or "it cannot be read").rstrip(".")
+        return TemplateError(f"The model's chat template is broken in line {error.lineno}: {what}.", detail)
+    if isinstance(error, SecurityError | OverflowError | MemoryError):
+        return TemplateError("The model's chat template was stopped: it does what no template needs to do.", detail)
+    return TemplateError("The model's chat template fails on this conversation.", detail)

@@ -1,0 +1,105 @@
+"""Work that takes long and goes on a chunk at a time, between the steps of running turns: verify, and refill.
+
+Each job is a generator of `Progress`; closing it ends the work cleanly. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kvdesk.backends.local.cache_manager.operation_journal import Emit
+from kvdesk.backends.local.llama.probe import fresh_logits, next_logits
+from kvdesk.backends.local.session import Session
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.blob import Blob
+from kvdesk.cache.compare import compare_logits
+from kvdesk.chat import ConversationId
+from kvdesk.errors import UserError
+from kvdesk.protocol.cache import MessageSpan, Verified
+from kvdesk.protocol.chat import Working
+
+
+def verify(session: Session, conversation: ConversationId, emit: Emit) -> Iterator[Working]:
+    """Recompute the conversation in a spare sequence and compare its next token. Raises UserError where it cannot."""
+    sequence = session.pool.get(conversation)
+    if sequence is None or not sequence.tokens:
+        raise UserError("This conversation has nothing in the cache that could be verified.")
+    if sequence.busy:
+        raise UserError("This conversation is being answered: verify it when the answer is there.")
+    session.cache_manager.free_parked()
+    if not session.pool.free:
+        raise UserError("All sequences are in use: close a conversation, so that one is free to compute in.")
+    context, tokens, spare = session.context, list(sequence.tokens), session.pool.free[0]
+    what, start = "Verifying: computing the conversation again", time.perf_counter()
+    held = next_logits(context, sequence.seq_id, spare, tokens[-1]).logits
+    behind = not context.can("partial seq_rm")
+    for result in fresh_logits(context, tokens, spare, behind=behind):
+        if isinstance(result, int):
+            yield Working(what, result, len(tokens))
+        else:
+            ms = (time.perf_counter() - start) * 1e3
+            emit(Verified(conversation, len(tokens), compare_logits(result, held, *session.noise), ms))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a conversation had in a context that is no more: its tokens, and its state where that is carried over.
+
+    exact   as in `Sequence`
+    """
+
+    conversation: ConversationId
+    tokens: tuple[int, ...]
+    texts: tuple[str, ...]
+    spans: tuple[MessageSpan, ...]
+    blob: Blob
+    exact: int
+
+
+def hold(session: Session, *, with_state: bool) -> list[Held]:
+    """What every conversation has in the cache now, the last used first. Raises RefusedCall, EngineError."""
+    held = []
+    for s in sorted(session.pool, key=lambda s: -s.last_used):
+        if s.tokens and not s.parked:
+            blob = session.context.state_seq_get(s.seq_id) if with_state else b""
+            held.append(Held(s.conversation, tuple(s.tokens), s.texts, s.spans, blob, s.exact))
+    return held
+
+
+def refill(session: Session, held: Sequence[Held]) -> Iterator[Working]:
+    """Fill a new context with what the conversations had: from saved state, or computed again from their tokens.
+
+    What does not fit any more stays out, least recently used first to stay out: it is computed at its next turn.
+    """
+    context, cache_manager = session.context, session.cache_manager
+    total = sum(len(h.tokens) for h in held)
+    done = 0
+    for h in held:
+        n = len(h.tokens)
+        done += n
+        if cache_manager.pool.get(h.conversation) is not None or not cache_manager.pool.free or n >= context.n_ctx_seq:
+            continue  # its next turn has begun meanwhile, or it has no place
+        sequence = cache_manager.lease(h.conversation)
+        if not context.has_room(sequence.seq_id, n):
+            cache_manager.pool.release(sequence)
+            continue
+        sequence.busy, sequence.texts = True, h.texts
+        try:
+            if h.blob and context.state_seq_set(sequence.seq_id, h.blob, h.tokens):
+                sequence.tokens, sequence.exact = list(h.tokens), h.exact
+                yield Working("Carrying conversations over", done, total)
+            else:
+                cache_manager.take_prefix(sequence, list(h.tokens))  # what others have already
+            while len(sequence.tokens) < n:
+                first = len(sequence.tokens)
+                part = h.tokens[first : first + context.n_batch]
+                if context.decode(Batch.of(sequence.seq_id, first, part), "prefill").rc != 0:
+                    cache_manager.agree(sequence, list(part))
+                    return
+                sequence.tokens += part
+                yield Working("Reading conversations again", done - n + len(sequence.tokens), total)
+        finally:
+            sequence.busy = False
+        session.retell_spans(sequence, h.spans)

@@ -1,0 +1,169 @@
+"""What would it do? Compaction, another context and a turn, looked at before they are made. Changes nothing.
+
+Owns the predictions from what was measured here. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from kvdesk.backends.local.prompt.prompt import Prompt
+from kvdesk.backends.local.scheduler.overflow_manager import ContextFull
+from kvdesk.backends.local.scheduler.overflow_move import move_for
+from kvdesk.backends.local.session import Session
+from kvdesk.cache.compaction import plan_compaction
+from kvdesk.chat import ConversationId
+from kvdesk.errors import ContextError, RefusedCall
+from kvdesk.library.estimate import available_bytes, estimate
+from kvdesk.policies.forecast import forecast
+from kvdesk.policies.overflow import RESERVE
+from kvdesk.protocol.cache import ContextPreview
+from kvdesk.protocol.chat import ContextUse, MeasureContext, PreviewTurn, TurnPreview
+from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction
+from kvdesk.settings import ContextSettings, Overflow
+
+
+def preview_compaction(session: Session, asked: PreviewCompaction) -> CompactionPreview:
+    """The map after, bytes to move and the gain to be expected. Raises RefusedCall where compaction is impossible."""
+    context = session.context
+    possible = context.capabilities["compaction"]
+    if not possible.allowed:
+        raise RefusedCall(possible.why)
+    plan = plan_compaction(context.snapshot(), asked.layout, asked.hot)
+    if plan.changes_nothing:
+        return CompactionPreview(plan, 1.0, "Every cell would stay where it is: nothing would be moved.")
+    plan = replace(plan, bytes_to_move=2 * context.state_size())
+    gain = session.speed_model.gain(plan.n_kv_before, plan.n_kv_after)
+    if plan.n_kv_after >= plan.n_kv_before:
+        gain = 1.0
+        remark = f"Attention reads {plan.n_kv_before:,} cells, and would afterwards too: no speed is gained."
+    elif gain is None:
+        remark = (
+            f"Attention would read {plan.n_kv_after:,} cells instead of {plan.n_kv_before:,}. What that gains has"
+            " not been measured here yet: it needs answers over different spans."
+        )
+    else:
+        remark = f"Measured here, a token would take {1 / gain:.0%} of what it takes now."
+        if gain < 1.05 and context.settings.flash_attn:
+            remark += " With flash attention masked cells are skipped, so there is little to gain."
+    return CompactionPreview(plan, gain, remark if possible.answer == "yes" else f"{remark} {possible.why}")
+
+
+def preview_context(session: Session, settings: ContextSettings) -> ContextPreview:
+    """Bytes and cost of a context with these settings, refused or not."""
+    refused = ""
+    try:
+        needed = session.check(settings)
+    except ContextError as error:
+        refused = str(error)
+        needed = estimate(session.header, settings)
+    n_tokens = sum(len(sequence.tokens) for sequence in session.pool if not sequence.parked)  # as `jobs.hold` has it
+    why_not = _why_not_carried(session, settings)
+    ms = session.speed_model.prefill_ms(n_tokens, settings.n_batch) if n_tokens else 0.0
+    return ContextPreview(
+        settings=settings,
+        refused=refused,
+        k_bytes=needed.k,
+        v_bytes=needed.v,
+        recurrent_bytes=needed.r + needed.s,
+        compute_bytes=needed.compute + needed.output,
+        available_bytes=available_bytes() + session.estimate.context,
+        tok_s=session.speed_model.decode_tok_s(settings),
+        n_tokens=n_tokens,
+        seconds=None if ms is None else ms / 1e3,
+        carries_state=not why_not,
+        why_not_carried=why_not,
+    )
+
+
+def measure_context(session: Session, asked: MeasureContext) -> ContextUse:
+    """How full a conversation's context is: up to the end of its last message. Raises PromptError, TemplateError."""
+    tokens: list[int] = []
+    if asked.messages:
+        prompt = session.prompt_now(asked)
+        answered = asked.messages[-1].role == "assistant"  # then no answer is to begin behind it
+        tokens = prompt.tokens[: prompt.places[-1].end if answered and prompt.places else None]
+    cached = session.cache_manager.cached(asked.conversation, tokens)
+    return ContextUse(asked.conversation, len(tokens), cached, session.context.n_ctx_seq)
+
+
+def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
+    """What a turn would reuse and prefill, when its first token would come, how the draft compares with the room there
+    is, and what would leave for it. Raises PromptError, TemplateError.
+    """
+    n_ctx = session.context.n_ctx_seq
+    n_answer = min(asked.max_tokens, n_ctx // RESERVE)
+    try:
+        fit = session.fit(asked)
+    except ContextFull as full:
+        draft = _draft(full.whole, asked)
+        rest = len(full.whole.tokens) - draft.n_tokens
+        shown = replace(_NOTHING, conversation=asked.conversation, n_ctx=n_ctx, n_conversation=rest, n_answer=n_answer)
+        shown = replace(shown, n_draft=draft.n_tokens, refused=str(full), text=asked.text)
+        return replace(shown, n_fitting=draft.n_characters(shown.room))
+    prompt = fit.whole.tokens
+    reused, restore_ms = session.cache_manager.foresee(
+        asked.conversation, prompt, moved=asked.overflow is not Overflow.RECOMPUTE
+    )
+    sequence = session.pool.get(asked.conversation)
+    move = move_for(sequence.tokens, fit.step, asked.overflow) if sequence is not None and fit.step else None
+    if move is not None and move.stays > reused:
+        reused, restore_ms = move.stays, 0.0
+    found = forecast(len(prompt), reused, session.speed_model.times, session.context.n_batch, restore_ms=restore_ms)
+    draft = _draft(fit.whole, asked)
+    n_leaving = len(fit.step.before) - len(fit.step.after) if fit.step else 0
+    shown = TurnPreview(
+        asked.conversation,
+        found.n_reused,
+        found.n_prefill,
+        found.first_token_ms,
+        found.sentence,
+        n_ctx,
+        n_conversation=len(prompt) + n_leaving - draft.n_tokens,
+        n_draft=draft.n_tokens,
+        n_answer=n_answer,
+        n_leaving=n_leaving,
+        gone=len(fit.step.gone) if fit.step else 0,
+        text=asked.text,
+    )
+    return replace(shown, n_fitting=draft.n_characters(shown.room))
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The text that is not sent yet: its tokens, and how many of its characters are complete after each."""
+
+    n_tokens: int
+    char_ends: tuple[int, ...] = ()
+
+    def n_characters(self, n_tokens: int) -> int:
+        """Characters that so many tokens hold."""
+        n = min(n_tokens, len(self.char_ends))
+        return self.char_ends[n - 1] if n > 0 else 0
+
+
+def _draft(whole: Prompt, asked: PreviewTurn) -> _Draft:
+    """The last message in the prompt; where the template changed its text, all that follows the one before."""
+    last = whole.places[-1] if whole.places else None
+    question = asked.messages[-1]
+    if last is not None and last.message == question.id:
+        before = len(question.text) - asked.n_typed if asked.n_typed else 0
+        ends = tuple(end - before for end in last.char_ends if end > before)
+        return _Draft(len(ends), ends)
+    return _Draft(len(whole.tokens) - (last.end if last is not None else 0))
+
+
+_NOTHING = TurnPreview(ConversationId(""), 0, 0, None, "")
+
+
+def _why_not_carried(session: Session, settings: ContextSettings) -> str:
+    """Why saved states of this context do not fit into one with other settings; "" where they do."""
+    now = session.context.settings
+    possible = session.context.capabilities["swap"]
+    if not possible.allowed:
+        return possible.why
+    if (now.type_k, now.type_v) != (settings.type_k, settings.type_v):
+        return "K and V are stored as bytes of their types: with other types they must be computed again."
+    if now.flash_attn != settings.flash_attn:
+        return "Without flash attention V is stored transposed: it must be computed again."
+    return ""

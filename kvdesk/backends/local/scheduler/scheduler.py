@@ -1,0 +1,475 @@
+"""The turns that run: one batch a step over all of them, then a token for each that has its prompt in.
+
+Owns the running turns, what stops them and what is told of them. Runs on the engine's thread; only `request_stop` and
+`request_close` may be called from others. Knows no commands but `Generate`, and no Qt.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+from kvdesk.backends.local.cache_manager.operation_journal import Emit
+from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, CacheSequence
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.memory import DecodeKind
+from kvdesk.backends.local.llama.sampler import Sampler
+from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, Fit, Step
+from kvdesk.backends.local.scheduler.overflow_move import carry_out, frees_enough
+from kvdesk.backends.local.scheduler.request import Request
+from kvdesk.backends.local.session import Session
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.prefix import common_prefix
+from kvdesk.chat import ConversationId, EvictedMessages, MessageId, MessageState, TurnStats
+from kvdesk.errors import KvdeskError, PromptError, unexpected
+from kvdesk.policies.batching import Want, compose
+from kvdesk.policies.prompt_piece import piece
+from kvdesk.protocol.cache import TokenTexts
+from kvdesk.protocol.chat import (
+    Generate,
+    MessagesEvicted,
+    Overflowed,
+    PrefillProgress,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from kvdesk.settings import Overflow
+
+MOST_IN_BURST = 64
+TELL_S = 1 / 16
+"""Text is sent so often where tokens are quicker, each time at the nearest token, and the view of the cache goes with
+it: right after a decode the processor's caches hold nothing but weights, and what is done then costs five times what it
+costs for the second in a row."""
+CLOSED = "kvdesk was closed."
+_log = logging.getLogger(__name__)
+_NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
+
+
+class Scheduler:
+    """Runs the turns of one engine. `session` gives the loaded model's session; it is never None while turns run."""
+
+    def __init__(self, emit: Emit, session: Callable[[], Session], on_complete: Callable[[Request], None]) -> None:
+        self._emit = emit
+        self._session = session
+        self._on_complete = on_complete
+        self._requests: list[Request] = []
+        self._answers: set[MessageId] = set()  # of `_requests`
+        self._known_tokens: set[int] = set()
+        self._told: dict[MessageId, list[str]] = {}  # of answers that wait: what left for them already
+        self._lock = threading.Lock()
+        self._stopping: set[MessageId] = set()
+        self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several turns run
+        self._stop_decode: Callable[[], None] = lambda: None
+        self.closing = False
+
+    # --- from any thread ----------------------------------------------------------------------------------------------
+
+    def request_stop(self, answer: MessageId) -> None:
+        """Stop the answer, whether it waits, prefills or generates."""
+        with self._lock:
+            self._stopping.add(answer)
+            if answer in self._answers:
+                self._stop_decode()
+
+    def request_close(self) -> None:
+        """Stop the decode that runs now; every turn ends at the next step."""
+        with self._lock:
+            self.closing = True
+            self._stop_decode()
+
+    # --- from the engine's thread -------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    @property
+    def n_prefilling(self) -> int:
+        """Turns whose prompt is being read."""
+        return sum(request.prefilling for request in self._requests)
+
+    def use(self, context: Context) -> None:
+        """A new context: what was told of tokens stays true, its stop flag is the one to raise."""
+        with self._lock:
+            self._stop_decode = context.stop.raise_
+
+    def forget_texts(self) -> None:
+        """Another model: its tokens have other texts."""
+        self._known_tokens.clear()
+
+    def start(self, command: Generate, submitted_at: float) -> bool:
+        """Render, compare with what the sequence holds, remove only the divergent tail.
+
+        False: there is no sequence or no room for it while others run; try again when one has ended.
+        """
+        if self.stop_asked(command.answer):
+            self.abandon(command, "stopped", "Stopped before it began.")
+            return True
+        session = self._session()
+        try:
+            fit = session.fit(command)
+            prompt = fit.whole.tokens
+            if self._requests and not session.cache_manager.can_lease(command.conversation):
+                return False
+            if self._is_being_read(prompt, session.pool.get(command.conversation)):
+                return False
+            there = session.pool.get(command.conversation)
+            sequence = session.cache_manager.lease(command.conversation, parked=there is not None and there.busy)
+            told = self._told.setdefault(command.answer, [])
+            told += self._use_fit(command, sequence, fit)
+            held = list(sequence.tokens)
+            reused = session.cache_manager.take_prefix(
+                sequence, prompt, moved=command.overflow is not Overflow.RECOMPUTE
+            )
+            if not session.cache_manager.make_room(sequence, len(prompt) - reused):
+                if self._requests:
+                    session.cache_manager.give_back(sequence)
+                    return False
+                raise PromptError("The cache has no room for this conversation.")
+        except KvdeskError as error:
+            if isinstance(error, ContextFull):
+                self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, str(error)))
+            self.abandon(command, "failed", str(error))
+            return True
+        except Exception as error:  # noqa: BLE001 - a full disk, for one: it costs this answer and no other
+            self.abandon(command, "failed", unexpected(error))
+            session.recover()
+            return True
+        sampler = Sampler(command.sampling, session.model.vocab.n_tokens)
+        if command.sampling.repeat_penalty != 1.0:
+            sampler.accept(prompt[-command.sampling.repeat_last_n :])
+        sequence.busy = True
+        why = session.explain(sequence, held, prompt, command.messages)
+        request = Request(
+            command, sequence, fit.whole, reused, sampler, submitted_at, why, session.model.vocab, fit.left
+        )
+        request.notes += self._told.pop(command.answer, [])
+        places = fit.whole.places
+        request.pauses = session.cache_manager.pauses(sequence, prompt, [place.first for place in places[-1:]])
+        with self._lock:
+            self._requests.append(request)
+            self._answers.add(command.answer)
+        self.tell_texts(prompt)
+        self._emit(TurnStarted(command.conversation, command.answer, sequence.seq_id, len(prompt), reused))
+        session.tell_spans(request)
+        return True
+
+    def step(self) -> None:
+        """Decode the next batch of all turns; sample for those whose prompt is in."""
+        if self.closing:
+            self.end_all(CLOSED, "interrupted")
+        elif not self._stopping.isdisjoint(self._answers):
+            self.end_stopped()
+        if not self._requests:
+            return
+        if len(self._requests) == 1:
+            request = self._requests[0]
+            if request.generated and not request.prefilling and self._burst(request):
+                return
+            batches = [(request, request.next_batch(self._piece()))]
+        else:
+            batches = self._compose()
+        fitting: list[tuple[Request, Batch]] = []
+        for request, batch in batches:
+            if self._has_room(request, len(batch.tokens), sum(len(b.tokens) for _, b in fitting)):
+                fitting.append((request, batch))
+        if fitting:
+            self._decode(fitting)
+
+    def end_stopped(self) -> None:
+        """End the turns that somebody asked to stop."""
+        for request in [request for request in self._requests if request.command.answer in self._stopping]:
+            self.finish(request, "stopped")
+
+    def end_all(self, note: str, state: MessageState = "stopped") -> None:
+        """End every turn."""
+        for request in tuple(self._requests):
+            self.finish(request, state, note)
+
+    def end_of(self, conversation: ConversationId, note: str) -> None:
+        """End the conversation's turn, if it has one."""
+        for request in tuple(self._requests):
+            if request.command.conversation == conversation:
+                self.finish(request, "stopped", note)
+
+    def finish(self, request: Request, state: MessageState, note: str = "") -> None:
+        """The turn is over; what it put into the cache stays there for the next one."""
+        with self._lock:
+            self._requests.remove(request)
+            self._answers.discard(request.command.answer)
+            self._stopping.discard(request.command.answer)
+            if not self.closing:
+                self._session().context.stop.lower()
+        request.sequence.busy = False
+        request.sampler.close()
+        self._session().context.settle()
+        self._session().digest()
+        conversation, answer = request.command.conversation, request.command.answer
+        self._session().tell_spans(request)
+        self._tell(request, end=True)
+        self._emit(
+            TurnEnded(conversation, answer, state, request.stats(*self._session().context.totals()), request.note(note))
+        )
+        if state == "complete":
+            self._on_complete(request)
+
+    def give_up(self, note: str) -> None:
+        """The engine is lost: every turn ends with the text it has, whatever else fails. Touches no context."""
+        with self._lock:
+            requests, self._requests = self._requests, []
+            self._answers.clear()
+            self._stop_decode = lambda: None
+        for request in requests:
+            conversation, answer, stats = request.command.conversation, request.command.answer, _NOTHING
+            try:
+                stats = request.stats(0, 0, 0)
+                self._tell(request, end=True)
+                request.sampler.close()
+            except Exception:  # noqa: BLE001 - whatever it is, the others still end
+                _log.exception("while an answer was given up")
+            self._emit(TurnEnded(conversation, answer, "interrupted", stats, request.note(note)))
+
+    def abandon(self, command: Generate, state: MessageState, note: str) -> None:
+        """A turn that never began."""
+        self.stop_asked(command.answer)
+        self._told.pop(command.answer, None)
+        self._emit(TurnEnded(command.conversation, command.answer, state, _NOTHING, note))
+
+    def stop_asked(self, answer: MessageId) -> bool:
+        """Whether a stop was asked for; asking takes the request away."""
+        with self._lock:
+            asked = answer in self._stopping
+            self._stopping.discard(answer)
+            return asked
+
+    def tell_texts(self, tokens: Iterable[int]) -> None:
+        """Send the texts of token ids that were never sent before: the inspector names the token of every cell."""
+        new = set(tokens) - self._known_tokens
+        if new:
+            self._known_tokens |= new
+            label = self._session().model.vocab.label
+            self._emit(TokenTexts({token: label(token) for token in new}))
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _burst(self, request: Request) -> bool:
+        """Token after token of the only turn, until its text is to be told. False: not possible, nothing was done."""
+        if not self._has_room(request, 1):
+            return True
+        context, tokens, generated = self._session().context, request.sequence.tokens, request.generated
+        self._session().threads.choose(1)
+        left = request.command.sampling.max_tokens - len(generated)
+        n = context.begin(request.sequence.seq_id, len(tokens), min(left, MOST_IN_BURST))
+        if not n:
+            return False
+        is_eog, sampler, clock = request.vocab.is_eog, request.sampler, time.perf_counter
+        answer, stopping = request.command.answer, self._stopping
+        token, until, before, now = generated[-1], request.tell_at, request.last_at, 0.0
+        try:
+            for _ in range(n):
+                new = context.advance(token, sampler)
+                if new < 0:
+                    self._session().cache_manager.agree(request.sequence, [token])
+                    break
+                tokens.append(token)
+                token = new
+                if is_eog(token):
+                    break
+                now = clock()
+                generated.append(token)
+                request.untold.append(token)
+                if now + (now - before) / 2 > until or answer in stopping or self.closing:
+                    break  # the next token would be farther from the time than this one
+                before = now
+        except KvdeskError as error:
+            self.finish(request, "failed", str(error))
+            return True
+        request.last_at = now or request.last_at
+        if is_eog(token):
+            self.finish(request, "complete")
+            return True
+        self._tell(request)
+        self._end_at_limit(request)
+        return True
+
+    def _piece(self) -> int:
+        """Tokens of a prompt in one batch, when nobody else runs (`kvdesk.policies.prompt_piece`)."""
+        session = self._session()
+        n_batch, n_ubatch = session.context.n_batch, session.context.n_ubatch
+        return piece(n_batch, n_ubatch, session.speed_model.prefill_ms(n_ubatch, n_ubatch))
+
+    def _is_being_read(self, prompt: list[int], own: CacheSequence | None) -> bool:
+        """Whether another turn is just reading much of the same prompt: whoever waits for it has it for nothing."""
+        held = common_prefix(own.tokens, prompt) if own is not None else 0
+        wanted = max(held, MIN_REUSE_TOKENS)
+        return any(t.prefilling and common_prefix(t.prompt, prompt) - t.position > wanted for t in self._requests)
+
+    def _compose(self) -> list[tuple[Request, Batch]]:
+        """Tokens of answers and chunks of prompts take turns (`kvdesk.policies.batching`)."""
+        context = self._session().context
+        by_seq = {request.sequence.seq_id: request for request in self._requests}
+        now = time.perf_counter()
+        wants = [Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()]
+        times, together = self._session().speed_model.times, context.traits.model.together
+        shares = compose(wants, times.ms, context.last_n_kv, context.n_batch, self._n_decoded, together=together)
+        self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
+        return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in shares]
+
+    def _has_room(self, request: Request, n_tokens: int, n_before: int = 0) -> bool:
+        """Whether the turn can go on with so many tokens now, after `n_before` of others in the same batch.
+
+        Where its context is full, or the cache with what others that run have of it, its policy acts: the turn goes on
+        with the next step, or ends.
+        """
+        session = self._session()
+        if request.position + n_tokens > session.context.n_ctx_seq:
+            self._overflow(request)
+            return False
+        if not session.context.settings.kv_unified:
+            n_before = 0  # they have cells of their own
+        if session.cache_manager.make_room(request.sequence, n_before + n_tokens):
+            return True
+        self._overflow(request, session.context.free_cells(request.sequence.seq_id) - n_before)
+        return False
+
+    def _use_fit(self, command: Generate, sequence: CacheSequence, fit: Fit) -> list[str]:
+        """Before the turn begins: let what leaves for its prompt leave the cache. Returns what is to be told of it."""
+        session = self._session()
+        self._remember(command, fit.left)
+        if fit.step is not None:
+            return [self._carry_out(command, sequence, fit.step)]
+        if command.overflow is Overflow.RECOMPUTE and sequence.exact < len(sequence.tokens):
+            session.cache_manager.keep(
+                sequence, sequence.exact, "what was moved is read again: exact answers were chosen"
+            )
+        return []
+
+    def _overflow(self, request: Request, n_free: int | None = None) -> None:
+        """The context is full in the middle of a turn. n_free: it is the cache, of which so many cells are free."""
+        session, command = self._session(), request.command
+        assert session.overflow_manager is not None
+        step = session.overflow_manager.go_on(request, None if n_free is None else request.position + n_free)
+        why = step.plan.sentence if step.plan.stops else ""
+        shared = not why and n_free is not None
+        if shared and not frees_enough(session.cache_manager, request.sequence, step, command.overflow, n_free or 0):
+            why = f"{step.full} is full, and what could be removed is shared with them. The answer ends here."
+        if why:
+            self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, why))
+            self.finish(request, "stopped", why)
+            return
+        request.notes.append(self._carry_out(command, request.sequence, step))
+        request.whole, request.prompt, request.left, request.skipped = (
+            step.whole,
+            step.whole.tokens,
+            step.left,
+            step.skipped,
+        )
+        request.pauses = ()
+        if not request.generated:  # its prompt is still read, and is shorter now
+            request.reused, request.n_asked = min(request.reused, request.position), len(request.prompt)
+        self._remember(command, step.left)
+        session.tell_spans(request)
+
+    def _remember(self, command: Generate, left: EvictedMessages) -> None:
+        """What has left counts for the next prompt too; where it changed, it is told."""
+        overflow_manager = self._session().overflow_manager
+        if overflow_manager is not None and overflow_manager.remember(command, left):
+            self._emit(MessagesEvicted(command.conversation, left))
+
+    def _carry_out(self, command: Generate, sequence: CacheSequence, step: Step) -> str:
+        """Let messages leave the cache, and say so."""
+        session = self._session()
+        sentence = carry_out(session.cache_manager, sequence, step, command.overflow)
+        self._emit(Overflowed(command.conversation, command.answer, command.overflow, sentence, step.gone))
+        return sentence
+
+    def _decode(self, batches: Sequence[tuple[Request, Batch]]) -> None:
+        """Decode, note what is in the cache now, sample."""
+        session = self._session()
+        session.threads.choose(sum(len(batch.tokens) for _, batch in batches))
+        kind: DecodeKind = "prefill" if any(request.prefilling for request, _ in batches) else "decode"
+        rc, failure = -1, None
+        try:
+            rc, ms = session.context.decode(_joined(batches), kind)
+        except KvdeskError as error:
+            failure = error
+        if rc != 0:
+            self._not_decoded(batches, rc, failure)
+            return
+        for request, batch in batches:
+            request.sequence.tokens += batch.tokens
+        row = -1
+        for request, batch in batches:
+            row += len(batch.tokens)
+            if not request.generated:
+                self._tell_progress(request, ms / 1e3)
+            if batch.output[-1]:
+                self._sample(request, row)
+        for request in self._requests:
+            if request.position in request.pauses:
+                session.cache_manager.swapper.checkpoint(request.sequence)
+        self._tell_all()
+
+    def _not_decoded(self, batches: Sequence[tuple[Request, Batch]], rc: int, failure: KvdeskError | None) -> None:
+        """Ends the turns, unless the decode was stopped (rc 2): then the next step ends those that were asked to."""
+        for request, batch in batches:
+            self._session().cache_manager.agree(request.sequence, list(batch.tokens))
+            request.reused = min(request.reused, request.position)
+        for request, batch in batches:
+            if failure is not None:
+                self.finish(request, "failed", str(failure))
+            elif rc == 1:
+                self.finish(request, "stopped", f"llama.cpp found no room for {len(batch.tokens)} more tokens.")
+
+    def _tell_all(self) -> None:
+        """When it is time for the text of one turn, send that of all."""
+        now = time.perf_counter()
+        if any(request.untold and now >= request.tell_at for request in self._requests):
+            for request in self._requests:
+                if request.untold:
+                    self._tell(request)
+
+    def _tell_progress(self, request: Request, seconds: float) -> None:
+        request.prefill_s += seconds
+        done, total = request.position - request.reused, len(request.prompt) - request.reused
+        command = request.command
+        self._emit(PrefillProgress(command.conversation, command.answer, done, total, done / request.prefill_s))
+
+    def _sample(self, request: Request, row: int) -> None:
+        """Sample the turn's next token from row `row` of the last decode."""
+        token = self._session().context.sample(request.sampler, row)
+        now = time.perf_counter()
+        if not request.first_at:
+            request.first_at = now
+        if request.vocab.is_eog(token):
+            self.finish(request, "complete")
+            return
+        request.sampled(token, now)
+        self._end_at_limit(request)
+
+    def _tell(self, request: Request, *, end: bool = False) -> None:
+        """Send the text of the tokens sampled since the last time. `end`: also what is left of a character."""
+        request.tell_at = max(request.tell_at + TELL_S, request.last_at + TELL_S / 2)
+        self.tell_texts(request.untold)
+        text, tokens = request.take_text(end=end)
+        if text or tokens:
+            self._emit(TextDelta(request.command.conversation, request.command.answer, text, tokens))
+
+    def _end_at_limit(self, request: Request) -> None:
+        if len(request.generated) >= request.command.sampling.max_tokens:
+            self.finish(request, "complete", f"Ended at the limit of {len(request.generated):,} tokens.")
+
+
+def _joined(batches: Sequence[tuple[Request, Batch]]) -> Batch:
+    """One batch of several, in order."""
+    if len(batches) == 1:
+        return batches[0][1]
+    parts = [batch for _, batch in batches]
+    return Batch(
+        [token for part in parts for token in part.tokens],
+        [pos for part in parts for pos in part.pos],
+        [ids for part in parts for ids in part.seq_ids],
+        [wanted for part in parts for wanted in part.output],
+    )

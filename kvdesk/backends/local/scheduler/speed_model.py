@@ -1,0 +1,84 @@
+"""What is measured while the engine decodes: how long batches take, what the span costs, and what is told of it.
+
+Owns the learned times of one model. Runs on the engine's thread, in groups after several decodes.
+"""
+
+from __future__ import annotations
+
+from kvdesk.backends.local.cache_manager.operation_journal import Emit
+from kvdesk.backends.local.llama.memory import MirroredDecode, MirroredRun
+from kvdesk.policies.batch_times import BatchTimes
+from kvdesk.policies.compaction_gain import Reads, SpanCost
+from kvdesk.protocol.cache import SpeedSample
+from kvdesk.settings import ContextSettings
+
+_GUESS_MS = 4.0  # of a token of a prompt, before one was measured
+
+_Key = tuple[object, ...]
+
+
+class SpeedModel:
+    """Hears of every decode that has been followed. `times` and `cost` are of the settings in use now."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._by_settings: dict[_Key, tuple[BatchTimes, SpanCost]] = {}
+        self._n_kv = 256
+
+    def use(self, settings: ContextSettings, reads: Reads) -> None:
+        """The first context, or another: what was measured with the same types, attention and threads still holds."""
+        self.times, self.cost = self._by_settings.setdefault(_key(settings), (BatchTimes(), SpanCost(reads)))
+
+    def run(self, followed: MirroredRun) -> None:
+        """Decodes of one token each."""
+        placed = followed.placed
+        for i, (n_kv, ms, at_s) in enumerate(zip(placed.n_kv, followed.ms, followed.at_s, strict=True)):
+            self.times.learn(1, n_kv, ms)
+            self.cost.learn(n_kv, followed.pos + i + 1, ms, followed.n_threads)
+            self._emit(SpeedSample(at_s, "decode", 1, ms, n_kv, 1, len(placed.places)))
+        self._n_kv = placed.n_kv[-1]
+
+    def decoded(self, followed: MirroredDecode) -> None:
+        """One decode, with what the mirror made of it."""
+        record, batch, kind, ms, at_s, n_threads = followed
+        n = len(batch.tokens)
+        if record.rc == 0 and kind != "flush":
+            self._n_kv = record.n_kv
+            self.times.learn(n, record.n_kv, ms)
+            if n == 1:
+                self.cost.learn(record.n_kv, batch.pos[0] + 1, ms, n_threads)
+        if kind != "check" or record.n_shifted:
+            told = "flush" if kind == "check" else kind
+            counts = record.n_ubatches, record.n_tested, record.rc, record.n_shifted
+            self._emit(SpeedSample(at_s, told, n, ms, record.n_kv, *counts))
+
+    def gain(self, n_kv: int, n_kv_after: int) -> float | None:
+        """Speed after over speed now when the span shrinks so; None while not enough was measured."""
+        now = self.times.ms(1, n_kv)
+        if not self.cost.known or not now:
+            return None
+        return now / max(now - self.cost.saved_ms(n_kv, n_kv_after), 0.05 * now)
+
+    def costs(self, n_tokens: int, n_bytes: int) -> tuple[float, float]:
+        """Expected ms to compute so many tokens, and to bring back so many bytes of state; a guess while unknown."""
+        prefill = self.times.prefill_ms(n_tokens, 0, 512)
+        restore = self.cost.blob_ms(n_bytes)
+        return (_GUESS_MS * n_tokens if prefill is None else prefill), (n_bytes / 1e6 if restore is None else restore)
+
+    def prefill_ms(self, n_tokens: int, n_batch: int) -> float | None:
+        """Expected time of a prompt of `n_tokens` in an empty context; None while nothing was measured."""
+        return self.times.prefill_ms(n_tokens, 0, n_batch)
+
+    def decode_tok_s(self, settings: ContextSettings) -> float | None:
+        """Expected decode speed over the span of now; None where no token was decoded in a context like this yet:
+        a prompt's batches, of which one knows more, say nothing of what a single token takes.
+        """
+        known = self._by_settings.get(_key(settings))
+        ms = known[0].ms(1, self._n_kv) if known and known[0].measured(1) else None
+        return 1e3 / ms if ms else None
+
+
+def _key(settings: ContextSettings) -> _Key:
+    """What the speed of a decode hangs on."""
+    s = settings
+    return s.type_k, s.type_v, s.flash_attn, s.kv_unified, s.decode_threads, s.n_threads_batch, s.graph_tokens

@@ -1,0 +1,180 @@
+"""An audit: random operations through the real context, every one compared with the engine in every cell.
+
+Owns carrying operations out and counting. Whatever the context refuses or the engine rejects is part of the play; only
+a difference between mirror and engine counts against it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from kvdesk.backends.local.llama.binding import CountdownFlag, engine_version
+from kvdesk.backends.local.llama.context import MAPS, Context
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.backends.local.llama.open_model import open_model
+from kvdesk.benchmarks.random_operations import Operation, RandomOperations, Range
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.blob import Blob
+from kvdesk.errors import DecodeError, RefusedCall
+from kvdesk.settings import ContextSettings
+
+LAST_CHUNK = 8150
+"""First position where a window is a chunk of 8192 (llama4), so that a chunk ends early."""
+_KEPT = 4  # blobs of each kind to restore from
+
+
+@dataclass
+class Tally:
+    """What an audit did and found. `maps` counts maps of streams compared cell by cell, `blobs` whole states."""
+
+    model: str
+    settings: dict[str, object]
+    seed: int
+    engine: str
+    ops: int = 0
+    decodes: int = 0
+    maps: int = 0
+    blobs: int = 0
+    mismatches: int = 0
+    refused: int = 0
+    rejected: int = 0
+    codes: Counter[int] = field(default_factory=Counter)
+    calls: Counter[str] = field(default_factory=Counter)
+    seconds: float = 0.0
+    first: str = ""
+    report: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """Plain values; the report, a JSON text of its own, stays out."""
+        value = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "report"}
+        value["codes"] = {str(code): n for code, n in sorted(self.codes.items())}
+        value["calls"] = dict(sorted(self.calls.items()))
+        return value
+
+
+class Audit:
+    """One audit of `model` with `settings`. `step` does one operation."""
+
+    def __init__(self, model: Model, settings: ContextSettings, seed: int, stop_rate: float = 0.06) -> None:
+        self._flag = CountdownFlag()
+        self.context = Context(model, settings, inspect=MAPS, proved=False, stop=self._flag)
+        self._mirror = self.context.mirror
+        self.tally = Tally(model.path.name, settings.model_dump(mode="json"), seed, str(engine_version()))
+        self._blobs: list[Blob] = []
+        self._seq_blobs: list[Blob] = []
+        self._choice = RandomOperations(
+            seed,
+            self._mirror,
+            Range(
+                n_vocab=model.vocab.n_tokens,
+                can_shift=self.context.can("seq_add"),
+                max_pos=model.traits.n_positions or 1 << 20,
+                first_pos=LAST_CHUNK if model.facts.swa_type == "chunked" else 0,
+                stop_rate=stop_rate,
+            ),
+        )
+        self._conclude()
+
+    def step(self) -> None:
+        """One operation, audited. After a mismatch the map is taken from the engine again."""
+        operation = self._choice.next()
+        self.tally.calls[operation.kind] += 1
+        try:
+            self._do(operation)
+        except RefusedCall:
+            self.tally.refused += 1
+        except DecodeError as error:
+            self.tally.codes[error.code] += 1
+            self.tally.decodes += 1
+            self.tally.rejected += 1
+        self.tally.ops += 1
+        self._flag.left = -1
+        self.context.audit(whole=True)
+        self.tally.blobs += 1
+        self._conclude()
+
+    def close(self) -> None:
+        self.context.close()
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _do(self, op: Operation) -> None:
+        c = self.context
+        match op.kind:
+            case "decode" | "bad" | "illegal":
+                assert op.batch is not None
+                self._decode(op.batch, op.stop)
+            case "rm":
+                c.seq_rm(op.seq_id, op.p0, op.p1)
+            case "cp":
+                if op.fresh:
+                    c.seq_rm(op.dst, -1, -1)
+                c.seq_cp(op.seq_id, op.dst, op.p0, op.p1)
+            case "keep":
+                c.seq_keep(op.seq_id)
+            case "add":
+                c.seq_add(op.seq_id, op.p0, op.p1, op.shift)
+            case "clear":
+                c.clear(data=op.data)
+            case "save":
+                self._blobs = [c.state_get(), *self._blobs][:_KEPT]
+            case "load" if self._blobs:
+                c.state_set(self._blobs[op.which % len(self._blobs)])
+            case "save_seq":
+                self._seq_blobs = [c.state_seq_get(op.seq_id), *self._seq_blobs][:_KEPT]
+            case "load_seq" if self._seq_blobs:
+                c.state_seq_set(op.seq_id, self._seq_blobs[op.which % len(self._seq_blobs)])
+
+    def _decode(self, batch: Batch, stop: int) -> None:
+        """A decode, its prediction compared too. The flag is set for this decode only, not for a flush before it."""
+        if self._mirror.pending_shift:
+            with contextlib.suppress(RefusedCall):
+                self.context.flush()
+        self._flag.left = stop
+        expected = self._mirror.predict(batch) if all(batch.seq_ids) else -1
+        decoded = self.context.decode(batch)
+        self.tally.codes[decoded.rc] += 1
+        self.tally.decodes += 1
+        self.tally.maps += len(self.context.last_record.slots)
+        if decoded.rc != 2 and decoded.rc != expected:
+            self._found(f"rc {decoded.rc}, predicted {expected}")
+
+    def _conclude(self) -> None:
+        if self.context.verification.state == "mismatch":
+            self._found(self.context.verification.detail)
+            if self.context.report is not None:
+                self.tally.report = self.context.report.to_json()
+            self.context.rebuild()
+
+    def _found(self, what: str) -> None:
+        self.tally.mismatches += 1
+        self.tally.first = self.tally.first or f"operation {self.tally.ops}: {what}"
+
+
+def run(
+    path: Path, settings: ContextSettings, n_ops: int, seed: int, on_progress: Callable[[Tally], None] | None = None
+) -> Tally:
+    """Load the model and audit `n_ops` operations. Stops at the first mismatch after which the map cannot be rebuilt.
+
+    Raises ModelFileError, ContextError.
+    """
+    start = time.perf_counter()
+    model = open_model(path, settings).model
+    try:
+        audit = Audit(model, settings, seed)
+        try:
+            while audit.tally.ops < n_ops and audit.context.verification.state != "mismatch":
+                audit.step()
+                audit.tally.seconds = round(time.perf_counter() - start, 2)
+                if on_progress is not None:
+                    on_progress(audit.tally)
+            return audit.tally
+        finally:
+            audit.close()
+    finally:
+        model.close()

@@ -1,0 +1,170 @@
+"""What the engine is measured against: the barest loop over llama_decode, and llama-cpp-python's own `Llama`."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kvdesk.backends.local.llama.binding import lib, llama_class
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.cache.blob import Blob
+from kvdesk.settings import ContextSettings
+
+
+class BareLoop:
+    """llama_decode and greedy sampling through ctypes with nothing around them: no mirror, no inspection, no Stop."""
+
+    def __init__(self, model: Model, settings: ContextSettings) -> None:
+        os.environ["LLAMA_KV_CACHE_DEBUG"] = "0"
+        params = lib.llama_context_default_params()
+        params.n_ctx = settings.n_ctx
+        params.n_batch = settings.n_batch
+        params.n_ubatch = settings.graph_tokens
+        params.n_threads = settings.decode_threads
+        params.n_threads_batch = settings.n_threads_batch
+        flash = lib.LLAMA_FLASH_ATTN_TYPE_ENABLED, lib.LLAMA_FLASH_ATTN_TYPE_DISABLED
+        params.flash_attn_type = flash[0 if settings.flash_attn else 1]
+        self.ctx: Any = lib.llama_init_from_model(model.handle, params)
+        self._sampler: Any = lib.llama_sampler_init_greedy()
+        self._batch = lib.llama_batch_init(settings.n_batch, 0, 1)
+
+    def decode_tok_s(self, prompt: Sequence[int], n_tokens: int) -> float:
+        """Prefill `prompt` in an empty cache, generate `n_tokens`; tokens per second of the generation."""
+        _, seconds = self._answer(prompt, n_tokens)
+        return (n_tokens - 1) / seconds
+
+    def seconds(self, prompt: Sequence[int], n_tokens: int) -> float:
+        """What the whole request takes: prefill in an empty cache, then `n_tokens`."""
+        return sum(self._answer(prompt, n_tokens))
+
+    def _answer(self, prompt: Sequence[int], n_tokens: int) -> tuple[float, float]:
+        """Seconds until the first token, and from the first to the last."""
+        lib.llama_memory_clear(lib.llama_get_memory(self.ctx), False)
+        start = time.perf_counter()
+        self._run(prompt, 0)
+        token = lib.llama_sampler_sample(self._sampler, self.ctx, -1)
+        first = time.perf_counter()
+        for position in range(len(prompt), len(prompt) + n_tokens - 1):
+            self._run((token,), position)
+            token = lib.llama_sampler_sample(self._sampler, self.ctx, -1)
+        return first - start, time.perf_counter() - first
+
+    def close(self) -> None:
+        lib.llama_batch_free(self._batch)
+        lib.llama_sampler_free(self._sampler)
+        lib.llama_free(self.ctx)
+
+    def _run(self, tokens: Sequence[int], position: int) -> None:
+        batch = self._batch
+        batch.n_tokens = len(tokens)
+        for i, token in enumerate(tokens):
+            batch.token[i] = token
+            batch.pos[i] = position + i
+            batch.n_seq_id[i] = 1
+            batch.seq_id[i][0] = 0
+            batch.logits[i] = i == len(tokens) - 1
+        if lib.llama_decode(self.ctx, batch) != 0:
+            raise RuntimeError("llama_decode failed in the bare loop")
+
+
+class FreshMemory:
+    """A state moved through memory that is new for every copy, with no mirror around it: as many copies as kvdesk made
+    of it before it kept memory. `sequence` is the saved state of a sequence; `n_bytes` those of the whole cache that
+    holds it alone. Each method tells the ms of one operation by hand.
+    """
+
+    def __init__(self, model: Model, settings: ContextSettings, sequence: Blob) -> None:
+        self._loop = BareLoop(model, settings)
+        if not lib.llama_state_seq_set_data(self._loop.ctx, _pointer(sequence), len(sequence), 0):
+            raise RuntimeError("llama_state_seq_set_data failed in the bare loop")
+        self.n_bytes = int(lib.llama_state_get_size(self._loop.ctx))
+        self._kept = self._got()
+
+    def compaction_ms(self) -> float:
+        """Kept for undo; got, put into another order, set, audited; audited again."""
+        start = time.perf_counter()
+        for_undo = bytes(self._got())
+        blob = bytes(self._got())
+        self._set(bytes(bytearray(blob)))
+        for _ in range(2):
+            self._got()
+        del for_undo
+        return (time.perf_counter() - start) * 1e3
+
+    def swap_out_ms(self) -> float:
+        """Kept for undo; the sequence got. The audit of the rest is left out."""
+        start = time.perf_counter()
+        for_undo = bytes(self._got())
+        saved = bytes(self._got())
+        ms = (time.perf_counter() - start) * 1e3
+        del for_undo, saved
+        return ms
+
+    def undo_ms(self) -> float:
+        """Set, audited; audited again."""
+        start = time.perf_counter()
+        self._set(self._kept)
+        for _ in range(2):
+            self._got()
+        return (time.perf_counter() - start) * 1e3
+
+    def memcpy_ms(self) -> float:
+        """The state copied once, into memory that was used before."""
+        source, target = np.frombuffer(self._kept, np.uint8), np.empty(self.n_bytes, np.uint8)
+        target.fill(0)
+        start = time.perf_counter()
+        target[:] = source
+        return (time.perf_counter() - start) * 1e3
+
+    def close(self) -> None:
+        self._loop.close()
+
+    def _got(self) -> bytearray:
+        blob = bytearray(self.n_bytes)
+        if lib.llama_state_get_data(self._loop.ctx, _pointer(blob), self.n_bytes) != self.n_bytes:
+            raise RuntimeError("llama_state_get_data failed in the bare loop")
+        return blob
+
+    def _set(self, blob: Blob) -> None:
+        if not lib.llama_state_set_data(self._loop.ctx, _pointer(blob), self.n_bytes):
+            raise RuntimeError("llama_state_set_data failed in the bare loop")
+
+
+def _pointer(blob: Blob) -> Any:
+    return np.frombuffer(blob, np.uint8).ctypes.data_as(ctypes.POINTER(ctypes.c_uint8))
+
+
+class LlamaClass:
+    """`llama_cpp.Llama` at the same settings, greedy."""
+
+    def __init__(self, path: Path, settings: ContextSettings) -> None:
+        os.environ["LLAMA_KV_CACHE_DEBUG"] = "0"
+        self._llama = llama_class()(
+            model_path=str(path),
+            n_ctx=settings.n_ctx,
+            n_batch=settings.n_batch,
+            n_ubatch=settings.graph_tokens,
+            n_threads=settings.decode_threads,
+            n_threads_batch=settings.n_threads_batch,
+            flash_attn=True,
+            verbose=False,
+        )
+
+    def decode_tok_s(self, prompt: Sequence[int], n_tokens: int) -> float:
+        """As `BareLoop.decode_tok_s`."""
+        self._llama.reset()
+        stream = self._llama.generate(list(prompt), temp=0.0, reset=False)
+        next(stream)
+        start = time.perf_counter()
+        for _ in range(n_tokens - 1):
+            next(stream)
+        return (n_tokens - 1) / (time.perf_counter() - start)
+
+    def close(self) -> None:
+        self._llama.close()

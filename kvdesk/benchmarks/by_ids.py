@@ -1,0 +1,95 @@
+"""Greedy answers to prompts of token ids through the cache: for experiments on models that need not have any text.
+
+Owns the loop over `llama_decode`; what is in the cache is the keeper's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.cache.batch import Batch
+from kvdesk.chat import ConversationId
+from kvdesk.errors import DecodeError
+
+Logits = NDArray[np.float32]
+
+
+class Answer(NamedTuple):
+    """n_reused: tokens that were there already; the likeliest tokens, one after another; logits of shape (n_vocab,)
+    from which the first one came.
+    """
+
+    n_reused: int
+    tokens: list[int]
+    logits: Logits
+
+
+class ByIds:
+    """Conversations of token ids, by name, in the cache of one context."""
+
+    def __init__(self, context: Context, cache_manager: CacheManager) -> None:
+        self.context = context
+        self.cache_manager = cache_manager
+
+    def lease(self, name: str) -> CacheSequence:
+        """The conversation's sequence. Raises PromptError when there is none."""
+        return self.cache_manager.lease(ConversationId(name))
+
+    def read(self, name: str, prompt: list[int], marks: Sequence[int] = ()) -> int:
+        """Have the whole prompt in the cache; returns how many tokens were there. Changes the cache.
+
+        `marks`: where somebody may go back to, as the beginning of the last message is in a chat.
+
+        The last token has just been decoded: its logits are the context's. Raises DecodeError.
+        """
+        sequence = self.lease(name)
+        reused = self.cache_manager.take_prefix(sequence, prompt)
+        pauses = self.cache_manager.pauses(sequence, prompt, marks)
+        while (start := len(sequence.tokens)) < len(prompt):
+            end = min([start + self.context.n_batch, *(at for at in pauses if at > start)])
+            self.decode([(name, prompt[start:end])])
+            if end in pauses:
+                self.cache_manager.swapper.checkpoint(sequence)
+        return reused
+
+    def answer(self, name: str, prompt: list[int], n_tokens: int, marks: Sequence[int] = ()) -> Answer:
+        """The greedy answer of `n_tokens`, of which the last is not in the cache. Changes the cache."""
+        reused = self.read(name, prompt, marks)
+        logits = self.context.logits()
+        tokens = [int(logits.argmax())]
+        while len(tokens) < n_tokens:
+            self.decode([(name, tokens[-1:])])
+            tokens.append(int(self.context.logits().argmax()))
+        return Answer(reused, tokens, logits)
+
+    def decode(self, parts: Sequence[tuple[str, list[int]]]) -> list[Logits]:
+        """One batch: these tokens behind what each conversation holds. Logits after the last token of each.
+
+        Changes the cache. Raises DecodeError.
+        """
+        tokens: list[int] = []
+        pos: list[int] = []
+        seq_ids: list[tuple[int]] = []
+        output: list[bool] = []
+        rows: list[int] = []
+        sequences = [self.lease(name) for name, _ in parts]
+        for sequence, (_, more) in zip(sequences, parts, strict=True):
+            start, n = len(sequence.tokens), len(more)
+            tokens += more
+            pos += range(start, start + n)
+            seq_ids += [(sequence.seq_id,)] * n
+            output += [False] * (n - 1) + [True]
+            rows.append(len(tokens) - 1)
+        rc = self.context.decode(Batch(tokens, pos, seq_ids, output)).rc
+        if rc != 0:
+            raise DecodeError(rc, f"A batch of {len(tokens)} tokens was not decoded (code {rc}).")
+        for sequence, (_, more) in zip(sequences, parts, strict=True):
+            sequence.tokens += more
+        return [self.context.logits(row) for row in rows]

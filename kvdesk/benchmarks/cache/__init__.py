@@ -1,0 +1,1 @@
+"""`kvdesk bench cache`: what the cache spares, scenario by scenario."""

@@ -1,0 +1,91 @@
+"""Holes in the cache, flash attention off: after the compaction that comes by itself it is as quick as a fresh one."""
+
+from __future__ import annotations
+
+import statistics
+
+from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, branch_of, of, text_of_tokens
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.errors import UserError
+from kvdesk.protocol.cache import OperationDone
+from kvdesk.protocol.chat import CloseConversation
+from kvdesk.settings import Sampling
+
+TALKS, TURNS, N_TOKENS = 6, 3, 90
+ANSWER = Sampling(temperature=0.0, max_tokens=12)
+MEASURED = Sampling(temperature=0.0, max_tokens=64)
+IDLE_STEPS = 8
+LEAST_PAIRS = 7
+"""Answers of both contexts that are compared: of three pairs the median still has the machine's luck in it."""
+MOST_ANSWERS = 3
+"""Before the engine has seen what a wide span costs on this machine."""
+
+
+def fragmented(bench: Bench) -> Outcome:
+    """Six conversations take turns, five are closed: the cells of the last lie far apart.
+
+    Texts are not judged: without flash attention sums over cells go by where these lie, so K and V that were computed
+    in scattered cells differ by rounding from those of a fresh context, compacted or not.
+    """
+    settings = bench.settings.model_copy(update={"flash_attn": False})
+    with bench.desk(STEADY, settings=settings) as headless, bench.desk(STEADY, settings=settings) as other:
+        talk = _last_of_many(headless)
+        span = [_span(headless)]
+        before: list[float] = []
+        compactions: list[OperationDone] = []
+        while not compactions and len(before) < MOST_ANSWERS:
+            before.append(talk.answer(f"Tell me a long story about {len(before)} ships.", MEASURED).stats.decode_tok_s)
+            compactions = _idle(headless)
+        span.append(_span(headless))
+        alone = branch_of(other, talk, len(talk.messages))
+        speeds: dict[str, list[float]] = {"compacted": [], "fresh": []}
+        texts = []
+        for number in range(max(LEAST_PAIRS, bench.rounds) + 1):
+            for name, one in (("compacted", talk), ("fresh", alone))[:: 1 if number % 2 else -1]:
+                stats = one.answer(f"Tell me more, part {number}.", MEASURED).stats
+                if number:  # the first reads the prompt
+                    speeds[name].append(stats.decode_tok_s)
+            texts.append((talk.messages[-1].tokens, alone.messages[-1].tokens))
+    ratio = statistics.median(a / b for a, b in zip(speeds["compacted"], speeds["fresh"], strict=True))
+    return Outcome(
+        {
+            "compactions": Threshold(len(compactions), 1, at_least=True),
+            "compacted_over_fresh": Threshold(ratio, 0.95, at_least=True),
+        },
+        {
+            "decode_tok_s": speeds,
+            "fragmented_tok_s": before,
+            "texts_equal": [a == b for a, b in texts],
+            "n_kv_before_and_after": span,
+            "compaction_ms": [done.ms for done in compactions],
+            "reasons": [done.reason for done in compactions],
+        },
+    )
+
+
+def _last_of_many(headless: HeadlessEngine) -> HeadlessChat:
+    talks = [HeadlessChat(headless) for _ in range(TALKS)]
+    text = text_of_tokens(headless, N_TOKENS)
+    for turn in range(TURNS):
+        for number, talk in enumerate(talks):
+            talk.answer(f"{number}.{turn} {text}", ANSWER)
+    for talk in talks[:-1]:
+        headless.do(CloseConversation(talk.id))
+    return talks[-1]
+
+
+def _idle(headless: HeadlessEngine) -> list[OperationDone]:
+    """Nobody asks for anything: what the engine does by itself."""
+    headless.events = []
+    for _ in range(IDLE_STEPS):
+        headless.engine.idle()
+    return [done for done in of(headless.events, OperationDone) if done.name == "compact"]
+
+
+def _span(headless: HeadlessEngine) -> int:
+    """n_kv: cells that the next token is compared with."""
+    _, _, n_kv = session_of(headless).context.totals()
+    if not n_kv:
+        raise UserError("This model has no cells that could be compacted.")
+    return n_kv

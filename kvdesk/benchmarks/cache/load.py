@@ -1,0 +1,102 @@
+"""Other processes keep the processor busy: the engine against fixed numbers of threads, in slices that take turns."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, of
+from kvdesk.benchmarks.engine import QUESTION
+from kvdesk.benchmarks.headless_chat import HeadlessEngine, asked, session_of
+from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.errors import UserError
+from kvdesk.protocol.cache import LoadSample
+from kvdesk.protocol.chat import CloseConversation, TextDelta, TurnEnded
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling, default_threads
+
+SLICE_S = 2.0
+FOLLOWING = "following"
+ANSWER = Sampling(temperature=0.0, max_tokens=512)
+
+
+def one_busy(bench: Bench) -> Outcome:
+    """One other process computes all the time."""
+    return _under_load(bench, 1)
+
+
+def two_busy(bench: Bench) -> Outcome:
+    """Two other processes compute all the time."""
+    return _under_load(bench, 2)
+
+
+def _under_load(bench: Bench, n_busy: int) -> Outcome:
+    """Each way has an engine of its own, so that what one has learned about the load stays with it."""
+    most = default_threads()
+    fixed = {str(n): n for n in sorted({1, 2, most}) if n <= most}
+    if most < 2:
+        raise UserError("This machine has one core: there is no number of threads to choose.")
+    speeds: dict[str, list[float]] = {FOLLOWING: [], **{name: [] for name in fixed}}
+    with ExitStack() as stack:
+        desks = {name: _desk(bench, stack, n) for name, n in fixed.items()}
+        desks[FOLLOWING] = stack.enter_context(bench.desk(CachePolicy(), settings=_threads(bench, most)))
+        limit_s = (bench.rounds + 1) * len(speeds) * (SLICE_S + 10) + 60
+        stack.enter_context(_busy_processes(n_busy, limit_s))
+        for way in speeds:
+            _slice_tok_s(desks[way])  # warms up; the policy looks around
+        orders = itertools.cycle(itertools.permutations(speeds))  # nobody always follows the same one
+        for order in itertools.islice(orders, bench.rounds):
+            for way in order:
+                speeds[way].append(_slice_tok_s(desks[way]))
+        reason = session_of(desks[FOLLOWING]).threads.reason
+        n_threads = session_of(desks[FOLLOWING]).context.n_threads
+        others = [load.others for load in of(desks[FOLLOWING].events, LoadSample)]
+    tok_s = {way: statistics.median(values) for way, values in speeds.items()}
+    bars = {"over_best_fixed": Threshold(tok_s[FOLLOWING] / max(tok_s[n] for n in fixed), 0.9, at_least=True)}
+    if n_busy == 1 and most == 2:
+        bars["over_two_fixed"] = Threshold(tok_s[FOLLOWING] / tok_s["2"], 2.0, at_least=True)
+    raw = {"tok_s": tok_s, "slices_tok_s": speeds, "n_threads": n_threads, "reason": reason, "others_cores": others}
+    return Outcome(bars, raw)
+
+
+def _desk(bench: Bench, stack: ExitStack, n_threads: int) -> HeadlessEngine:
+    return stack.enter_context(bench.desk(STEADY, settings=_threads(bench, n_threads)))
+
+
+def _threads(bench: Bench, n: int) -> ContextSettings:
+    return bench.settings.model_copy(update={"n_threads": n, "n_threads_batch": n})
+
+
+def _slice_tok_s(headless: HeadlessEngine) -> float:
+    """Decode speed of one answer that is stopped after SLICE_S."""
+    command, engine = asked(QUESTION, ANSWER), headless.engine
+    headless.events = []
+    engine.handle(command)
+    began = 0.0
+    while engine.busy:
+        engine.step()
+        if not began and of(headless.events, TextDelta):
+            began = time.monotonic()
+        if began and time.monotonic() - began > SLICE_S:
+            engine.request_stop(command.answer)
+    stats = of(headless.events, TurnEnded)[0].stats
+    headless.do(CloseConversation(command.conversation))
+    return stats.decode_tok_s
+
+
+@contextmanager
+def _busy_processes(count: int, limit_s: float) -> Iterator[None]:
+    """So many processes that do nothing but compute; they end by themselves after `limit_s`."""
+    code = f"import time\nend = time.time() + {limit_s}\nwhile time.time() < end: pass"
+    processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
+    try:
+        time.sleep(0.5 if count else 0.0)
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()

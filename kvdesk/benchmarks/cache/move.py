@@ -1,0 +1,85 @@
+"""States moved by compaction, swap out and undo: through kept memory, and through new memory for every copy."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+from kvdesk.benchmarks.baselines import FreshMemory
+from kvdesk.benchmarks.cache.scenario import Bench, Outcome, of, text_of_tokens
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.cache.compaction import Layout
+from kvdesk.errors import UserError
+from kvdesk.protocol.cache import OperationDone
+from kvdesk.protocol.operations import Compact, HandOperation, Operate, SwapOut, Undo
+from kvdesk.settings import Sampling
+
+BRIEF = Sampling(temperature=0.0, max_tokens=8)
+N_TOKENS = 2000
+LEAST = 4.0
+
+
+def moved(bench: Bench) -> Outcome:
+    """Whole commands, with their copy for undo, their audit and the mirror, against the bare copies through new memory.
+
+    The copies are as many as there were before memory was kept; the memcpy of as many bytes is told beside them.
+    """
+    settings = bench.settings.model_copy(update={"n_ctx": 4096})
+    with bench.desk(settings=settings) as headless:
+        session = session_of(headless)
+        if not session.context.can("compaction"):
+            raise UserError(session.context.capabilities["compaction"].why)
+        talks = [HeadlessChat(headless), HeadlessChat(headless)]
+        talks[0].answer("Hello.", BRIEF)
+        talks[1].answer(text_of_tokens(headless, N_TOKENS), BRIEF)
+        long = session.pool.get(talks[1].id)
+        assert long is not None
+        fresh = FreshMemory(session.model, settings, session.context.state_seq_get(long.seq_id))
+        ours: dict[str, list[float]] = {"compaction": [], "swap out": [], "undo": []}
+        theirs: dict[str, list[float]] = {"compaction": [], "swap out": [], "undo": []}
+        memcpy = []
+        try:
+            for number in range(bench.rounds + 2):
+                measured = _ours(headless, talks), _fresh(fresh)
+                copied = fresh.memcpy_ms()
+                if number > 1:  # the first touch what is kept then
+                    for to, times in zip((ours, theirs), measured, strict=True):
+                        for name, ms in times.items():
+                            to[name].append(ms)
+                    memcpy.append(copied)
+            n_bytes = session.context.state_size(), fresh.n_bytes
+        finally:
+            fresh.close()
+    ratios = {name: [a / b for a, b in zip(theirs[name], ours[name], strict=True)] for name in ours}
+    return Outcome(
+        {
+            f"{name.replace(' ', '_')}_over_fresh": Threshold(statistics.median(each), LEAST, at_least=True)
+            for name, each in ratios.items()
+        },
+        {"kept_ms": ours, "fresh_ms": theirs, "memcpy_ms": memcpy, "state_bytes": n_bytes},
+    )
+
+
+def _ours(headless: HeadlessEngine, talks: list[HeadlessChat]) -> dict[str, float]:
+    """The long conversation to the front, the same one out; each taken back, so that every round begins alike."""
+    session = session_of(headless)
+    hot = [s.seq_id for s in session.pool if s.conversation == talks[1].id]
+    compaction = _timed(headless, Compact(Layout.HOT_FIRST, tuple(hot)))
+    _timed(headless, Undo(compaction[1]))
+    out = _timed(headless, SwapOut(talks[1].id))
+    back = _timed(headless, Undo(out[1]))
+    session.snapshots.drop([saved.key for saved in session.snapshots.values()])
+    return {"compaction": compaction[0], "swap out": out[0], "undo": back[0]}
+
+
+def _timed(headless: HeadlessEngine, operation: HandOperation) -> tuple[float, int]:
+    """ms of the whole command, and the number to take it back by."""
+    start = time.perf_counter()
+    headless.do(Operate(operation, measured=False))
+    ms = (time.perf_counter() - start) * 1e3
+    return ms, of(headless.events, OperationDone)[-1].operation
+
+
+def _fresh(fresh: FreshMemory) -> dict[str, float]:
+    return {"compaction": fresh.compaction_ms(), "swap out": fresh.swap_out_ms(), "undo": fresh.undo_ms()}

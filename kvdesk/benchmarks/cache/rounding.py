@@ -1,0 +1,58 @@
+"""What is lost without the setting `exact`: conversations as they grew against a fresh start, token by token."""
+
+from __future__ import annotations
+
+import statistics
+
+from kvdesk.benchmarks.cache.scenario import Bench, Outcome, fresh, of, text_of_tokens
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
+from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.cache.compare import Verdict
+from kvdesk.protocol.cache import Verified, VerifyConversation
+from kvdesk.settings import Sampling
+
+SUBJECTS = ("tides", "bread", "lighthouses", "bees", "clocks", "snow")
+ASKED = ("What should everybody know about {}?", "Tell me a story about {}.", "Sum up what we said about {}.")
+SHORT = Sampling(temperature=0.0, max_tokens=96)
+LONG = Sampling(temperature=0.0, max_tokens=128)
+N_SYSTEM = 120
+"""Tokens of the system prompt: with the answers a conversation is longer than the 256 cells that one thread reads."""
+
+
+def rounding(bench: Bench) -> Outcome:
+    """Reuse against a fresh start with the settings as they are: the next token, and the first one that is another.
+
+    `same_up_to_rounding`: the share of conversations whose next token the application calls so. With `exact` it has to
+    be exactly the same.
+    """
+    wanted = (Verdict.EXACT,) if bench.settings.exact else (Verdict.EXACT, Verdict.ROUNDING)
+    compared, first_other = [], []
+    with bench.desk() as headless:
+        for subject in SUBJECTS:
+            talk = HeadlessChat(headless, text_of_tokens(headless, N_SYSTEM))
+            for question in ASKED[:-1]:
+                talk.answer(question.format(subject), SHORT)
+            talk.answer(ASKED[-1].format(subject), LONG)
+            compared.append(of(headless.do(VerifyConversation(talk.id)), Verified)[0].logits)
+            first_other.append(_first_other(headless, talk))
+    known = [n for n in first_other if n is not None]
+    return Outcome(
+        {
+            "same_up_to_rounding": Threshold(
+                sum(found.verdict in wanted for found in compared) / len(compared), 1.0, at_least=True
+            ),
+        },
+        {
+            "kl_nats": [found.kl_max for found in compared],
+            "likeliest_token_equal": sum(found.first_row < 0 for found in compared) / len(compared),
+            "first_other_token": first_other,
+            "median_first_other_token": statistics.median(known) if known else None,
+        },
+    )
+
+
+def _first_other(headless: HeadlessEngine, talk: HeadlessChat) -> int | None:
+    """Number of the first token of the last greedy answer that a fresh start has otherwise; None: there is none."""
+    _, tokens = fresh(headless, talk, LONG)
+    pairs = enumerate(zip(talk.messages[-1].tokens, tokens, strict=False))
+    return next((i for i, (ours, theirs) in pairs if ours != theirs), None)

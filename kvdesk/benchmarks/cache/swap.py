@@ -1,0 +1,109 @@
+"""Back to a conversation of 2,000 tokens that was swapped out: how much sooner its next answer begins."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import tempfile
+from pathlib import Path
+
+from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, fresh, same, text_of_tokens
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.protocol.cache import OperationDone
+from kvdesk.protocol.operations import Operate, SwapOut
+from kvdesk.settings import Sampling
+
+BRIEF = Sampling(temperature=0.0, max_tokens=8)
+N_TOKENS = 2000
+FROM_DISK = STEADY.model_copy(update={"memory_mb": 0})
+
+
+def memory(bench: Bench) -> Outcome:
+    """Saved in memory."""
+    with bench.desk() as headless:
+        talk = _long_talk(headless)
+        backs = [_out_and_back(headless, talk) for _ in range(bench.rounds)]
+        ended, tokens = fresh(headless, talk, BRIEF)
+    return _outcome("prefill_over_memory", 50, ended.stats.ttft_ms, backs, talk, tokens)
+
+
+def disk(bench: Bench) -> Outcome:
+    """Saved on disk, and read back past the system's own cache where it lets us."""
+    with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as name, bench.desk(FROM_DISK, Path(name)) as headless:
+        talk = _long_talk(headless)
+        backs = [_out_and_back(headless, talk, Path(name)) for _ in range(bench.rounds)]
+        ended, tokens = fresh(headless, talk, BRIEF)
+    return _outcome("prefill_over_disk", 20, ended.stats.ttft_ms, backs, talk, tokens)
+
+
+def restart(bench: Bench) -> Outcome:
+    """The engine is closed while the conversation is in the cache; another one goes on with it."""
+    backs = []
+    with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as name:
+        folder = Path(name)
+        with bench.desk(STEADY, folder) as headless:
+            talk = _long_talk(headless)
+        for _ in range(bench.rounds):
+            _forget_pages(folder)
+            with bench.desk(STEADY, folder) as headless:
+                talk.desk = headless
+                backs.append(_back(headless, talk))
+        with bench.desk() as headless:
+            HeadlessChat(headless).answer("Hello.", BRIEF)  # warms up
+            ended, tokens = fresh(headless, talk, BRIEF)
+    return _outcome("prefill_over_restart", 20, ended.stats.ttft_ms, backs, talk, tokens)
+
+
+def _long_talk(headless: HeadlessEngine) -> HeadlessChat:
+    HeadlessChat(headless).answer("Hello.", BRIEF)  # warms up
+    talk = HeadlessChat(headless)
+    talk.answer(text_of_tokens(headless, N_TOKENS), BRIEF)
+    return talk
+
+
+def _out_and_back(headless: HeadlessEngine, talk: HeadlessChat, folder: Path | None = None) -> dict[str, float]:
+    headless.do(Operate(SwapOut(talk.id), measured=False))
+    if folder is not None:
+        session_of(headless).snapshots.close()  # waits until it is written
+        _forget_pages(folder)
+    return _back(headless, talk)
+
+
+def _back(headless: HeadlessEngine, talk: HeadlessChat) -> dict[str, float]:
+    """One more turn of a conversation that is not in the cache."""
+    stats = talk.answer("And then?", BRIEF).stats
+    ms = sum(e.ms for e in headless.events if isinstance(e, OperationDone) and e.name == "swap in")
+    return {
+        "ttft_ms": stats.ttft_ms,
+        "swap_in_ms": ms,
+        "reused_tokens": stats.reused_tokens,
+        "prefilled_tokens": stats.prefilled_tokens,
+    }
+
+
+def _outcome(
+    name: str,
+    bar: float,
+    prefill_ms: float,
+    backs: list[dict[str, float]],
+    talk: HeadlessChat,
+    fresh_tokens: tuple[int, ...],
+) -> Outcome:
+    back_ms = statistics.median(back["ttft_ms"] for back in backs)
+    return Outcome(
+        {
+            name: Threshold(prefill_ms / back_ms, bar, at_least=True),
+            "text_as_fresh": same([(talk.messages[-1].tokens, fresh_tokens)]),
+        },
+        {"prefill_ttft_ms": prefill_ms, "back": backs},
+    )
+
+
+def _forget_pages(folder: Path) -> None:
+    """Ask the system to read the saved states from the disk again, where it can be asked."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

@@ -1,0 +1,212 @@
+"""Several conversations in one batch: more text in the same time, and nobody who reads along waits long."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, of, text_of_tokens
+from kvdesk.benchmarks.engine import QUESTION
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, asked, session_of
+from kvdesk.benchmarks.interleaved import against
+from kvdesk.benchmarks.scheduler_delay import waited_s
+from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.chat import TurnStats
+from kvdesk.errors import UserError
+from kvdesk.policies.batching import LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS
+from kvdesk.protocol.cache import SpeedSample
+from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnded
+from kvdesk.protocol.messages import Event
+from kvdesk.settings import Sampling
+
+QUESTIONS = tuple(
+    f"Explain to a curious child, in many sentences, {what}."
+    for what in (
+        "how a lighthouse keeper spends a stormy night",
+        "how a glacier carves a valley over many years",
+        "how a baker works through a cold night",
+        "how bees in a hive get through a long winter",
+    )
+)
+"""Answered at length: four answers are generated until the limit ends them all."""
+ANSWER = Sampling(temperature=0.0, max_tokens=96)
+LONG_ANSWER = Sampling(temperature=0.0, max_tokens=3000)
+
+ONE_TOKEN = Sampling(temperature=0.0, max_tokens=1)
+
+N_PROMPT = 2000
+ALONE_S = 2.0
+PROMPT_OVER_ALONE = 1.4
+
+
+def four(bench: Bench) -> Outcome:
+    """Four answers at once against the same four one after another; only the time of generation counts."""
+    together, apart = [], []
+    with bench.desk() as headless:
+        HeadlessChat(headless).answer("Hello.", ANSWER)  # warms up
+        for _ in range(bench.rounds):
+            together.append(_at_once(headless))
+            apart.append(_in_turn(headless))
+            bench.say(f"together {together[-1]:.1f} tok/s, one after another {apart[-1]:.1f} tok/s")
+    ratio = statistics.median(a / b for a, b in zip(together, apart, strict=True))
+    return Outcome(
+        {"together_over_one_after_another": Threshold(ratio, 1.25, at_least=True)},
+        {"together_tok_s": together, "one_after_another_tok_s": apart},
+    )
+
+
+def beside_prefill(bench: Bench) -> Outcome:
+    """A conversation generates while another one reads 2,000 tokens: how its answer goes on, and what the prompt takes.
+
+    Each reading is judged over the same one alone, before and after it. Gaps are without what other processes took of
+    the processor, where the system tells it, and of the longest ones the median round's counts: one hiccup of the
+    system is nobody's fault.
+    """
+    settings = bench.settings.model_copy(update={"n_ctx": max(8192, bench.settings.n_ctx)})
+    with bench.desk(STEADY, settings=settings) as headless:
+        text = text_of_tokens(headless, N_PROMPT)
+        _read_alone(headless, text)  # warms up; the engine learns what prompts take
+        alone_s, beside = [_read_alone(headless, text)], list[_Beside]()
+        for _ in range(bench.rounds):
+            beside.append(_read_beside(headless, text))
+            alone_s.append(_read_alone(headless, text))
+            bench.say(f"{beside[-1]}, {alone_s[-1]:.2f} s alone")
+    step_ms = statistics.median(b.step_ms for b in beside)
+    least = min(LEAST_TOK_S, LEAST_SHARE * 1e3 / step_ms)
+    longest = max(LONGEST_GAP_MS, 2 * step_ms)
+    over = against([b.read_s for b in beside], alone_s)
+    return Outcome(
+        {
+            "prompt_over_alone": Threshold(statistics.median(over), PROMPT_OVER_ALONE, at_least=False),
+            "answer_tok_s": Threshold(statistics.median(b.tok_s for b in beside), least, at_least=True),
+            "longest_gap_ms": Threshold(statistics.median(max(b.gaps_ms) for b in beside), longest, at_least=False),
+        },
+        {
+            "prompt_over_alone": over,
+            "read_alone_s": alone_s,
+            "decode_step_alone_ms": step_ms,
+            "beside": [asdict(b) for b in beside],
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """One reading beside an answer. step_ms: between two tokens of the answer before; tok_s: of the answer meanwhile.
+
+    gaps_ms: the longest ones between its tokens, without what was waited for a processor, `waited_s` in all.
+    """
+
+    read_s: float
+    tok_s: float
+    step_ms: float
+    gaps_ms: list[float]
+    n_tokens: int
+    waited_s: float
+
+    def __str__(self) -> str:
+        return f"read in {self.read_s:.2f} s beside {self.tok_s:.1f} tok/s, longest gap {max(self.gaps_ms):.0f} ms"
+
+
+def _read_alone(headless: HeadlessEngine, text: str) -> float:
+    """Seconds until the first token."""
+    command, start = asked(text, ONE_TOKEN), time.monotonic()
+    headless.do(command)
+    taken = time.monotonic() - start
+    _ended(headless, [command])
+    return taken
+
+
+def _read_beside(headless: HeadlessEngine, text: str) -> _Beside:
+    """The prompt is read while another conversation generates, which has done so alone for `ALONE_S` seconds."""
+    engine = headless.engine
+    writing, reading = asked(QUESTION, LONG_ANSWER), asked(text, ANSWER)
+    engine.handle(writing)
+    alone: list[float] = []
+    while not alone or alone[-1] - alone[0] < ALONE_S:
+        alone += [s.at_s for s in of(_step(headless), SpeedSample) if s.kind == "decode"]
+    there = [_now(headless, writing)]
+    engine.handle(reading)
+    events: list[Event] = []
+    while not any(delta.answer == reading.answer for delta in of(events, TextDelta)):
+        events = _step(headless)
+        there.append(_now(headless, writing))
+    for command in (writing, reading):
+        engine.request_stop(command.answer)
+    while engine.busy:
+        engine.step()
+    for command in (writing, reading):
+        headless.do(CloseConversation(command.conversation))
+    first, last = there[0], there[-1]
+    tokens = [first, *(b for a, b in itertools.pairwise(there) if b.n_tokens > a.n_tokens)]
+    read_s, n = last.at_s - first.at_s, last.n_tokens - first.n_tokens
+    gaps = [(b.own_s - a.own_s) * 1e3 for a, b in itertools.pairwise([*tokens, last])]
+    step_ms = statistics.median(b - a for a, b in itertools.pairwise(alone)) * 1e3
+    return _Beside(read_s, n / read_s, step_ms, sorted(gaps)[-5:], n, last.waited_s - first.waited_s)
+
+
+class _Now(NamedTuple):
+    """So many tokens of the answer's conversation were in the cache at `at_s`, of which `waited_s` were waited."""
+
+    n_tokens: int
+    at_s: float
+    waited_s: float
+
+    @property
+    def own_s(self) -> float:
+        return self.at_s - self.waited_s
+
+
+def _now(headless: HeadlessEngine, command: Generate) -> _Now:
+    sequence = session_of(headless).pool.get(command.conversation)
+    assert sequence is not None
+    return _Now(len(sequence.tokens), time.monotonic(), waited_s())
+
+
+def _at_once(headless: HeadlessEngine) -> float:
+    """Tokens a second of four answers that are generated together, from the first token of the first to the last."""
+    commands = [asked(question, ANSWER) for question in QUESTIONS]
+    headless.events = []
+    start = time.perf_counter()
+    for command in commands:
+        headless.engine.handle(command, start)
+    while headless.engine.busy:
+        headless.engine.step()
+    stats = _ended(headless, commands)
+    begins = min(s.ttft_ms for s in stats) / 1e3
+    ends = max(s.ttft_ms / 1e3 + (s.generated_tokens - 1) / s.decode_tok_s for s in stats)
+    return sum(s.generated_tokens - 1 for s in stats) / (ends - begins)
+
+
+def _in_turn(headless: HeadlessEngine) -> float:
+    """The same four answers, each alone: tokens a second of generation."""
+    stats: list[TurnStats] = []
+    for question in QUESTIONS:
+        command = asked(question, ANSWER)
+        headless.do(command)
+        stats += _ended(headless, [command])
+    return sum(s.generated_tokens - 1 for s in stats) / sum((s.generated_tokens - 1) / s.decode_tok_s for s in stats)
+
+
+def _ended(headless: HeadlessEngine, commands: list[Generate]) -> list[TurnStats]:
+    """How these answers ended; their conversations are closed."""
+    ended = of(headless.events, TurnEnded)
+    if len(ended) != len(commands) or any(e.state != "complete" for e in ended):
+        raise UserError("; ".join(e.note for e in ended if e.note) or "An answer did not come to its end.")
+    for command in commands:
+        headless.do(CloseConversation(command.conversation))
+    return [e.stats for e in ended]
+
+
+def _step(headless: HeadlessEngine) -> list[Event]:
+    """One step and its events."""
+    headless.events = []
+    headless.engine.step()
+    session_of(headless).context.settle()
+    session_of(headless).digest()
+    for ended in of(headless.events, TurnEnded):
+        raise UserError(f"The answer that is measured ended too early, after {ended.stats.generated_tokens} tokens.")
+    return headless.events

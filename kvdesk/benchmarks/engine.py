@@ -1,0 +1,295 @@
+"""`kvdesk bench engine`: the engine with inspection on against the barest loop and against `Llama`, in one run.
+
+Every figure that is judged is a ratio of runs that took turns, so that a machine whose speed drifts changes both.
+Inspection: every decode is mirrored and compared with what llama.cpp printed. What it costs when somebody looks as
+well, 15 views a second, is measured beside it; `kvdesk bench ui` judges that with the window that draws them.
+"""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+import re
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from kvdesk.backends.local.llama.binding import engine_log
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.benchmarks.baselines import BareLoop, LlamaClass
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, asked, session_of, uncollected
+from kvdesk.benchmarks.interleaved import against, in_turns
+from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.chat import TurnStats
+from kvdesk.errors import UserError
+from kvdesk.protocol.cache import ContextInfo, ContextReady, RebuildContext, Watch
+from kvdesk.protocol.chat import CloseConversation, LoadModel
+from kvdesk.settings import ContextSettings, Sampling
+
+GREEDY = Sampling(temperature=0.0, max_tokens=128)
+SHORT = Sampling(temperature=0.0, max_tokens=32)
+LONGEST_ANSWER_S = 2.0
+"""Answers whose speed is measured are as long as `GREEDY`, or as what takes so long, so that a run takes minutes."""
+LEAST_ANSWER = 32
+FIRST = Sampling(temperature=0.0, max_tokens=1)
+READ = {512: 3, 2048: 1}
+"""Lengths of the prompts whose prefill is measured, in tokens, and how often in a round."""
+LLAMA_DEFAULTS = {"n_batch": 2048, "n_ubatch": 512, "exact": False}
+"""llama_context_default_params (llama-context.cpp)."""
+QUESTION = "Explain to a curious child, in many sentences, how a lighthouse keeper spends a stormy night. "
+TURNS = 3
+"""Answers of each contender in a round."""
+MOST_NOISE = 0.02
+"""A machine that is noisier than this must be measured longer."""
+REQUEST = "Count slowly from one to fifty in words and say something kind after every number, please. " * 6
+
+
+def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str], None]) -> dict[str, object]:
+    """Run everything; returns figures, the values behind them, and whether each bar was reached."""
+    headless = HeadlessEngine()
+    ready = _load(headless, path, settings)
+    try:
+        with uncollected():
+            reading = _prefill_speeds(headless, settings, rounds, say)
+            speeds = _decode_speeds(headless, path, settings, rounds, say)
+            six, over_bare = _six_requests(headless)
+        say("six equal requests: " + ", ".join(f"{s:.2f} s" for s in six))
+        last, n_new = _fifth_turn(headless)
+        say(f"turn 5: {last.reused_tokens} reused, {last.prefilled_tokens} prefilled of {n_new} new")
+    finally:
+        headless.close()
+    allowed = path.stat().st_size + _repacked_bytes(path) + ready.k_bytes + ready.v_bytes + 300 * 2**20
+    resident = _resident_bytes(path, settings)
+    say(f"resident {resident / 2**20:.0f} MiB of {allowed / 2**20:.0f} MiB allowed")
+    bars = {
+        **{
+            f"prefill_{n}_vs_bare_loop": Threshold(_ratio(ours, theirs), 0.97, at_least=True)
+            for n, (ours, theirs) in reading.items()
+        },
+        "decode_vs_bare_loop": Threshold(_ratio(speeds["engine"], speeds["bare"]), 0.97, at_least=True),
+        "decode_vs_llama_class": no_slower(speeds["engine"], speeds["llama"]),
+        "six_requests_slowest_over_fastest": Threshold(max(over_bare) / min(over_bare), 1.15, at_least=False),
+        "turn_5_prefilled_over_new": Threshold(last.prefilled_tokens / n_new, 1.0, at_least=False),
+        "resident_over_allowed": Threshold(resident / allowed, 1.0, at_least=False),
+    }
+    return {
+        "passed": all(bar.passed for bar in bars.values()),
+        "figures": {
+            name: {"value": round(bar.value, 4), "bar": bar.bar, "at_least": bar.at_least, "passed": bar.passed}
+            for name, bar in bars.items()
+        },
+        "watched_vs_engine": round(_ratio(speeds["watched"], speeds["engine"]), 4),
+        "prefill_tok_s": {
+            n: {"engine": [round(v, 1) for v in ours], "bare": [round(v, 1) for v in theirs]}
+            for n, (ours, theirs) in reading.items()
+        },
+        "decode_tok_s": {name: [round(v, 1) for v in values] for name, values in speeds.items()},
+        "six_requests_s": [round(s, 3) for s in six],
+        "six_requests_over_a_bare_loop": [round(r, 3) for r in over_bare],
+        "turn_5": {"reused_tokens": last.reused_tokens, "prefilled_tokens": last.prefilled_tokens},
+        "resident_bytes": resident,
+        "allowed_bytes": allowed,
+    }
+
+
+def _load(headless: HeadlessEngine, path: Path, settings: ContextSettings) -> ContextInfo:
+    """Load the model; its answers are all of the length that is asked for, whatever it has to say."""
+    events = headless.do(LoadModel(path, settings))
+    session_of(headless).model.vocab.ignore_eog()
+    return next(e for e in events if isinstance(e, ContextReady)).context
+
+
+def _prefill_speeds(
+    headless: HeadlessEngine, settings: ContextSettings, rounds: int, say: Callable[[str], None]
+) -> dict[int, tuple[list[float], list[float]]]:
+    """By length of the prompt: tok/s of the engine, and of the bare loop with llama.cpp's default sizes of batches.
+
+    From the request to the first token, so template, tokenizer and what follows a decode count for the engine. They
+    take turns; every round has contexts of its own, made in turns too: where their memory lies is worth up to 9 % of a
+    prompt of 2,048 tokens on a model of 1 B parameters.
+    """
+    wide = settings.model_copy(update={"n_ctx": settings.n_ctx and max(settings.n_ctx, max(READ) + 256)})
+    requests = {n: _text_of(headless, n) for n in READ}
+    prompts = {n: _prompt(headless, text) for n, text in requests.items()}
+    speeds: dict[int, tuple[list[float], list[float]]] = {n: ([], []) for n in READ}
+    for number in range(rounds):
+        if number % 2:
+            headless.do(RebuildContext(wide))
+        bare = BareLoop(session_of(headless).model, wide.model_copy(update=LLAMA_DEFAULTS))
+        if not number % 2:
+            headless.do(RebuildContext(wide))
+        runs = (
+            lambda n: _first_token_s(headless, requests[n]),
+            lambda n, bare=bare: bare.seconds(prompts[n], 1),
+        )
+        try:
+            for run in runs:
+                run(min(READ))  # warms up
+            for n in itertools.chain.from_iterable([n] * count for n, count in READ.items()):
+                for i in (0, 1) if number % 2 else (1, 0):
+                    speeds[n][i].append(len(prompts[n]) / runs[i](n))
+        finally:
+            bare.close()
+        told = (f"{n} tokens {ours[-1]:.0f} tok/s, bare {theirs[-1]:.0f}" for n, (ours, theirs) in speeds.items())
+        say(f"prefill, round {number + 1}: " + "; ".join(told))
+    headless.do(RebuildContext(settings))
+    return speeds
+
+
+def _text_of(headless: HeadlessEngine, n_tokens: int) -> str:
+    """The longest beginning of an endless text that makes a prompt of at most so many tokens."""
+    words = (REQUEST * (n_tokens // 20)).split()
+
+    def size(n_words: int) -> int:
+        return len(_prompt(headless, " ".join(words[:n_words])))
+
+    return " ".join(words[: bisect.bisect_right(range(1, n_tokens), n_tokens, key=size)])
+
+
+def _prompt(headless: HeadlessEngine, text: str) -> list[int]:
+    """The tokens of a conversation that begins with this text, however many the context holds. Raises UserError."""
+    prompts = session_of(headless).prompts
+    if prompts is None:
+        raise UserError("This model cannot chat, so its speed cannot be measured with conversations.")
+    return prompts.tokens(asked(text, FIRST).messages)
+
+
+def _first_token_s(headless: HeadlessEngine, request: str) -> float:
+    """Seconds to the first token of an answer, with nothing of its prompt in the cache."""
+    talk = HeadlessChat(headless)
+    stats = talk.answer(request, FIRST).stats
+    headless.do(CloseConversation(talk.id))
+    if stats.reused_tokens:
+        raise UserError("The cache was not empty: this is no prefill of a whole prompt.")
+    return stats.ttft_ms / 1e3
+
+
+def _decode_speeds(
+    headless: HeadlessEngine, path: Path, settings: ContextSettings, rounds: int, say: Callable[[str], None]
+) -> dict[str, list[float]]:
+    """Decode speeds in tok/s of the contenders, who take turns; who begins changes every time.
+
+    All load the model and make their contexts anew for every round: where memory happens to lie is worth 3 % and stays
+    so for as long as it is held. Runs that are compared lie next to each other, since the machine's own speed drifts
+    more than that.
+    """
+    talk = HeadlessChat(headless)
+    tok_s = talk.answer(QUESTION, GREEDY).stats.decode_tok_s
+    n = max(LEAST_ANSWER, min(GREEDY.max_tokens, int(LONGEST_ANSWER_S * tok_s)))
+    prompt = _prompt(headless, QUESTION)
+    headless.do(CloseConversation(talk.id))
+    names = ["engine", "bare", "llama", "watched"]
+    speeds: dict[str, list[float]] = {name: [] for name in names}
+    for number in range(rounds):
+        _load(headless, path, settings)
+        bare, llama = BareLoop(session_of(headless).model, settings), LlamaClass(path, settings)
+        runs: dict[str, Callable[[], float]] = {
+            "engine": lambda: _engine_tok_s(headless, n, watched=False),
+            "bare": lambda bare=bare: bare.decode_tok_s(prompt, n),  # type: ignore[misc]
+            "llama": lambda llama=llama: llama.decode_tok_s(prompt, n),  # type: ignore[misc]
+            "watched": lambda: _engine_tok_s(headless, n, watched=True),
+        }
+        try:
+            for turn in range(TURNS + 1):  # the first warms up
+                first = (number + turn) % len(names)
+                for name in names[first:] + names[:first]:
+                    value = runs[name]()
+                    if turn:
+                        speeds[name].append(value)
+        finally:
+            bare.close()
+            llama.close()
+        told = (f"{k} {statistics.median(v[-TURNS:]):.1f} tok/s" for k, v in speeds.items())
+        say(f"round {number + 1}: " + ", ".join(told))
+    headless.do(Watch(snapshots=False))
+    return speeds
+
+
+def _engine_tok_s(headless: HeadlessEngine, n_tokens: int, *, watched: bool) -> float:
+    """Decode speed of one answer in an empty cache, as the other contenders have it."""
+    headless.do(Watch(snapshots=watched))
+    talk = HeadlessChat(headless)
+    speed = talk.answer(QUESTION, GREEDY.model_copy(update={"max_tokens": n_tokens})).stats.decode_tok_s
+    headless.do(CloseConversation(talk.id))
+    return speed
+
+
+def _six_requests(headless: HeadlessEngine) -> tuple[list[float], list[float]]:
+    """Six independent requests of equal size, one after another (the seeds' failing program): seconds of each, and the
+    same over those of the bare loop before and after it.
+
+    Every answer is cut at the same number of tokens, before the model would end it.
+    """
+    requests = [f"Request {number + 1}. {REQUEST}" for number in range(6)]
+    seconds, empty = in_turns(headless, requests, SHORT)
+    return seconds, against(seconds, empty)
+
+
+def _fifth_turn(headless: HeadlessEngine) -> tuple[TurnStats, int]:
+    """The fifth turn of a conversation, and how many tokens of its prompt were not in the cache when it began."""
+    talk, n_held = HeadlessChat(headless, "You are brief."), 0
+    for n in range(1, 6):
+        sequence = session_of(headless).pool.get(talk.id)
+        n_held = len(sequence.tokens) if sequence else 0
+        stats = talk.answer(f"Question {n}: name one thing that is {n} metres long.", SHORT).stats
+    return stats, stats.prompt_tokens - n_held
+
+
+def _repacked_bytes(path: Path) -> int:
+    """Bytes of the weights that llama.cpp copies into an order that suits this processor (Q4_0, say): they are in
+    memory twice, since the file stays mapped.
+    """
+    log = engine_log()
+    log.capture_start(everything=True)
+    Model(path, lambda _: True).close()
+    said = b"".join(log.capture_stop()).decode("utf-8", "replace")
+    return sum(round(float(mib) * 2**20) for mib in re.findall(r"_REPACK model buffer size = +([\d.]+) MiB", said))
+
+
+def _resident_bytes(path: Path, settings: ContextSettings) -> int:
+    """Largest resident memory of a chat in a process of its own, as that process sees it."""
+    code = "import sys; from kvdesk.benchmarks.engine import chat_alone; chat_alone(*sys.argv[1:])"
+    command = [sys.executable, "-c", code, str(path), settings.model_dump_json()]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return int(done.stdout)
+
+
+def chat_alone(path: str, settings: str) -> None:
+    """The child of `_resident_bytes`: one long prompt, one answer, then its peak memory in bytes on standard output."""
+    headless = HeadlessEngine()
+    headless.do(LoadModel(Path(path), ContextSettings.model_validate_json(settings)))
+    HeadlessChat(headless).answer(REQUEST * 8, GREEDY)
+    headless.close()
+    sys.stdout.write(str(_peak_bytes()))
+
+
+def _peak_bytes() -> int:
+    """Peak resident memory of this process. `ru_maxrss` would count the parent's memory from before the exec."""
+    memory = psutil.Process().memory_info()
+    if (peak_on_windows := getattr(memory, "peak_wset", 0)) > 0:
+        return int(peak_on_windows)
+    status = Path("/proc/self/status")
+    if status.exists():
+        highest = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(highest.split()[1]) * 1024
+    return int(memory.rss)
+
+
+def no_slower(ours: list[float], theirs: list[float]) -> Threshold:
+    """Whether we are as fast as they are: their speed, less what two standard errors of the median of the ratios may
+    hide (1.25 s / sqrt(n) of a normal distribution), and never more than MOST_NOISE. Without that, who is exactly as
+    fast fails every other time.
+    """
+    logs = [math.log(a / b) for a, b in zip(ours, theirs, strict=True)]
+    error = 1.25 * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0.0
+    return Threshold(_ratio(ours, theirs), 1.0 - min(2 * error, MOST_NOISE), at_least=True)
+
+
+def _ratio(ours: list[float], theirs: list[float]) -> float:
+    """Median of the ratios of runs that belong together."""
+    return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))

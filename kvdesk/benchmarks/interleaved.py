@@ -1,0 +1,78 @@
+"""Requests in turns with the same in an empty cache without kvdesk: a yardstick on a machine whose speed drifts."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Sequence
+
+from kvdesk.benchmarks.baselines import BareLoop
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, asked, prompt_of, session_of
+from kvdesk.benchmarks.scheduler_delay import waited_s
+from kvdesk.chat import TurnStats
+from kvdesk.errors import UserError
+from kvdesk.protocol.chat import CloseConversation
+from kvdesk.settings import Sampling
+
+
+def in_turns(headless: HeadlessEngine, requests: Sequence[str], sampling: Sampling) -> tuple[list[float], list[float]]:
+    """Seconds that each request takes, and those of the bare loop before the first and after each, without what was
+    waited for a processor. Raises UserError when the requests are not of one size: then they cannot be compared.
+    """
+    prompt = prompt_of(headless, asked(requests[0], sampling))
+    session = session_of(headless)
+    bare = BareLoop(session.model, session.context.settings)
+
+    def yardstick() -> float:
+        waited = waited_s()
+        return bare.seconds(prompt, sampling.max_tokens) - (waited_s() - waited)
+
+    try:
+        yardstick()  # warms up
+        seconds, sizes, empty = [], set(), [yardstick()]
+        for request in requests:
+            waited = waited_s()
+            stats = _request(headless, request, sampling)
+            taken = stats.ttft_ms / 1e3 + (stats.generated_tokens - 1) / stats.decode_tok_s
+            seconds.append(taken - (waited_s() - waited))
+            sizes.add((stats.prefilled_tokens, stats.generated_tokens))
+            empty.append(yardstick())
+    finally:
+        bare.close()
+    if len(sizes) != 1:
+        raise UserError(f"The requests are not of equal size with this model: {sorted(sizes)}.")
+    return seconds, empty
+
+
+def against(seconds: list[float], empty: list[float]) -> list[float]:
+    """Each request over the mean of the bare loop before and after it."""
+    return [taken / statistics.fmean(pair) for taken, pair in zip(seconds, itertools.pairwise(empty), strict=True)]
+
+
+def last_over_first(rounds: Sequence[tuple[list[float], list[float]]]) -> tuple[float, float]:
+    """How many times as long the last request takes as the first, in the median round, and what of that the machine
+    makes by itself: the slowest quarter of the bare loop's runs over the fastest.
+
+    rounds: each as `in_turns` gives it. Requests are taken over the bare loop before and after them, and so are its own
+    runs, so that a slow drift is in neither figure.
+    """
+    over = [against(seconds, empty) for seconds, empty in rounds]
+    own = [
+        run / statistics.fmean((before, after))
+        for _, empty in rounds
+        for before, run, after in zip(empty, empty[1:], empty[2:], strict=False)
+    ]
+    return statistics.median(values[-1] / values[0] for values in over), spread(own, 4)
+
+
+def spread(values: Sequence[float], n_parts: int) -> float:
+    """The slowest of `n_parts` equal parts over the fastest, each by its median."""
+    ordered, n = sorted(values), max(1, len(values) // n_parts)
+    return statistics.median(ordered[-n:]) / statistics.median(ordered[:n])
+
+
+def _request(headless: HeadlessEngine, request: str, sampling: Sampling) -> TurnStats:
+    talk = HeadlessChat(headless)
+    stats = talk.answer(request, sampling).stats
+    headless.do(CloseConversation(talk.id))
+    return stats

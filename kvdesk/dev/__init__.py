@@ -1,0 +1,1 @@
+"""The guided tour, the self-test, and benchmarks of the window."""

@@ -1,0 +1,277 @@
+"""The self-test: does everything that an installation can lack work? Every step is something a person would do.
+
+Owns the steps and their order. Changes nothing of the person's: its files are in a folder of their own.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
+from PySide6.QtGui import QImage, QPixmap
+from PySide6.QtWidgets import QApplication
+
+from kvdesk import paths
+from kvdesk.backends.local.llama.binding import engine_version
+from kvdesk.backends.local.llama.context import MAPS, Context
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
+from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
+from kvdesk.errors import KvdeskError
+from kvdesk.protocol.cache import SpeedSample
+from kvdesk.protocol.chat import LoadModel
+from kvdesk.settings import ContextSettings, Sampling
+from kvdesk.store.store import Store
+from kvdesk.ui.graphs.graphs_page import GraphsPage
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.icons import application_icon, line_icon
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.measurements import Measurements
+
+PROMPT = "What is the chemical symbol for water?"
+ANSWER = "The chemical symbol for water is H2"
+"""The first N_TOKENS tokens that the embedded model answers greedily. The likeliest token is ahead of the next by 2.7
+in the logit each time, so that no processor's rounding takes another one."""
+N_TOKENS = 8
+SMALL = ContextSettings(n_ctx=256, n_seq_max=2, n_batch=64, n_threads=1, n_threads_batch=1, exact=True)
+
+
+class Failure(Exception):
+    """A step did not do what it should; says what in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One step: what was seen, or why it failed."""
+
+    step: str
+    passed: bool
+    said: str
+    ms: float
+
+
+def run(folder: Path) -> Iterator[Outcome]:
+    """All steps in order; the first that fails is the last. `folder` takes the files that are written."""
+    steps: dict[str, Callable[[], str]] = {
+        "window": _window,
+        "plot": _plot,
+        "store": lambda: _store(folder / "selftest.sqlite3"),
+        "model": _model,
+        "greedy text": _greedy_text,
+        "compaction": _compaction,
+        "audit": _audit,
+    }
+    for name, step in steps.items():
+        start = time.perf_counter()
+        passed = True
+        try:
+            said = step()
+        except Failure as failure:
+            passed, said = False, str(failure)
+        except KvdeskError as error:
+            passed, said = False, f"{error} {error.detail}".strip()
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with this installation is the step's answer
+            passed, said = False, f"{type(error).__name__}: {error}"
+        yield Outcome(name, passed, said, round(1000 * (time.perf_counter() - start), 1))
+        if not passed:
+            return
+
+
+# --- the steps ------------------------------------------------------------------------------------------------------
+
+
+def _window() -> str:
+    """The whole window is drawn, with its icons and with a font that has letters."""
+    app = _application()
+    window = MainWindow(app)
+    try:
+        window.show()
+        app.processEvents()
+        _expect(window.isVisible(), "the window did not open")
+        shot = window.grab()
+        _expect(_n_colours(shot) > 16, "the window is empty")
+        _expect(not application_icon().pixmap(64).isNull(), "the application's icon is missing")
+        _expect(not line_icon("send", "#000000").isNull(), "the icons are missing")
+        return f"{shot.width()} x {shot.height()} on the platform {app.platformName()}"
+    finally:
+        window.close()
+        window.deleteLater()
+
+
+def _plot() -> str:
+    """A graph shows what it is given."""
+    measured = Measurements()
+    graphs = GraphsPage(Theme(_application()), measured)
+    try:
+        graphs.resize(480, 360)
+        graphs.show()
+        _application().processEvents()
+        before = graphs.grab().toImage()
+        now = time.monotonic()
+        for i in range(20):
+            measured.add_speed(SpeedSample(now - 2.0 + i / 10, "decode", 1, 10.0 + i, 256))
+        deadline = time.monotonic() + 5.0
+        while graphs.grab().toImage() == before:
+            _expect(time.monotonic() < deadline, "the graph stayed empty")
+            _application().processEvents()
+            time.sleep(0.02)
+        return "a curve of 20 points"
+    finally:
+        graphs.close()
+        graphs.deleteLater()
+
+
+def _store(file: Path) -> str:
+    """A conversation is there after the database was closed, and is found by a word of it."""
+    told = Conversation(new_conversation_id(), "Self-test", 0)
+    message = Message(new_message_id(), told.id, None, "user", PROMPT)
+    store = Store(file)
+    store.put_conversation(told)
+    store.put_message(message)
+    store.close()
+    store = Store(file)
+    try:
+        _expect(store.messages(told.id) == (message,), "a stored message came back changed")
+        _expect(bool(store.search("symbol")), "the full-text search found nothing")
+        return "written, closed, read again, searched"
+    finally:
+        store.close()
+
+
+def _model() -> str:
+    """The embedded model is there and llama.cpp loads it."""
+    with _embedded() as model:
+        info = model.info()
+        return f"{info.name}: {info.n_params / 1e6:.0f} M parameters, {info.size_bytes / 1e6:.0f} MB"
+
+
+def _greedy_text() -> str:
+    """A turn through template, prefill, decode and sampler gives the known text."""
+    desk = HeadlessEngine()
+    try:
+        desk.do(LoadModel(_embedded_file(), SMALL))
+        talk = HeadlessChat(desk)
+        ended = talk.answer(PROMPT, Sampling(temperature=0.0, max_tokens=N_TOKENS))
+        said, stats = talk.messages[-1].text, ended.stats
+        _expect(said == ANSWER, f"the model said {said!r} instead of {ANSWER!r}")
+        _expect(stats.generated_tokens == N_TOKENS, f"{stats.generated_tokens} tokens instead of {N_TOKENS}")
+        return f"{said!r}, {stats.decode_tok_s:.0f} tok/s, {engine_version()}"
+    finally:
+        desk.close()
+
+
+def _compaction() -> str:
+    """Two conversations with a hole between them are moved together; the next token of both stays as likely."""
+    with _embedded() as model, _context(model) as context:
+        for turn in range(4):
+            for seq in (0, 1):
+                _decode(context, seq, 6, first=100 * seq + 10 * turn)
+        context.seq_rm(0, 18, -1)
+        snapshot, blob = context.snapshot(), context.state_get()
+        plan = plan_compaction(snapshot, Layout.BY_CONVERSATION)
+        _expect(not plan.changes_nothing, "there was nothing to compact")
+        context.state_set(blob, carry=True)  # without it the next tokens would fall into the hole, before older cells
+        expected = _next(context)
+        context.state_set(permute_blob(blob, plan, context.mirror.geometry), carry=True)
+        _verified(context)
+        cells = context.snapshot().maps[0].streams[0]
+        _expect(np.array_equal(cells.token, plan.after[0].streams[0].token), "cells lie where they were not planned")
+        apart = max(float(np.abs(a - b).max()) for a, b in zip(expected, _next(context), strict=True))
+        _expect(apart <= 1e-3, f"a logit changed by {apart:.3g}")
+        old = snapshot.maps[0].streams[0]
+        return f"{cells.used} cells, high-water mark {old.high_water} -> {cells.high_water}"
+
+
+def _audit() -> str:
+    """After operations of every kind each cell is as the engine's own saved state has it."""
+    with _embedded() as model, _context(model) as context:
+        _decode(context, 0, 20, first=10)
+        context.seq_cp(0, 1, 0, 12)
+        _decode(context, 1, 5, first=50)
+        context.seq_rm(0, 4, 8)
+        context.seq_add(0, 8, -1, -4)
+        context.audit(whole=True)
+        _verified(context)
+        return f"{context.snapshot().maps[0].streams[0].used} cells compared"
+
+
+# --- what the steps share -------------------------------------------------------------------------------------------
+
+
+def _application() -> QApplication:
+    app = QApplication.instance()
+    if app is None:
+        qInstallMessageHandler(_show_warning)
+        app = QApplication(["kvdesk"])
+    assert isinstance(app, QApplication)
+    return app
+
+
+def _show_warning(_kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
+    if "propagateSizeHints" not in text:  # the offscreen platform says so of every window
+        sys.stderr.write(f"{text}\n")
+
+
+def _embedded_file() -> Path:
+    file = paths.embedded_model()
+    if file is None:
+        raise Failure("the embedded model is not part of this installation")
+    return file
+
+
+@contextmanager
+def _embedded() -> Iterator[Model]:
+    model = Model(_embedded_file())
+    try:
+        yield model
+    finally:
+        model.close()
+
+
+@contextmanager
+def _context(model: Model) -> Iterator[Context]:
+    """A context in which the engine prints every cell, each compared with the map."""
+    context = Context(model, SMALL, inspect=MAPS)
+    try:
+        yield context
+    finally:
+        context.close()
+
+
+def _decode(context: Context, seq: int, n: int, *, first: int) -> None:
+    """`n` tokens with ids from `first` on, at the end of the sequence."""
+    decoded = context.decode(Batch.of(seq, context.seq_pos_max(seq) + 1, range(first, first + n), "last"))
+    _expect(decoded.rc == 0, f"llama_decode answered {decoded.rc}")
+
+
+def _next(context: Context) -> list[NDArray[np.float32]]:
+    """The logits of both sequences after one more token each, which stays."""
+    logits = []
+    for seq in (0, 1):
+        _decode(context, seq, 1, first=7)
+        logits.append(context.logits())
+    return logits
+
+
+def _verified(context: Context) -> None:
+    verification = context.verification
+    _expect(verification.state == "verified", f"the map is not verified: {verification.state} {verification.detail}")
+
+
+def _n_colours(picture: QPixmap) -> int:
+    small = picture.toImage().scaled(320, 200).convertToFormat(QImage.Format.Format_RGB32)
+    return len({small.pixel(x, y) for x in range(small.width()) for y in range(small.height())})
+
+
+def _expect(so: bool, otherwise: str) -> None:
+    if not so:
+        raise Failure(otherwise)

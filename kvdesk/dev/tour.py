@@ -1,0 +1,234 @@
+"""The guided tour: the real window with the real model, driven through a script that a person can watch.
+
+The script is a generator: it does something, says what it waits for, and goes on when that is so. Every step is
+photographed, and everything measured ends in a report.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from kvdesk.app.controller import Controller
+from kvdesk.cache.compaction import Layout
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone
+from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoaded, TurnEnded
+from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.operations import Compact, HandOperation, Operate, RemoveRange, Undo
+from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.shell.main_window import MainWindow
+
+TICK_MS = 30
+STEP_LIMIT_S = 120.0
+
+Condition = Callable[[], bool]
+
+
+class Tour(QObject):
+    """Drives `controller` and `window`; pictures and report.json go into `folder`. `pause_s` lets a person look."""
+
+    finished = Signal(bool)
+    """The tour is over: True when every step did what it should."""
+
+    def __init__(self, window: MainWindow, controller: Controller, folder: Path, pause_s: float) -> None:
+        super().__init__(window)
+        self._window = window
+        self._controller = controller
+        self._folder = folder
+        self._pause_s = pause_s
+        self._ended: dict[MessageId, TurnEnded] = {}
+        self._view: CacheView | None = None
+        self._operations: list[OperationDone] = []
+        self._ready: list[ContextReady] = []
+        self._report: dict[str, Any] = {"steps": [], "turns": [], "operations": [], "screenshots": []}
+        self._problems: list[str] = []
+        self._script = self._steps()
+        self._waiting: Condition = lambda: True
+        self._deadline = 0.0
+        self._clock = QTimer(self, interval=TICK_MS)
+        self._clock.timeout.connect(self._on_tick)
+        controller.event_applied.connect(self._on_event)
+
+    def start(self) -> None:
+        """Begin. `finished` comes when the report is written."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._deadline = time.monotonic() + STEP_LIMIT_S
+        self._clock.start()
+
+    # --- the script ---------------------------------------------------------------------------------------------------
+
+    def _steps(self) -> Iterator[Condition]:
+        """What the tour does. Every `yield` waits for a condition."""
+        self._say("Loading the model")
+        yield lambda: "model" in self._report and bool(self._ready) and self._view is not None
+        yield from self._picture("loaded")
+
+        self._say("A first conversation: its prompt is prefilled into empty cells")
+        first = self._selected()
+        yield from self._turn(first, "Write three sentences about a lighthouse.")
+        yield from self._picture("first-turn")
+
+        self._say("The second turn reuses every cell of the first and prefills only what is new")
+        yield from self._turn(first, "Who lives in it?")
+        self._expect(self._last()["reused_tokens"] > 0, "the second turn reused nothing")
+        yield from self._picture("second-turn")
+
+        self._say("A second conversation has its own sequence, and its own colour in the map")
+        self._window.new_chat_requested.emit()
+        second = self._selected()
+        yield from self._turn(second, "Name five things found on a beach, as a list.")
+        yield from self._turn(second, "Which of them is the oldest?")
+        self._expect(self._last()["seq_id"] != self._report["turns"][0]["seq_id"], "both share a sequence")
+        yield from self._picture("two-conversations")
+
+        self._say("Forgetting the first conversation's cells leaves a hole; its text stays")
+        n_operations, used = len(self._operations), self._used()
+        self._window.conversation_selected.emit(first)
+        self._window.forget_requested.emit(first)
+        yield lambda: len(self._operations) > n_operations and self._used() < used
+        yield from self._picture("forgotten")
+
+        self._say("Its next turn must be prefilled again, but for the beginning that the other conversation holds too")
+        yield from self._turn(first, "Is the light still on?")
+        self._expect(self._last()["reused_tokens"] < self._last()["prefilled_tokens"], "forgotten cells were reused")
+        yield from self._picture("prefilled-again")
+
+        self._say("By hand: some positions are removed, and what that did is measured")
+        yield from self._operate(RemoveRange(self._last()["seq_id"], 40, 60), "seq_rm")
+        yield from self._picture("by-hand")
+
+        self._say("It can be undone, as long as its copy of the cache is kept")
+        yield from self._operate(Undo(self._operations[-1].operation), "undo")
+
+        self._say("Compaction: used cells move to the front, conversation by conversation")
+        yield from self._operate(Compact(Layout.BY_CONVERSATION), "compact")
+        yield from self._picture("compacted")
+
+        inspector = self._window.inspector
+        tabs = {"Graphs": "What was measured, on one time axis", "Timeline": "Every operation, and any past map"}
+        for tab, words in tabs.items():
+            self._say(words)
+            inspector.show_tab(tab)
+            yield from self._picture(tab.lower(), 1.2)
+        inspector.show_tab("Cache")
+        self._say("The same cells, coloured by their position")
+        inspector.cell_map.set_colour_by(ColourBy.POSITION)
+        yield from self._picture("by-position")
+        inspector.cell_map.set_colour_by(ColourBy.CONVERSATION)
+
+        self._say("Rebuilding the context: every cell is free again")
+        n_ready = len(self._ready)
+        self._window.rebuild()
+        yield lambda: len(self._ready) > n_ready and self._used() == 0
+        yield from self._picture("rebuilt")
+
+        self._say("And the conversation goes on")
+        yield from self._turn(first, "Good night.")
+        yield from self._picture("after-rebuild")
+
+    def _turn(self, conversation: ConversationId, text: str) -> Iterator[Condition]:
+        """Ask and wait for the answer and for the map that shows it."""
+        answer = self._controller.send_message(conversation, text)
+        if answer is None:
+            self._problems.append(f"no answer could be asked for: {text}")
+            return
+        yield lambda: answer in self._ended
+        ended = self._ended[answer]
+        self._expect(ended.state == "complete", f"the answer to {text!r} is {ended.state}: {ended.note}")
+        stats = dataclasses.asdict(ended.stats)
+        self._report["turns"].append({"conversation": conversation, "prompt": text, **stats})
+        yield lambda: self._used() == ended.stats.cells_used
+
+    def _operate(self, operation: HandOperation, name: str) -> Iterator[Condition]:
+        """Do something to the cache by hand; wait for what it did."""
+        n = len(self._operations)
+        self._window.command_requested.emit(Operate(operation))
+        yield lambda: any(done.name == name and done.effect is not None for done in self._operations[n:])
+        self._operations = [done for done in self._operations if done.effect is not None]
+        effect = self._operations[-1].effect
+        self._expect(bool(effect and effect.audited), f"the map was not verified after {name}")
+
+    # --- helpers of the script ----------------------------------------------------------------------------------------
+
+    def _say(self, what: str) -> None:
+        self._report["steps"].append(what)
+        self._window.show_caption(what)
+
+    def _picture(self, name: str, at_least_s: float = 0.4) -> Iterator[Condition]:
+        """Let the window settle (and a person look), then photograph it."""
+        until = time.monotonic() + max(self._pause_s, at_least_s)
+        yield lambda: time.monotonic() >= until
+        file = f"{len(self._report['screenshots']) + 1:02d}-{name}.png"
+        if not self._window.grab().save(str(self._folder / file)):
+            self._problems.append(f"{file} could not be written")
+        self._report["screenshots"].append(file)
+        verification = self._view.snapshot.verification if self._view else None
+        self._expect(
+            verification is not None and verification.state == "verified", f"the map at {name}: {verification}"
+        )
+
+    def _selected(self) -> ConversationId:
+        selected = self._controller.selected
+        assert selected is not None
+        return selected
+
+    def _last(self) -> dict[str, Any]:
+        return dict(self._report["turns"][-1])
+
+    def _used(self) -> int:
+        return sum(s.used for m in self._view.snapshot.maps for s in m.streams) if self._view else -1
+
+    def _expect(self, so: bool, otherwise: str) -> None:
+        if not so:
+            self._problems.append(otherwise)
+
+    # --- the clock ----------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_tick(self) -> None:
+        try:
+            while self._waiting():
+                self._waiting = next(self._script)
+                self._deadline = time.monotonic() + STEP_LIMIT_S
+        except StopIteration:
+            self._finish()
+        else:
+            if time.monotonic() > self._deadline:
+                self._problems.append(f"the step {self._report['steps'][-1]!r} did not come to an end")
+                self._finish()
+
+    @Slot(object)
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case ModelLoaded():
+                self._report["model"] = event.model.name
+            case ContextReady():
+                self._ready.append(event)
+            case CacheView():
+                self._view = event
+            case TurnEnded():
+                self._ended[event.answer] = event
+            case OperationDone():
+                self._operations.append(event)
+                self._report["operations"].append(
+                    {"call": event.call, "ms": round(event.ms, 3), "reason": event.reason}
+                )
+            case CommandFailed() | EngineRestarted() | EngineDied():
+                self._problems.append(event.sentence)
+                self._deadline = 0.0
+
+    def _finish(self) -> None:
+        self._clock.stop()
+        self._report["problems"] = self._problems
+        self._report["passed"] = not self._problems
+        text = json.dumps(self._report, indent=2, ensure_ascii=False)
+        (self._folder / "report.json").write_text(text + "\n", encoding="utf-8")
+        self._window.show_caption("")
+        self.finished.emit(not self._problems)

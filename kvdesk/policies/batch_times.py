@@ -1,0 +1,121 @@
+"""What a batch takes on this machine, learned from those that were measured: ms by number of tokens and n_kv.
+
+One token, a few and many are learned apart: llama.cpp computes their attention with different kernels. A machine that
+has just become slower is followed at once, before the lines are drawn anew. Knows no engine.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+
+from kvdesk.policies.fit import Guess, Line, at, robust_fit
+
+TILE = 64
+"""Tokens from which on a graph computes attention in tiles (GGML_FA_TILE_Q): with many cells far less a token."""
+
+_KEPT = 4  # measurements of batches of one size and span; their median counts
+_PATIENCE = 16  # measurements before the line is drawn anew; sooner while there are few
+_SIZES = 48  # sizes and spans remembered, the last measured ones
+_LATELY = 3  # measurements whose median says by how much the machine is slower than the line
+_DOUBLED = 3000.0  # cells over which a token takes about twice as long: a guess until measured
+_HOPE = 2.0  # what was never measured is thought to be so many times quicker where it should be tried, or slower
+
+
+class BatchTimes:
+    """ms = a + b n + c n n_kv, with a, b, c >= 0: a line for one token, one for less than `TILE`, one for the rest."""
+
+    def __init__(self) -> None:
+        self._one, self._few, self._tiled = _Measured(), _Measured(), _Measured()
+
+    def learn(self, n_tokens: int, n_kv: int, ms: float) -> None:
+        """A batch of `n_tokens` over `n_kv` cells took `ms`. The first one of a new context may be left out."""
+        self._measured(n_tokens).learn(n_tokens, n_kv, ms)
+
+    def ms(self, n_tokens: int, n_kv: int) -> float | None:
+        """Expected time of a batch; None while nothing was measured that tells."""
+        measured = self._measured(n_tokens)
+        if measured:
+            return self._ms(measured, n_tokens, n_kv)
+        if measured is self._tiled and self._few:
+            return self._ms(self._few, n_tokens, n_kv) * min(1.0, n_tokens / (_HOPE * TILE))
+        if measured is self._few and self._one and self._tiled:
+            token_ms = self._ms(self._tiled, TILE, n_kv) / TILE
+            return self._ms(self._one, 1, n_kv) + _HOPE * token_ms * (n_tokens - 1)
+        other = next((other for other in (self._few, self._tiled, self._one) if other), None)
+        return None if other is None else self._ms(other, n_tokens, n_kv)
+
+    def measured(self, n_tokens: int) -> bool:
+        """Whether a batch of exactly `n_tokens` was measured; otherwise `ms` goes by what others took."""
+        return self._measured(n_tokens).has(n_tokens)
+
+    def prefill_ms(self, n_tokens: int, n_past: int, n_batch: int) -> float | None:
+        """Expected time of a prompt's `n_tokens` behind `n_past` cells, in batches of `n_batch`."""
+        total = 0.0
+        for start in range(0, n_tokens, n_batch):
+            n = min(n_batch, n_tokens - start)
+            ms = self.ms(n, n_past + start + n)
+            if ms is None:
+                return None
+            total += ms
+        return total
+
+    def _measured(self, n_tokens: int) -> _Measured:
+        return self._one if n_tokens == 1 else self._few if n_tokens < TILE else self._tiled
+
+    def _ms(self, measured: _Measured, n_tokens: int, n_kv: int) -> float:
+        """By these measurements. A large batch is a pass over the weights, as a small one is, so that few tell."""
+        small = self._one or self._few
+        return measured.ms(n_tokens, n_kv, small.least if small and measured is self._tiled else None)
+
+
+class _Measured:
+    """Batches of one kind and the line through what they took; false while there are none."""
+
+    def __init__(self) -> None:
+        self._taken: dict[tuple[int, int], deque[float]] = {}
+        self._lately: deque[tuple[int, int, float]] = deque(maxlen=_LATELY)
+        self._line: Line = ()
+        self._n_new = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._taken)
+
+    def has(self, n_tokens: int) -> bool:
+        """Whether one of exactly so many tokens is among them."""
+        return any(n == n_tokens for n, _ in self._taken)
+
+    @property
+    def least(self) -> float:
+        """The least ms of any batch."""
+        return min(statistics.median(taken) for taken in self._taken.values())
+
+    def learn(self, n_tokens: int, n_kv: int, ms: float) -> None:
+        size = n_tokens, n_kv
+        taken = self._taken.pop(size, deque(maxlen=_KEPT))
+        taken.append(ms)
+        self._taken[size] = taken
+        if len(self._taken) > _SIZES:
+            del self._taken[next(iter(self._taken))]
+        self._n_new += 1
+        self._lately.append((n_tokens, n_kv, ms))
+
+    def ms(self, n_tokens: int, n_kv: int, pass_ms: float | None) -> float:
+        """Expected time of a batch. pass_ms: what every batch is thought to cost before many were measured."""
+        if not self._line or self._n_new >= min(_PATIENCE, len(self._taken)):
+            usual = {size: statistics.median(taken) for size, taken in self._taken.items()}
+            c = statistics.median(ms / (n * (_DOUBLED + kv)) for (n, kv), ms in usual.items())
+            guesses = None if pass_ms is None else Guess(pass_ms, pass_ms), None, Guess(c, c)
+            self._line = robust_fit([_row(*size) for size in usual], list(usual.values()), guesses)
+            self._n_new = 0
+        return at(self._line, _row(n_tokens, n_kv)) * self._drift()
+
+    def _drift(self) -> float:
+        """Measured over expected, lately; 1.0 where the machine is not slower: then a line that fits badly at one end
+        would be wrong by more at the other.
+        """
+        return max(1.0, statistics.median(ms / at(self._line, _row(n, n_kv)) for n, n_kv, ms in self._lately))
+
+
+def _row(n_tokens: int, n_kv: int) -> tuple[float, float, float]:
+    return 1.0, float(n_tokens), float(n_tokens) * n_kv

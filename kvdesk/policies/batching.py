@@ -1,0 +1,155 @@
+"""What the next batch holds, over all running turns: tokens of answers and chunks of prompts take turns.
+
+An answer must visibly go on while another conversation reads a long prompt, and the prompt must not take much longer
+for it. So the chunk is as large as the longest gap allows, and after it come as many steps without prompt as the answer
+needs for its speed. A chunk below `TILE` tokens goes along with the answers' tokens, since a batch costs a pass over
+the weights, however small; a larger one has a batch of its own: there one more token costs as much as a step, and the
+answers' tokens are computed as if they were alone. Pure: no queue, no clock; it is told how long a batch takes.
+(docs/reading-beside.md has the measurements.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kvdesk.policies.batch_times import TILE
+
+LONGEST_GAP_MS = 400.0
+"""Between two tokens of an answer beside which a prompt is read; or two decode steps, where these are longer."""
+LEAST_TOK_S = 5.0
+"""Speed of that answer; or `LEAST_SHARE` of its speed alone, where that is less."""
+LEAST_SHARE = 0.5
+
+BatchMs = Callable[[int, int], float | None]
+"""Expected ms of a batch of n_tokens over n_kv cells (`BatchTimes.ms`); None where nothing is known."""
+
+_AIM = 0.75  # share of the longest gap that is planned: single batches take up to a quarter longer than the median
+_SPARE = 1.3  # times the least speed that is planned, for the same reason
+_MOST_GAPS = 2.5  # planned gaps that the smallest tiled chunk may take where smaller ones are as much dearer
+_GRAIN = 16  # a large chunk is a multiple of it: kernels compute rows of tokens four or more at a time
+_UNKNOWN_CHUNK = 16  # tokens of prompt beside answers while no time is known
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """A running turn. n_prefill: tokens of its prompt not decoded yet, 0 when it decodes one token a step.
+
+    waited_ms: since it last had a token in a batch; the longest waiting come first when not all fit.
+    """
+
+    seq_id: int
+    n_prefill: int
+    waited_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """So many tokens of this sequence are in the batch."""
+
+    seq_id: int
+    n_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """So many tokens of prompt, along with the answers' tokens or without, after so many steps without prompt."""
+
+    n_tokens: int
+    along: bool
+    n_steps: int
+
+
+def compose(
+    wants: Sequence[Want], batch_ms: BatchMs, n_kv: int, n_batch: int, n_decoded: int = 0, *, together: bool = True
+) -> tuple[Share, ...]:
+    """The next batch for these turns, none of which is left out for good. n_kv: the span of the next step.
+
+    n_decoded: batches since the last one with tokens of a prompt. Prompts share a chunk evenly; what a short one leaves
+    goes to the others, so it is read without waiting for a long one. together: False where the engine cannot have
+    several sequences in one batch; then answers and prompts have theirs one after another.
+    """
+    waiting = sorted(wants, key=lambda w: (-w.waited_ms, w.seq_id))
+    most_ones = n_batch if together else 1
+    prompts = [w for w in waiting if w.n_prefill][: None if together else 1]
+    answers = tuple(Share(w.seq_id, 1) for w in waiting if not w.n_prefill)
+    ones = answers[:most_ones]
+    if not prompts:
+        return ones
+    most = min(n_batch, sum(w.n_prefill for w in prompts))
+    if not ones:
+        return _split(prompts, most)
+    n_along = min(most, n_batch - len(ones), TILE - 1 - len(ones)) if together else 0
+    chunk = _chunk(len(ones), n_along, most, lambda n: batch_ms(n, n_kv))
+    if n_decoded < chunk.n_steps * math.ceil(len(answers) / most_ones):
+        return ones
+    return (ones if chunk.along else ()) + _split(prompts, chunk.n_tokens)
+
+
+# --- private ----------------------------------------------------------------------------------------------------------
+
+
+def _chunk(n_ones: int, n_along: int, most: int, batch_ms: Callable[[int], float | None]) -> _Chunk:
+    """The largest chunk of at most `most` tokens with which no answer waits too long: large ones cost least a token.
+
+    Where `TILE` tokens do not fit, smaller chunks may be much dearer. Then the smallest tiled one is taken if the gap
+    grows by less than the prompt's time would: of gap times time that is the least, the knee of their curve. n_ones:
+    tokens of answers in every step; n_along: tokens of prompts for which there is room beside them, at most.
+    """
+    step_ms = batch_ms(n_ones)
+    if step_ms is None:
+        along = n_along > 0
+        return _Chunk(min(n_along if along else most, _UNKNOWN_CHUNK), along, 0 if along else 1)
+
+    def ms(n_tokens: int) -> float:
+        return batch_ms(n_tokens) or math.inf
+
+    # a step is not measured again beside chunks that go along: it takes no more than one with a token more
+    step_ms = min(step_ms, ms(n_ones + 1))
+    gap_ms = _AIM * max(LONGEST_GAP_MS, 2 * step_ms)
+    if n_along < 1:
+        n = _most(range(1, most + 1), lambda n: ms(n) + step_ms <= gap_ms) or 1
+        return _Chunk(n, False, max(1, _steps(ms(n), 0, step_ms)))
+    n = _most(range(1, n_along + 1), lambda n: ms(n_ones + n) <= gap_ms) or 1
+    tiled = _most(range(TILE, most + 1, _GRAIN), lambda n: ms(n) + step_ms <= gap_ms)
+    if not tiled and most >= TILE:
+        n_gaps = (ms(TILE) + step_ms) / gap_ms
+        times_dearer = (ms(n_ones + n) - step_ms) / n / (ms(TILE) / TILE)
+        tiled = TILE if n_gaps <= min(_MOST_GAPS, times_dearer) else 0
+    if tiled:
+        return _Chunk(tiled, False, max(1, _steps(ms(tiled), 0, step_ms)))
+    return _Chunk(n, True, _steps(ms(n_ones + n), 1, step_ms))
+
+
+def _steps(chunk_ms: float, n_given: int, step_ms: float) -> int:
+    """Steps without prompt that an answer needs for its speed beside chunks that give it `n_given` tokens each."""
+    tokens_per_ms = _SPARE * min(LEAST_TOK_S / 1e3, LEAST_SHARE / step_ms)
+    return max(0, math.ceil((tokens_per_ms * chunk_ms - n_given) / (1 - tokens_per_ms * step_ms)))
+
+
+def _most(sizes: range, fits: Callable[[int], bool]) -> int:
+    """The largest of these sizes that fits, 0 when none does. What is larger than one that does not fit does not."""
+    low, high = 0, len(sizes)
+    while low < high:
+        middle = (low + high) // 2
+        if fits(sizes[middle]):
+            low = middle + 1
+        else:
+            high = middle
+    return sizes[low - 1] if low else 0
+
+
+def _split(prompts: Sequence[Want], n_tokens: int) -> tuple[Share, ...]:
+    """Share out `n_tokens` evenly, nobody more than it has; the longest waiting get the odd ones."""
+    parts = {w.seq_id: 0 for w in prompts}
+    open_ones = list(prompts)
+    while n_tokens and open_ones:
+        each = max(1, n_tokens // len(open_ones))
+        for want in tuple(open_ones):
+            n = min(each, want.n_prefill - parts[want.seq_id], n_tokens)
+            parts[want.seq_id] += n
+            n_tokens -= n
+            if parts[want.seq_id] == want.n_prefill:
+                open_ones.remove(want)
+    return tuple(Share(seq_id, n) for seq_id, n in parts.items() if n)

@@ -1,0 +1,51 @@
+"""What sending will cost, said before sending: tokens from cache, tokens to compute, time to the first token.
+
+Pure: measured times come in (`BatchTimes`). Must never know the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvdesk.policies.batch_times import BatchTimes
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """`first_token_ms` is None until something was measured. `restore_ms`: part of it, bringing back a snapshot."""
+
+    n_reused: int
+    n_prefill: int
+    first_token_ms: float | None
+    restore_ms: float = 0.0
+
+    @property
+    def sentence(self) -> str:
+        """For the line under the composer."""
+        parts = [f"{self.n_reused:,} tokens from cache", f"{self.n_prefill:,} to compute"]
+        if self.restore_ms:
+            parts.insert(0, f"restored in {_seconds(self.restore_ms)}")
+        if self.first_token_ms is not None:
+            parts.append(f"first token in {_seconds(self.first_token_ms)}")
+        return ", ".join(parts)
+
+
+def forecast(
+    n_prompt: int, n_reused: int, times: BatchTimes, n_batch: int, *, restore_ms: float = 0.0, waiting_ms: float = 0.0
+) -> Forecast:
+    """Forecast for a prompt of `n_prompt` tokens of which the first `n_reused` are in the cache or in its snapshot.
+
+    restore_ms: to bring the snapshot back; waiting_ms: until the turn can begin. At least one token is decoded, since
+    its logits are needed.
+    """
+    n_reused = max(0, min(n_reused, n_prompt - 1))
+    n_prefill = n_prompt - n_reused
+    ms = times.prefill_ms(n_prefill, n_reused, n_batch)
+    return Forecast(n_reused, n_prefill, None if ms is None else ms + restore_ms + waiting_ms, restore_ms)
+
+
+def _seconds(ms: float) -> str:
+    """As precise as it is known: two digits."""
+    if ms < 95:
+        return "about 0.1 s" if ms >= 50 else "less than 0.1 s"
+    return f"about {ms / 1e3:.1f} s" if ms < 9_950 else f"about {ms / 1e3:.0f} s"

@@ -1,0 +1,183 @@
+"""Which conversation leaves the cache, where its state goes, and which snapshot is dropped for it.
+
+Pure decisions about values; files and engine are elsewhere. Snapshots are a cache, never the truth: whatever is dropped
+here costs a prefill and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Tier = Literal["memory", "disk"]
+Destination = Literal["memory", "disk", "nowhere"]
+
+_WORTH = 2.0  # bringing back must be so many times quicker than a prefill
+
+
+@dataclass(frozen=True, slots=True)
+class StateKind:
+    """All that decides whether a saved state means the same in another context. `rope`: (freq_base, freq_scale)."""
+
+    model_sha256: str
+    engine_version: str
+    type_k: str
+    type_v: str
+    flash_attn: bool
+    rope: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """A conversation in the cache. n_own: cells that nobody shares; state_bytes: of its blob; times in ms."""
+
+    seq_id: int
+    n_tokens: int
+    n_own: int
+    state_bytes: int
+    idle_s: float
+    prefill_ms: float
+    restore_ms: float
+    busy: bool = False
+    has_snapshot: bool = False  # of exactly these tokens, in memory or on disk
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A saved state. prefill_ms: what it spares; checkpoint: one on the way (`kvdesk.policies.checkpoints`), which is
+    dropped rather than moved to disk.
+    """
+
+    key: str
+    tier: Tier
+    n_bytes: int
+    idle_s: float
+    prefill_ms: float
+    checkpoint: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bytes that snapshots may take, set by the person."""
+
+    memory_bytes: int
+    disk_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a state goes. Before: `drop` these snapshots, then move `demote` from memory to disk, in order."""
+
+    to: Destination
+    drop: tuple[str, ...]
+    demote: tuple[str, ...]
+    reason: str
+
+
+def snapshot_key(kind: StateKind, tokens: Sequence[int]) -> str:
+    """SHA-256 over everything a state depends on, as 64 hexadecimal digits. Equal keys, equal states."""
+    digest = hashlib.sha256()
+    for part in (kind.model_sha256, kind.engine_version, kind.type_k, kind.type_v, kind.flash_attn, *kind.rope):
+        text = repr(part).encode()
+        digest.update(len(text).to_bytes(4, "little") + text)
+    ids = array("i", tokens)
+    digest.update(len(ids).to_bytes(8, "little") + ids.tobytes())
+    return digest.hexdigest()
+
+
+def who_leaves(residents: Sequence[Resident], n_cells: int) -> list[tuple[Resident, str]]:
+    """Idle conversations that leave, in order, so that about `n_cells` cells get free; fewer when no more can.
+
+    Longest unused first, weighed by what its return will cost for each cell it frees: of two that have waited alike the
+    one that is cheaper to bring back. Who frees nothing stays.
+    """
+    result: list[tuple[Resident, str]] = []
+    for resident in sorted((r for r in residents if not r.busy and r.n_own), key=_staying_value):
+        if n_cells <= 0:
+            break
+        n_cells -= resident.n_own
+        back = f"back in about {_return_ms(resident):,.0f} ms"
+        result.append((resident, f"unused for {resident.idle_s:,.0f} s, frees {resident.n_own:,} cells, {back}"))
+    return result
+
+
+def place(resident: Resident, snapshots: Sequence[Snapshot], limits: Limits) -> Placement:
+    """Where the state of a leaving conversation goes within the limits, and what gives way for it."""
+    size = resident.state_bytes
+    if resident.has_snapshot:
+        return Placement("nowhere", (), (), "its snapshot is up to date")
+    if resident.prefill_ms < _WORTH * resident.restore_ms:
+        return Placement(
+            "nowhere",
+            (),
+            (),
+            f"a prefill takes {resident.prefill_ms:,.0f} ms, a restore {resident.restore_ms:,.0f} ms: not worth saving",
+        )
+    if size <= limits.memory_bytes:
+        moved = _give_way(snapshots, "memory", size - limits.memory_bytes)
+        stays = [s for s in snapshots if s not in moved]
+        demoted, dropped = _demote(moved, stays, limits)
+        return Placement("memory", dropped, demoted, f"{_mb(size)} to memory{_and(dropped, demoted)}")
+    if size <= limits.disk_bytes:
+        gone = _give_way(snapshots, "disk", size - limits.disk_bytes)
+        dropped = tuple(s.key for s in gone)
+        return Placement("disk", dropped, (), f"{_mb(size)} is more than memory may hold: to disk{_and(dropped, ())}")
+    return Placement("nowhere", (), (), f"{_mb(size)} is more than the limits allow: it will be prefilled again")
+
+
+def over_limit(snapshots: Sequence[Snapshot], limits: Limits) -> tuple[str, ...]:
+    """Keys to drop, in order, so that the limits hold: after a start, or when the person lowered them."""
+    tiers: tuple[tuple[Tier, int], ...] = (("memory", limits.memory_bytes), ("disk", limits.disk_bytes))
+    return tuple(s.key for tier, limit in tiers for s in _give_way(snapshots, tier, -limit))
+
+
+# --- private ----------------------------------------------------------------------------------------------------------
+
+
+def _return_ms(resident: Resident) -> float:
+    return min(resident.prefill_ms, resident.restore_ms)
+
+
+def _staying_value(resident: Resident) -> float:
+    """ms that its return costs, for each cell it frees and second it has not been used."""
+    return _return_ms(resident) / resident.n_own / max(resident.idle_s, 0.1)
+
+
+def _keeping_value(snapshot: Snapshot) -> float:
+    return snapshot.prefill_ms / snapshot.n_bytes / max(snapshot.idle_s, 0.1) if snapshot.n_bytes else float("inf")
+
+
+def _give_way(snapshots: Sequence[Snapshot], tier: Tier, n_bytes: int) -> list[Snapshot]:
+    """The least valuable snapshots of a tier, until what it holds plus `n_bytes` is not above 0."""
+    here = sorted((s for s in snapshots if s.tier == tier), key=_keeping_value)
+    over = sum(s.n_bytes for s in here) + n_bytes
+    gone: list[Snapshot] = []
+    for snapshot in here:
+        if over <= 0:
+            break
+        gone.append(snapshot)
+        over -= snapshot.n_bytes
+    return gone
+
+
+def _demote(
+    moved: Sequence[Snapshot], stays: Sequence[Snapshot], limits: Limits
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(to disk, dropped): what memory gives up goes to disk as far as it is worth more than what is there."""
+    arriving = [Snapshot(s.key, "disk", s.n_bytes, s.idle_s, s.prefill_ms) for s in moved if not s.checkpoint]
+    gone = {s.key for s in _give_way([*stays, *arriving], "disk", -limits.disk_bytes)}
+    gone |= {s.key for s in moved if s.checkpoint}
+    return tuple(s.key for s in arriving if s.key not in gone), tuple(sorted(gone))
+
+
+def _and(dropped: tuple[str, ...], demoted: tuple[str, ...]) -> str:
+    parts = [f"{len(demoted)} older to disk"] if demoted else []
+    parts += [f"{len(dropped)} older dropped"] if dropped else []
+    return f", {', '.join(parts)}" if parts else ""
+
+
+def _mb(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:,.1f} MB"

@@ -1,0 +1,329 @@
+"""What only a back end with cells speaks: the context, its cache, what is measured and written down of both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from kvdesk.cache.compare import LogitsComparison
+from kvdesk.cache.recording import Recording
+from kvdesk.cache.snapshot import CacheSnapshot, VerificationState
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.protocol.operations import BatchRefused, Capability, CompactionPreview, Effect, Operate, PreviewCompaction
+from kvdesk.settings import CachePolicy, ContextSettings
+
+
+@dataclass(frozen=True, slots=True)
+class ContextInfo:
+    """A context as the engine made it: numbers read back, not asked for."""
+
+    n_ctx: int
+    n_ctx_seq: int
+    n_seq_max: int
+    n_batch: int
+    n_ubatch: int
+    n_threads: int
+    type_k: str
+    type_v: str
+    flash_attn: bool
+    kv_unified: bool
+    k_bytes: int
+    v_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A conversation and the sequence it has in the cache.
+
+    parked   another branch of it, kept while there is room
+    branch   its number among those of the conversation, from 1 on; it keeps the number while it is in the cache
+    """
+
+    conversation: ConversationId
+    seq_id: int
+    parked: bool = False
+    branch: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One kind of memory: bytes estimated before it was made, and measured after; None where nothing tells."""
+
+    name: str
+    estimated: int
+    measured: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSpan:
+    """Where one message lies in its sequence: positions `[p0, p1)`, template text included.
+
+    `text_p0` is the position of the first token of its own text and `char_ends[i]` the number of characters of the text
+    that are complete after the token at `text_p0 + i`. Empty where the template changed the text.
+    """
+
+    message: MessageId
+    p0: int
+    p1: int
+    text_p0: int
+    char_ends: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Remove every cell of the conversation (`llama_memory_seq_rm(mem, seq_id, -1, -1)`); its text stays."""
+
+    conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildContext:
+    """Free the context and create a new one.
+
+    keep   what becomes of the conversations that are in the cache: "nothing": each is prefilled again at its next turn;
+           "tokens": they are prefilled now, with progress (`Working`) and cancel; "state": carried over as saved state,
+           where the types allow it (`ContextPreview.carries_state`)
+    """
+
+    context: ContextSettings
+    keep: Literal["nothing", "tokens", "state"] = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Whether somebody looks at the cache: snapshots are made only then."""
+
+    snapshots: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UsePolicy:
+    """What kvdesk does with the cache by itself, from now on. `folder`: of saved states; None keeps them in memory."""
+
+    policy: CachePolicy
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AuditCache:
+    """Compare every used cell with the engine's own state, whatever it costs (a copy of all K and V)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SaveReport:
+    """Write the report of the last mismatch, as JSON, to `path`."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewContext:
+    """What would a context with these settings take and cost? Answered by `ContextPreview`."""
+
+    settings: ContextSettings
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyConversation:
+    """Recompute the conversation in a spare sequence and compare next-token logits. Answered by `Verified`.
+
+    Progress comes as `Working`; `Worker.cancel` ends it.
+    """
+
+    conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class TakeRecording:
+    """Answered by `RecordingTaken`: the journal up to now, frozen."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPreview:
+    """Bytes that a context would take, and what making it costs.
+
+    refused        why it cannot be made, "" if it can
+    k_bytes .. compute_bytes   estimated
+    tok_s          predicted decode speed, None when this machine has not measured enough
+    n_tokens       tokens of conversations now in the cache, that would be prefilled again
+    seconds        how long that would take, None when unknown
+    carries_state  whether they can be carried over as state instead, and why not
+    """
+
+    settings: ContextSettings
+    refused: str
+    k_bytes: int
+    v_bytes: int
+    recurrent_bytes: int
+    compute_bytes: int
+    available_bytes: int
+    tok_s: float | None
+    n_tokens: int
+    seconds: float | None
+    carries_state: bool
+    why_not_carried: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A conversation as it is in the cache against the same tokens computed afresh."""
+
+    conversation: ConversationId
+    n_tokens: int
+    logits: LogitsComparison
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingTaken:
+    """The journal. is_over: its context is freed now, for another one; nobody asked for it."""
+
+    recording: Recording
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ContextReady:
+    context: ContextInfo
+    rebuilt: bool
+    possible: tuple[Capability, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedSample:
+    """One measured decode call. `at_s` is time.monotonic(); `n_tokens` tokens took `ms`, attention span `n_kv`.
+
+    kind         "decode": a token for each answer under way; "flush": for a pending K-shift, its tokens do not count
+    n_ubatches   into how many ubatches the batch was cut
+    n_tested     cells that the slot search looked at, wrap included
+    rc           what llama_decode returned; only with 0 were tokens computed
+    n_shifted    cells whose moved position this call applied to K (K-shift); `ms` includes that
+    """
+
+    at_s: float
+    kind: Literal["prefill", "decode", "flush"]
+    n_tokens: int
+    ms: float
+    n_kv: int
+    n_ubatches: int = 1
+    n_tested: int = 0
+    rc: int = 0
+    n_shifted: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OperationDone:
+    """An operation on the cache, for marks on time axes. `call` is llama.cpp's own call with its arguments.
+
+    effect    what it did, for operations by hand; undoable: `Undo(operation)` is possible as long as nobody says
+              otherwise (the latest `CacheView.undoable` names all that are)
+    emptied   the sequence, or with `conversation` None every one, holds no cell any more
+    note      a sentence for the person: cells left that nobody asked to leave, and although cells are free
+    """
+
+    operation: int
+    at_s: float
+    name: str
+    call: str
+    ms: float
+    conversation: ConversationId | None = None
+    reason: str = ""
+    effect: Effect | None = None
+    undoable: bool = False
+    emptied: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CacheView:
+    """The cache as it is now, with who leases which sequence.
+
+    has_report   there was a mismatch to be saved
+    pending      positions have moved whose K is rotated before the next decode
+    swapped      conversations whose cells are saved outside the cache, and the bytes of each
+    undoable     numbers of the operations by hand that can be undone, ascending
+    """
+
+    snapshot: CacheSnapshot
+    leases: tuple[Lease, ...]
+    has_report: bool = False
+    pending: bool = False
+    swapped: tuple[tuple[ConversationId, int], ...] = ()
+    undoable: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """Every used cell was compared with the engine's own state (`AuditCache`). `at`: time of day; `sentence`: what was
+    compared and found, and how long that took.
+    """
+
+    state: VerificationState
+    at: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTexts:
+    """Texts of token ids that are new to the cache, for hover and explanation."""
+
+    texts: Mapping[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLedger:
+    """What model and context take, sent with every `ContextReady` and when it has changed."""
+
+    rows: tuple[LedgerRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageSpans:
+    """Where the messages of a conversation lie in its sequence, sent when a turn starts and when it ends."""
+
+    conversation: ConversationId
+    seq_id: int
+    spans: tuple[MessageSpan, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSample:
+    """Processor time between two looks, in cores (1.0 is one core busy). `at_s` is time.monotonic()."""
+
+    at_s: float
+    own: float
+    others: float
+    n_threads: int
+
+
+CacheCommand = (
+    Forget
+    | RebuildContext
+    | Watch
+    | UsePolicy
+    | AuditCache
+    | SaveReport
+    | PreviewContext
+    | VerifyConversation
+    | TakeRecording
+    | Operate
+    | PreviewCompaction
+)
+CacheEvent = (
+    ContextPreview
+    | Verified
+    | RecordingTaken
+    | ContextReady
+    | SpeedSample
+    | OperationDone
+    | CacheView
+    | Audited
+    | TokenTexts
+    | MemoryLedger
+    | MessageSpans
+    | LoadSample
+    | CompactionPreview
+    | BatchRefused
+)

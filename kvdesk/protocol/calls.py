@@ -1,0 +1,95 @@
+"""llama.cpp's calls as text, with their arguments: a person learns the API by using the window. Pure.
+
+Owns how a call is written, on a button before it is made and in the journal afterwards: the C function with its
+parameters, and by its name what is not known yet.
+"""
+
+from __future__ import annotations
+
+from kvdesk.protocol.operations import (
+    ClearCache,
+    Compact,
+    CopySequence,
+    HandOperation,
+    KeepOnly,
+    RemoveRange,
+    ShiftPositions,
+    SwapIn,
+    SwapOut,
+    TryDecode,
+    Undo,
+)
+
+Argument = int | str
+
+
+def seq_rm(seq_id: Argument, p0: int, p1: int) -> str:
+    return f"llama_memory_seq_rm(mem, {seq_id}, {p0}, {p1})"
+
+
+def seq_cp(src: int, dst: Argument, p0: int, p1: int) -> str:
+    return f"llama_memory_seq_cp(mem, {src}, {dst}, {p0}, {p1})"
+
+
+def seq_keep(seq_id: int) -> str:
+    return f"llama_memory_seq_keep(mem, {seq_id})"
+
+
+def seq_add(seq_id: int, p0: int, p1: int, shift: int) -> str:
+    return f"llama_memory_seq_add(mem, {seq_id}, {p0}, {p1}, {shift})"
+
+
+def clear(*, data: bool = True) -> str:
+    return f"llama_memory_clear(mem, {str(data).lower()})"
+
+
+def state_get() -> str:
+    return "llama_state_get_data(ctx, dst, size)"
+
+
+def state_set(size: Argument = "size") -> str:
+    return f"llama_state_set_data(ctx, src, {size})"
+
+
+def state_seq_get(seq_id: Argument) -> str:
+    return f"llama_state_seq_get_data(ctx, dst, size, {seq_id})"
+
+
+def state_seq_set(seq_id: Argument, size: Argument = "size") -> str:
+    return f"llama_state_seq_set_data(ctx, src, {size}, {seq_id})"
+
+
+def decode(n_tokens: int, *where: str) -> str:
+    """`where`: what else is said of the batch."""
+    tokens = "1 token" if n_tokens == 1 else f"{n_tokens} tokens"
+    return f"llama_decode(ctx, {{{', '.join((tokens, *where))}}})"
+
+
+def new_context() -> str:
+    return "llama_free(ctx); llama_init_from_model(model, params)"
+
+
+def call_text(operation: HandOperation, seq_id: int = -1) -> str:
+    """The call or calls. `seq_id`: of the conversation, where the operation names only that; -1 for not yet leased."""
+    seq = "new" if seq_id < 0 else seq_id
+    match operation:
+        case RemoveRange(s, p0, p1):
+            return seq_rm(s, p0, p1)
+        case KeepOnly(s):
+            return seq_keep(s)
+        case CopySequence(src, _, p0, p1):
+            return seq_cp(src, seq, p0, p1)
+        case ShiftPositions(s, p0, p1, shift):
+            return seq_add(s, p0, p1, shift)
+        case ClearCache():
+            return clear()
+        case Compact(layout):
+            return f"{state_get()}; /* {layout} */ {state_set()}"
+        case Undo(number):
+            return f"/* as before operation {number:,} */ {state_set()}"
+        case SwapOut():
+            return f"{state_seq_get(seq)}; {seq_rm(seq, -1, -1)}"
+        case SwapIn():
+            return state_seq_set(seq)
+        case TryDecode(s, pos):
+            return decode(1, f"pos {pos}", f"seq {s}")

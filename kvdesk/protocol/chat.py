@@ -1,0 +1,284 @@
+"""What every back end speaks: models, conversations, answers. Frozen commands go down, frozen events come up.
+
+Stop is not among the commands: it must work while the back end is busy, so it is a call (`kvdesk.host`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from kvdesk.chat import NONE_EVICTED, ConversationId, EvictedMessages, Message, MessageId, MessageState, TurnStats
+from kvdesk.settings import ContextSettings, Overflow, Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A loaded model. Sizes in bytes."""
+
+    path: Path
+    name: str
+    architecture: str
+    description: str  # llama_model_desc, such as "llama ?B Q4_1"
+    size_bytes: int
+    n_params: int
+    n_ctx_train: int
+    n_layer: int
+    n_vocab: int
+    has_text: bool  # False: no text tokenizer, token ids only
+    has_template: bool  # False: a plain fallback template is used
+
+
+@dataclass(frozen=True, slots=True)
+class LoadModel:
+    path: Path
+    context: ContextSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Answer the conversation `messages` (oldest first, system prompt included) as message `answer`.
+
+    overflow  what happens when the context is full; n_keep: leading tokens that stay then
+    left      what left it before; what the engine has told since (`MessagesEvicted`) counts more
+    """
+
+    conversation: ConversationId
+    answer: MessageId
+    messages: tuple[Message, ...]
+    sampling: Sampling
+    overflow: Overflow = Overflow.STOP
+    n_keep: int = 0
+    left: EvictedMessages = NONE_EVICTED
+
+
+@dataclass(frozen=True, slots=True)
+class CloseConversation:
+    """Remove its cells and give its seq_id back to the pool."""
+
+    conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewTurn:
+    """What would answering `messages` cost, of which the last is not sent yet? Answered by `TurnPreview`; by nothing
+    where it cannot be said.
+
+    overflow, n_keep, left: as in `kvdesk.messages.Generate`; max_tokens: most tokens of the answer (`Sampling`)
+    n_typed: so many characters at the end of the last message are the draft (a question that was never answered stands
+    before it in the same message); 0: all of them
+    """
+
+    conversation: ConversationId
+    messages: tuple[Message, ...]
+    overflow: Overflow = Overflow.STOP
+    n_keep: int = 0
+    left: EvictedMessages = NONE_EVICTED
+    max_tokens: int = 1024
+    n_typed: int = 0
+
+    @property
+    def text(self) -> str:
+        """The draft."""
+        return self.messages[-1].text[-self.n_typed :]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureContext:
+    """How full is the context of a conversation whose shown branch is `messages`? Answered by `ContextUse`; by nothing
+    where it cannot be said. Fields as in `PreviewTurn`.
+    """
+
+    conversation: ConversationId
+    messages: tuple[Message, ...]
+    overflow: Overflow = Overflow.STOP
+    n_keep: int = 0
+    left: EvictedMessages = NONE_EVICTED
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPreview:
+    """What sending a draft would do. All but the last line in tokens.
+
+    n_reused, n_prefill   of the prompt: in the cache or in a saved state; to be computed
+    first_token_ms        None while nothing was measured; `sentence` says these three
+    n_ctx, n_conversation of the context; of the prompt without the draft's own text
+    n_draft               of the draft's text
+    n_answer              to be left for the answer: an eighth of the context, or less where it may not be as long
+    n_leaving, gone       of messages that would leave the context for it, and how many messages those are
+    refused               why it cannot be sent, "" where it can; n_reused and the like then count nothing
+    text                  the draft; n_fitting: so many of its characters fit
+    """
+
+    conversation: ConversationId
+    n_reused: int
+    n_prefill: int
+    first_token_ms: float | None
+    sentence: str
+    n_ctx: int = 0
+    n_conversation: int = 0
+    n_draft: int = 0
+    n_answer: int = 0
+    n_leaving: int = 0
+    gone: int = 0
+    refused: str = ""
+    text: str = ""
+    n_fitting: int = 0
+
+    @property
+    def room(self) -> int:
+        """Tokens that the draft may have, so that an answer has room too."""
+        return max(0, self.n_ctx - self.n_conversation - self.n_answer)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextUse:
+    """A conversation takes `n_tokens` of the `n_ctx` tokens of its context, without what has left it; the first
+    `n_cached` of them are in the cache now. More than there are where it does not fit.
+    """
+
+    conversation: ConversationId
+    n_tokens: int
+    n_cached: int
+    n_ctx: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLoading:
+    path: Path
+    progress: float  # 0.0 to 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelLoaded:
+    """`remark` is something the person should know about the model, such as a template that cannot be used."""
+
+    model: ModelInfo
+    remark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStarted:
+    """The prompt has been compared with the cache: this much is reused, this much is prefilled."""
+
+    conversation: ConversationId
+    answer: MessageId
+    seq_id: int
+    prompt_tokens: int
+    reused_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PrefillProgress:
+    conversation: ConversationId
+    answer: MessageId
+    done: int
+    total: int
+    tok_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of an answer. `text` may be empty while a character is still incomplete."""
+
+    conversation: ConversationId
+    answer: MessageId
+    text: str
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnded:
+    """The answer is over. `note` says why when it is not simply complete."""
+
+    conversation: ConversationId
+    answer: MessageId
+    state: MessageState
+    stats: TurnStats
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    level: Literal["debug", "info", "warning", "error"]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineRestarted:
+    """An error nobody expected ended the engine's loop. Its answers have ended (`TurnEnded`), its context is gone; the
+    model is being loaded again (`ModelLoading`, `ContextReady`), and commands that wait are carried out after that.
+    """
+
+    sentence: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class EngineDied:
+    """The same happened so often that it is not tried again; the window lives on and says so."""
+
+    sentence: str
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """A command takes long: `done` of `total` tokens. `total` 0 ends the display. `Worker.cancel` ends the work."""
+
+    what: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overflowed:
+    """A conversation's context was full, and its policy acted: `sentence` says what it did.
+
+    gone  messages that left for it, oldest first: none where the answer ends, or where only a part of it left
+    """
+
+    conversation: ConversationId
+    answer: MessageId
+    policy: Overflow
+    sentence: str
+    gone: tuple[MessageId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesEvicted:
+    """All that has left a conversation's context by now. Whoever keeps conversations tells the engine with the next
+    `Generate`, after a restart too.
+    """
+
+    conversation: ConversationId
+    left: EvictedMessages
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRetention:
+    """How far the messages of a conversation are from leaving its context, sent together with `MessageSpans`."""
+
+    conversation: ConversationId
+    shades: tuple[tuple[MessageId, Literal["in the cache", "next", "gone"]], ...]
+
+
+ChatCommand = LoadModel | Generate | CloseConversation | PreviewTurn | MeasureContext
+ChatEvent = (
+    TurnPreview
+    | ContextUse
+    | ModelLoading
+    | ModelLoaded
+    | TurnStarted
+    | PrefillProgress
+    | TextDelta
+    | TurnEnded
+    | LogLine
+    | EngineRestarted
+    | EngineDied
+    | Working
+    | Overflowed
+    | MessagesEvicted
+    | MessageRetention
+)

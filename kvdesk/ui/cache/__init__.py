@@ -1,0 +1,1 @@
+"""The Cache tab: numbers, positions, links between text and cells."""

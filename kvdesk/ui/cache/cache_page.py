@@ -1,0 +1,217 @@
+"""The Cache tab: map, operations by hand and what they did, numbers, rulers, and the two buttons everybody sees."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
+
+from kvdesk.protocol import calls
+from kvdesk.ui.cache.numbers_panel import NumbersPanel
+from kvdesk.ui.cache.overview import Overview
+from kvdesk.ui.cache.readout import positions_of, totals
+from kvdesk.ui.cache.ruler_row import RulerRow, empty_row, together
+from kvdesk.ui.cache.rulers import Rulers
+from kvdesk.ui.graphs.trends import Trends
+from kvdesk.ui.map.bar import MapBar
+from kvdesk.ui.map.cell_map import CellMapView
+from kvdesk.ui.map.legend import ROW_PX, Legend
+from kvdesk.ui.map.legend_entries import MapLegend
+from kvdesk.ui.operations.effect_view import EffectView
+from kvdesk.ui.operations.panel import OperationsPanel
+from kvdesk.ui.operations.rebuild_question import RebuildQuestion
+from kvdesk.ui.widgets.controls import ElidedLabel, label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cache_state import CacheState, branch_of
+from kvdesk.viewmodel.measurements import Measurements
+
+_ABOUT: Final = "One square is one token, in its chat's colour; grey is free."
+
+
+class CachePage(QWidget):
+    """Shows the cache as it is now."""
+
+    forget_clicked = Signal()
+    rebuild_clicked = Signal()
+    all_clicked = Signal()
+    less_clicked = Signal()
+
+    def __init__(self, theme: Theme, measured: Measurements) -> None:
+        super().__init__()
+        self.map = CellMapView(theme)
+        self.map.described.connect(self._on_described)
+        self.numbers = NumbersPanel(theme, measured)
+        self.overview = Overview(theme)
+        self.overview.all_clicked.connect(self.all_clicked)
+        self._measured = measured
+        self._shows_all = False
+        self.rulers = Rulers(theme)
+        self.trends = Trends(theme, measured)
+        self.trends.less_clicked.connect(self.less_clicked)
+        self.effect = EffectView(theme)
+        self.bar = MapBar(theme, self.map)
+        self._legend = Legend(theme)
+        self.map.key_changed.connect(self._on_key_changed)
+        self._first, self._second = ElidedLabel(), ElidedLabel()
+        self._first.setFont(theme.mono_small)
+        self._second.setProperty("scale", "small")
+        self.forget = _button(
+            "Forget cells",
+            f"Removes this conversation's cells from the cache; its text stays.\n{calls.seq_rm('seq_id', -1, -1)}",
+        )
+        self.forget.setAccessibleName("Forget this conversation's cells")
+        self.rebuild = _button(
+            "Rebuild context",
+            "Frees the context and makes a new one; every conversation is computed again at its next message.\n"
+            f"{calls.new_context()}",
+        )
+        self.operations = OperationsPanel(theme, self.forget, self.rebuild)
+        self.question = RebuildQuestion()
+        self.forget.clicked.connect(self.forget_clicked)
+        self.rebuild.clicked.connect(self.rebuild_clicked)
+        self._lay_out()
+        self.show_all(False)
+        self.operations.toggled.connect(lambda is_open: self.reveal(self.operations) if is_open else None)
+
+    @property
+    def readout(self) -> str:
+        """What is said about the cell under the mouse."""
+        return f"{self._first.full_text}\n{self._second.full_text}".strip()
+
+    @property
+    def too_high_px(self) -> int:
+        """So much of the page is out of sight."""
+        return self._scroll.verticalScrollBar().maximum()
+
+    def show_all(self, shows_all: bool) -> None:
+        """All instruments; else the map and four numbers, in words that need no glossary."""
+        self._shows_all = shows_all
+        for widget in (self.bar, self.operations, self.numbers, self.rulers, self.trends):
+            widget.setVisible(shows_all)
+        self.overview.setHidden(shows_all)
+        self._key.setCurrentIndex(1 if shows_all else 0)
+        self._reserve_readout()
+
+    def show_map(self, state: CacheState) -> None:
+        """Draw the newest view."""
+        if state.view is not None:
+            self.map.show_spans({spans.seq_id: spans for spans in state.spans.values()})
+            self.map.show_view(state.view, *state.looks(state.leases))
+
+    def show_possible(self, state: CacheState) -> None:
+        """What can be operated on."""
+        self.operations.show_state(state)
+        self.effect.show_undoable(() if state.running or state.dead else state.undoable)
+
+    def show_numbers(self, state: CacheState) -> None:
+        """Metrics and rulers."""
+        if state.view is None:
+            return
+        snapshot, leases = state.view.snapshot, state.leases
+        if not self._shows_all:
+            self.overview.show_numbers(totals(snapshot), self._measured.turn)
+            return
+        colours, titles = state.looks(leases)
+        self.numbers.show_view(state.view, titles)
+        rows = []
+        for span in snapshot.sequences:
+            seq_id = int(span.seq_id)
+            if not span.n_cells and seq_id not in colours:
+                continue
+            lease = leases.get(seq_id)
+            rows.append(
+                RulerRow(
+                    title=state.title(lease.conversation if lease else None, seq_id),
+                    conversation=lease.conversation if lease else "",
+                    branch=branch_of(leases, seq_id),
+                    colour=colours.get(seq_id),
+                    seq_id=seq_id,
+                    pos_min=span.pos_min,
+                    pos_max=span.pos_max,
+                    n_cells=span.n_cells,
+                    n_shared=span.n_shared,
+                    positions=positions_of(snapshot, span.seq_id),
+                )
+            )
+        shown = state.conversations.get(state.selected) if state.selected else None
+        rows = together(rows)
+        if shown is not None and all(lease.conversation != shown.id for lease in leases.values()):
+            rows.append(empty_row(state.title(shown.id, -1), shown.colour))
+        self.rulers.show_rows(rows, snapshot.n_ctx)
+
+    def reveal(self, widget: QWidget) -> None:
+        """Scroll to a part of the page that has just appeared."""
+        QTimer.singleShot(0, self, lambda: self._scroll.ensureWidgetVisible(widget, 0, 8))
+
+    @Slot(str, str)
+    def _on_described(self, first: str, second: str) -> None:
+        self._first.setText(first)
+        self._second.setText(second)
+        self._readout.setCurrentIndex(1 if first else 0)
+
+    @Slot(object)
+    def _on_key_changed(self, key: MapLegend) -> None:
+        self._legend.show_key(key)
+        self._reserve_readout()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._reserve_readout()
+
+    def _reserve_readout(self) -> None:
+        """Height for the lines of the legend, and for the two lines about a cell."""
+        height = max(2, self._legend.lines(self.map.width()) if self._shows_all else 0) * ROW_PX
+        if height != self._readout.minimumHeight():
+            self._readout.setFixedHeight(height)
+
+    @Slot(int, int)
+    def _keep_width(self, _first: int, last: int) -> None:
+        """The same width with and without a scroll bar: cells of another size would take another height, and so on."""
+        bar = self._scroll.verticalScrollBar()
+        self._column.setContentsMargins(0, 0, 12 + (0 if last else bar.sizeHint().width()), 0)
+
+    def _lay_out(self) -> None:
+        lines = QWidget()
+        pair = QVBoxLayout(lines)
+        pair.setContentsMargins(0, 0, 0, 0)
+        pair.setSpacing(0)
+        pair.addWidget(self._first)
+        pair.addWidget(self._second)
+        self._readout = QStackedWidget()
+        about = label(_ABOUT, tone="secondary", scale="small")
+        about.setWordWrap(True)
+        about.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._key = QStackedWidget()
+        self._key.addWidget(about)
+        self._key.addWidget(self._legend)
+        self._readout.addWidget(self._key)
+        self._readout.addWidget(lines)
+        content = QWidget()
+        content.setObjectName("column")
+        column = QVBoxLayout(content)
+        column.setContentsMargins(0, 0, 12, 0)
+        column.setSpacing(8)
+        above = self.bar, self.map, self._readout, self.operations, self.question, self.effect
+        for widget in (*above, self.numbers, self.rulers):
+            column.addWidget(widget)
+        column.addWidget(self.overview, 1)
+        column.addWidget(self.trends, 1)
+        self._column = column
+        scroll = self._scroll = QScrollArea()
+        scroll.verticalScrollBar().rangeChanged.connect(self._keep_width)
+        scroll.setAccessibleName("The cache as it is")
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(content)
+        around = QVBoxLayout(self)
+        around.setContentsMargins(0, 0, 0, 0)
+        around.addWidget(scroll)
+
+
+def _button(text: str, tip: str) -> QPushButton:
+    button = QPushButton(text)
+    button.setToolTip(tip)
+    button.setProperty("scale", "small")
+    return button

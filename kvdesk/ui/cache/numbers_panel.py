@@ -1,0 +1,144 @@
+"""The numbers of the cache: a headline that is always there, and every other metric in groups that fold away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from kvdesk.protocol.cache import CacheView
+from kvdesk.ui.cache.metric_groups import Group, metric_groups
+from kvdesk.ui.cache.metric_table import MetricTable
+from kvdesk.ui.cache.readout import Totals, totals
+from kvdesk.ui.widgets.collapsible import Collapsible
+from kvdesk.ui.widgets.controls import NumberLabel, label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.measurements import Measurements
+
+_METRICS: Final = (
+    ("used", "Cells that at least one sequence holds (the engine's `used`)"),
+    ("high water", "H: index of the last non-empty cell + 1 (`used_max_p1`)"),
+    ("n_kv", "The cells that attention reads: min(N, max(256, H rounded up to 256))"),
+    ("holes", "Hole ratio (H - U) / H: free cells below the high-water mark, which attention still reads"),
+    ("shared", "Cells that more than one sequence holds: stored once"),
+)
+_OPENED: Final = ("Cells", "Speed")
+
+
+class NumbersPanel(QWidget):
+    """Captions, numbers and units at fixed places, and under "All numbers" the tables of `metric_groups`.
+
+    `show_view` is to be called at most a few times a second; folded or hidden tables cost nothing.
+    """
+
+    def __init__(self, theme: Theme, measured: Measurements | None = None) -> None:
+        super().__init__()
+        self._theme = theme
+        self._measured = measured or Measurements()
+        self._view: CacheView | None = None
+        self._titles: Mapping[int, str] = {}
+        self._values: dict[str, QLabel] = {}
+        self._units: dict[str, QLabel] = {}
+        self._tables: list[MetricTable] = []
+        self._folds: list[Collapsible] = []
+        groups = QWidget()
+        inner = QVBoxLayout(groups)
+        inner.setContentsMargins(0, 0, 0, 0)
+        inner.setSpacing(4)
+        for group in metric_groups(self._measured, None, {}):
+            table = MetricTable(theme)
+            fold = Collapsible(theme, group.title, _indented(table), opened=group.title in _OPENED)
+            fold.toggled.connect(self.refresh)
+            self._tables.append(table)
+            self._folds.append(fold)
+            inner.addWidget(fold)
+        self._all = Collapsible(theme, "All numbers", groups)
+        self._all.toggled.connect(self.refresh)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(self._make_headline())
+        column.addWidget(self._all)
+
+    @property
+    def all_fold(self) -> Collapsible:
+        return self._all
+
+    @property
+    def folds(self) -> tuple[Collapsible, ...]:
+        return tuple(self._folds)
+
+    @property
+    def tables(self) -> tuple[MetricTable, ...]:
+        return tuple(self._tables)
+
+    def show_view(self, view: CacheView, titles: Mapping[int, str]) -> None:
+        """The cache as it is; `titles` names sequences by seq_id."""
+        self._view, self._titles = view, titles
+        self.show_totals(totals(view.snapshot))
+        self.refresh()
+
+    def show_totals(self, totals: Totals) -> None:
+        texts = {
+            "used": (f"{totals.used:,}", f"of {totals.capacity:,} cells"),
+            "high water": (f"{totals.high_water:,}", "cells"),
+            "n_kv": (f"{totals.n_kv:,}", "cells"),
+            "holes": (f"{100 * totals.hole_ratio:.1f}", "% of H"),
+            "shared": (f"{totals.shared:,}", "cells"),
+        }
+        for name, (text, unit) in texts.items():
+            value = self._values[name]
+            if value.text() != text or self._units[name].text() != unit:
+                value.setText(text)
+                value.setAccessibleName(f"{name} {text} {unit}")
+                self._units[name].setText(unit)
+
+    def text_of(self, name: str) -> str:
+        return self._values[name].text()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Fill the tables that can be seen from what is measured now."""
+        if not (self._all.is_open and self.isVisible()):
+            return
+        for group, fold, table in zip(self._groups(), self._folds, self._tables, strict=True):
+            fold.set_title(group.title)
+            if fold.is_open:
+                table.show_group(group)
+
+    def _groups(self) -> tuple[Group, ...]:
+        return metric_groups(self._measured, self._view, self._titles)
+
+    def _make_headline(self) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(0)
+        for column, (name, definition) in enumerate(_METRICS):
+            caption = label(name, tone="secondary", scale="small")
+            value = NumberLabel("–", widest="8,888")
+            value.setFont(self._theme.mono)
+            unit = label("cells", tone="secondary", scale="small")
+            for row, widget in enumerate((caption, value, unit)):
+                widget.setToolTip(definition)
+                widget.setAccessibleDescription(definition)
+                grid.addWidget(widget, row, column, Qt.AlignmentFlag.AlignLeft)
+            self._values[name], self._units[name] = value, unit
+            grid.setColumnStretch(column, 1)
+        return grid
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.refresh()
+
+
+def _indented(table: MetricTable) -> QWidget:
+    box = QWidget()
+    column = QHBoxLayout(box)
+    column.setContentsMargins(20, 0, 0, 4)
+    column.addWidget(table, 1)
+    column.addStretch(0)
+    return box

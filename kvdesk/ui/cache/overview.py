@@ -1,0 +1,93 @@
+"""The cache in four numbers with plain captions, and the way to all instruments: what one sees on the first start."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from kvdesk.chat import TurnStats
+from kvdesk.ui.cache.readout import Totals
+from kvdesk.ui.widgets.controls import NumberLabel, label
+from kvdesk.ui.widgets.theme import Theme
+
+SHOW_ALL: Final = "Show all instruments"
+_NUMBERS: Final = (
+    ("Cells in use", "Each holds one token that the model need not read again (llama.cpp's `used`)"),
+    ("Reused last time", "Tokens of the last prompt that were in the cache already; the others had to be read"),
+    ("Read per new token", "Cells that attention walks over (`n_kv`), up to the dashed line in the map"),
+    ("Gaps in between", "Free cells before the last used one, in % of the cells up to there: read for nothing"),
+)
+
+
+class Overview(QWidget):
+    """Numbers in two columns, and one button."""
+
+    all_clicked = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._values: list[QLabel] = []
+        self._units: list[QLabel] = []
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(16)
+        grid.setVerticalSpacing(0)
+        grid.setRowMinimumHeight(2, 12)
+        for i, (caption, tip) in enumerate(_NUMBERS):
+            row, column = i // 2 * 3, i % 2  # caption, number, space
+            above, line = self._make_number(theme, caption, tip)
+            grid.addWidget(above, row, column, Qt.AlignmentFlag.AlignBottom)
+            grid.addLayout(line, row + 1, column)
+            grid.setColumnStretch(column, 1)
+        self.all_button = QPushButton(SHOW_ALL)
+        self.all_button.setProperty("scale", "small")
+        self.all_button.setToolTip(f"{SHOW_ALL} (Ctrl+Shift+I)")
+        self.all_button.clicked.connect(self.all_clicked)
+        about = label("Operations, positions, graphs, timeline, log", tone="secondary", scale="small")
+        about.setWordWrap(True)
+        rows = QVBoxLayout(self)
+        rows.setContentsMargins(0, 8, 0, 0)
+        rows.setSpacing(8)
+        rows.addLayout(grid)
+        rows.addSpacing(8)
+        rows.addWidget(self.all_button, 0, Qt.AlignmentFlag.AlignLeft)
+        rows.addWidget(about)
+        rows.addStretch(1)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """What stands under each caption."""
+        pairs = zip(_NUMBERS, self._values, self._units, strict=True)
+        return {caption: f"{value.text()} {unit.text()}".strip() for (caption, _), value, unit in pairs}
+
+    def show_numbers(self, totals: Totals, turn: TurnStats | None) -> None:
+        """The cache as it is, and what the last answer cost; None before the first."""
+        reused = ("–", "") if turn is None else (f"{turn.reused_tokens:,}", f"of {turn.prompt_tokens:,} tokens")
+        texts = (
+            (f"{totals.used:,}", f"of {totals.capacity:,}"),
+            reused,
+            (f"{totals.n_kv:,}", "cells"),
+            (f"{100 * totals.hole_ratio:.1f}", "%"),
+        )
+        for (caption, _), value, unit, (number, words) in zip(_NUMBERS, self._values, self._units, texts, strict=True):
+            if (value.text(), unit.text()) != (number, words):
+                value.setText(number)
+                value.setAccessibleName(f"{caption}: {number} {words}".strip())
+                unit.setText(words)
+
+    def _make_number(self, theme: Theme, caption: str, tip: str) -> tuple[QLabel, QHBoxLayout]:
+        value, unit = NumberLabel("–"), label("", tone="secondary", scale="small")
+        value.setFont(theme.mono)
+        line = QHBoxLayout()
+        line.setSpacing(6)
+        line.addWidget(value, 0, Qt.AlignmentFlag.AlignBaseline)
+        line.addWidget(unit, 1, Qt.AlignmentFlag.AlignBaseline)
+        above = label(caption, tone="secondary", scale="small")
+        above.setWordWrap(True)
+        for widget in (above, value, unit):
+            widget.setToolTip(tip)
+            widget.setAccessibleDescription(tip)
+        self._values.append(value)
+        self._units.append(unit)
+        return above, line

@@ -1,0 +1,164 @@
+"""Numbers and sentences made from a cache view: metrics, what is in a cell, how to write quantities. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.metrics import holders
+from kvdesk.cache.snapshot import CacheSnapshot, StreamMap, Verification
+from kvdesk.chat import ConversationId, TurnStats
+from kvdesk.protocol.cache import CacheView, ContextInfo
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Metrics of the whole cache, summed over streams; high water is the highest of them."""
+
+    capacity: int
+    used: int
+    high_water: int
+    n_kv: int
+    shared: int
+    hole_ratio: float  # (H - U) / H over all streams, 0 when nothing was ever written
+
+
+def totals(snapshot: CacheSnapshot) -> Totals:
+    """Metrics of the first map of a snapshot (the base cache of a sliding-window model)."""
+    streams = snapshot.maps[0].streams if snapshot.maps else ()
+    used = sum(stream.used for stream in streams)
+    high = sum(stream.high_water for stream in streams)
+    return Totals(
+        capacity=sum(stream.size for stream in streams),
+        used=used,
+        high_water=max((stream.high_water for stream in streams), default=0),
+        n_kv=snapshot.n_kv,
+        shared=sum(n_shared(stream) for stream in streams),
+        hole_ratio=(high - used) / high if high else 0.0,
+    )
+
+
+def cells_of_owners(view: CacheView) -> dict[ConversationId, int]:
+    """Cells that each conversation holds, in the branch it goes on with and in those that are kept beside it, a cell
+    that several of them share counted once. Without conversations that hold none.
+    """
+    spans = {int(span.seq_id): span.n_cells for span in view.snapshot.sequences}
+    held: dict[ConversationId, list[int]] = {}
+    for lease in view.leases:
+        if spans.get(int(lease.seq_id)):
+            held.setdefault(lease.conversation, []).append(int(lease.seq_id))
+    streams = view.snapshot.maps[0].streams if view.snapshot.maps else ()
+    unified = streams[0] if len(streams) == 1 else None
+
+    def count(seq_ids: list[int]) -> int:
+        if len(seq_ids) == 1 or unified is None:
+            return sum(spans[seq_id] for seq_id in seq_ids)
+        return int(np.count_nonzero(np.logical_or.reduce([holders(unified, seq_id) for seq_id in seq_ids])))
+
+    return {name: count(seq_ids) for name, seq_ids in held.items()}
+
+
+def n_shared(stream: StreamMap) -> int:
+    """Cells that more than one sequence holds."""
+    return int(np.count_nonzero(np.bitwise_count(stream.seq_bits).sum(axis=1) > 1))
+
+
+def sequences_of(stream: StreamMap, cell: int) -> tuple[int, ...]:
+    """The seq_ids that hold a cell, rising."""
+    if cell >= stream.high_water:
+        return ()
+    words = enumerate(stream.seq_bits[cell].tolist())
+    return tuple(64 * word + bit for word, bits in words for bit in range(64) if bits >> bit & 1)
+
+
+def positions_of(snapshot: CacheSnapshot, seq_id: int) -> NDArray[np.int32]:
+    """All positions a sequence holds in the first map, in cell order."""
+    if not snapshot.maps:
+        return np.zeros(0, np.int32)
+    streams = snapshot.maps[0].streams
+    found = [s.pos[holders(s, seq_id)] for s in streams if s.seq_bits.shape[1] > seq_id // 64]
+    return np.concatenate(found) if found else np.zeros(0, np.int32)
+
+
+def describe_cell(
+    stream: StreamMap,
+    cell: int,
+    where: str,
+    titles: Mapping[int, str],
+    texts: Mapping[int, str],
+    more: Sequence[str] = (),
+) -> tuple[str, str]:
+    """Two short lines about a cell: what it is, and what is in it. `more` is said after that."""
+    first = f"cell {cell:,}" + (f"  ·  {where}" if where else "")
+    seqs = sequences_of(stream, cell)
+    if not seqs:
+        return first, "free"
+    first += f"  ·  position {int(stream.pos[cell]):,}"
+    names = ", ".join(f"{titles.get(seq, 'no conversation')} (seq {seq})" for seq in seqs)
+    names = "  ·  ".join((names, *more))
+    token = int(stream.token[cell])
+    if token < 0:
+        return f"{first}  ·  token unknown", names
+    text = texts.get(token)
+    return f"{first}  ·  token {token:,}", names if text is None else f"{visible(text)}  ·  {names}"
+
+
+def visible(text: str, limit: int = 24) -> str:
+    """A token's text in quotes with its blanks to be seen."""
+    shown = text.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "␣")
+    shown = "".join(ch if ch.isprintable() else f"\\x{ord(ch):02x}" for ch in shown)
+    return f"“{shown if len(shown) <= limit else shown[: limit - 1] + '…'}”"
+
+
+def stats_line(stats: TurnStats) -> str:
+    """What an answer cost, in one quiet line."""
+    parts = [f"reused {stats.reused_tokens:,}", f"prefilled {stats.prefilled_tokens:,}"]
+    if stats.ttft_ms:
+        parts.append(f"first token {seconds(stats.ttft_ms)}")
+    if stats.decode_tok_s:
+        parts.append(f"{stats.decode_tok_s:.0f} tok/s")
+    return "  ·  ".join(parts)
+
+
+def stats_tip(stats: TurnStats) -> str:
+    """The same, in full."""
+    read = "" if stats.reading_tok_s is None else f" ({stats.reading_tok_s:.0f} tok/s)"
+    decoded = f" ({stats.decode_tok_s:.1f} tok/s)" if stats.decode_tok_s else ""
+    return (
+        f"prompt {stats.prompt_tokens:,} tokens: {stats.reused_tokens:,} were in the cache, "
+        f"{stats.prefilled_tokens:,} were computed{read}\n"
+        f"answer {stats.generated_tokens:,} tokens{decoded}\n"
+        f"from sending to the first token {seconds(stats.ttft_ms)}\n"
+        f"sequence {stats.seq_id}; cells used {stats.cells_used:,}, high water {stats.high_water:,}, "
+        f"n_kv {stats.n_kv:,}"
+    )
+
+
+def seconds(ms: float) -> str:
+    return f"{ms / 1000:.2f} s" if ms < 10_000 else f"{ms / 1000:.0f} s"
+
+
+def megabytes(n_bytes: float) -> str:
+    value = n_bytes / 1e6
+    return f"{value:,.1f}" if value < 100 else f"{value:,.0f}"
+
+
+def kv_used_bytes(context: ContextInfo, used: int, capacity: int) -> float:
+    """Bytes of K and V of the cells in use."""
+    return (context.k_bytes + context.v_bytes) * used / capacity if capacity else 0.0
+
+
+def verification_line(verification: Verification) -> tuple[str, str]:
+    """Sentence and tone of how far the map can be trusted."""
+    match verification.state:
+        case "verified":
+            rebuilt = f" (rebuilt at {verification.rebuilt_at:,})" if verification.rebuilt_at else ""
+            return f"map verified at operation {verification.operation:,}{rebuilt}", "good"
+        case "mirrored":
+            doubt = f": {verification.detail}" if verification.detail else ""
+            return f"map mirrored since operation {verification.operation:,}{doubt}", "secondary"
+        case "mismatch":
+            return f"map not verified: {verification.detail or 'the engine reports other numbers'}", "warning"

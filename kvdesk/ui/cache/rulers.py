@@ -1,0 +1,249 @@
+"""A ruler per conversation: which positions its sequence holds, where its holes are, and the next valid position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QColor, QFocusEvent, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPolygonF
+from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
+
+from kvdesk.protocol.operations import BatchRefused
+from kvdesk.ui.cache.refused_note import RefusedNote
+from kvdesk.ui.cache.ruler_row import RulerRow
+from kvdesk.ui.widgets.controls import plain_tip
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.series import round_up
+
+ROW_PX: Final = 20
+_GAP: Final = 12
+_EMPTY: Final = "Each conversation in the cache gets a ruler of its positions."
+_RIGHT: Final = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+
+
+class Rulers(QWidget):
+    """A heading with the scale, as many rulers as there are sequences in the cache, all in the same scale."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._rows: tuple[RulerRow, ...] = ()
+        self._rulers: list[Ruler] = []
+        self._notes: dict[int, RefusedNote] = {}
+        self._arranged: list[QWidget] = []
+        self._heading = _Heading(theme)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(0)
+        self._column.addWidget(self._heading)
+        self.setAccessibleName("Positions of each conversation")
+
+    @property
+    def rows(self) -> tuple[RulerRow, ...]:
+        return self._rows
+
+    @property
+    def notes(self) -> tuple[RefusedNote, ...]:
+        """The refused batches that are explained now."""
+        return tuple(self._notes.values())
+
+    def show_rows(self, rows: Sequence[RulerRow], limit: int) -> None:
+        """`limit`: positions a sequence can have; the scale ends at an even number, there at the latest."""
+        self._rows = tuple(rows)
+        self.setAccessibleDescription("; ".join(f"{row.name}: {row.range_text}" for row in rows))
+        for seq_id in [s for s, note in self._notes.items() if not self._holds(note)]:
+            self._dismiss(seq_id)
+        most = max((row.pos_max + 1 for row in rows), default=0)
+        scale = max(min(int(round_up(max(most, 100))), limit), most, 1)
+        self._heading.show_scale(scale if rows else 0)
+        while len(self._rulers) < len(rows):
+            self._rulers.append(Ruler(self._theme))
+        for ruler in self._rulers[len(rows) :]:
+            ruler.hide()
+        for ruler, row in zip(self._rulers, rows, strict=False):
+            ruler.show_row(row, scale)
+            ruler.show()
+        self._arrange()
+
+    def show_refused(self, event: BatchRefused) -> None:
+        """Explain a refused batch under the ruler of its sequence, until it is dismissed or the sequence changes."""
+        self._dismiss(event.seq_id)
+        note = RefusedNote(self._theme, event)
+        note.dismissed.connect(self._dismiss)
+        self._notes[event.seq_id] = note
+        self._holds(note)
+        self._arrange()
+
+    def _holds(self, note: RefusedNote) -> bool:
+        seq_id, x = note.event_shown.seq_id, note.event_shown.x
+        row = next((row for row in self._rows if row.seq_id == seq_id), None)
+        if row is None:  # a sequence without cells has no ruler
+            return note.still_holds(-1, -1, 0)
+        ink = _ink(self._theme, row)
+        note.scale.show_positions(x, note.event_shown.y, row.positions, ink)
+        return note.still_holds(row.pos_min, row.pos_max, row.n_cells)
+
+    def _arrange(self) -> None:
+        """Every note under its ruler; notes of sequences without one at the end."""
+        wanted: list[QWidget] = [self._heading]
+        rest = dict(self._notes)
+        for ruler, row in zip(self._rulers, self._rows, strict=False):
+            wanted.append(ruler)
+            if row.seq_id in rest:
+                wanted.append(rest.pop(row.seq_id))
+        wanted += [*rest.values(), *self._rulers[len(self._rows) :]]
+        if wanted != self._arranged:
+            self._arranged = wanted
+            for place, widget in enumerate(wanted):
+                self._column.insertWidget(place, widget)
+
+    @Slot(int)
+    def _dismiss(self, seq_id: int) -> None:
+        note = self._notes.pop(seq_id, None)
+        if note is not None:
+            self._column.removeWidget(note)
+            note.hide()
+            note.deleteLater()
+
+
+class _Line(QWidget):
+    """One line, as wide as there is room."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, ROW_PX)
+
+    def minimumSizeHint(self) -> QSize:
+        return self.sizeHint()
+
+
+class _Heading(_Line):
+    """The scale over the rulers and what stands beside them; without rulers, what will be here."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self._scale = 0
+
+    def show_scale(self, scale: int) -> None:
+        """0: there are no rulers."""
+        if scale != self._scale:
+            self._scale = scale
+            self.setAccessibleName(f"Scale: positions 0 to {scale:,}" if scale else _EMPTY)
+            self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setFont(self._theme.small)
+        painter.setPen(QColor(self._theme.colours.secondary))
+        metrics = QFontMetrics(self._theme.small)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        if not self._scale:
+            painter.drawText(self.rect(), middle, metrics.elidedText(_EMPTY, Qt.TextElideMode.ElideRight, self.width()))
+            return
+        left, width, range_right, next_right = _places(self._theme, self.width())
+        title = metrics.elidedText("positions", Qt.TextElideMode.ElideRight, int(left) - 16)
+        painter.drawText(QRectF(16, 0, left, ROW_PX), middle, title)
+        painter.drawText(QRectF(0, 0, range_right, ROW_PX), _RIGHT, "held")
+        painter.drawText(QRectF(0, 0, next_right, ROW_PX), _RIGHT, "next")
+        painter.setFont(self._theme.mono_small)
+        painter.drawText(QRectF(left, 0, width, ROW_PX), middle, "0")
+        painter.drawText(QRectF(left, 0, width, ROW_PX), _RIGHT, f"{self._scale:,}")
+
+
+class Ruler(_Line):
+    """One sequence: title, bar, positions held, next valid position. With the keyboard, its tip is shown on focus."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self._row: RulerRow | None = None
+        self._scale = 1
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def show_row(self, row: RulerRow, scale: int) -> None:
+        if self._row is not None and scale == self._scale and row.says_the_same(self._row):
+            return
+        self._row, self._scale = row, scale
+        self.setAccessibleName(f"Positions of {row.name}: {row.range_text}")
+        self.setAccessibleDescription(row.tip)
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        row = self._row
+        if row is None:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        colours, middle = self._theme.colours, Qt.AlignmentFlag.AlignVCenter
+        left, width, range_right, next_right = _places(self._theme, self.width())
+        if self.hasFocus():
+            painter.fillRect(self.rect(), QColor(colours.hover))
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(_ink(self._theme, row))
+        painter.drawEllipse(QRectF(0, ROW_PX / 2 - 4, 8, 8))
+        painter.setFont(self._theme.small)
+        painter.setPen(QColor(colours.text))
+        metrics, room = QFontMetrics(self._theme.small), left - 24
+        number = f"{row.branch}" if row.branch and not row.follows else ""
+        if number:
+            room -= metrics.horizontalAdvance(number) + 6
+            painter.drawText(QRectF(0, 0, left - 8, ROW_PX), _RIGHT, number)
+        title = metrics.elidedText(row.short_name, Qt.TextElideMode.ElideRight, int(room))
+        painter.drawText(QRectF(16, 0, left, ROW_PX), middle, title)
+        self._draw_bar(painter, row, left, width)
+        painter.setFont(self._theme.mono_small)
+        painter.setPen(QColor(colours.secondary))
+        painter.drawText(QRectF(0, 0, range_right, ROW_PX), _RIGHT, row.range_text)
+        painter.setPen(QColor(colours.text))
+        painter.drawText(QRectF(0, 0, next_right, ROW_PX), _RIGHT, row.next_text)
+
+    def _draw_bar(self, painter: QPainter, row: RulerRow, left: float, width: float) -> None:
+        """Held positions in the conversation's colour; holes as a thin line; a mark at the next valid position."""
+        colours, ink = self._theme.colours, _ink(self._theme, row)
+        middle, step = ROW_PX / 2, width / self._scale
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        painter.fillRect(QRectF(left, middle - 1, width, 2), QColor(colours.cell_span))
+        for start, stop in row.held:
+            painter.fillRect(QRectF(left + start * step, middle - 4, max((stop - start) * step, 1.0), 8), ink)
+        for start, stop in row.holes:  # wide enough to be seen, however short
+            box = QRectF(left + start * step, middle - 4, max((stop - start) * step, 2.0), 8)
+            painter.fillRect(box, QColor(colours.panel))
+            painter.fillRect(box.adjusted(0, 3.5, 0, -3.5), QColor(colours.text))
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing, True)
+        x = left + (row.pos_max + 1) * step
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colours.text))
+        painter.drawRect(QRectF(x, middle - 6, 1.5, 12))
+        painter.drawPolygon(
+            QPolygonF([QPointF(x - 3, middle - 8), QPointF(x + 4.5, middle - 8), QPointF(x + 0.75, middle - 4)])
+        )
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent) and self._row is not None:
+            QToolTip.showText(event.globalPos(), plain_tip(self._row.tip), self)
+            return True
+        return super().event(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        by_key = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
+        if by_key and self._row is not None:
+            QToolTip.showText(self.mapToGlobal(QPoint(0, ROW_PX)), plain_tip(self._row.tip), self)
+
+
+def _places(theme: Theme, width: int) -> tuple[float, float, float, float]:
+    """Left end and width of the bars, right ends of the columns beside them, in px."""
+    mono = QFontMetrics(theme.mono_small)
+    next_width, range_width = mono.horizontalAdvance("88,888"), mono.horizontalAdvance("8,888–88,888")
+    left = min(132.0, width * 0.26)
+    bar = max(width - left - range_width - next_width - 2 * _GAP, 8)
+    return left, bar, left + bar + _GAP + range_width, float(width)
+
+
+def _ink(theme: Theme, row: RulerRow) -> QColor:
+    return QColor(theme.colours.secondary) if row.colour is None else theme.branch_colour(row.colour)

@@ -1,0 +1,74 @@
+"""Selected text selects its cells, selected cells mark their text, and either fills the form for operations in."""
+
+from __future__ import annotations
+
+import numpy as np
+from PySide6.QtCore import QObject, Slot
+
+from kvdesk.cache.metrics import holders
+from kvdesk.chat import MessageId
+from kvdesk.ui.cache.links import cells_of_text, positions_of_text, text_of_cells
+from kvdesk.ui.chat.chat_view import ChatView
+from kvdesk.ui.shell.inspector import Inspector
+from kvdesk.ui.widgets.throttle import Throttle
+from kvdesk.viewmodel.cache_state import CacheState
+
+_INTERVAL_MS = 50  # a selection that is drawn with the mouse
+
+
+class SelectionLinks(QObject):
+    """Between the messages of the shown conversation and the map of the cache as it is now."""
+
+    def __init__(self, parent: QObject, state: CacheState, chat: ChatView, inspector: Inspector) -> None:
+        super().__init__(parent)
+        self._state, self._chat, self._inspector = state, chat, inspector
+        self._wanted: tuple[MessageId, int, int] | None = None
+        self._showing = Throttle(self, _INTERVAL_MS, self._show_cells)
+        chat.text_selected.connect(self._on_text_selected)
+        inspector.cell_map.cells_selected.connect(self._on_cells_selected)
+
+    @Slot(str, int, int)
+    def _on_text_selected(self, message: str, first: int, last: int) -> None:
+        self._wanted = MessageId(message), first, last
+        self._showing.request()
+
+    def _show_cells(self) -> None:
+        """The cells of the text that is selected."""
+        view, selected = self._state.view, self._state.selected
+        spans = self._state.spans.get(selected) if selected else None
+        if self._wanted is None or view is None or spans is None:
+            return
+        message, first, last = self._wanted
+        self._inspector.cell_map.show_selection(cells_of_text(spans, view.snapshot, message, first, last))
+        span = next((span for span in spans.spans if span.message == message), None)
+        if span is not None and first < last:
+            self._inspector.cache.operations.set_range(spans.seq_id, *positions_of_text(span, first, last))
+
+    @Slot(int, int, int, int)
+    def _on_cells_selected(self, cache: int, stream: int, first: int, last: int) -> None:
+        """The text of the cells that are selected, and their positions."""
+        self._chat.clear_highlights()
+        view = self._state.view
+        if view is None or cache < 0:
+            return
+        spans = {spans.seq_id: spans for spans in self._state.spans.values()}
+        for found in text_of_cells(spans, view.snapshot, cache, stream, first, last):
+            whole = self._chat.widget_of(found.message)
+            end = found.end if found.exact else len(whole.message.text) if whole else 0
+            self._chat.highlight(found.message, found.start, end)
+        self._fill_in(cache, stream, first, last)
+
+    def _fill_in(self, cache: int, stream: int, first: int, last: int) -> None:
+        """The positions of the selected cells, of the sequence that has most of them; the shown one at a tie."""
+        view = self._state.view
+        if view is None or cache >= len(view.snapshot.maps):
+            return
+        cells = view.snapshot.maps[cache].streams[stream]
+        own = self._state.target_of(self._state.selected)
+        best: tuple[int, bool, int] = (0, False, -1)
+        for sequence in view.snapshot.sequences:
+            n = int(holders(cells, sequence.seq_id)[first:last].sum())
+            best = max(best, (n, own is not None and own.seq_id == sequence.seq_id, int(sequence.seq_id)))
+        if best[0]:
+            positions = cells.pos[first:last][holders(cells, best[2])[first:last]]
+            self._inspector.cache.operations.set_range(best[2], int(np.min(positions)), int(np.max(positions)) + 1)

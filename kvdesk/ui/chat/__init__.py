@@ -1,0 +1,1 @@
+"""Conversations: list, messages, composer."""

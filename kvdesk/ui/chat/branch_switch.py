@@ -1,0 +1,54 @@
+"""‹ 2/3 ›: which of several messages at one place is shown, and the way to its neighbours."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from kvdesk.chat import MessageId
+from kvdesk.ui.widgets.controls import IconButton, label
+from kvdesk.ui.widgets.theme import Theme
+
+
+class BranchSwitch(QWidget):
+    """Hidden where there is only one."""
+
+    chosen = Signal(str)  # message
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._all: tuple[MessageId, ...] = ()
+        self._at = 0
+        self._before = IconButton(theme, "chevron-left", "The version before this one")
+        self._after = IconButton(theme, "chevron-right", "The version after this one")
+        self._before.clicked.connect(lambda: self._go(-1))
+        self._after.clicked.connect(lambda: self._go(1))
+        self._text = label("", tone="secondary", scale="small")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        for widget in (self._before, self._text, self._after):
+            row.addWidget(widget)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        return "" if self.isHidden() else self._text.text()
+
+    @property
+    def buttons(self) -> tuple[IconButton, IconButton]:
+        return self._before, self._after
+
+    def show_branches(self, everyone: tuple[MessageId, ...], own: MessageId) -> None:
+        """All messages at this place, in the order they were made, and the one that is shown."""
+        self._all = everyone
+        self._at = everyone.index(own) if own in everyone else 0
+        self._text.setText(f"{self._at + 1}/{len(everyone)}")
+        self._text.setAccessibleName(f"Version {self._at + 1} of {len(everyone)}")
+        self._before.setEnabled(self._at > 0)
+        self._after.setEnabled(self._at + 1 < len(everyone))
+        self.setVisible(len(everyone) > 1)
+
+    def _go(self, by: int) -> None:
+        if 0 <= self._at + by < len(self._all):
+            self.chosen.emit(self._all[self._at + by])

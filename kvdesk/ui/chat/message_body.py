@@ -1,0 +1,203 @@
+"""The body of a message: its segments one below the other, each in the widget of its kind, long ones in pieces."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Final
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from kvdesk.ui.markdown.code_block import CodeBlock
+from kvdesk.ui.markdown.prose_view import ProseView
+from kvdesk.ui.markdown.segments import Segment
+from kvdesk.ui.markdown.text_chunks import answer_pieces, prose_pieces, weights
+from kvdesk.ui.widgets.controls import ElidedButton, IconButton, label
+from kvdesk.ui.widgets.theme import Theme
+
+_SMALL_REST: Final = 0.25  # of a full piece: shown with what is before it, it is not worth a click
+
+
+class MessageBody(QWidget):
+    """Shows the beginning of a text, and more on demand; keeps the widgets of pieces that did not change.
+
+    `plain`: the text was typed, nothing in it means anything. `quiet`: prose in the secondary tone.
+    """
+
+    copy_clicked = Signal()
+    selected = Signal(int, int)  # characters of the source
+
+    def __init__(self, theme: Theme, *, plain: bool = False, quiet: bool = False) -> None:
+        super().__init__()
+        self._theme = theme
+        self._plain, self._quiet = plain, quiet
+        self._source = ""
+        self._pages = 1  # how much is shown, in full pieces
+        self._shown: list[tuple[str, ProseView | CodeBlock | CollapsedThinking]] = []
+        self._starts: list[int] = []  # offsets of the shown pieces in the source
+        self._column = QVBoxLayout()
+        self._column.setSpacing(8)
+        self._rest: _Rest | None = None  # made where there is one
+        self._all = QVBoxLayout(self)
+        self._all.setContentsMargins(0, 0, 0, 0)
+        self._all.setSpacing(8)
+        self._all.addLayout(self._column)
+
+    @property
+    def selected_text(self) -> str:
+        """What is selected in the prose, empty where nothing is."""
+        for _, widget in self._shown:
+            if isinstance(widget, ProseView) and (text := widget.textCursor().selectedText()):
+                return text.replace("\u2029", "\n")
+        return ""
+
+    def highlight(self, first: int, last: int) -> None:
+        """Mark characters `[first, last)` of the source in the prose; none where the range is empty."""
+        for (_, widget), start in zip(self._shown, self._starts, strict=True):
+            if isinstance(widget, ProseView):
+                widget.highlight(max(first - start, 0), max(last - start, 0))
+
+    def show_source(self, source: str, growing: bool = False) -> None:
+        """The text so far. One that grows is shown to its end, but by no more than one full piece at a time."""
+        self._source = source
+        pieces = prose_pieces(source) if self._plain or self._quiet else answer_pieces(source)
+        costs = weights(pieces)
+        if growing and sum(costs[:-1]) >= self._pages:
+            self._pages += 1
+        before = (0.0, *accumulate(costs))
+        n_shown = sum(cost < self._pages for cost in before[: len(pieces)])
+        if sum(costs[n_shown:]) <= _SMALL_REST:
+            n_shown = len(pieces)
+        self._starts = []
+        at = 0
+        for i, piece in enumerate(pieces[:n_shown]):
+            self._show_piece(i, piece)
+            found = source.find(piece.text, at)
+            self._starts.append(max(found, at))
+            at = found + len(piece.text) if found >= 0 else at  # code may have lost its indentation
+        self._truncate(n_shown)
+        hidden = sum(len(piece.text) for piece in pieces[n_shown:])
+        if hidden and self._rest is None:
+            self._rest = _Rest(can_copy=self._plain)  # an answer has its own button
+            self._rest.more_clicked.connect(self.show_more)
+            self._rest.copy_clicked.connect(self.copy_clicked)
+            self._all.addWidget(self._rest)
+        if self._rest is not None:
+            self._rest.show_hidden(hidden)
+
+    @Slot()
+    def show_more(self) -> None:
+        """Reveal the next piece."""
+        self._pages += 1
+        self.show_source(self._source)
+
+    def _show_piece(self, i: int, piece: Segment) -> None:
+        if i < len(self._shown) and self._shown[i][0] != piece.kind:
+            self._truncate(i)
+        if i == len(self._shown):
+            widget = self._make(piece)
+            self._shown.append((piece.kind, widget))
+            self._column.addWidget(widget)
+        widget = self._shown[i][1]
+        if not isinstance(widget, ProseView):
+            widget.show_segment(piece)
+        elif self._plain:
+            widget.show_plain(piece.text)
+        else:
+            widget.show_markdown(piece.text)
+
+    def _make(self, segment: Segment) -> ProseView | CodeBlock | CollapsedThinking:
+        if segment.kind == "code":
+            return CodeBlock(self._theme)
+        if segment.kind == "think":
+            return CollapsedThinking(self._theme)
+        prose = ProseView(self._theme, quiet=self._quiet)
+        if self._plain:
+            prose.setAccessibleName("Question")
+        else:
+            prose.setAccessibleName("Thinking" if self._quiet else "Answer")
+        prose.selectionChanged.connect(lambda: self._on_selection_changed(prose))
+        return prose
+
+    def _on_selection_changed(self, prose: ProseView) -> None:
+        for (_, widget), start in zip(self._shown, self._starts, strict=False):
+            if widget is prose:
+                first, last = prose.selected_range()
+                self.selected.emit(start + first, start + last)
+
+    def _truncate(self, length: int) -> None:
+        while len(self._shown) > length:
+            _, widget = self._shown.pop()
+            self._column.removeWidget(widget)
+            widget.hide()
+            widget.deleteLater()
+
+
+class _Rest(QWidget):
+    """Under a text whose end is not shown yet."""
+
+    more_clicked = Signal()
+    copy_clicked = Signal()
+
+    def __init__(self, *, can_copy: bool) -> None:
+        super().__init__()
+        self._more, copy = ElidedButton(), QPushButton("Copy all")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        for button, clicked in ((self._more, self.more_clicked), (copy, self.copy_clicked)):
+            button.setProperty("quiet", True)
+            button.setProperty("scale", "small")
+            button.clicked.connect(clicked)
+            row.addWidget(button)
+        row.addStretch(1)
+        copy.setVisible(can_copy)
+
+    def show_hidden(self, n_characters: int) -> None:
+        self._more.setText(f"Show more  ·  {n_characters:,} characters")
+        self.setVisible(n_characters > 0)
+
+
+class CollapsedThinking(QWidget):
+    """What the model thought before it answered: folded away until asked for."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._segment = Segment("think", "", closed=False)
+        self._open = False
+        self._button = IconButton(theme, "chevron-right", "Show the model's thinking")
+        self._button.clicked.connect(self._on_button_clicked)
+        self._title = label("Thinking…", tone="secondary", scale="small")
+        self._text = MessageBody(theme, quiet=True)
+        self._text.hide()
+        head = QWidget()
+        row = QHBoxLayout(head)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        row.addWidget(self._button)
+        row.addWidget(self._title, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(head)
+        column.addWidget(self._text)
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    def show_segment(self, segment: Segment) -> None:
+        self._segment = segment
+        words = len(segment.text.split())
+        self._title.setText(f"Thought, {words:,} words" if segment.closed else f"Thinking…  {words:,} words")
+        if self._open:
+            self._text.show_source(segment.text, growing=not segment.closed)
+
+    @Slot()
+    def _on_button_clicked(self) -> None:
+        self._open = not self._open
+        self._button.set_icon_name("chevron-down" if self._open else "chevron-right")
+        self._button.setAccessibleName("Hide the model's thinking" if self._open else "Show the model's thinking")
+        self._text.setVisible(self._open)
+        if self._open:
+            self._text.show_source(self._segment.text)

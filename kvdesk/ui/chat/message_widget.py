@@ -1,0 +1,374 @@
+"""One message: who, what, and for an answer one quiet line about what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QResizeEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QGraphicsOpacityEffect,
+    QHBoxLayout,
+    QScrollArea,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.chat import FEW_TOKENS, Message, MessageId, MessageState, TurnStats
+from kvdesk.ui.cache.readout import stats_line, stats_tip
+from kvdesk.ui.chat.branch_switch import BranchSwitch
+from kvdesk.ui.chat.message_body import MessageBody
+from kvdesk.ui.chat.room_help import RoomHelp
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, set_tone
+from kvdesk.ui.widgets.theme import Theme
+
+_STATE_WORDS: Final = {"stopped": "Stopped", "interrupted": "Interrupted", "failed": "Failed"}
+_SHADES: Final = {  # the word, what it means, how much of the text's ink is left
+    "next": (
+        "removed next",
+        "The context is nearly full: this message is removed from it next. Its text stays here.",
+        0.8,
+    ),
+    "gone": ("not in context", "The model no longer sees this message. Its text stays here.", 0.5),
+}
+_STATE_TONES: Final = {"stopped": "secondary", "interrupted": "warning", "failed": "danger"}
+
+
+class MessageWidget(QWidget):
+    """Shows a message as it is and as it grows."""
+
+    regenerate_clicked = Signal()
+    edit_clicked = Signal(str)  # message
+    shorten_clicked = Signal()
+    larger_clicked = Signal()
+    policy_clicked = Signal()
+    branch_clicked = Signal(str)  # another message at this place
+    text_selected = Signal(str, int, int)  # message, first character, last + 1; equal where nothing is selected
+    menu_requested = Signal(str, QPoint)  # message; where, on the screen
+
+    def __init__(self, theme: Theme, message: Message) -> None:
+        super().__init__()
+        self._theme = theme
+        self._message = message
+        self._shown_text: str | None = None
+        self._is_last = self._is_full = False
+        self._help: RoomHelp | None = None  # made where it is needed
+        self._edit: IconButton | None = None  # of what a person wrote
+        who = {"user": "You", "system": "System prompt"}.get(message.role, message.model or "Answer")
+        self._who = label(who, tone="secondary", scale="small", weight="strong")
+        self._shade = label("", tone="secondary", scale="small")
+        self._shade.hide()
+        self._overflow = ""
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        self._body = MessageBody(theme, plain=message.role != "assistant")
+        self._body.copy_clicked.connect(self._on_copy_clicked)
+        self._body.selected.connect(lambda first, last: self.text_selected.emit(self._message.id, first, last))
+        self._switch: BranchSwitch | None = None  # made where there are several to choose from
+        self._more = IconButton(theme, "more", "More about this message")
+        self._more.clicked.connect(self._on_more_clicked)
+        if message.role == "assistant":
+            column.addLayout(self._make_head(theme))
+            column.addWidget(self._body)
+        else:
+            card = QFrame()
+            card.setProperty("card", "user")
+            inner = QVBoxLayout(card)
+            inner.setContentsMargins(12, 8, 12, 8)
+            inner.setSpacing(4)
+            inner.addLayout(self._make_head(theme))
+            inner.addWidget(self._body)
+            column.addWidget(card)
+        self._note = label("", scale="small")
+        self._note.setWordWrap(True)
+        self._waiting: _Waiting | None = None
+        self._foot: _Foot | None = None
+        if message.role == "assistant":
+            self._waiting, self._foot = _Waiting(theme), _Foot(theme)
+            self._foot.copy_clicked.connect(self._on_copy_clicked)
+            self._foot.again_clicked.connect(self.regenerate_clicked)
+        for widget in (self._waiting, self._note, self._foot):
+            if widget is not None:
+                column.addWidget(widget)
+        self._column = column
+        self.show_message(message)
+
+    @property
+    def message(self) -> Message:
+        return self._message
+
+    @property
+    def status_text(self) -> str:
+        """What is said while there is no text yet."""
+        return self._waiting.text if self._waiting is not None and not self._waiting.isHidden() else ""
+
+    @property
+    def note(self) -> str:
+        """Why the answer is not simply complete."""
+        return self._note.text()
+
+    @property
+    def shade(self) -> str:
+        """The word for a message that has left the context or is near it; empty for others."""
+        return "" if self._shade.isHidden() else self._shade.text()
+
+    def show_shade(self, shade: str) -> None:
+        """ "in the cache", "next" or "gone": fainter the nearer it is to gone, and said in a word."""
+        word, tip, ink = _SHADES.get(shade, ("", "", 1.0))
+        self._shade.setText(word)
+        self._shade.setToolTip(tip)
+        self._shade.setVisible(bool(word))
+        faint = QGraphicsOpacityEffect(self._body, opacity=ink) if word else None
+        self._body.setGraphicsEffect(faint)  # type: ignore[arg-type]  # None takes it away
+
+    def show_overflow(self, sentence: str) -> None:
+        """Said under the answer from now on; when it ends its note says it too."""
+        self._overflow = sentence
+        self._show_state()
+
+    def set_full(self, is_full: bool) -> None:
+        """The context was too small for this answer: what helps is offered under it while it is the last one."""
+        if is_full != self._is_full:
+            self._is_full = is_full
+            self._show_help()
+
+    @property
+    def help(self) -> RoomHelp | None:
+        """What is offered where the context was too small."""
+        return self._help if self._help is not None and not self._help.isHidden() else None
+
+    def _show_help(self) -> None:
+        shown = self._is_full and self._is_last and self._message.state != "streaming"
+        if shown and self._help is None:
+            self._help = RoomHelp()
+            self._help.shorten_clicked.connect(self.shorten_clicked)
+            self._help.larger_clicked.connect(self.larger_clicked)
+            self._help.policy_clicked.connect(self.policy_clicked)
+            self._column.insertWidget(self._column.indexOf(self._note) + 1, self._help)
+        if self._help is not None:
+            self._help.setVisible(shown)
+            self._help.offer_shorten(self._message.state == "failed")
+
+    @property
+    def switch(self) -> BranchSwitch:
+        if self._switch is None:
+            self._switch = BranchSwitch(self._theme)
+            self._switch.chosen.connect(self.branch_clicked)
+            self._column.addWidget(self._switch, 0, Qt.AlignmentFlag.AlignLeft)
+        return self._switch
+
+    @property
+    def selected_text(self) -> str:
+        return self._body.selected_text
+
+    def highlight(self, first: int, last: int) -> None:
+        """Mark characters `[first, last)` of the text; none where the range is empty."""
+        self._body.highlight(first, last)
+
+    def show_branches(self, everyone: tuple[MessageId, ...]) -> None:
+        """All messages at this place; the switch is there where they are several."""
+        if everyone or self._switch is not None:
+            self.switch.show_branches(everyone, self._message.id)
+
+    def show_message(self, message: Message) -> None:
+        """Replace what is shown by `message`."""
+        self._message = message
+        self.setAccessibleName(f"{self._who.text()}: {message.text[:200]}")
+        self.flush()
+        self._show_state()
+
+    def append(self, text: str) -> None:
+        """Add to the answer; seen at the next `flush`."""
+        self._message = replace(self._message, text=self._message.text + text)
+
+    def flush(self) -> None:
+        """Draw the text as it is now."""
+        text = self._message.text
+        if text == self._shown_text:
+            return
+        self._shown_text = text
+        self._body.show_source(text, growing=self._message.state == "streaming")
+        self._body.setVisible(bool(text) or self._message.role != "assistant")
+        if text and self._waiting is not None:
+            self._waiting.hide()
+        self._settle()
+
+    def _settle(self) -> None:
+        """Lay out what has grown, from the inside out: left to Qt, each level would be painted before the next."""
+        at: QWidget | None = self._body
+        while at is not None and not isinstance(at, QScrollArea):
+            if (layout := at.layout()) is not None:
+                layout.activate()
+            at = at.parentWidget()
+
+    def show_prompt(self, reused: int, prompt: int) -> None:
+        if self._waiting is not None:
+            self._waiting.show_prompt(reused, prompt)
+
+    def show_prefill(self, done: int, total: int, tok_s: float) -> None:
+        if self._waiting is not None:
+            self._waiting.show_prefill(done, total, tok_s)
+
+    def end(self, state: MessageState, stats: TurnStats, note: str) -> None:
+        self.show_message(replace(self._message, state=state, stats=stats, note=note))
+
+    def set_last(self, is_last: bool) -> None:
+        """Only the last answer can be made again."""
+        if is_last != self._is_last:
+            self._is_last = is_last
+            self._show_state()
+
+    def set_can_edit(self, can: bool) -> None:
+        """Whether an edited message could be sent."""
+        if self._edit is not None:
+            self._edit.setVisible(can)
+
+    @Slot()
+    def _on_copy_clicked(self) -> None:
+        QGuiApplication.clipboard().setText(self._message.text)
+        if self._foot is not None:
+            self._foot.show_copied()
+
+    @Slot()
+    def _on_more_clicked(self) -> None:
+        self.menu_requested.emit(self._message.id, self._more.mapToGlobal(QPoint(0, self._more.height())))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        self.menu_requested.emit(self._message.id, event.globalPos())
+
+    def _make_head(self, theme: Theme) -> QHBoxLayout:
+        """Over the text: who, and what can be done with it."""
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self._who, 1)
+        row.addWidget(self._shade)
+        if self._message.role == "user":
+            self._edit = IconButton(theme, "edit", "Edit this message", "Edit and send as a new branch; this one stays")
+            self._edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
+            row.addWidget(self._edit)
+        row.addWidget(self._more)
+        return row
+
+    def _show_state(self) -> None:
+        message = self._message
+        streaming = message.state == "streaming"
+        if self._waiting is not None:
+            self._waiting.setVisible(streaming and not message.text)
+        word = _STATE_WORDS.get(message.state, "")
+        if message.note and message.state == "stopped":
+            word = "Ended"  # not by the person
+        note = f"{word}. {message.note}" if word and message.note else word or message.note
+        note = note or (self._overflow if streaming else "")
+        self._note.setText(note)
+        set_tone(self._note, _STATE_TONES.get(message.state, "secondary"))
+        self._note.setVisible(bool(note))
+        self._show_help()
+        if self._foot is not None:
+            self._foot.setVisible(not streaming)
+            self._foot.show_stats(message.stats, can_regenerate=self._is_last, can_copy=bool(message.text))
+
+
+class _Waiting(QWidget):
+    """Between sending and the first token: what the engine is reading, and how far it is."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._text = label("Waiting for the engine…", tone="secondary", scale="small")
+        self._bar = ThinProgress(theme, "Reading the prompt")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 4)
+        column.setSpacing(8)
+        column.addWidget(self._text)
+        column.addWidget(self._bar)
+
+    @property
+    def text(self) -> str:
+        return self._text.text()
+
+    def show_prompt(self, reused: int, prompt: int) -> None:
+        self._text.setText(f"Reading {prompt - reused:,} new tokens, {reused:,} are in the cache already")
+        self._bar.set_share(0.0)
+
+    def show_prefill(self, done: int, total: int, tok_s: float) -> None:
+        speed = f"  ·  {tok_s:,.0f} tok/s" if tok_s and done >= FEW_TOKENS else ""
+        self._text.setText(f"Reading the prompt: {done:,} of {total:,} tokens{speed}")
+        self._bar.set_share(done / total if total else 1.0)
+
+
+class _Foot(QWidget):
+    """The quiet line and its two buttons."""
+
+    copy_clicked = Signal()
+    again_clicked = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._stats = ElidedLabel()
+        self._stats.setProperty("tone", "secondary")
+        self._stats.setProperty("scale", "small")
+        self._copy = IconButton(theme, "copy", "Copy this answer")
+        self._again = IconButton(theme, "again", "Answer again", "Answer again (Ctrl+R)")
+        self._copy.clicked.connect(self.copy_clicked)
+        self._again.clicked.connect(self.again_clicked)
+        self._ask = QToolButton()
+        self._ask.setText("Why?")
+        self._ask.setToolTip("Why this many tokens were prefilled")
+        self._ask.setProperty("link", "true")
+        self._ask.setProperty("scale", "small")
+        self._ask.setCheckable(True)
+        self._why = label("", tone="secondary", scale="small")
+        self._why.setWordWrap(True)
+        self._why.hide()
+        self._ask.toggled.connect(self._why.setVisible)
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self._stats, 1)
+        row.addWidget(self._ask)
+        row.addWidget(self._copy)
+        row.addWidget(self._again)
+        row.addStretch(0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self._why)
+        self._row, self._column = row, column
+
+    def show_stats(self, stats: TurnStats | None, can_regenerate: bool, can_copy: bool) -> None:
+        if stats is not None and not stats.prompt_tokens:
+            stats = None  # the turn never began: nothing was reused because nothing was asked
+        self._stats.setText(stats_line(stats) if stats else "")
+        self._stats.setToolTip(stats_tip(stats) if stats else "")
+        why = stats.why if stats else ""
+        self._why.setText(why)
+        self._ask.setVisible(bool(why))
+        self._copy.setVisible(can_copy)
+        self._again.setVisible(can_regenerate)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """The line stands beside the buttons, above them where there is no room for all of it."""
+        buttons = sum(button.sizeHint().width() for button in (self._ask, self._copy, self._again))
+        needed = self._stats.fontMetrics().horizontalAdvance(self._stats.full_text) + buttons
+        is_above = self._row.indexOf(self._stats) < 0
+        if (needed > self.width()) == is_above:
+            return
+        if is_above:
+            self._row.insertWidget(0, self._stats, 1)
+        else:
+            self._column.insertWidget(0, self._stats)
+        self._row.setStretch(self._row.count() - 1, int(not is_above))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def show_copied(self) -> None:
+        self._copy.set_icon_name("check")
+        QTimer.singleShot(1200, self._copy, lambda: self._copy.set_icon_name("copy"))

@@ -1,0 +1,131 @@
+"""Messages that wait to be sent, over the composer: each can be taken back into it, or cancelled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
+
+from kvdesk.chat import Conversation, ConversationId
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
+from kvdesk.ui.widgets.theme import Theme
+
+_MOST_ROWS: Final = 3  # more are scrolled
+_ROW_PX: Final = 28
+
+
+class QueueView(QFrame):
+    """The queue of the conversation that is shown; hidden where nothing waits."""
+
+    edit_clicked = Signal(int, str)  # which one, its text
+    cancelled = Signal(str, int, str)  # conversation, which one, its text: it waits no longer
+    taken_back = Signal(str, int, str)  # the same, into the composer: what is sent next takes its place
+    send_clicked = Signal(str)  # conversation
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("card", "queue")
+        self.setAccessibleName("Messages that wait to be sent")
+        self._theme = theme
+        self._conversation = ConversationId("")
+        self._texts: tuple[str, ...] = ()
+        self._words: Mapping[ConversationId, str] = {}
+        self._held: frozenset[ConversationId] = frozenset()
+        self._widgets: list[QWidget] = []
+        self._state = ElidedLabel()
+        self._state.setProperty("tone", "secondary")
+        self._state.setProperty("scale", "small")
+        self._send = QToolButton()
+        self._send.setText("Send now")
+        self._send.setProperty("link", "true")
+        self._send.setProperty("scale", "small")
+        self._send.clicked.connect(lambda: self.send_clicked.emit(self._conversation))
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(self._state, 1)
+        head.addWidget(self._send)
+        self._rows = QVBoxLayout()
+        self._rows.setContentsMargins(0, 0, 0, 0)
+        self._rows.setSpacing(0)
+        holder = QWidget()
+        holder.setObjectName("column")
+        holder.setLayout(self._rows)
+        self._scroll = QScrollArea()
+        self._scroll.setWidgetResizable(True)
+        self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._scroll.setWidget(holder)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 4, 8, 4)
+        column.setSpacing(0)
+        column.addLayout(head)
+        column.addWidget(self._scroll)
+        self.hide()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return self._texts
+
+    @property
+    def state_text(self) -> str:
+        """What the messages wait for."""
+        return self._state.full_text
+
+    @property
+    def send_button(self) -> QToolButton:
+        return self._send
+
+    def buttons(self, index: int) -> tuple[QToolButton, QToolButton]:
+        """Edit and cancel of one message."""
+        edit, cancel = self._widgets[index].findChildren(QToolButton)
+        return edit, cancel
+
+    def show_conversation(self, conversation: Conversation | None) -> None:
+        """What waits in the conversation that is shown."""
+        self._conversation = conversation.id if conversation else ConversationId("")
+        texts = conversation.queued if conversation else ()
+        if texts != self._texts:
+            self._texts = texts
+            self._rebuild()
+        self._show_state()
+
+    def show_states(self, words: Mapping[ConversationId, str], held: frozenset[ConversationId]) -> None:
+        """What the queue of every conversation waits for, and which ones wait for the person."""
+        self._words, self._held = words, held
+        self._show_state()
+
+    def _show_state(self) -> None:
+        self._state.setText(self._words.get(self._conversation, ""))
+        self._send.setVisible(self._conversation in self._held)
+        self.setVisible(bool(self._texts))
+
+    def _rebuild(self) -> None:
+        for row in self._widgets:
+            self._rows.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        self._widgets = [self._row(i, text) for i, text in enumerate(self._texts)]
+        for row in self._widgets:
+            self._rows.addWidget(row)
+        self._scroll.setFixedHeight(_ROW_PX * min(len(self._texts), _MOST_ROWS))
+
+    def _row(self, index: int, text: str) -> QWidget:
+        row = QWidget()
+        row.setFixedHeight(_ROW_PX)
+        line = ElidedLabel(" ".join(text.split()))
+        edit = IconButton(self._theme, "edit", "Edit this queued message", "Take it back into the composer")
+        cancel = IconButton(self._theme, "close", "Cancel this queued message", "Cancel it: it is not sent")
+        edit.clicked.connect(lambda: self.edit_clicked.emit(index, text))
+        cancel.clicked.connect(lambda: self._on_cancelled(index, text))
+        layout = QHBoxLayout(row)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(0)
+        layout.addWidget(line, 1)
+        layout.addWidget(edit)
+        layout.addWidget(cancel)
+        return row
+
+    @Slot(int, str)
+    def _on_cancelled(self, index: int, text: str) -> None:
+        self.cancelled.emit(self._conversation, index, text)

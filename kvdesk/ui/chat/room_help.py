@@ -1,0 +1,67 @@
+"""A text against the room that its context has: what is said of it, and what helps where it does not fit."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+
+from kvdesk.protocol.chat import TurnPreview
+
+
+def room_words(preview: TurnPreview) -> tuple[str, str]:
+    """What is said under a draft, and its tone."""
+    n_draft, room = preview.n_draft, preview.room
+    if preview.refused and not room:
+        return (
+            f"Too long: the conversation alone takes {preview.n_conversation:,} of {preview.n_ctx:,} tokens",
+            "danger",
+        )
+    if preview.refused:
+        return f"Too long: {n_draft:,} tokens, and {room:,} fit with an answer", "danger"
+    if preview.n_leaving:
+        who = {0: "the oldest tokens", 1: "the oldest message"}.get(preview.gone, f"the {preview.gone} oldest messages")
+        leaves = "leaves" if preview.gone == 1 else "leave"
+        return f"{n_draft:,} tokens: {who} ({preview.n_leaving:,} tokens) {leaves} the context for it", "warning"
+    if not preview.n_ctx:
+        return preview.sentence, "secondary"
+    if n_draft > room:
+        left = preview.n_ctx - preview.n_conversation - n_draft
+        return f"{n_draft:,} tokens: only {left:,} are left for the answer", "warning"
+    return f"{n_draft:,} of {room:,} tokens  ·  {preview.sentence}", "secondary"
+
+
+class RoomHelp(QWidget):
+    """What helps when a context is too small: each as a link that does it, or begins it."""
+
+    shorten_clicked = Signal()
+    larger_clicked = Signal()
+    policy_clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        links = (
+            ("Shorten", "Selects what is too much of the text", self.shorten_clicked),
+            ("Larger context…", "Opens the settings at n_ctx, with what another one takes", self.larger_clicked),
+            (
+                "When full…",
+                "Chooses what happens then: the oldest messages can leave",
+                self.policy_clicked,
+            ),
+        )
+        self.links: list[QToolButton] = []
+        for text, tip, clicked in links:
+            link = QToolButton()
+            link.setText(text)
+            link.setToolTip(tip)
+            link.setProperty("link", "true")
+            link.setProperty("scale", "small")
+            link.clicked.connect(clicked)
+            row.addWidget(link)
+            self.links.append(link)
+        row.addStretch(1)
+
+    def offer_shorten(self, offered: bool) -> None:
+        self.links[0].setVisible(offered)

@@ -1,0 +1,1 @@
+"""Graphs over time and over the attention span."""

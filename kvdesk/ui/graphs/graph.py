@@ -1,0 +1,215 @@
+"""A graph over time: what it shows, its scale, the line of captions over it. Its plot is of `trend` or `time_graph`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+import numpy as np
+from PySide6.QtCore import QRectF, SignalInstance
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from kvdesk.ui.graphs.time_axis import TimeAxis
+from kvdesk.ui.widgets.controls import NumberLabel, label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel import palette
+from kvdesk.viewmodel.series import FloatArray, Series, round_up, visible
+
+LEFT_PX: Final = 44  # for the numbers of a vertical axis
+TICKS_PX: Final = 20  # for those of a time axis
+WORD_PX: Final = 72  # from one word of a time axis to the next
+_LOW_PX: Final = 40  # a lower plot has room for two numbers beside it
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A series as it is drawn. `ink` is (dark, light); style "dots": line and points; "points": no line."""
+
+    name: str
+    series: Series
+    ink: tuple[str, str]
+    style: Literal["line", "dots", "points"] = "line"
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpec:
+    """One graph: curves of one unit. `top`: a fixed end of the axis, None for as high as the values are."""
+
+    unit: str
+    curves: tuple[Curve, ...]
+    top: float | None = None
+
+    @property
+    def title(self) -> str:
+        return " and ".join(curve.name for curve in self.curves)
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """A vertical axis from 0. `top`: its last number; `end`: of the picture, so that half a number fits above its line.
+
+    ticks    values and how they are written
+    """
+
+    top: float
+    end: float
+    ticks: tuple[tuple[float, str], ...]
+
+    @classmethod
+    def of(cls, highest: float, height: float, top: float | None = None) -> Scale:
+        """For values up to `highest` in a plot of so many pixels; `top`: a fixed end."""
+        top = round_up(highest) if top is None else top
+        height = max(height, 16.0)
+        shares = (0.0, 0.5, 1.0) if height >= _LOW_PX else (0.0, 1.0)
+        ticks = tuple((top * share, f"{top * share:,.0f}") for share in shares)
+        return cls(top, top * (1 + max(0.12, 8 / (height - 8))), ticks)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What a plot shows. Seconds are those of the axis.
+
+    seconds    the first and the last
+    curves     seconds and values of each
+    highest    value that is seen; None while nothing is known: no numbers are written then
+    marks      operations: a second and an ink for each
+    ticks      words of the time axis
+    """
+
+    seconds: tuple[float, float]
+    curves: list[tuple[FloatArray, FloatArray]]
+    highest: float | None
+    marks: list[tuple[float, str]]
+    ticks: list[tuple[float, str]]
+
+
+class Plotting(Protocol):
+    """A widget that draws curves of `spec`. Signals: `hovered`, a second or None; `painted`, the ms it took."""
+
+    @property
+    def spec(self) -> RowSpec: ...
+    @property
+    def inside(self) -> QRectF: ...  # where the curves are, in pixels of the widget
+    @property
+    def hovered(self) -> SignalInstance: ...
+    @property
+    def painted(self) -> SignalInstance: ...
+    def set_colours(self) -> None: ...
+    def show_drawing(self, drawing: Drawing) -> None: ...
+    def show_line(self, second: float | None) -> None: ...
+
+
+def readings(
+    spec: RowSpec, start_s: float, begin: float, end: float, n_bins: int
+) -> tuple[list[tuple[FloatArray, FloatArray]], float | None]:
+    """Every curve as (seconds of the axis, values), and the highest value that is seen; None: none was ever measured.
+
+    `start_s`: second 0 of the axis; `begin` and `end` are on it. `n_bins`: as in `series.visible`.
+    """
+    curves, highest = [], 0.0
+    for curve in spec.curves:
+        times, values = visible(curve.series, begin + start_s, end + start_s, n_bins)
+        curves.append((times - start_s, values))
+        highest = max(highest, float(np.nan_to_num(values[times >= begin + start_s]).max(initial=0.0)))
+    return curves, highest if any(curve.series.last is not None for curve in spec.curves) else None
+
+
+class Captions(QHBoxLayout):
+    """Name and value of every curve in its own ink, and the unit, in one line over a graph."""
+
+    def __init__(self, theme: Theme, spec: RowSpec) -> None:
+        super().__init__()
+        self._theme, self._spec = theme, spec
+        self.setSpacing(8)
+        self.setContentsMargins(0, 4, 0, 0)
+        self._values: list[QLabel] = []
+        for n, curve in enumerate(spec.curves):
+            self.addSpacing(8 if n else 0)
+            self.addWidget(label(curve.name, tone="secondary", scale="small"))
+            value = NumberLabel("–", widest="8,888")
+            value.setFont(theme.mono_small)
+            self._values.append(value)
+            self.addWidget(value)
+        self.addStretch(1)
+        self.addWidget(label(spec.unit, tone="secondary", scale="small"))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(value.text() for value in self._values)
+
+    def set_colours(self) -> None:
+        for curve, value in zip(self._spec.curves, self._values, strict=True):
+            value.setStyleSheet(f"color: {text_ink(self._theme, curve.ink)}")
+
+    def show_values(self, numbers: Sequence[float | None]) -> None:
+        for curve, value, number in zip(self._spec.curves, self._values, numbers, strict=True):
+            text = written(number, self._spec.unit)
+            if value.text() != text:
+                value.setText(text)
+                value.setAccessibleName(f"{curve.name} {text} {self._spec.unit}")
+
+
+class Graph(QWidget):
+    """One graph of a `GraphStack`: its captions over its plot."""
+
+    def __init__(self, theme: Theme, plot: Plotting, axis: TimeAxis) -> None:
+        super().__init__()
+        self.plot = plot
+        self._axis = axis
+        self._drawn: tuple[object, ...] = ()  # all that the curves were drawn of
+        self.captions = Captions(theme, plot.spec)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(self.captions)
+        assert isinstance(plot, QWidget)
+        column.addWidget(plot, 1)
+
+    def set_colours(self) -> None:
+        """The look has changed."""
+        self._drawn = ()
+        self.captions.set_colours()
+        self.plot.set_colours()
+
+    def draw(self, start_s: float, marks: list[tuple[float, str]]) -> None:
+        """The curves as they are now. `start_s`: second 0 of the axis; `marks`: as in `Drawing`."""
+        spec, inside = self.plot.spec, self.plot.inside
+        begin, end = self._axis.range
+        series = tuple((len(curve.series), curve.series.last, curve.series.held_s) for curve in spec.curves)
+        drawn = begin, end, start_s, inside, series, marks
+        if drawn == self._drawn:
+            return
+        self._drawn = drawn
+        width = int(inside.width())
+        curves, highest = readings(spec, start_s, begin, end, max(width, 100))
+        ticks = [] if highest is None else self._axis.ticks(width // WORD_PX)
+        self.plot.show_drawing(Drawing((begin, end), curves, highest, marks, ticks))
+
+    def show_at(self, second: float | None, start_s: float) -> None:
+        """Write every curve's value at a second of the axis, of which 0 is `start_s`; None: the last one."""
+        series = (curve.series for curve in self.plot.spec.curves)
+        self.captions.show_values([s.last if second is None else s.at(second + start_s) for s in series])
+        self.plot.show_line(second)
+
+
+def ink_of(theme: Theme, ink: tuple[str, str]) -> str:
+    return ink[0] if theme.colours.dark else ink[1]
+
+
+def text_ink(theme: Theme, ink: tuple[str, str]) -> str:
+    """The curve's colour, mixed with text until it can be read."""
+    colours = theme.colours
+    mixed = ink_of(theme, ink)
+    while palette.contrast(mixed, colours.panel) < 4.5:
+        mixed = palette.mix(mixed, colours.text, 0.15)
+    return mixed
+
+
+def written(number: float | None, unit: str) -> str:
+    """Cells are whole; other values have three digits as long as they are small."""
+    if number is None:
+        return "–"
+    if unit == "cells" or abs(number) >= 100:
+        return f"{number:,.0f}"
+    return f"{number:.1f}" if abs(number) >= 10 else f"{number:.2f}"

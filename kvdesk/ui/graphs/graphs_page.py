@@ -1,0 +1,210 @@
+"""The page with every graph, their time axis and their export."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QHBoxLayout,
+    QMenu,
+    QPushButton,
+    QScrollArea,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.ui.graphs.graph import Curve, RowSpec
+from kvdesk.ui.graphs.graph_stack import GraphStack
+from kvdesk.ui.graphs.picture import write_csv, write_png, write_svg
+from kvdesk.ui.graphs.span_graph import SpanGraph
+from kvdesk.ui.graphs.time_graph import TimePlot
+from kvdesk.ui.graphs.trends import cells_row, speed_rows
+from kvdesk.ui.widgets.controls import ElidedLabel, label, set_tone
+from kvdesk.ui.widgets.save_file import ask_where_to_save
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel import palette
+from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.series import Series
+
+_WINDOWS: Final[tuple[tuple[str, float | None], ...]] = (("30 s", 30.0), ("5 min", 300.0), ("All", None))
+_KEYS: Final = (
+    "Ctrl and the wheel zoom, a drag moves the time axis; keys: Left, Right, Ctrl+Left, Ctrl+Right, +, -, End"
+)
+
+
+def _all_rows(measured: Measurements) -> tuple[RowSpec, ...]:
+    m = measured
+
+    def row(unit: str, *curves: tuple[str, Series]) -> RowSpec:
+        inks = (palette.BLUE, palette.ORANGE, palette.SILVER)
+        return RowSpec(unit, tuple(Curve(name, series, ink) for (name, series), ink in zip(curves, inks, strict=True)))
+
+    hits = (Curve("prefix hits", m.hit, palette.ORANGE, "points"), Curve("cumulative", m.hits, palette.SILVER))
+    return (
+        *speed_rows(m),
+        row("ms", ("between tokens P50", m.p50), ("P95", m.p95), ("P99", m.p99)),
+        cells_row(m),
+        row("MB", ("K", m.k_mb), ("K and V", m.kv_mb), ("up to n_kv", m.live_mb)),
+        RowSpec("%", hits, top=100.0),
+        row("cores", ("kvdesk", m.own), ("others", m.others), ("threads", m.threads)),
+    )
+
+
+class GraphsPage(QWidget):
+    """Every graph over one time axis. Above them how much time is shown, whether it follows, and the export."""
+
+    def __init__(self, theme: Theme, measured: Measurements) -> None:
+        super().__init__()
+        self._theme, self._measured = theme, measured
+        plots = [TimePlot(theme, row) for row in _all_rows(measured)]
+        self.stack = GraphStack(theme, measured, plots, movable=True)
+        for plot in plots:
+            plot.zoomed.connect(self.stack.zoom)
+            plot.panned.connect(self.stack.pan)
+        self.stack.axis.follow(300.0)
+        self.stack.moved.connect(self._on_moved)
+        self.spans = SpanGraph(theme, measured)
+        self._note = ElidedLabel(self.stack.note)
+        self._note.setProperty("tone", "secondary")
+        self._note.setProperty("scale", "small")
+        self.stack.read.connect(self._show_note)
+        self._content = QWidget()
+        self._content.setObjectName("column")
+        inner = QVBoxLayout(self._content)
+        inner.setContentsMargins(0, 0, 12, 0)
+        inner.setSpacing(8)
+        inner.addWidget(self.stack, 7)
+        inner.addWidget(self.spans, 1)
+        inner.addWidget(_centred("cells that attention reads (n_kv)"))
+        scroll = QScrollArea()
+        scroll.setAccessibleName("Every graph")
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroll.setWidget(self._content)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(self._make_tools())
+        line = QHBoxLayout()
+        line.setContentsMargins(0, 0, 12, 0)
+        line.addWidget(self._note)
+        column.addLayout(line)
+        column.addWidget(scroll, 1)
+        self._on_moved()
+
+    @property
+    def picture(self) -> QWidget:
+        """What is exported as a picture: every graph, also those scrolled out of sight."""
+        return self._content
+
+    @property
+    def follow_button(self) -> QToolButton:
+        return self._follow
+
+    @property
+    def window_buttons(self) -> QButtonGroup:
+        return self._windows
+
+    @property
+    def note(self) -> str:
+        return self._note.full_text
+
+    def export(self, file: Path) -> None:
+        """Write a .png or .svg of every graph, or a .csv of every series. Raises OSError, also for another ending."""
+        writers: dict[str, Callable[[], None]] = {
+            ".png": lambda: write_png(self.picture, self._theme.colours.panel, file),
+            ".svg": lambda: write_svg(self.picture, self._theme.colours.panel, file),
+            ".csv": lambda: write_csv(self._measured, file),
+        }
+        write = writers.get(file.suffix.lower())
+        if write is None:
+            raise OSError(f"{file.name} must end in .png, .svg or .csv")
+        self.stack.draw()
+        self.spans.draw()
+        write()
+
+    def _make_tools(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 12, 0)
+        row.setSpacing(4)
+        self._windows = QButtonGroup(self)
+        for i, (name, seconds) in enumerate(_WINDOWS):
+            what = "Show everything" if seconds is None else f"Show the last {name}"
+            button = _tool(name, what, what)
+            self._windows.addButton(button, i)
+            row.addWidget(button)
+        self._windows.idClicked.connect(self._on_window)
+        self._follow = _tool("Follow", "Follow the newest reading", f"Keep the newest reading in sight (End)\n{_KEYS}")
+        self._follow.clicked.connect(self._on_follow)
+        row.addSpacing(8)
+        row.addWidget(self._follow)
+        row.addStretch(1)
+        self._export = QPushButton("Export")
+        self._export.setProperty("scale", "small")
+        self._export.setAccessibleName("Export the graphs")
+        self._export.setToolTip("Write the graphs as a picture, or every series as a table")
+        menu = QMenu(self._export)
+        for kind, what in (("png", "Picture (PNG)…"), ("svg", "Drawing (SVG)…"), ("csv", "Every series (CSV)…")):
+            menu.addAction(what).setData(kind)
+        menu.triggered.connect(lambda action: self._ask(str(action.data())))
+        self._export.setMenu(menu)
+        row.addWidget(self._export)
+        return row
+
+    @Slot(int)
+    def _on_window(self, index: int) -> None:
+        self.stack.follow(_WINDOWS[index][1])
+
+    @Slot(bool)
+    def _on_follow(self, following: bool) -> None:
+        self.stack.set_following(following)
+
+    @Slot()
+    def _on_moved(self) -> None:
+        """The buttons say how it is; no window is chosen while the axis stands."""
+        axis = self.stack.axis
+        self._follow.setChecked(axis.following)
+        chosen = [seconds for _, seconds in _WINDOWS].index(axis.window_s) if axis.following else -1
+        self._windows.setExclusive(False)
+        for i, button in enumerate(self._windows.buttons()):
+            button.setChecked(i == chosen)
+        self._windows.setExclusive(True)
+
+    def _ask(self, kind: str) -> None:
+        file = ask_where_to_save(self, "Export the graphs", f"kvdesk-graphs.{kind}", f"*.{kind}")
+        if file is None:
+            return
+        try:
+            self.export(file)
+        except OSError as error:
+            self._show_note(f"{file.name} could not be written: {error.strerror or error}", "danger")
+        else:
+            self._show_note(f"Written: {file}")
+
+    @Slot(str)
+    def _show_note(self, text: str, tone: str = "secondary") -> None:
+        set_tone(self._note, tone)
+        self._note.setText(text)
+
+
+def _tool(text: str, name: str, tip: str) -> QToolButton:
+    button = QToolButton()
+    button.setText(text)
+    button.setCheckable(True)
+    button.setProperty("tab", True)
+    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    button.setAccessibleName(name)
+    button.setToolTip(tip)
+    return button
+
+
+def _centred(text: str) -> QWidget:
+    result = label(text, tone="secondary", scale="small")
+    result.setAlignment(Qt.AlignmentFlag.AlignRight)
+    return result

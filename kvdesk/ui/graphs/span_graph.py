@@ -1,0 +1,120 @@
+"""Time per token against n_kv: what the length of the attention span costs on this machine."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyqtgraph as pg
+from PySide6.QtCore import QTimer, Slot
+from PySide6.QtGui import QColor, QShowEvent
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from kvdesk.ui.graphs.graph import TICKS_PX, Captions, Curve, RowSpec, ink_of
+from kvdesk.ui.graphs.graph_stack import INTERVAL_MS
+from kvdesk.ui.graphs.plot import AS_PATHS, Plot
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel import palette
+from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.series import FloatArray, Series, round_up
+
+_MOST_POINTS: Final = 500
+
+
+class SpanGraph(QWidget):
+    """A dot per token, and a line through the median of every n_kv. Draws like `GraphStack`: seldom, never hidden."""
+
+    def __init__(self, theme: Theme, measured: Measurements) -> None:
+        super().__init__()
+        self._theme, self._measured = theme, measured
+        self._drawn = -1
+        self._medians: tuple[FloatArray, FloatArray] = (np.zeros(0), np.zeros(0))
+        self._at: float | None = None
+        ink = palette.BLUE
+        spec = RowSpec("ms", (Curve("time per token, median at n_kv", Series(), ink),))
+        self.captions = Captions(theme, spec)
+        self.plot = Plot(theme, "Time per token against n_kv", movable=False)
+        self.plot.setMinimumHeight(96 + TICKS_PX)
+        self.dots = pg.ScatterPlotItem(size=4, pen=None, **AS_PATHS)
+        self.line = pg.PlotDataItem(symbol="o", symbolSize=6, **AS_PATHS)
+        self.plot.addItem(self.dots)
+        self.plot.addItem(self.line)
+        self.plot.hovered.connect(self._on_hovered)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(self.captions)
+        column.addWidget(self.plot, 1)
+        self._timer = QTimer(self)
+        self._timer.setInterval(2 * INTERVAL_MS)
+        self._timer.timeout.connect(self._on_timer)
+        self._timer.start()
+        theme.changed.connect(self._on_look_changed)
+        self._on_look_changed()
+
+    @property
+    def medians(self) -> tuple[FloatArray, FloatArray]:
+        """n_kv, rising, and the median time of a token at each, in ms."""
+        return self._medians
+
+    def draw(self) -> None:
+        """Now, even when hidden."""
+        self._drawn = self._measured.revision
+        spans, ms = self._measured.token_n_kv.values, self._measured.token_ms.values
+        self._medians = medians(spans, ms)
+        known = spans.size > 0
+        high = float(np.percentile(ms, 98)) if known else 0.0  # a few slow tokens would flatten all the others
+        most = round_up(max(float(spans.max(initial=0.0)), 512.0))
+        self.plot.set_top(max(high, float(self._medians[1].max(initial=0.0))) * 1.1, known=known)
+        self.plot.setXRange(0, most * 1.06, padding=0)
+        ticks = [(most * i / 4, f"{most * i / 4:,.0f}") for i in range(5)] if known else []
+        self.plot.getAxis("bottom").setTicks([ticks])
+        self.dots.setData(spans[-_MOST_POINTS:], ms[-_MOST_POINTS:])
+        self.line.setData(*self._medians)
+        self._read_out()
+
+    def _read_out(self) -> None:
+        spans, ms = self._medians
+        if not spans.size:
+            self.captions.show_values([None])
+            return
+        at = float(self._measured.token_n_kv.last or 0.0) if self._at is None else self._at
+        i = int(np.abs(spans - at).argmin())
+        self.captions.show_values([float(ms[i])])
+        self.setAccessibleDescription("; ".join(f"n_kv {s:.0f}: {t:.1f} ms" for s, t in zip(spans, ms, strict=True)))
+
+    @Slot(object)
+    def _on_hovered(self, n_kv: float | None) -> None:
+        self._at = n_kv
+        self._read_out()
+
+    @Slot()
+    def _on_timer(self) -> None:
+        if self._drawn != self._measured.revision and self.isVisible():
+            self.draw()
+
+    @Slot()
+    def _on_look_changed(self) -> None:
+        ink = QColor(ink_of(self._theme, palette.BLUE))
+        self.plot.set_colours()
+        self.captions.set_colours()
+        self.line.setPen(pg.mkPen(ink, width=1.5))
+        self.line.setSymbolBrush(pg.mkBrush(ink))
+        self.line.setSymbolPen(None)
+        ink.setAlphaF(0.3)
+        self.dots.setBrush(pg.mkBrush(ink))
+        self._drawn = -1
+        self._on_timer()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._drawn = -1
+
+
+def medians(spans: FloatArray, ms: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Every n_kv that occurs, rising, with the median of its times."""
+    if not spans.size:
+        return np.zeros(0), np.zeros(0)
+    order = np.argsort(spans, kind="stable")
+    found, starts = np.unique(spans[order], return_index=True)
+    return found, np.array([np.median(part) for part in np.split(ms[order], starts[1:])])

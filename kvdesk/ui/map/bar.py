@@ -1,0 +1,97 @@
+"""The controls above the cell map: what it is coloured by, the size of a page, zoom; and the pages in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+
+from kvdesk.cache.pages import PAGE_SIZES
+from kvdesk.ui.map.cell_map import CellMapView
+from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.widgets.controls import Choice, label
+from kvdesk.ui.widgets.theme import Theme
+
+
+class MapBar(QWidget):
+    """Leads what a person chooses to `cells`."""
+
+    def __init__(self, theme: Theme, cells: CellMapView) -> None:
+        super().__init__()
+        self._cells = cells
+        self.mode = _choice(theme, "Colour the cell map by")
+        for mode in ColourBy:
+            self.mode.addItem(f"By {mode.value[0].lower()}{mode.value[1:]}", mode)
+            self.mode.setItemData(self.mode.count() - 1, f"Colour: {mode.meaning}", Qt.ItemDataRole.ToolTipRole)
+        self.mode.currentIndexChanged.connect(self._on_mode)
+        self.page_size = _choice(theme, "Tokens to a page")
+        for size in PAGE_SIZES:
+            self.page_size.addItem(str(size), size)
+        self.page_size.setToolTip("Tokens to a page of the simulated allocator")
+        self.page_size.currentIndexChanged.connect(self._on_page_size)
+        self.page_size.hide()
+        self._pages = label("", tone="secondary", scale="small")
+        self._pages.setWordWrap(True)
+        self._pages.hide()
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        row.addWidget(self.mode)
+        row.addWidget(self.page_size)
+        row.addStretch(1)
+        for text, name, keys, slot in (
+            ("−", "Zoom out", "-", cells.zoom_out),
+            ("+", "Zoom in", "+", cells.zoom_in),
+            ("Fit", "Show all cells", "0", cells.reset_zoom),
+        ):
+            row.addWidget(_button(text, name, keys, slot))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self._pages)
+        cells.pages_told.connect(self._on_pages_told)
+
+    @property
+    def page_words(self) -> str:
+        """What is said about pages, empty unless the map is coloured by page."""
+        return self._pages.text() if not self._pages.isHidden() else ""
+
+    @Slot()
+    def _on_mode(self) -> None:
+        mode = ColourBy(self.mode.currentData())
+        self.mode.setToolTip(f"Colour: {mode.meaning}")
+        self.page_size.setVisible(mode is ColourBy.PAGE)
+        if mode is not ColourBy.PAGE:
+            self._pages.hide()
+        self._cells.set_colour_by(mode)
+
+    @Slot()
+    def _on_page_size(self) -> None:
+        self._cells.set_page_size(self.page_size.currentData())
+
+    @Slot(str)
+    def _on_pages_told(self, words: str) -> None:
+        self._pages.setText(words)
+        self._pages.setToolTip("A simulation: llama.cpp has no pages.")
+        self._pages.setVisible(bool(words))
+
+
+def _choice(theme: Theme, name: str) -> Choice:
+    choice = Choice(theme)
+    choice.setAccessibleName(name)
+    choice.setProperty("scale", "small")
+    choice.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToContents)
+    return choice
+
+
+def _button(text: str, name: str, keys: str, slot: Callable[[], None]) -> QToolButton:
+    button = QToolButton()
+    button.setProperty("scale", "small")
+    button.setText(text)
+    button.setAccessibleName(name)
+    button.setToolTip(f"{name} ({keys} in the map)")
+    button.setProperty("tab", True)
+    button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    button.clicked.connect(slot)
+    return button

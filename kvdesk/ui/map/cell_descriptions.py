@@ -1,0 +1,80 @@
+"""What the map says in words about a cell and about a selection. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from kvdesk.cache.snapshot import CacheSnapshot
+from kvdesk.ui.cache.links import span_at
+from kvdesk.ui.cache.readout import describe_cell, sequences_of
+from kvdesk.ui.map import raster
+from kvdesk.ui.map.frame import MapFrame, strip_name
+from kvdesk.ui.map.selection import CellRun
+
+_NAMED = 3  # conversations that are named; the rest are counted
+
+
+def cell_words(frame: MapFrame, strip: int, cell: int, texts: Mapping[int, str]) -> tuple[str, str]:
+    """Two lines about a cell: where and what it is; its text, whose it is, its message, and what its marks mean."""
+    part = frame.strips[strip]
+    stream, scene = part.stream, frame.scene
+    more = []
+    if cell < stream.high_water and stream.seq_bits[cell].any():
+        for seq in sequences_of(stream, cell):
+            known = scene.spans.get(seq)
+            found = span_at(known, int(stream.pos[cell])) if known else None
+            if known and found:
+                more.append(f"message {found[0] + 1} of {len(known.spans)}")
+                break
+        marks = int(part.layer.marks[cell])
+        if marks & raster.HIDDEN:
+            more.append("out of the sliding window: overwritten next")
+        if marks & raster.SHIFTED:
+            more.append("K-shift pending")
+        if scene.pages and part.strip.map_index < len(scene.pages):
+            page = int(scene.pages[part.strip.map_index].page_of[part.strip.stream_index][cell])
+            more.append(f"page {page}" if page >= 0 else "no page yet")
+        if written_at_op := int(stream.written_at_op[cell]):
+            more.append(f"written {_ago(frame.operation - written_at_op)}")
+    return describe_cell(stream, cell, part.strip.label, scene.titles, texts, more)
+
+
+def selection_words(snapshot: CacheSnapshot, runs: Sequence[CellRun], titles: Mapping[int, str]) -> tuple[str, str]:
+    """Two lines about selected cells: how many, where, their positions; and whose they are."""
+    n_cells = n_used = 0
+    low, high = -1, -1
+    owners: set[int] = set()
+    where = []
+    for run in runs:
+        if run.cache >= len(snapshot.maps) or run.stream >= len(snapshot.maps[run.cache].streams):
+            continue
+        stream = snapshot.maps[run.cache].streams[run.stream]
+        cells = run.cells[run.cells < stream.size]
+        used = cells[cells < stream.high_water]
+        used = used[np.any(stream.seq_bits[used], axis=1)]
+        n_cells, n_used = n_cells + len(cells), n_used + len(used)
+        if name := strip_name(snapshot.maps, run.cache, run.stream):
+            where.append(name)
+        if len(used):
+            first, last = int(stream.pos[used].min()), int(stream.pos[used].max())
+            low, high = (first if low < 0 else min(low, first)), max(high, last)
+            bits = np.bitwise_or.reduce(stream.seq_bits[used], axis=0)
+            owners |= {64 * w + b for w, word in enumerate(bits.tolist()) for b in range(64) if word >> b & 1}
+    line = f"{n_cells:,} cell{'' if n_cells == 1 else 's'} selected"
+    if where:
+        line += "  ·  " + (" and ".join(where) if len(where) <= 2 else f"{len(where)} streams")
+    if high >= 0:
+        line += f"  ·  position {low:,}" if low == high else f"  ·  positions {low:,} to {high:,}"
+    if n_used < n_cells:
+        line += f"  ·  {n_cells - n_used:,} free"
+    names = [f"{titles.get(seq, 'no conversation')} (seq {seq})" for seq in sorted(owners)]
+    more = [f"and {len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return line, ", ".join(names[:_NAMED] + more)
+
+
+def _ago(operations: int) -> str:
+    if operations <= 0:
+        return "by the last operation"
+    return f"{operations:,} operation{'' if operations == 1 else 's'} ago"

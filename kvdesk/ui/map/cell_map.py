@@ -1,0 +1,495 @@
+"""The cell map: every cell of every stream as a square. A frame is made when something changed, then only drawn.
+
+Mouse      wheel zooms; middle button, or Space held, drags the map; a click selects a cell, a drag or Shift a range
+Keyboard   arrows, Home, End, Page Up and Down move the cursor, with Shift they select, with Ctrl arrows move the map;
+           Space selects, Delete lets go; + and - zoom, 0 shows everything again
+How often a frame is made anew is the rule of `map_clock.FrameClock`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from PySide6.QtCore import QPointF, QRect, QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QShowEvent,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from kvdesk.protocol.cache import CacheView, MessageSpans
+from kvdesk.ui.map.cell_descriptions import cell_words, selection_words
+from kvdesk.ui.map.colours import ColourBy, Scene
+from kvdesk.ui.map.frame import MapFrame, make_frame, strips_of
+from kvdesk.ui.map.frame_clock import FrameClock
+from kvdesk.ui.map.key_bindings import ACTIONS, ARROWS, MOVES, moved
+from kvdesk.ui.map.layout import Strip, total_height
+from kvdesk.ui.map.legend_entries import MapLegend, grounds_of, key_of
+from kvdesk.ui.map.pages import PageCache
+from kvdesk.ui.map.painter import Edges, MapPainter
+from kvdesk.ui.map.pixels import edges_of
+from kvdesk.ui.map.recency import Recency
+from kvdesk.ui.map.selection import CellRun, MapSelection
+from kvdesk.ui.map.viewport import Viewport
+from kvdesk.ui.widgets.theme import Theme
+
+_FADE_STEP_MS: Final = 120
+_WHEEL_STEP: Final = 60  # eighths of a degree
+_NOTHING: Final = ("", "")
+
+
+class CellMapView(QWidget):
+    """Draws a `CacheView`."""
+
+    described = Signal(str, str)
+    """Two lines about the cell under the mouse or the cursor, else about the selection; empty when there is neither."""
+    cells_selected = Signal(int, int, int, int)
+    """Cache, stream, first cell, last cell + 1 of what a person selected; (-1, -1, 0, 0) when it was let go."""
+    key_changed = Signal(object)
+    """A `MapLegend`: what colours and marks mean now."""
+    _due = Signal()
+    pages_told = Signal(str)
+    """What paging would hold and waste, in words; empty when the map is not coloured by page."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._painter = MapPainter(theme)
+        self._clock = FrameClock()
+        self._pages = PageCache()
+        self._selection = MapSelection()
+        self._edges: Edges = {}
+        self._view: CacheView | None = None
+        self._frame: MapFrame | None = None
+        self._strips: tuple[Strip, ...] = ()
+        self._laid_out: tuple[object, int, int, float] | None = None  # what they are laid out for
+        self._key: MapLegend | None = None
+        self._grounds: tuple[object, ...] = ()  # of `_key`
+        self._scene = Scene()
+        self._texts: Mapping[int, str] = {}
+        self._recency = Recency()
+        self._viewport = Viewport(self.width(), self.height())
+        self._at_mouse = False
+        self._drag: QPointF | None = None
+        self._selecting = self._space = self._overlay = self._is_due = False
+        self._wheel = 0
+        self._said = _NOTHING
+        self._room = 240
+        self._refreshed_at = 0.0
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+        self.setMouseTracking(True)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setAccessibleName("Cell map of the KV cache")
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setMinimumWidth(160)
+        self.setFixedHeight(self._room)
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.timeout.connect(self.refresh)
+        self._due.connect(self._on_due, Qt.ConnectionType.QueuedConnection)  # it comes before what is to be painted
+        theme.changed.connect(self._invalidate)
+
+    # --- what is shown ------------------------------------------------------------------------------------------------
+
+    @property
+    def strips(self) -> tuple[Strip, ...]:
+        return self._strips
+
+    @property
+    def zoom(self) -> float:
+        return self._viewport.zoom
+
+    @property
+    def clock(self) -> FrameClock:
+        """Times of the map's own frames."""
+        return self._clock
+
+    @property
+    def selection(self) -> tuple[CellRun, ...]:
+        return self._selection.runs
+
+    def cell_rect(self, strip: int, cell: int) -> QRect:
+        """Where a cell is drawn, in pixels of this widget; outside of it when it is out of sight."""
+        box = self.strips[strip]
+        corner = self._viewport.to_widget(*box.corner(cell))
+        size = box.cell * self._viewport.zoom
+        return QRectF(corner.x(), corner.y(), size, size).toRect()
+
+    def show_view(self, view: CacheView, colours: Mapping[int, int], titles: Mapping[int, str]) -> None:
+        """Draw `view`; `colours` and `titles` are those of the conversations, by seq_id."""
+        if self._view is None or view.snapshot.operation != self._view.snapshot.operation:
+            self._recency.note(time.monotonic(), view.snapshot.operation)
+        if view is self._view and self._scene.colours == colours and self._scene.titles == titles:
+            return
+        self._view = view
+        if self._scene.colours != colours or self._scene.titles != titles:
+            self._scene = replace(self._scene, colours=dict(colours), titles=dict(titles))
+        if self._wait_ms() <= 0:
+            self.refresh()  # now: it is then painted together with what else the same events have changed
+        else:
+            self._invalidate()
+
+    def show_token_texts(self, texts: Mapping[int, str]) -> None:
+        """The texts of token ids, by reference: the owner goes on adding to it."""
+        self._texts = texts
+
+    def show_spans(self, spans: Mapping[int, MessageSpans]) -> None:
+        """Where the messages of each sequence lie, by seq_id."""
+        if self._scene.spans != spans:
+            self._change_scene(spans=dict(spans))
+
+    def show_selection(self, runs: Sequence[CellRun]) -> None:
+        """Select cells from outside, such as those of a text; nothing is sent. None of them lets go."""
+        self._selection.set_runs(runs)
+        self._on_selection_changed()
+        if self._frame is not None and runs and self._viewport.zoom > 1:
+            number = self._frame.find(runs[0].cache, runs[0].stream)
+            if number is not None and len(runs[0].cells):
+                self._bring_into_view(number, int(runs[0].cells[0]))
+
+    def set_colour_by(self, mode: ColourBy) -> None:
+        self._change_scene(mode=mode)
+        self._come_back(0)
+
+    def set_page_size(self, page_size: int) -> None:
+        """Slots of a page of the paged overlay."""
+        self._pages.set_page_size(page_size)
+        self._come_back(0)
+
+    def set_overlay(self, shown: bool) -> None:
+        """The developer overlay: what the map's own frames take."""
+        self._overlay = shown
+        self.update()
+
+    @Slot()
+    def toggle_overlay(self) -> None:
+        self.set_overlay(not self._overlay)
+
+    def set_room(self, height: int) -> None:
+        """The height the map should keep to; it takes what its cells need of it."""
+        if height != self._room:
+            self._room = height
+            self._come_back(0)
+
+    def zoom_at(self, point: QPointF, factor: float) -> None:
+        """Zoom, the point staying where it is."""
+        if self.strips:
+            self._viewport = self._viewport.zoomed(point, factor, self.strips[0].cell)
+            self.update()
+
+    def move_by(self, by: QPointF) -> None:
+        """Move what is seen by so many pixels."""
+        self._viewport = self._viewport.moved(by)
+        self.update()
+
+    @Slot()
+    def zoom_in(self) -> None:
+        self.zoom_at(QPointF(self.rect().center()), 1.25)
+
+    @Slot()
+    def zoom_out(self) -> None:
+        self.zoom_at(QPointF(self.rect().center()), 0.8)
+
+    @Slot()
+    def reset_zoom(self) -> None:
+        self._viewport = Viewport(self.width(), self.height(), self.devicePixelRatioF())
+        self.update()
+
+    # --- frames -------------------------------------------------------------------------------------------------------
+
+    def _change_scene(self, **fields: object) -> None:
+        self._scene = replace(self._scene, **fields)  # type: ignore[arg-type]
+        self._invalidate()
+
+    @Slot()
+    def _invalidate(self) -> None:
+        """A new frame is due, as soon as the clock's rule allows."""
+        if self.isVisible():
+            self._come_back(round(max(0.0, self._wait_ms())))
+
+    def _wait_ms(self) -> float:
+        """Until the clock's rule allows a new frame."""
+        return self._clock.interval_ms - (time.monotonic() - self._refreshed_at) * 1e3
+
+    def _come_back(self, ms: int) -> None:
+        """Make a frame in `ms`; 0 is at once, but together with all else that is shown now, in one painting."""
+        if ms <= 0 and not self._is_due:
+            self._is_due = True
+            self._due.emit()
+        elif ms > 0 and (not self._timer.isActive() or self._timer.remainingTime() > ms):
+            self._timer.start(ms)
+
+    @Slot()
+    def _on_due(self) -> None:
+        if self._is_due:
+            self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """Make a new frame now, whatever the clock says."""
+        self._is_due = False
+        self._timer.stop()
+        if self._view is None or not self.isVisible():
+            return
+        begun = time.perf_counter()
+        self._refreshed_at = time.monotonic()
+        before = self._strips
+        self._make_frame(self._view)
+        self._describe()
+        assert self._frame is not None
+        rects = self._painter.prepare(self._frame, self._viewport, self._edges)
+        self._clock.refreshed((time.perf_counter() - begun) * 1e3)
+        if rects is None or self._overlay or self._strips is not before:
+            self.update()
+            return
+        for rect in rects:
+            self.update(rect)
+
+    def _make_frame(self, view: CacheView) -> None:
+        limits = self._recency.limits(time.monotonic())
+        before = self._strips
+        self._lay_out(view)
+        scene = self._scene
+        if scene.mode is ColourBy.PAGE:
+            scene = replace(scene, pages=self._pages.overlays(view.snapshot))
+        self._frame = frame = make_frame(view, self._strips, scene, limits, self._frame)
+        if self._strips is not before:
+            self._on_layout_changed()
+        grounds = grounds_of(frame, view.snapshot)
+        if grounds != self._grounds:
+            self._grounds, key = grounds, key_of(frame, view.snapshot)
+            if self._key is None or key.pages != self._key.pages:
+                self.pages_told.emit(key.pages)
+            self._key = key
+            self.key_changed.emit(key)
+        if frame.is_younger(limits[0]):  # let the just-written cells fade
+            self._come_back(max(_FADE_STEP_MS, self._clock.interval_ms))
+        if scene.pages and self._pages.is_behind(view.snapshot):
+            self._come_back(round(self._pages.wait_s * 1e3) + 1)
+
+    def _lay_out(self, view: CacheView) -> None:
+        """Strips for the cells there are, and the height they take."""
+        maps = view.snapshot.maps
+        sizes = [stream.size for cache in maps for stream in cache.streams]
+        laid_out = (len(maps), *sizes), self.width(), self._room, self.devicePixelRatioF()
+        if laid_out == self._laid_out:
+            return
+        self._laid_out = laid_out
+        strips = strips_of(view, *laid_out[1:])
+        self._strips = self._strips if strips == self._strips else strips
+        height = max(total_height(strips), 64) if strips else self._room
+        if height != self.minimumHeight():
+            self.setFixedHeight(height)
+
+    def _on_layout_changed(self) -> None:
+        """The same zoom with cells of another size, the same selection in other rows."""
+        if self.strips and self._viewport.zoom > 1:
+            self._viewport = self._viewport.zoomed(QPointF(), 1.0, self.strips[0].cell)
+        if self._selection.at is not None and self._selection.at[0] >= len(self.strips):
+            self._selection.at = None
+        self._edges = self._make_edges()
+
+    def _make_edges(self) -> Edges:
+        masks = ((i, strip, self._selection.mask(strip)) for i, strip in enumerate(self.strips))
+        return {i: edges_of(mask, strip.columns) for i, strip, mask in masks if mask is not None}
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        begun = time.perf_counter()
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(self._theme.colours.panel))
+        if self._frame is not None and self._frame.strips:
+            at = self._selection.at if self._at_mouse or self.hasFocus() else None
+            self._painter.paint(painter, self._frame, self._viewport, self._texts, self._edges, at, event.rect())
+            if self._overlay:
+                self._draw_overlay(painter)
+            self._clock.painted((time.perf_counter() - begun) * 1e3)
+            return
+        painter.setPen(QColor(self._theme.colours.secondary))
+        painter.setFont(self._theme.small)
+        if self._view is None:
+            text = "The cells of the cache appear here as soon as a model is open."
+        else:
+            text = "This model keeps no attention cache: there are no cells."
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap.value, text)
+
+    def _draw_overlay(self, painter: QPainter) -> None:
+        painter.setFont(self._theme.mono_small)
+        words = self._clock.words(self._painter.n_drawn)
+        metrics = painter.fontMetrics()
+        width = max(metrics.horizontalAdvance(line) for line in words.split("\n")) + 12
+        box = QRectF(self.width() - width, 0, width, 2 * metrics.lineSpacing() + 4)
+        painter.fillRect(box, QColor(self._theme.colours.text))
+        painter.setPen(QColor(self._theme.colours.panel))
+        painter.drawText(box.adjusted(6, 2, -6, -2), Qt.AlignmentFlag.AlignLeft, words)
+
+    # --- cursor and selection -----------------------------------------------------------------------------------------
+
+    def _describe(self) -> None:
+        lines = _NOTHING
+        at = self._selection.at
+        if self._frame is not None:
+            if at is not None and at[0] < len(self._frame.strips) and at[1] < self._frame.strips[at[0]].strip.n_cells:
+                lines = cell_words(self._frame, at[0], at[1], self._texts)
+            elif self._selection.runs and self._view is not None:
+                lines = selection_words(self._view.snapshot, self._selection.runs, self._scene.titles)
+        if lines != self._said:
+            self._said = lines
+            self.setAccessibleDescription("; ".join(line for line in lines if line))
+            self.described.emit(*lines)
+
+    def _set_at(self, at: tuple[int, int] | None, *, by_mouse: bool = False) -> None:
+        self._at_mouse = by_mouse
+        if at != self._selection.at:
+            self._selection.at = at
+            self._describe()
+            self.update()
+
+    def _on_selection_changed(self) -> None:
+        self._edges = self._make_edges()
+        self._describe()
+        self.update()
+
+    def _select(self, at: tuple[int, int], *, extend: bool) -> None:
+        strip = self.strips[at[0]]
+        if extend:
+            self._selection.extend(at[0], strip, at[1])
+        else:
+            self._selection.begin(at[0], strip, at[1])
+        self._tell_selection()
+
+    @Slot()
+    def clear_selection(self) -> None:
+        """Let go of all cells, and say so."""
+        if self._selection.runs:
+            self._selection.clear()
+            self._tell_selection()
+
+    def _tell_selection(self) -> None:
+        self._on_selection_changed()
+        if found := self._selection.by_hand:
+            self.cells_selected.emit(*found[0], *found[1:])
+        else:
+            self.cells_selected.emit(-1, -1, 0, 0)
+
+    def _cell_under(self, position: QPointF) -> tuple[int, int] | None:
+        point = self._viewport.to_map(position)
+        for i, strip in enumerate(self.strips):
+            cell = strip.cell_at(point.x(), point.y())
+            if cell is not None:
+                return i, cell
+        return None
+
+    def _bring_into_view(self, number: int, cell: int) -> None:
+        strip = self.strips[number]
+        self._viewport = self._viewport.showing(QRectF(*strip.corner(cell), strip.cell, strip.cell))
+        self.update()
+
+    def _go(self, at: tuple[int, int], *, select: bool) -> None:
+        """Move the cursor by keyboard; the map follows."""
+        if select and self._selection.by_hand is None and self._selection.at is not None:
+            self._select(self._selection.at, extend=False)
+        self._set_at(at)
+        self._bring_into_view(*at)
+        if select:
+            self._select(at, extend=True)
+
+    # --- hands --------------------------------------------------------------------------------------------------------
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        at = self._cell_under(event.position())
+        if self._drag is not None:
+            self.move_by(event.position() - self._drag)
+            self._drag = event.position()
+        elif self._selecting and at is not None:
+            self._set_at(at, by_mouse=True)
+            self._select(at, extend=True)
+        elif not self._selecting:
+            self._set_at(at, by_mouse=True)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        if event.button() == Qt.MouseButton.MiddleButton or self._space:
+            self._drag = event.position()
+            self.setCursor(Qt.CursorShape.ClosedHandCursor)
+        elif event.button() == Qt.MouseButton.LeftButton:
+            at = self._cell_under(event.position())
+            if at is None:
+                self.clear_selection()
+                return
+            self._selecting = True
+            self._set_at(at, by_mouse=True)
+            self._select(at, extend=bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
+
+    def mouseReleaseEvent(self, _event: QMouseEvent) -> None:
+        self._drag, self._selecting = None, False
+        self.unsetCursor()
+
+    def leaveEvent(self, _event: object) -> None:
+        self._set_at(None)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        self._wheel += event.angleDelta().y()
+        if abs(self._wheel) >= _WHEEL_STEP:
+            self.zoom_at(event.position(), 1.0019**self._wheel)
+            self._wheel = 0
+        event.accept()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        if event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason) and self.strips:
+            self._go(self._selection.at or (0, 0), select=False)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self._space = False
+        self._set_at(None)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if not self.strips or not self._heed(event):
+            super().keyPressEvent(event)
+
+    def keyReleaseEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Space and not event.isAutoRepeat() and self._space:
+            self._space = False
+            if self._drag is None and self._selection.at is not None:
+                self._select(self._selection.at, extend=False)
+            self._drag = None
+            self.unsetCursor()
+
+    def _heed(self, event: QKeyEvent) -> bool:
+        """Do what a key asks for; False when it asks for nothing here."""
+        key, modifiers = Qt.Key(event.key()), event.modifiers()
+        if key in ARROWS and modifiers & Qt.KeyboardModifier.ControlModifier:
+            columns, rows = ARROWS[key]
+            self.move_by(QPointF(-columns * self.width(), -rows * self.height()) / 8)
+        elif key in MOVES:
+            at = moved(key, self.strips, self._viewport, self._selection.at or (0, 0))
+            self._go(at, select=bool(modifiers & Qt.KeyboardModifier.ShiftModifier))
+        elif key == Qt.Key.Key_Space:
+            if not event.isAutoRepeat():
+                self._space = True
+        elif key in ACTIONS:
+            getattr(self, ACTIONS[key])()
+        else:
+            return False
+        return True
+
+    # --- size ---------------------------------------------------------------------------------------------------------
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._viewport = self._viewport.resized(self.width(), self.height(), self.devicePixelRatioF())
+        if event.size().width() != event.oldSize().width():
+            self._come_back(0)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._come_back(0)

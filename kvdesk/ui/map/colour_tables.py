@@ -1,0 +1,58 @@
+"""The colour tables of the cell map: an ARGB value for every code that `raster` makes, one table for each mode."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.ui.map import raster
+from kvdesk.ui.map.colours import HOLDER_WORDS, N_STEPS, ColourBy
+from kvdesk.ui.widgets.theme import Colours
+from kvdesk.viewmodel.palette import N_BRANCH_SHADES, N_COLOURS, branch_colour, conversation_colour, mix, ramp_colour
+
+_OPAQUE: Final = 0xFF000000
+
+
+def group_colours(mode: ColourBy, colours: Colours) -> list[str]:
+    """Colour of each group of `map_colours.groups_of`, #rrggbb."""
+    dark = colours.dark
+    match mode:
+        case ColourBy.MESSAGE:
+            return [colours.secondary, *(conversation_colour(i, dark) for i in range(N_COLOURS))]
+        case ColourBy.CONVERSATION:
+            return _owners(colours)
+        case ColourBy.POSITION | ColourBy.AGE:
+            return [ramp_colour(i / (N_STEPS - 1), dark) for i in range(N_STEPS)]
+        case ColourBy.SEQUENCES:
+            n = len(HOLDER_WORDS)
+            return [ramp_colour(i / (n - 1), dark) for i in range(n)]
+        case ColourBy.PAGE:
+            pairs = [(hue, mix(hue, colours.panel, 0.4)) for hue in _owners(colours)]
+            return [mix(colours.secondary, colours.panel, 0.5), *(shade for pair in pairs for shade in pair)]
+
+
+def _owners(colours: Colours) -> list[str]:
+    """Of cells that nobody owns, then of every branch by `palette.branch_index`."""
+    n, panel, ink = N_COLOURS * N_BRANCH_SHADES, colours.panel, colours.text
+    return [colours.secondary, *(branch_colour(i, panel, ink, colours.dark) for i in range(n))]
+
+
+def shades(colour: str, colours: Colours) -> tuple[str, str, str, str]:
+    """Plain, fading, just written, hidden. Told apart by lightness: brighter in the dark, deeper in the light."""
+    glow = "#ffffff" if colours.dark else "#000000"
+    return colour, mix(colour, glow, 0.3), mix(colour, glow, 0.65), mix(colour, colours.panel, 0.55)
+
+
+@lru_cache(maxsize=16)
+def tint_table(mode: ColourBy, colours: Colours) -> NDArray[np.uint32]:
+    """256 ARGB values."""
+    table = [colours.panel] * 256
+    table[raster.FREE], table[raster.FREE_IN_SPAN] = colours.cell_free, colours.cell_span
+    table[raster.EDGE] = colours.text
+    for i, colour in enumerate(group_colours(mode, colours)):
+        first = raster.FIRST_GROUP + i * raster.N_SHADES
+        table[first : first + raster.N_SHADES] = shades(colour, colours)
+    return np.array([_OPAQUE | int(colour[1:], 16) for colour in table], np.uint32)

@@ -1,0 +1,174 @@
+"""What the map is coloured by: the group of every used cell, and words that explain the groups. numpy, no Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.pages import PagedOverlay
+from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
+from kvdesk.protocol.cache import MessageSpans
+from kvdesk.ui.map.raster import NO_SEQUENCE, PARTIAL, Runs, second_sequence
+
+N_STEPS: Final = 48  # groups of a continuous scale
+UNKNOWN: Final = 0  # group of cells that no conversation, message or page is known of
+N_MESSAGE_COLOURS: Final = 8
+HOLDER_WORDS: Final = ("1", "2", "3", "4", "5–8", "9+")
+_HOLDER_FROM: Final = np.array([2, 3, 4, 5, 9])
+
+
+class ColourBy(StrEnum):
+    """The colour modes. The value is what a person reads."""
+
+    CONVERSATION = "Conversation"
+    POSITION = "Position"
+    AGE = "Age"
+    MESSAGE = "Message"
+    SEQUENCES = "Sequences per cell"
+    PAGE = "Pages"
+
+    @property
+    def meaning(self) -> str:
+        return _MEANINGS[self]
+
+
+_MEANINGS: Final = {
+    ColourBy.CONVERSATION: "which conversation holds the cell; shared cells have the colours of two",
+    ColourBy.POSITION: "the position (pos) of the token in its sequence",
+    ColourBy.AGE: "how many operations ago the cell was written",
+    ColourBy.MESSAGE: "which message of its conversation the token belongs to",
+    ColourBy.SEQUENCES: "how many sequences hold the cell",
+    ColourBy.PAGE: "a simulation: the pages that a paged allocator would hold for the same content",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What colours depend on beside the cells themselves.
+
+    colours, titles   `palette.branch_index` and name of the conversation, or branch of it, that leases a sequence
+    spans             messages of a sequence, by seq_id
+    pages             the paged overlay of each cache, empty unless coloured by page
+    """
+
+    mode: ColourBy = ColourBy.CONVERSATION
+    colours: Mapping[int, int] = field(default_factory=dict)
+    titles: Mapping[int, str] = field(default_factory=dict)
+    spans: Mapping[int, MessageSpans] = field(default_factory=dict)
+    pages: tuple[PagedOverlay, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """Upper ends of the continuous scales, chosen so that they seldom change; those of other modes stay as they are.
+
+    position   the next power of two above the highest position in the cache, at least 256
+    age        the power of ten from the number of operations on, at least 100
+    """
+
+    position: int = 256
+    age: int = 100
+
+
+_AT_FIRST: Final = Scales()
+
+
+def scales_of(snapshot: CacheSnapshot, mode: ColourBy) -> Scales:
+    """What the scale of this mode is for the cells there are."""
+    if mode is ColourBy.POSITION:
+        highest = max((span.pos_max for span in snapshot.sequences), default=0)
+        return Scales(position=1 << max(8, max(0, highest).bit_length()))
+    if mode is ColourBy.AGE:
+        age = 100
+        while age < snapshot.operation:
+            age *= 10
+        return Scales(age=age)
+    return _AT_FIRST
+
+
+def conversation_groups(colours: Mapping[int, int]) -> NDArray[np.uint8]:
+    """Group of every seq_id: 1 + `palette.branch_index` of the branch that leases it, else `UNKNOWN`."""
+    table = np.full(256, UNKNOWN, np.uint8)
+    for seq, colour in colours.items():
+        if 0 <= seq < NO_SEQUENCE:
+            table[seq] = 1 + colour
+    return table
+
+
+def groups_of(
+    stream: StreamMap, runs: Runs, scene: Scene, scales: Scales, operation: int, page: NDArray[np.int32] | None
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
+    """Group of each cell up to the high-water mark, and of its lower half where the two differ somewhere.
+
+    `page`: page of each cell of the stream, when coloured by page.
+    """
+    high = stream.high_water
+    owners = conversation_groups(scene.colours)
+    match scene.mode:
+        case ColourBy.CONVERSATION:
+            first = np.repeat(owners[runs.owner], runs.lengths)
+            if not runs.shared:
+                return first, None
+            return first, np.repeat(owners[second_sequence(runs)], runs.lengths)
+        case ColourBy.POSITION:
+            step = np.float32(N_STEPS / scales.position)
+            return np.clip(stream.pos[:high] * step, 0, N_STEPS - 1).astype(np.uint8), None
+        case ColourBy.AGE:
+            age = np.maximum(operation - stream.written_at_op[:high], 0).astype(np.float32)
+            step = np.float32((N_STEPS - 1) / np.log(scales.age + 1))
+            return np.uint8(N_STEPS - 1) - np.minimum(np.log1p(age) * step, N_STEPS - 1).astype(np.uint8), None
+        case ColourBy.MESSAGE:
+            return _by_message(stream, runs, scene.spans), None
+        case ColourBy.SEQUENCES:
+            steps = np.searchsorted(_HOLDER_FROM, runs.n_holders, side="right").astype(np.uint8)
+            return np.repeat(steps, runs.lengths), None
+        case ColourBy.PAGE:
+            if page is None or page.size != stream.size:
+                return np.zeros(high, np.uint8), None
+            colour = np.repeat(owners[runs.owner], runs.lengths)
+            odd = (page[:high] & 1).astype(np.uint8)
+            return np.where(page[:high] < 0, np.uint8(UNKNOWN), colour * np.uint8(2) + odd + np.uint8(1)), None
+
+
+def page_marks(overlay: PagedOverlay, page: NDArray[np.int32], high_water: int, marks: NDArray[np.uint8]) -> None:
+    """Mark the cells of pages that are not full. Changes `marks`."""
+    partial = np.zeros(overlay.n_pages + 1, np.uint8)  # the last entry is that of page -1
+    for sequence in overlay.sequences:
+        if sequence.n_empty and sequence.pages:
+            partial[sequence.pages[-1]] = PARTIAL
+    if page.size >= high_water:
+        marks |= partial[page[:high_water]]
+
+
+def page_words(overlay: PagedOverlay, name: str = "") -> str:
+    """What paging would hold and waste, beside what llama.cpp holds for the same."""
+    words = (
+        f"Pages of {overlay.page_size}: {overlay.n_pages:,} held = {overlay.n_slots:,} slots, "
+        f"{overlay.n_empty:,} empty ({overlay.waste:.1%} wasted), {overlay.n_shared:,} shared. "
+        f"llama.cpp: {overlay.n_used:,} cells for the same."
+    )
+    return f"{name}: {words}" if name else words
+
+
+def _by_message(stream: StreamMap, runs: Runs, spans: Mapping[int, MessageSpans]) -> NDArray[np.uint8]:
+    """Messages are numbered 1 to 8 and again, in their order; cells of nobody's message are unknown.
+
+    A shared cell counts to its lowest sequence of which messages are known.
+    """
+    known = {seq: of.spans for seq, of in sorted(spans.items(), reverse=True) if of.spans and runs.hold(seq).any()}
+    end = max((span.p1 for parts in known.values() for span in parts), default=0)
+    message_at = np.zeros(
+        (len(known) + 1, end + 1), np.uint8
+    )  # the first row is of no sequence, the last column beyond
+    row_of = np.zeros(runs.starts.size, np.int64)
+    for row, (seq, parts) in enumerate(known.items(), start=1):
+        row_of[runs.hold(seq)] = row
+        for i, span in enumerate(parts):
+            message_at[row, max(span.p0, 0) : span.p1] = 1 + i % N_MESSAGE_COLOURS
+    at = np.clip(stream.pos[: stream.high_water], 0, end) + np.repeat(row_of * (end + 1), runs.lengths)
+    return message_at.ravel()[at]

@@ -1,0 +1,107 @@
+"""What the colours and marks of the map mean at this moment: a value the legend draws. Knows no widgets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from kvdesk.cache.snapshot import CacheSnapshot
+from kvdesk.ui.map import raster
+from kvdesk.ui.map.colours import HOLDER_WORDS, N_MESSAGE_COLOURS, N_STEPS, ColourBy, page_words
+from kvdesk.ui.map.frame import MapFrame
+from kvdesk.viewmodel.palette import N_COLOURS
+
+Kind = Literal["tint", "split", "ramp", "mark", "head", "n_kv"]
+_EXAMPLES: Final = {  # a group of each mode, to show marks on
+    ColourBy.CONVERSATION: 1,
+    ColourBy.POSITION: N_STEPS // 2,
+    ColourBy.AGE: N_STEPS // 2,
+    ColourBy.MESSAGE: 1,
+    ColourBy.SEQUENCES: 1,
+    ColourBy.PAGE: 3,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A swatch and its words.
+
+    tint   codes (`raster`) of its colours: one, two for "split", many for "ramp"; marks: as bits, drawn on the first
+    ends   words at both ends of a ramp
+    """
+
+    kind: Kind
+    words: str
+    codes: tuple[int, ...] = ()
+    marks: int = 0
+    ends: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class MapLegend:
+    """Everything a legend says. `pages`: the paged overlay in words, empty unless coloured by page."""
+
+    mode: ColourBy
+    entries: tuple[Entry, ...]
+    pages: str = ""
+
+
+def grounds_of(frame: MapFrame, snapshot: CacheSnapshot) -> tuple[object, ...]:
+    """All that the key of a frame depends on: while it is equal, so is the key."""
+    names = tuple(cache.name for cache in snapshot.maps)
+    shades = max(frame.scene.colours.values(), default=0) // N_COLOURS
+    return frame.scene.mode, frame.scales, frame.is_shifted, names, frame.scene.pages, shades
+
+
+def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapLegend:
+    """The key of a frame: its scale first, then the marks that it has, then what is drawn over it."""
+    mode, scene = frame.scene.mode, frame.scene
+    example = _code(_EXAMPLES[mode])
+    entries = [*_scale(frame)]
+    entries.append(Entry("tint", "free", (raster.FREE,)))
+    entries.append(Entry("tint", "free in n_kv", (raster.FREE_IN_SPAN,)))
+    entries.append(Entry("mark", "just written", (example + raster.FRESH_SHADE,), raster.FRESH))
+    if mode is ColourBy.CONVERSATION:
+        entries.append(Entry("split", "shared", (example, _code(2))))
+    elif mode is not ColourBy.SEQUENCES:
+        entries.append(Entry("mark", "shared", (example,), raster.SHARED))
+    if any(cache.name == "window" for cache in snapshot.maps):
+        entries.append(Entry("mark", "overwritten next", (example + raster.DIM,), raster.HIDDEN))
+    if frame.is_shifted:
+        entries.append(Entry("mark", "K-shift pending", (example,), raster.SHIFTED))
+    entries += [Entry("head", "head"), Entry("n_kv", "n_kv")]
+    names = [cache.name if len(snapshot.maps) > 1 else "" for cache in snapshot.maps]
+    pages = "\n".join(page_words(overlay, name) for overlay, name in zip(scene.pages, names, strict=False))
+    return MapLegend(mode, tuple(entries), pages)
+
+
+def _scale(frame: MapFrame) -> tuple[Entry, ...]:
+    every = tuple(_code(i) for i in range(N_STEPS))
+    match frame.scene.mode:
+        case ColourBy.POSITION:
+            return (Entry("ramp", "position", every, ends=("0", f"{frame.scales.position - 1:,}")),)
+        case ColourBy.AGE:
+            ends = (f"{frame.scales.age:,} operations ago", "now")
+            return (Entry("ramp", "written", every, ends=ends),)
+        case ColourBy.SEQUENCES:
+            return tuple(
+                Entry("tint", words + (" sequence" if i == 0 else ""), (_code(i),))
+                for i, words in enumerate(HOLDER_WORDS)
+            )
+        case ColourBy.MESSAGE:
+            codes = tuple(_code(i) for i in range(1, N_MESSAGE_COLOURS + 1))
+            unknown = Entry("tint", "unknown message", (_code(0),))
+            return Entry("ramp", "messages", codes, ends=("first", "next …")), unknown
+        case ColourBy.PAGE:
+            pages = Entry("split", "alternating pages", (_code(3), _code(4)))
+            return pages, Entry("mark", "page not full", (_code(3),), raster.PARTIAL)
+        case ColourBy.CONVERSATION:
+            shades = max(frame.scene.colours.values(), default=0) // N_COLOURS
+            if not shades:
+                return ()
+            codes = tuple(_code(1 + N_COLOURS * shade) for shade in range(shades + 1))
+            return (Entry("ramp", "branches of a chat", codes, ends=("1", "2" if shades == 1 else "3 …")),)
+
+
+def _code(group: int) -> int:
+    return raster.FIRST_GROUP + group * raster.N_SHADES

@@ -1,0 +1,30 @@
+"""A cell map one only looks at: of a plan, or of the past. One place that knows how to make one of the real map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import Qt
+
+from kvdesk.cache.snapshot import CacheMap
+from kvdesk.ui.map.cell_map import CellMapView
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.history import view_of
+
+
+class SmallMap(CellMapView):
+    """Takes no keys and no mouse."""
+
+    def __init__(self, theme: Theme, name: str, room: int) -> None:
+        super().__init__(theme)
+        self.setAccessibleName(name)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.set_room(room)
+        self.setFixedHeight(room)  # until there is something to show
+
+    def show_maps(
+        self, maps: tuple[CacheMap, ...], operation: int, colours: Mapping[int, int], titles: Mapping[int, str]
+    ) -> None:
+        """Draw these maps, after operation number `operation`."""
+        self.show_view(view_of(maps, operation), colours, titles)

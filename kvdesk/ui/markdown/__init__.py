@@ -1,0 +1,1 @@
+"""Markdown of answers as widgets."""

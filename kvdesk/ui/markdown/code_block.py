@@ -1,0 +1,139 @@
+"""A program in an answer: highlighted, scrollable sideways, copied with one button."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Final
+
+from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtGui import QColor, QGuiApplication, QResizeEvent, QSyntaxHighlighter, QTextCharFormat, QWheelEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout
+
+from kvdesk.ui.markdown.segments import Segment
+from kvdesk.ui.widgets.controls import IconButton, label
+from kvdesk.ui.widgets.theme import Theme
+
+_HIGHLIGHT_WHILE_OPEN: Final = 8_000  # characters; a longer program is coloured once, when it is complete
+_HIGHLIGHT_AT_ALL: Final = 200_000
+
+
+class CodeBlock(QFrame):
+    """One fenced block."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._segment = Segment("code", "", closed=False)
+        self.setProperty("card", "code")
+        self._language = label("", tone="secondary", scale="small")
+        self._copy = IconButton(theme, "copy", "Copy this code")
+        self._copy.clicked.connect(self._on_copy_clicked)
+        self._view = _CodeView()
+        self._view.setAccessibleName("Code")
+        self._colouring = _Colouring(self._view)
+        head = QHBoxLayout()
+        head.setContentsMargins(12, 4, 4, 0)
+        head.addWidget(self._language, 1)
+        head.addWidget(self._copy)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 4)
+        column.setSpacing(0)
+        column.addLayout(head)
+        column.addWidget(self._view)
+        theme.changed.connect(self._on_look_changed)
+        self._view.setFont(theme.mono)
+
+    @property
+    def text(self) -> str:
+        return self._segment.text
+
+    def show_segment(self, segment: Segment) -> None:
+        if segment == self._segment:
+            self._segment = segment  # `whole` may have grown
+            return
+        grown = segment.text.startswith(self._segment.text)
+        self._language.setText(segment.language or "text")
+        if grown:
+            self._view.append_text(segment.text[len(self._segment.text) :])
+        else:
+            self._view.setPlainText(segment.text)
+        self._segment = segment
+        self._highlight()
+        self._view.fit()
+
+    @Slot()
+    def _on_copy_clicked(self) -> None:
+        QGuiApplication.clipboard().setText(self._segment.whole or self._segment.text)
+        self._copy.set_icon_name("check")
+        QTimer.singleShot(1200, self._copy, lambda: self._copy.set_icon_name("copy"))
+
+    @Slot()
+    def _on_look_changed(self) -> None:
+        self._view.setFont(self._theme.mono)
+        self._highlight()
+        self._view.fit()
+
+    def _highlight(self) -> None:
+        limit = _HIGHLIGHT_AT_ALL if self._segment.closed else _HIGHLIGHT_WHILE_OPEN
+        if len(self._segment.text) <= limit:
+            from kvdesk.ui.markdown.highlight import (
+                lines_of_spans,  # not at the top: Pygments is loaded for the first program
+            )
+
+            text, language = self._segment.text, self._segment.language
+            self._colouring.set_lines(lines_of_spans(text, language, dark=self._theme.colours.dark))
+
+
+class _CodeView(QPlainTextEdit):
+    """As tall as its lines; wheel turns go to the chat unless they are sideways."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setReadOnly(True)
+        self.setTabChangesFocus(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.document().setDocumentMargin(0)
+        self.setViewportMargins(12, 4, 12, 0)
+        self.setUndoRedoEnabled(False)
+
+    def append_text(self, text: str) -> None:
+        cursor = self.textCursor()
+        cursor.movePosition(cursor.MoveOperation.End)
+        cursor.insertText(text)
+
+    def fit(self) -> None:
+        line = self.fontMetrics().lineSpacing()
+        bar = self.horizontalScrollBar().sizeHint().height() if self.horizontalScrollBar().maximum() > 0 else 4
+        self.setFixedHeight(ceil(line * max(self.blockCount(), 1)) + 8 + bar)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if abs(event.angleDelta().x()) > abs(event.angleDelta().y()):
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+class _Colouring(QSyntaxHighlighter):
+    """Puts spans that were computed elsewhere onto lines."""
+
+    def __init__(self, view: QPlainTextEdit) -> None:
+        super().__init__(view.document())
+        self._lines: list[list[tuple[int, int, str]]] = []
+
+    def set_lines(self, lines: list[list[tuple[int, int, str]]]) -> None:
+        if lines != self._lines:
+            self._lines = lines
+            self.rehighlight()
+
+    def highlightBlock(self, _text: str) -> None:
+        number = self.currentBlock().blockNumber()
+        for start, length, colour in self._lines[number] if number < len(self._lines) else ():
+            form = QTextCharFormat()
+            form.setForeground(QColor(colour))
+            self.setFormat(start, length, form)

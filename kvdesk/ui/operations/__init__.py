@@ -1,0 +1,1 @@
+"""Operations on the cache by hand."""

@@ -1,0 +1,161 @@
+"""What a context with other settings would take and cost, before it is made; and what becomes of the conversations."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout
+
+from kvdesk.protocol.cache import ContextInfo, ContextPreview, PreviewContext
+from kvdesk.settings import ContextSettings
+from kvdesk.ui.cache.readout import megabytes, seconds
+from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.theme import Theme
+
+_ASK_MS: Final = 200  # after the last keystroke
+_KEEPS: Final = {
+    "nothing": "Prefill at their next message",
+    "tokens": "Prefill again now",
+    "state": "Carry over their saved state",
+}
+_ROWS: Final = ("K", "V", "recurrent", "compute", "together", "decode")
+
+
+class ContextLedger(QFrame):
+    """Asks for a preview shortly after the settings have changed."""
+
+    asked = Signal(object)  # PreviewContext
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("card", "effect")
+        self._wanted: ContextSettings | None = None
+        self._now: ContextInfo | None = None
+        self._preview: ContextPreview | None = None
+        self._values: dict[str, tuple[QLabel, QLabel]] = {}
+        self._keep = Choice(theme)
+        self._keep.setProperty("scale", "small")
+        self._keep.setAccessibleName("What happens to the conversations in the cache")
+        for keep, words in _KEEPS.items():
+            self._keep.addItem(words, keep)
+        self._keep.currentIndexChanged.connect(self._show_cost)
+        self._cost = label("", tone="secondary", scale="small")
+        self._cost.setWordWrap(True)
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(16)
+        grid.setVerticalSpacing(4)
+        for i, name in enumerate(_ROWS):
+            row, column = i % 3, 2 * (i // 3)
+            caption, value = label(name, tone="secondary", scale="small"), label("…", family="mono")
+            self._values[name] = caption, value
+            grid.addWidget(caption, row, column)
+            grid.addWidget(value, row, column + 1)
+        grid.setColumnStretch(1, 1)
+        grid.setColumnStretch(3, 1)
+        choice = QHBoxLayout()
+        choice.setSpacing(8)
+        choice.addWidget(label("Conversations in the cache", scale="small"))
+        choice.addWidget(self._keep, 1)
+        column_ = QVBoxLayout(self)
+        column_.setContentsMargins(12, 8, 12, 8)
+        column_.setSpacing(8)
+        column_.addLayout(grid)
+        column_.addLayout(choice)
+        column_.addWidget(self._cost)
+        self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
+        self._asking.timeout.connect(self._on_asking)
+
+    @property
+    def keep(self) -> str:
+        """What becomes of the conversations: "nothing", "tokens" or "state"."""
+        return str(self._keep.currentData())
+
+    @property
+    def refused(self) -> str:
+        """Why the context that was asked about last cannot be made."""
+        return self._preview.refused if self._preview else ""
+
+    @property
+    def text(self) -> str:
+        """All that is said."""
+        rows = (f"{caption.text()} {value.text()}" for caption, value in self._values.values() if not value.isHidden())
+        return "\n".join((*rows, self._cost.text()))
+
+    def set_keep(self, keep: str) -> None:
+        self._keep.setCurrentIndex(self._keep.findData(keep))
+
+    def show_context(self, now: ContextInfo | None) -> None:
+        """The context there is, to compare with."""
+        self._now = now
+
+    def ask(self, settings: ContextSettings) -> None:
+        """The settings have changed: ask what they would take, in a moment."""
+        if settings != self._wanted:
+            self._wanted, self._preview = settings, None
+            self._asking.start()
+            for _, value in self._values.values():
+                value.setText("…")
+            self._cost.setText("")
+
+    def show_preview(self, preview: ContextPreview) -> None:
+        """What the engine says. Ignored when something else is asked by now."""
+        if preview.settings != self._wanted:
+            return
+        self._preview = preview
+        now = self._now
+        total = preview.k_bytes + preview.v_bytes + preview.recurrent_bytes + preview.compute_bytes
+        texts = {
+            "K": _change(now.k_bytes if now else None, preview.k_bytes),
+            "V": _change(now.v_bytes if now else None, preview.v_bytes),
+            "recurrent": f"{megabytes(preview.recurrent_bytes)} MB",
+            "compute": f"{megabytes(preview.compute_bytes)} MB, estimated",
+            "together": f"{megabytes(total)} of {megabytes(preview.available_bytes)} MB free",
+            "decode": f"about {preview.tok_s:,.0f} tok/s" if preview.tok_s else "not measured yet",
+        }
+        for name, text in texts.items():
+            caption, value = self._values[name]
+            value.setText(text)
+            shown = name != "recurrent" or preview.recurrent_bytes > 0
+            caption.setVisible(shown)
+            value.setVisible(shown)
+        set_tone(self._values["together"][1], "danger" if total > preview.available_bytes else "")
+        item = self._keep.model().item(self._keep.findData("state"))  # type: ignore[attr-defined]
+        item.setEnabled(preview.carries_state)
+        item.setToolTip(preview.why_not_carried)
+        if not preview.carries_state and self.keep == "state":
+            self.set_keep("tokens")
+        self._show_cost()
+
+    @Slot()
+    def _on_asking(self) -> None:
+        if self._wanted is not None:
+            self.asked.emit(PreviewContext(self._wanted))
+
+    @Slot()
+    def _show_cost(self) -> None:
+        preview = self._preview
+        if preview is None:
+            return
+        set_tone(self._cost, "danger" if preview.refused else "secondary")
+        n = f"{preview.n_tokens:,} tokens"
+        if preview.refused:
+            words = preview.refused
+        elif not preview.n_tokens:
+            words = "No conversation is in the cache: nothing is prefilled again."
+        elif self.keep == "tokens":
+            time = f" in about {seconds(1000 * preview.seconds)}" if preview.seconds is not None else ""
+            words = f"{n} are prefilled again{time}; it can be cancelled."
+        elif self.keep == "state":
+            words = f"{n} are carried over: nothing is computed."
+        else:
+            words = f"{n} leave the cache; each chat is prefilled again at its next message."
+        if preview.why_not_carried and not preview.refused:
+            words += f" Saved state cannot be carried over: {preview.why_not_carried}"
+        self._cost.setText(words)
+
+
+def _change(now: int | None, then: int) -> str:
+    if now is None or now == then:
+        return f"{megabytes(then)} MB"
+    return f"{megabytes(now)} → {megabytes(then)} MB"

@@ -1,0 +1,265 @@
+"""Where operations by hand come together: panel, menus and dialog on one side, what the engine answers on the other.
+
+Owns the compaction dialog. Knows no worker: every command leaves by the signal `command`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QMenu, QWidget
+
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.protocol.cache import (
+    Audited,
+    CacheView,
+    ContextPreview,
+    ContextReady,
+    MessageSpans,
+    OperationDone,
+    PreviewContext,
+    RecordingTaken,
+    SpeedSample,
+    TakeRecording,
+    Verified,
+    VerifyConversation,
+)
+from kvdesk.protocol.calls import call_text
+from kvdesk.protocol.chat import ModelLoaded, Working
+from kvdesk.protocol.messages import Event
+from kvdesk.protocol.operations import BatchRefused, CompactionPreview, Operate, Undo
+from kvdesk.settings import ContextSettings
+from kvdesk.ui.operations.actions import TIPS, CacheAction, Chosen, operation_of, refusal
+from kvdesk.ui.operations.compaction_dialog import CompactionDialog
+from kvdesk.ui.operations.effect_text import took
+from kvdesk.ui.shell.activity_strip import ActivityStrip
+from kvdesk.ui.shell.inspector import Inspector
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cache_state import CacheState
+
+MAX_EFFECTS: Final = 256  # comparisons that are kept for the time line
+_NOT_WATCHED: Final = "Open the inspector (Ctrl+I) to operate on the cache by hand."
+
+
+class OperationsController(QObject):
+    """Turns what a person does into commands and shows what came of them."""
+
+    command = Signal(object)  # a command of kvdesk.operations
+    fork_requested = Signal(str, str, int, int)  # conversation, its last message ("" for all), p0, p1
+    rebuild_clicked = Signal()
+
+    def __init__(
+        self, parent: QWidget, theme: Theme, state: CacheState, inspector: Inspector, strip: ActivityStrip
+    ) -> None:
+        super().__init__(parent)
+        self._parent, self._theme, self._state = parent, theme, state
+        self._inspector, self._strip = inspector, strip
+        self._dialog: CompactionDialog | None = None
+        panel = inspector.cache.operations
+        panel.operated.connect(self._operate)
+        panel.fork_clicked.connect(self._on_fork_clicked)
+        panel.verify_clicked.connect(self._on_verify_clicked)
+        panel.compact_clicked.connect(self.open_compaction)
+        panel.rebuild_clicked.connect(self.rebuild_clicked)
+        inspector.cache.question.asked.connect(lambda settings: self.command.emit(PreviewContext(settings)))
+        inspector.cache.effect.undo_clicked.connect(self._on_undo_clicked)
+        inspector.timeline.undo_clicked.connect(self._on_undo_clicked)
+        inspector.timeline.recording_wanted.connect(lambda: self.command.emit(TakeRecording()))
+
+    @property
+    def dialog(self) -> CompactionDialog | None:
+        return self._dialog
+
+    def apply(self, event: Event) -> None:
+        """Show what concerns operations by hand."""
+        match event:
+            case OperationDone():
+                self._show_operation(event)
+            case CacheView():
+                self._changed()
+            case SpeedSample():
+                self._inspector.timeline.note_change()
+                self._inspector.cache.effect.add_speed(event)
+                if self._dialog is not None:
+                    self._dialog.add_speed(event)
+            case MessageSpans():
+                self._state.spans[event.conversation] = event
+            case ContextReady():
+                self._state.possible = {row.operation: row for row in event.possible}
+                self._state.forget_context()
+                self._inspector.cache.question.forget()
+                self._inspector.cache.effect.forget()
+                if self._dialog is not None:
+                    self._dialog.effect.forget()
+                self._inspector.timeline.reset()
+            case Audited():
+                tone = {"verified": "good", "mirrored": "", "mismatch": "danger"}[event.state]
+                self._strip.show_result(f"Audit at {event.at}: {event.sentence}", tone)
+            case ContextPreview():
+                self._inspector.cache.question.show_preview(event)
+            case ModelLoaded():
+                self._inspector.timeline.forget_past()
+            case CompactionPreview() | RecordingTaken() | Working() | Verified() | BatchRefused():
+                self._show_answer(event)
+            case _:
+                pass
+
+    def ask_rebuild(self, settings: ContextSettings) -> bool:
+        """Where cells would be lost, say what a new context costs first. False: there is nothing to ask."""
+        held = self._state.held()
+        if held:
+            self._inspector.cache.question.ask(settings, held)
+            self._inspector.cache.reveal(self._inspector.cache.question)
+        return bool(held)
+
+    def refusal(self, act: CacheAction, conversation: ConversationId, p0: int = -1, p1: int = -1) -> str:
+        """Why something cannot be done to a conversation's cells, empty where it can."""
+        if self._state.view is None and not self._state.dead and self._state.context is not None:
+            return _NOT_WATCHED
+        return refusal(act, Chosen(self._state.target_of(conversation), p0, p1), self._state)
+
+    def act(self, act: CacheAction, conversation: ConversationId, p0: int = -1, p1: int = -1) -> None:
+        """Do something to a conversation's cells, or say why not."""
+        if why := self.refusal(act, conversation, p0, p1):
+            self._strip.show_result(why, "warning")
+        elif act is CacheAction.FORK:
+            self._on_fork_clicked(conversation, p0, p1)
+        elif act is CacheAction.VERIFY:
+            self._on_verify_clicked(conversation)
+        else:
+            chosen = Chosen(self._state.target_of(conversation), p0, p1)
+            self._operate(operation_of(act, chosen, self._state))
+
+    def fill_menu(self, menu: QMenu, conversation: ConversationId) -> None:
+        """What can be done to the cells of a conversation."""
+        target = self._state.target_of(conversation)
+        swap = CacheAction.SWAP_IN if target and target.swapped_bytes else CacheAction.SWAP_OUT
+        words = {CacheAction.KEEP: "Keep only its cells", CacheAction.FORK: "Fork into a new chat"}
+        words |= {
+            swap: f"{swap.value} of the cache" if swap is CacheAction.SWAP_OUT else "Swap in again",
+            CacheAction.VERIFY: "Verify its cells",
+        }
+        for act, text in words.items():
+            self._add_action(menu, text, act, conversation)
+
+    def fill_message_menu(self, menu: QMenu, conversation: ConversationId, message: MessageId) -> None:
+        """What can be done to the cells of a message."""
+        span = self._state.span_of(conversation, message)
+        if span is None:
+            nothing = menu.addAction("Cells of this message")
+            nothing.setEnabled(False)
+            nothing.setToolTip("Its place in the cache is known after the next answer in this chat.")
+            return
+        self._add_action(menu, "Fork the chat after it", CacheAction.FORK, conversation, -1, span.p1)
+        self._add_action(menu, "Remove its cells", CacheAction.REMOVE, conversation, span.p0, span.p1)
+        self._add_action(menu, "Remove its cells and all after it", CacheAction.REMOVE, conversation, span.p0, -1)
+        choose = menu.addAction("Choose its cells for an operation")
+        choose.triggered.connect(lambda: self.choose_range(conversation, span.p0, span.p1))
+
+    def choose_range(self, conversation: ConversationId, p0: int, p1: int) -> None:
+        """Fill positions of a conversation in to the form and unfold it."""
+        target = self._state.target_of(conversation)
+        if target is None:
+            return
+        panel = self._inspector.cache.operations
+        panel.show_state(self._state)
+        panel.set_range(target.seq_id, p0, p1)
+        panel.set_open(True)
+        self._inspector.reveal_all()
+        self._inspector.show_tab("Cache")
+
+    @Slot()
+    def open_compaction(self) -> None:
+        """The dialog that shows what a compaction would do."""
+        if self._dialog is None:
+            self._dialog = CompactionDialog(self._theme, self._state, self._parent)
+            self._dialog.asked.connect(self.command)
+            self._dialog.operated.connect(self._operate)
+            self._dialog.undo_clicked.connect(self._on_undo_clicked)
+        self._dialog.show()
+        self._dialog.raise_()
+        self._dialog.activateWindow()
+
+    @Slot(object)
+    def _operate(self, operation: object) -> None:
+        if operation is not None:
+            self.command.emit(Operate(operation))  # type: ignore[arg-type]
+
+    @Slot(int)
+    def _on_undo_clicked(self, operation: int) -> None:
+        self._operate(Undo(operation))
+
+    @Slot(str)
+    def _on_verify_clicked(self, conversation: str) -> None:
+        self.command.emit(VerifyConversation(ConversationId(conversation)))
+
+    @Slot(str, int, int)
+    def _on_fork_clicked(self, conversation: str, p0: int, p1: int) -> None:
+        """A fork of the first positions has the messages that end there; without their places known, all of them."""
+        last = ""
+        spans = self._state.spans.get(ConversationId(conversation))
+        if p1 >= 0 and spans is not None:
+            last = next((str(span.message) for span in reversed(spans.spans) if span.p1 <= p1), "")
+        self.fork_requested.emit(conversation, last, p0, p1)
+
+    def _add_action(
+        self, menu: QMenu, text: str, act: CacheAction, conversation: ConversationId, p0: int = -1, p1: int = -1
+    ) -> None:
+        why = self.refusal(act, conversation, p0, p1)
+        target = self._state.target_of(conversation)
+        operation = operation_of(act, Chosen(target, p0, p1), self._state)
+        seq_id = target.seq_id if target and act is not CacheAction.FORK else -1
+        call = f"\n{call_text(operation, seq_id)}" if operation else ""
+        action = menu.addAction(text)
+        action.setToolTip(why or f"{TIPS[act]}{call}")
+        action.setEnabled(not why)
+        action.triggered.connect(lambda: self.act(act, conversation, p0, p1))
+
+    def _show_operation(self, done: OperationDone) -> None:
+        self._changed()
+        if done.note:
+            title = f"“{self._state.title(done.conversation, -1)}”"
+            self._strip.show_result(f"{title if done.emptied else f'A branch of {title}'} {done.note}", "warning")
+        if done.effect is None:
+            return
+        effects = self._state.history.effects
+        effects[done.operation] = done
+        while len(effects) > MAX_EFFECTS:
+            del effects[next(iter(effects))]
+        leases = self._state.history.leases_at(done.operation)
+        texts = self._inspector.texts
+        self._inspector.cache.effect.show_effect(done, lambda seq: self._state.title_in(leases, seq), texts)
+        self._inspector.cache.reveal(self._inspector.cache.effect)
+        if self._dialog is not None and self._dialog.isVisible() and done.name.startswith("compact"):
+            self._dialog.show_done(done, texts)
+
+    def _show_answer(self, event: CompactionPreview | RecordingTaken | Working | Verified | BatchRefused) -> None:
+        """What was asked for, or how far it is."""
+        match event:
+            case CompactionPreview():
+                if self._dialog is not None:
+                    self._dialog.show_preview(event)
+            case RecordingTaken():
+                if event.is_over:
+                    self._inspector.timeline.keep_past(event.recording, self._state.history)
+                else:
+                    self._inspector.timeline.show_recording(event.recording)
+            case Working():
+                self._strip.show_working(event)
+            case Verified():
+                self._show_verified(event)
+            case BatchRefused():
+                self._inspector.cache.operations.show_refused(event)
+                self._strip.show_result(event.sentence, "warning")
+
+    def _show_verified(self, event: Verified) -> None:
+        title = self._state.title(event.conversation, -1)
+        tone = "good" if event.logits.verdict.same else "warning"
+        recomputed = f"{event.n_tokens:,} tokens computed again in {took(event.ms)}"
+        self._strip.show_result(f"“{title}” is {event.logits} ({recomputed}).", tone)
+
+    def _changed(self) -> None:
+        self._inspector.timeline.note_change()
+        if self._dialog is not None:
+            self._dialog.show_state()

@@ -1,0 +1,103 @@
+"""What an operation did, in words and numbers: before against after. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from kvdesk.cache.compare import Comparison, LogitsComparison, SequenceChange, Verdict
+from kvdesk.protocol.cache import OperationDone
+
+Titles = Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number on both sides, with its definition."""
+
+    name: str
+    before: str
+    after: str
+    tip: str
+
+    @property
+    def changed(self) -> bool:
+        return self.before != self.after
+
+
+def figures(comparison: Comparison) -> tuple[Figure, ...]:
+    """The headline metrics: used and high water over all streams of the first cache, n_kv, holes."""
+    first = comparison.streams[0].cache if comparison.streams else ""
+    streams = [stream for stream in comparison.streams if stream.cache == first]
+    sides = []
+    for metrics in ([s.before for s in streams], [s.after for s in streams]):
+        used, high = sum(m.used for m in metrics), sum(m.high_water for m in metrics)
+        holes = f"{(high - used) / high:.1%}" if high else "0.0%"
+        highest = max((m.high_water for m in metrics), default=0)
+        sides.append((f"{used:,}", f"{highest:,}", holes, f"{sum(m.n_shared for m in metrics):,}"))
+    (used_b, high_b, holes_b, shared_b), (used_a, high_a, holes_a, shared_a) = sides
+    return (
+        Figure("used", used_b, used_a, "Cells that at least one sequence holds"),
+        Figure("H", high_b, high_a, "High water: index of the last non-empty cell + 1"),
+        Figure(
+            "n_kv",
+            f"{comparison.n_kv_before:,}",
+            f"{comparison.n_kv_after:,}",
+            "Cells that attention reads for the next token",
+        ),
+        Figure("holes", holes_b, holes_a, "Share of free cells below H, which attention still reads"),
+        Figure("shared", shared_b, shared_a, "Cells that more than one sequence holds"),
+    )
+
+
+def cells_sentence(change: SequenceChange, title: str) -> str:
+    """What became of the cells of one sequence."""
+    counts = (
+        (change.freed, "freed"),
+        (change.placed, "placed"),
+        (change.moved, "moved"),
+        (change.shifted, "shifted to other positions"),
+        (change.shared, "shared now"),
+        (change.unshared, "no longer shared"),
+    )
+    parts = [f"{n:,} {word}" for n, word in counts if n]
+    if change.stayed:
+        parts.append(f"{change.stayed:,} stayed")
+    return f"“{title}”: {', '.join(parts)}."
+
+
+def logits_sentence(logits: LogitsComparison, title: str, texts: Mapping[int, str]) -> str:
+    """What it did to the probabilities of the next token."""
+    if logits.verdict is Verdict.EXACT:
+        return f"“{title}”: the probabilities of the next token are exactly the same."
+    numbers = f"KL {logits.kl_max:.2g} nats, logits differ by at most {logits.max_difference:.2g}"
+    what = f"“{title}”: the probabilities of the next token are {logits.verdict} ({numbers})"
+    was, now = (texts.get(token, f"token {token}").strip() for token in (logits.token_before, logits.token_after))
+    if logits.verdict.same:
+        return f"{what}." if logits.first_row < 0 else f"{what}: “{was}” and “{now}” are equally likely."
+    likeliest = "is the same" if logits.first_row < 0 else f"was “{was}” and is “{now}”"
+    return f"{what}; the likeliest {likeliest}."
+
+
+def sentences(done: OperationDone, titles: Titles, texts: Mapping[int, str]) -> tuple[str, ...]:
+    """Everything about an operation's effect that is not a figure, most interesting first."""
+    effect = done.effect
+    if effect is None:
+        return ()
+    found = [cells_sentence(change, titles(change.seq_id)) for change in effect.comparison.sequences]
+    if not found:
+        found.append("No cell changed.")
+    rows = [logits_sentence(row, titles(seq), texts) for seq, row in sorted(effect.comparison.logits.items())]
+    if rows and done.name == "undo":
+        found.append("Compared with the state that was undone:")
+    found += rows
+    if effect.bytes_moved:
+        speed = f" at {effect.bytes_moved / done.ms / 1e6:.1f} GB/s" if done.ms else ""
+        found.append(f"{effect.bytes_moved / 1e6:,.1f} MB of K and V moved{speed}.")
+    if effect.audited:
+        found.append("Compared with the engine's own state afterwards: the map agrees.")
+    return tuple(found)
+
+
+def took(ms: float) -> str:
+    return f"{ms:,.1f} ms" if ms < 100 else f"{ms / 1000:,.2f} s"

@@ -1,0 +1,143 @@
+"""What did that do? The effect of one operation: call, figures before and after, what became of whose cells.
+
+Decode speed is measured before the operation and again with the next answer: until then the place says so.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout
+
+from kvdesk.protocol import calls
+from kvdesk.protocol.cache import OperationDone, SpeedSample
+from kvdesk.ui.operations.effect_text import Titles, figures, sentences, took
+from kvdesk.ui.widgets.controls import IconButton, label, plain_tip, set_tone
+from kvdesk.ui.widgets.theme import Theme
+
+_NAMES: Final = ("used", "H", "n_kv", "holes", "shared", "tok/s")
+_MEASURED_TOKENS: Final = 16  # decode speed is the mean of this many tokens
+
+
+class EffectView(QFrame):
+    """A card. Hidden while there is nothing to show."""
+
+    undo_clicked = Signal(int)  # number of the operation
+
+    def __init__(self, theme: Theme, closable: bool = True) -> None:
+        super().__init__()
+        self.setProperty("card", "effect")
+        self.setAccessibleName("What did that do?")
+        self._done: OperationDone | None = None
+        self._samples: deque[tuple[int, float]] = deque(maxlen=_MEASURED_TOKENS)
+        self._since: list[tuple[int, float]] | None = None  # decode samples after the operation
+        self._title = label("What did that do?", weight="strong", scale="small")
+        self._took = label("", tone="secondary", scale="small")
+        self._undo = QPushButton("Undo")
+        self._undo.setProperty("scale", "small")
+        self._undo.setToolTip(f"Puts the whole cache back as it was before this operation\n{calls.state_set()}")
+        self._undo.clicked.connect(self._on_undo_clicked)
+        close = IconButton(theme, "close", "Dismiss this comparison")
+        close.clicked.connect(self.hide)
+        if not closable:
+            close.hide()
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(self._title, 1)
+        head.addWidget(self._undo)
+        head.addWidget(close)
+        self._call = label("", family="mono")
+        self._call.setWordWrap(True)
+        self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._values: dict[str, tuple[QLabel, QLabel]] = {}
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(0)
+        for column, name in enumerate(_NAMES):
+            before, after = label("", tone="secondary", family="mono"), label("", family="mono")
+            self._values[name] = before, after
+            for row, widget in enumerate((label(name, tone="secondary", scale="small"), before, after)):
+                grid.addWidget(widget, row, column)
+            grid.setColumnStretch(column, 1)
+        self._words = label("", scale="small")
+        self._words.setWordWrap(True)
+        self._words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        column_ = QVBoxLayout(self)
+        column_.setContentsMargins(12, 8, 8, 12)
+        column_.setSpacing(4)
+        column_.addLayout(head)
+        column_.addWidget(self._call)
+        column_.addWidget(self._took)
+        column_.addLayout(grid)
+        column_.addWidget(self._words)
+        self.hide()
+
+    @property
+    def undo_button(self) -> QPushButton:
+        return self._undo
+
+    @property
+    def text(self) -> str:
+        """All that is said."""
+        numbers = (f"{name} {b.text()} {a.text()}" for name, (b, a) in self._values.items())
+        return "\n".join((self._call.text(), *numbers, self._words.text()))
+
+    def show_effect(self, done: OperationDone, titles: Titles, texts: dict[int, str]) -> None:
+        """Show what an operation did; `done.effect` must be there."""
+        assert done.effect is not None
+        again = self._done is not None and done.operation == self._done.operation
+        self._done = done
+        self._took.setText(f"operation {done.operation:,}  ·  {took(done.ms)}")
+        self._call.setText(done.call)
+        for figure in figures(done.effect.comparison):
+            before, after = self._values[figure.name]
+            before.setText(figure.before)
+            after.setText(f"→ {figure.after}")
+            after.setToolTip(plain_tip(figure.tip))
+            set_tone(after, "" if figure.changed else "secondary")
+        self._words.setText("\n".join(sentences(done, titles, texts)))
+        if not again:
+            self._since = []
+            self._show_speed()
+        self.show()
+
+    def forget(self) -> None:
+        """Another context: what is shown was done to the one before, and its speed was not this one's."""
+        self._done, self._since = None, None
+        self._samples.clear()
+        self.hide()
+
+    def show_undoable(self, undoable: tuple[int, ...]) -> None:
+        """Which operations can be undone now."""
+        self._undo.setVisible(self._done is not None and self._done.operation in undoable)
+
+    def add_speed(self, sample: SpeedSample) -> None:
+        """A measured decode: the speed before, and after, the operation that is shown."""
+        if sample.kind != "decode" or sample.ms <= 0 or sample.rc:
+            return
+        if self._since is not None and len(self._since) < _MEASURED_TOKENS:
+            self._since.append((sample.n_tokens, sample.ms))
+            if len(self._since) == _MEASURED_TOKENS:
+                self._show_speed()
+        else:
+            self._samples.append((sample.n_tokens, sample.ms))
+
+    def _show_speed(self) -> None:
+        before, after = self._values["tok/s"]
+        measured = self._since is not None and len(self._since) == _MEASURED_TOKENS
+        before.setText(_rate(list(self._samples)))
+        after.setText(f"→ {_rate(self._since or [])}" if measured else "→ …")
+        after.setToolTip("" if measured else f"Measured with the next {_MEASURED_TOKENS} tokens of an answer")
+
+    @Slot()
+    def _on_undo_clicked(self) -> None:
+        if self._done is not None:
+            self.undo_clicked.emit(self._done.operation)
+
+
+def _rate(samples: list[tuple[int, float]]) -> str:
+    """Tokens per second of (tokens, milliseconds)."""
+    ms = sum(time for _, time in samples)
+    return f"{1000 * sum(n for n, _ in samples) / ms:.0f}" if ms else "–"

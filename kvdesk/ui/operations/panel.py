@@ -1,0 +1,322 @@
+"""Operations on the cache by hand: a target, a range of positions, a button for each llama.cpp call. Folded away.
+
+Every button shows its call while it is under the mouse or has the focus; what cannot be done says why in the same
+place. Cells selected in the map and the menu of a message fill the target in.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
+
+from kvdesk.chat import ConversationId
+from kvdesk.protocol.calls import call_text
+from kvdesk.protocol.operations import BatchRefused
+from kvdesk.ui.operations.actions import TIPS, CacheAction, Chosen, operation_of, refusal, remark
+from kvdesk.ui.widgets.collapsible import Collapsible
+from kvdesk.ui.widgets.controls import Choice, label, roomy, set_tone
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cache_state import CacheState, Target
+
+_ROWS: Final = (
+    (CacheAction.REMOVE, CacheAction.KEEP, CacheAction.FORK, CacheAction.SWAP_OUT),
+    (CacheAction.SHIFT, None, CacheAction.TRY, None),
+    (CacheAction.VERIFY, CacheAction.COMPACT, CacheAction.REBUILD, CacheAction.CLEAR),
+)
+_MAX_POS: Final = 2**31 - 1
+
+
+class OperationsPanel(QWidget):
+    """Says which operation was asked for; what it did is shown elsewhere."""
+
+    operated = Signal(object)  # a HandOperation
+    fork_clicked = Signal(str, int, int)  # conversation, p0, p1
+    verify_clicked = Signal(str)
+    compact_clicked = Signal()
+    rebuild_clicked = Signal()
+    toggled = Signal(bool)  # unfolded, or folded again
+    range_chosen = Signal(int, int, int)  # seq_id, p0, p1: by hand in this form
+
+    def __init__(self, theme: Theme, *beside: QWidget) -> None:
+        super().__init__()
+        self._state = CacheState()
+        self._is_behind = False  # the form does not show the state yet
+        self._targets: tuple[Target, ...] = ()
+        self._selected: ConversationId | None = None
+        self._is_chosen = False  # a target was, by hand or with its cells
+        self._act = CacheAction.REMOVE  # whose call is shown
+        self._buttons: dict[CacheAction, QPushButton] = {}
+        self._target = Choice(theme)
+        self._target.setAccessibleName("Sequence to operate on")
+        self._target.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self._target.setMinimumContentsLength(8)
+        self._target.currentIndexChanged.connect(self._on_target_changed)
+        self._p0 = _spin("First position", -1, "start")
+        self._p1 = _spin("Position after the last", -1, "end")
+        self._shift = _spin("Positions to shift by", -_MAX_POS)
+        self._shift.setValue(-1)
+        self._pos = _spin("Position to try a token at", 0)
+        for box in (self._p0, self._p1):
+            box.valueChanged.connect(self._on_range_changed)
+        for box in (self._shift, self._pos):
+            box.valueChanged.connect(self._show)
+        self._call = label("", family="mono")
+        self._call.setWordWrap(True)
+        self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._remark = label("", tone="secondary", scale="small")
+        self._remark.setWordWrap(True)
+        self._fold = Collapsible(theme, "Operations", self._make_body(), *beside)
+        self._fold.button.setToolTip("Change the cache by hand: remove, fork, shift, swap, compact")
+        self._fold.toggled.connect(self._on_toggled)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(self._fold)
+        self._show()
+
+    @property
+    def chosen(self) -> Chosen:
+        index = self._target.currentIndex()
+        target = self._targets[index] if 0 <= index < len(self._targets) else None
+        return Chosen(target, self._p0.value(), self._p1.value(), self._shift.value(), self._pos.value())
+
+    @property
+    def is_open(self) -> bool:
+        return self._fold.is_open
+
+    def set_open(self, is_open: bool) -> None:
+        """Unfold the form, or fold it away."""
+        self._fold.button.setChecked(is_open)
+
+    @property
+    def call(self) -> str:
+        """The call that is shown."""
+        return self._call.text()
+
+    @property
+    def remark(self) -> str:
+        """Why it cannot be made, or what is lost."""
+        return self._remark.text()
+
+    def button(self, act: CacheAction) -> QPushButton:
+        self._catch_up()
+        return self._buttons[act]
+
+    def show_state(self, state: CacheState) -> None:
+        """What there is to operate on now; written when the form is open."""
+        self._state, self._is_behind = state, True
+        if self.is_open:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """The target is the shown conversation's, unless another was chosen since."""
+        if not self._is_behind:
+            return
+        self._is_behind = False
+        state, before = self._state, self.chosen.target
+        if state.selected != self._selected:
+            self._selected, self._is_chosen = state.selected, False
+        targets = state.targets()
+        names = [_name(target) for target in targets]
+        if names != [self._target.itemText(i) for i in range(self._target.count())]:
+            self._target.blockSignals(True)
+            self._target.clear()
+            self._target.addItems(names)
+            self._target.blockSignals(False)
+        self._targets = targets
+        self._target.blockSignals(True)
+        self._target.setCurrentIndex(self._index_of(before))
+        self._target.blockSignals(False)
+        after = self.chosen.target
+        if before is not None and (after is None or _key(after) != _key(before)):
+            self._forget_range()
+        self._follow_end(before)
+        self._show()
+
+    def _forget_range(self) -> None:
+        """From start to end: positions of another sequence mean nothing here."""
+        for box in (self._p0, self._p1):
+            box.blockSignals(True)
+            box.setValue(-1)
+            box.blockSignals(False)
+
+    def _index_of(self, before: Target | None) -> int:
+        """The target that was chosen; else that of the shown conversation, or the one before; -1 without any."""
+        own = self._state.target_of(self._state.selected)
+        for wanted in (before, own) if self._is_chosen else (own, before):
+            for i, target in enumerate(self._targets):
+                if wanted is not None and _key(target) == _key(wanted):
+                    return i
+        return 0 if self._targets else -1
+
+    def set_range(self, seq_id: int, p0: int, p1: int) -> None:
+        """Fill the target in: positions `[p0, p1)` of a sequence, -1 for start and end."""
+        self._catch_up()
+        for i, target in enumerate(self._targets):
+            if target.seq_id == seq_id:
+                self._target.setCurrentIndex(i)
+                self._is_chosen = True
+        for box, value in ((self._p0, p0), (self._p1, p1)):
+            box.blockSignals(True)
+            box.setValue(value)
+            box.blockSignals(False)
+        self._show()
+
+    def show_refused(self, event: BatchRefused) -> None:
+        """llama.cpp said no to a token that was tried."""
+        self._remark.setText(f"{event.sentence} (X = {event.x:,}, Y = {event.y:,}: Y must be X + 1)")
+        set_tone(self._remark, "warning")
+
+    @Slot(bool)
+    def _on_toggled(self, is_open: bool) -> None:
+        if is_open:
+            self._catch_up()
+        self.toggled.emit(is_open)
+
+    @Slot(int)
+    def _on_target_changed(self) -> None:
+        self._is_chosen = True
+        self._forget_range()
+        self._follow_end(None)
+        self._show()
+
+    def _follow_end(self, before: Target | None) -> None:
+        """The position that llama.cpp would take, unless another one was typed."""
+        target = self.chosen.target
+        typed = before is not None and self._pos.value() != before.pos_max + 1
+        if target is not None and (not typed or before is None or _key(before) != _key(target)):
+            self._pos.blockSignals(True)
+            self._pos.setValue(target.pos_max + 1)
+            self._pos.blockSignals(False)
+
+    @Slot()
+    def _on_range_changed(self) -> None:
+        self._show()
+        if target := self.chosen.target:
+            self.range_chosen.emit(target.seq_id, self._p0.value(), self._p1.value())
+
+    def _press(self, act: CacheAction) -> None:
+        chosen = self.chosen
+        name = chosen.target.conversation if chosen.target and chosen.target.conversation else ""
+        if refusal(act, chosen, self._state):
+            return
+        match act:
+            case CacheAction.FORK:
+                self.fork_clicked.emit(name, chosen.p0, chosen.p1)
+            case CacheAction.VERIFY:
+                self.verify_clicked.emit(name)
+            case CacheAction.COMPACT:
+                self.compact_clicked.emit()
+            case CacheAction.REBUILD:
+                self.rebuild_clicked.emit()
+            case _:
+                self.operated.emit(operation_of(act, chosen, self._state))
+
+    @Slot()
+    def _show(self) -> None:
+        chosen, state = self.chosen, self._state
+        for act, button in self._buttons.items():
+            shown = self._shown(act)
+            why = refusal(shown, chosen, state)
+            button.setEnabled(not why)
+            button.setText(shown.value)
+            button.setAccessibleName(shown.value)
+            operation = operation_of(shown, chosen, state)
+            call = f"\n{call_text(operation, _seq(chosen, shown))}" if operation else ""
+            button.setToolTip(f"{TIPS[shown]}{call}{f'{chr(10)}{why}' if why else ''}")
+        shown = self._shown(self._act)
+        operation = operation_of(shown, chosen, state)
+        self._call.setText(call_text(operation, _seq(chosen, shown)) if operation else "")
+        why = refusal(shown, chosen, state)
+        self._remark.setText(
+            f"{shown.value.rstrip('…')}: {why}" if why else remark(shown, chosen, state) or TIPS[shown]
+        )
+        set_tone(self._remark, "secondary")
+
+    def _shown(self, act: CacheAction) -> CacheAction:
+        """The swap button is two in one."""
+        target = self.chosen.target
+        return CacheAction.SWAP_IN if act is CacheAction.SWAP_OUT and target and target.swapped_bytes else act
+
+    def _make_body(self) -> QWidget:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(4)
+        grid.setVerticalSpacing(4)
+        for column in range(4):
+            grid.setColumnStretch(column, 1)
+        grid.addWidget(label("Sequence", tone="secondary", scale="small"), 0, 0)
+        grid.addWidget(self._target, 0, 1, 1, 3)
+        grid.addWidget(label("Positions", tone="secondary", scale="small"), 1, 0)
+        between = QHBoxLayout()
+        between.setSpacing(8)
+        between.addWidget(self._p0, 1)
+        between.addWidget(label("to", tone="secondary", scale="small"))
+        between.addWidget(self._p1, 1)
+        grid.addLayout(between, 1, 1, 1, 3)
+        grid.setRowMinimumHeight(2, 4)
+        for row, acts in enumerate(_ROWS, start=3):
+            for column, act in enumerate(acts):
+                if act is not None:
+                    grid.addWidget(self._make_button(act), row, column)
+        grid.addWidget(self._shift, 4, 1)
+        grid.addWidget(self._pos, 4, 3)
+        call = QHBoxLayout()
+        call.setSpacing(8)
+        call.addWidget(self._call, 1)
+        call.addWidget(self._make_button(CacheAction.UNDO), 0, Qt.AlignmentFlag.AlignTop)
+        body = QWidget()
+        rows = QVBoxLayout(body)
+        rows.setContentsMargins(0, 4, 0, 0)
+        rows.setSpacing(8)
+        rows.addLayout(grid)
+        rows.addLayout(call)
+        rows.addWidget(self._remark)
+        for widget in (self._target, self._p0, self._p1, self._shift, self._pos):
+            widget.setProperty("scale", "small")
+        return body
+
+    def _make_button(self, act: CacheAction) -> QPushButton:
+        button = QPushButton(act.value)
+        button.setProperty("scale", "small")
+        button.setMinimumWidth(0)
+        button.clicked.connect(lambda: self._press(self._shown(act)))
+        button.installEventFilter(self)
+        self._buttons[act] = button
+        return button
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.Enter, QEvent.Type.FocusIn):
+            for act, button in self._buttons.items():
+                if button is watched and act is not self._act:
+                    self._act = act
+                    self._show()
+        return super().eventFilter(watched, event)
+
+
+def _spin(name: str, low: int, special: str = "") -> QSpinBox:
+    box = QSpinBox()
+    box.setRange(low, _MAX_POS)
+    if special:
+        box.setSpecialValueText(special)
+        box.setValue(low)
+    box.setGroupSeparatorShown(True)
+    box.setAccessibleName(name)
+    box.setToolTip(name)
+    box.setMinimumWidth(48)
+    roomy(box)
+    return box
+
+
+def _key(target: Target) -> tuple[int, str | None]:
+    return target.seq_id, target.conversation
+
+
+def _name(target: Target) -> str:
+    where = f"seq {target.seq_id}" if target.seq_id >= 0 else "no sequence"
+    return f"{target.title}  ·  {where}{'  ·  swapped out' if target.swapped_bytes else ''}"
+
+
+def _seq(chosen: Chosen, act: CacheAction) -> int:
+    """The sequence that a call names: of a fork it is a new one."""
+    return chosen.target.seq_id if chosen.target and act is not CacheAction.FORK else -1

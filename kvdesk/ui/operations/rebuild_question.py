@@ -1,0 +1,108 @@
+"""Asked before a context that holds cells is rebuilt: the call, what has to be read again, and how long that takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QVBoxLayout
+
+from kvdesk.protocol import calls
+from kvdesk.protocol.cache import ContextPreview
+from kvdesk.settings import ContextSettings
+from kvdesk.ui.widgets.controls import label
+
+_NAMED: Final = 3  # conversations; the others are counted
+_CHOICES: Final = (
+    ("state", "Keep their states", "Their K and V are saved and put back into the new context: nothing is read again"),
+    ("tokens", "Read them again now", "They are prefilled one after another, with progress and Cancel"),
+    ("nothing", "Read them when needed", "Each conversation is prefilled at its next turn"),
+)
+
+
+class RebuildQuestion(QFrame):
+    """Under the button that was pressed. Hidden until `ask`; the answer is `chosen` or `cancelled`."""
+
+    asked = Signal(object)  # ContextSettings: what would a context with these cost?
+    chosen = Signal(object, str)  # ContextSettings, what becomes of the conversations (`RebuildContext.keep`)
+
+    cancelled = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("card", "ask")
+        self.setAccessibleName("Rebuild the context?")
+        self._settings: ContextSettings | None = None
+        self._what = label("", weight="strong", scale="small")
+        self._call = label(calls.new_context(), family="mono", tone="secondary")
+        self._cost = label("", scale="small")
+        for words in (self._what, self._call, self._cost):
+            words.setWordWrap(True)
+        self._buttons: dict[str, QPushButton] = {}
+        buttons = QGridLayout()
+        buttons.setSpacing(8)
+        for place, (keep, text, tip) in enumerate((*_CHOICES, ("", "Cancel", "Everything stays as it is"))):
+            button = QPushButton(text)
+            button.setProperty("scale", "small")
+            button.setToolTip(tip)
+            button.clicked.connect(partial(self._on_clicked, keep))
+            buttons.addWidget(button, place // 2, place % 2)
+            self._buttons[keep] = button
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 12, 8)
+        column.setSpacing(6)
+        for widget in (self._what, self._call, self._cost):
+            column.addWidget(widget)
+        column.addLayout(buttons)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """All that is said; empty while nothing is asked."""
+        return "" if self.isHidden() else "\n".join(w.text() for w in (self._what, self._call, self._cost))
+
+    def button(self, keep: str) -> QPushButton:
+        """The button for one choice of `RebuildContext.keep`; "" for Cancel."""
+        return self._buttons[keep]
+
+    def ask(self, settings: ContextSettings, held: Sequence[tuple[str, int]]) -> None:
+        """Ask. `held`: title and tokens of every conversation in the cache."""
+        self._settings = settings
+        named = [f"{n:,} tokens of “{title}”" for title, n in held[:_NAMED]]
+        if more := held[_NAMED:]:
+            named.append(f"{sum(n for _, n in more):,} of {len(more)} more")
+        together = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
+        self._what.setText(f"Rebuilding removes {together} from the cache. The texts stay.")
+        self._cost.setText("How long reading them again takes is being estimated …")
+        self._buttons["state"].setEnabled(False)
+        self.show()
+        self._buttons["tokens"].setFocus()
+        self.asked.emit(settings)
+
+    def show_preview(self, preview: ContextPreview) -> None:
+        """What the engine says it costs; ignored when it is not what was asked."""
+        if preview.settings != self._settings:
+            return
+        seconds = preview.seconds
+        measured = "" if seconds is None else f"takes about {seconds:,.1f} s at the measured speed"
+        how_long = measured or "takes a time that has not been measured yet"
+        kept = "Where their states are kept, nothing is read again."
+        states = kept if preview.carries_state else preview.why_not_carried
+        self._cost.setText(f"Reading {preview.n_tokens:,} tokens again {how_long}. {states}".rstrip())
+        self._buttons["state"].setEnabled(preview.carries_state)
+        self._buttons["state"].setToolTip(preview.why_not_carried or _CHOICES[0][2])
+
+    def forget(self) -> None:
+        """There is another context, or none: the question is no more."""
+        self._settings = None
+        self.hide()
+
+    def _on_clicked(self, keep: str) -> None:
+        settings = self._settings
+        self.forget()
+        if not keep:
+            self.cancelled.emit()
+        elif settings is not None:
+            self.chosen.emit(settings, keep)

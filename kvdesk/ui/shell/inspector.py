@@ -1,0 +1,267 @@
+"""The right pane: a row of tabs over the cache as it is now, graphs, the time line, and the log."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWidget, QToolButton, QVBoxLayout, QWidget
+
+from kvdesk.protocol.cache import CacheView, LoadSample, MemoryLedger, OperationDone, TokenTexts
+from kvdesk.protocol.chat import LogLine
+from kvdesk.protocol.operations import BatchRefused
+from kvdesk.ui.cache.cache_page import CachePage
+from kvdesk.ui.cache.numbers_panel import NumbersPanel
+from kvdesk.ui.cache.rulers import Rulers
+from kvdesk.ui.map.bar import MapBar
+from kvdesk.ui.map.cell_map import CellMapView
+from kvdesk.ui.shell.log_panel import LogPanel
+from kvdesk.ui.timeline.page import TimelinePage
+from kvdesk.ui.widgets.controls import IconButton, label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cache_state import CacheState
+from kvdesk.viewmodel.measurements import Measurements
+
+if TYPE_CHECKING:
+    from kvdesk.ui.graphs.graphs_page import GraphsPage
+
+ALL_PX: Final = 350  # the narrowest it can be
+CALM_PX: Final = 288
+_COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is written
+TABS: Final = ("Cache", "Graphs", "Timeline", "Log")
+
+
+class Inspector(QWidget):
+    """Shows what the cache state says; says which button was pressed."""
+
+    forget_clicked = Signal()
+    rebuild_clicked = Signal()
+    close_clicked = Signal()
+    tab_shown = Signal(str)
+    all_wanted = Signal(bool)  # all instruments, or only the map and four numbers
+
+    def __init__(self, theme: Theme, state: CacheState) -> None:
+        super().__init__()
+        self.setProperty("pane", "panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._theme = theme
+        self._state = state
+        self._operation: int | None = None
+        self._counted_s = 0.0
+        self._texts: dict[int, str] = {}
+        self.measured = Measurements()
+        self._cache = CachePage(theme, self.measured)
+        self._cache.map.show_token_texts(self._texts)
+        self._cache.forget_clicked.connect(self.forget_clicked)
+        self._cache.rebuild_clicked.connect(self.rebuild_clicked)
+        self._cache.all_clicked.connect(lambda: self.all_wanted.emit(True))
+        self._cache.less_clicked.connect(lambda: self.all_wanted.emit(False))
+        self._shows_all = False
+        self._graphs_page: GraphsPage | None = None  # made when it is first shown: it takes 0.4 s
+        self._timeline = TimelinePage(theme, state, self._texts)
+        self._log = LogPanel(theme)
+        self._tabs = QButtonGroup(self)
+        self._stack = QStackedWidget()
+        self._no_graphs = QWidget()
+        for page in (self._cache, self._no_graphs, self._timeline, self._log):
+            self._stack.addWidget(page)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 0, 12)
+        column.setSpacing(8)
+        column.addLayout(self._make_tabs())
+        column.addWidget(self._stack, 1)
+        self.set_can(forget=False, rebuild=False)
+        self._show_all(False)
+
+    def show_all(self, shows_all: bool) -> None:
+        """Tabs and everything on them; else the cell map and four numbers."""
+        if shows_all != self._shows_all:
+            self._show_all(shows_all)
+            self.show_numbers()
+
+    def _show_all(self, shows_all: bool) -> None:
+        self._shows_all = shows_all
+        if not shows_all:
+            self.show_tab(TABS[0])
+        for tab in self._tabs.buttons():
+            tab.setVisible(shows_all)
+        self._title.setHidden(shows_all)
+        self.setMinimumWidth(ALL_PX if shows_all else CALM_PX)
+        self._cache.show_all(shows_all)
+        self._share_room()
+
+    def reveal_all(self) -> None:
+        """Something is to be shown that only all instruments have."""
+        if not self._shows_all:
+            self.all_wanted.emit(True)
+
+    @property
+    def shows_all(self) -> bool:
+        return self._shows_all
+
+    @property
+    def cache(self) -> CachePage:
+        return self._cache
+
+    @property
+    def cell_map(self) -> CellMapView:
+        return self._cache.map
+
+    @property
+    def map_bar(self) -> MapBar:
+        return self._cache.bar
+
+    @property
+    def numbers(self) -> NumbersPanel:
+        return self._cache.numbers
+
+    @property
+    def rulers(self) -> Rulers:
+        return self._cache.rulers
+
+    @property
+    def graphs_page(self) -> GraphsPage:
+        if self._graphs_page is None:
+            from kvdesk.ui.graphs.graphs_page import GraphsPage
+
+            self._graphs_page = GraphsPage(self._theme, self.measured)
+            self._stack.removeWidget(self._no_graphs)
+            self._stack.insertWidget(TABS.index("Graphs"), self._graphs_page)
+        return self._graphs_page
+
+    @property
+    def timeline(self) -> TimelinePage:
+        return self._timeline
+
+    @property
+    def log(self) -> LogPanel:
+        return self._log
+
+    @property
+    def forget_button(self) -> QPushButton:
+        return self._cache.forget
+
+    @property
+    def rebuild_button(self) -> QPushButton:
+        return self._cache.rebuild
+
+    @property
+    def readout(self) -> str:
+        return self._cache.readout
+
+    @property
+    def texts(self) -> dict[int, str]:
+        """The texts of token ids that are known."""
+        return self._texts
+
+    @property
+    def tab(self) -> str:
+        return TABS[self._stack.currentIndex()]
+
+    @property
+    def shows_cache(self) -> bool:
+        """Whether what is shown follows the cache."""
+        return self.tab != "Log"
+
+    def show_tab(self, name: str) -> None:
+        self._tabs.button(TABS.index(name)).click()
+
+    def show_names(self) -> None:
+        """The conversations have changed: titles, colours, which one is selected."""
+        self._cache.show_map(self._state)
+
+    def show_view(self) -> None:
+        """A new view of the cache is in the state."""
+        view = self._state.view
+        if view is None:
+            return
+        self._cache.show_map(self._state)
+        if view.snapshot.operation != self._operation:
+            self._operation = view.snapshot.operation
+            self._count(view)
+
+    def show_numbers(self) -> None:
+        """Write what need not follow every view."""
+        self._cache.show_numbers(self._state)
+        self._cache.trends.stack.theme()
+
+    def _count(self, view: CacheView) -> None:
+        """What the view holds becomes part of what is measured."""
+        now = time.monotonic()
+        if not self._state.running or now - self._counted_s >= _COUNT_S:
+            self._counted_s = now
+            self.measured.add_view(view, self._state.context)
+
+    def forget_model(self) -> None:
+        """Another model is open: readings and token texts of the one before are not its own."""
+        self.measured.forget()
+        self._texts.clear()
+
+    def add_operation(self, operation: OperationDone) -> None:
+        name = operation.conversation
+        conversation = self._state.conversations.get(name) if name else None
+        self.measured.add_operation(operation, conversation.colour if conversation else None)
+
+    def note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts) -> None:
+        """Something that one part alone shows."""
+        match event:
+            case MemoryLedger():
+                self.measured.set_ledger(event)
+            case LoadSample():
+                self.measured.add_load(event)
+            case BatchRefused():
+                self._cache.rulers.show_refused(event)
+            case LogLine():
+                self._log.append(event)
+            case TokenTexts():
+                self._texts.update(event.texts)
+
+    def set_can(self, *, forget: bool, rebuild: bool) -> None:
+        self._cache.forget.setEnabled(forget)
+        self._cache.rebuild.setEnabled(rebuild)
+        self._cache.show_possible(self._state)
+
+    def set_rebuilding(self, rebuilding: bool) -> None:
+        self._cache.rebuild.setText("Rebuilding…" if rebuilding else "Rebuild context")
+
+    @Slot(int)
+    def _on_tab(self, index: int) -> None:
+        if TABS[index] == "Graphs":
+            self._stack.setCurrentWidget(self.graphs_page)
+        else:
+            self._stack.setCurrentIndex(index)
+        self.tab_shown.emit(TABS[index])
+
+    def _make_tabs(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 12, 0)
+        row.setSpacing(4)
+        for i, name in enumerate(TABS):
+            tab = QToolButton()
+            tab.setText(name)
+            tab.setCheckable(True)
+            tab.setChecked(i == 0)
+            tab.setProperty("tab", True)
+            tab.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            tab.setAccessibleName(f"Show the {name.lower()}")
+            self._tabs.addButton(tab, i)
+            row.addWidget(tab)
+        self._tabs.idClicked.connect(self._on_tab)
+        self._title = label("KV cache", weight="strong")
+        self._title.setMinimumHeight(32)
+        row.addWidget(self._title)
+        row.addStretch(1)
+        close = IconButton(self._theme, "close", "Hide the inspector", "Hide the inspector (Ctrl+I)")
+        close.clicked.connect(self.close_clicked)
+        row.addWidget(close)
+        return row
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share_room()
+        self._timeline.set_room(self.height())
+
+    def _share_room(self) -> None:
+        self._cache.map.set_room(round(self.height() * (0.34 if self._shows_all else 0.5)))

@@ -1,0 +1,135 @@
+"""The one line at the bottom: threads, speed, K/V bytes, and how far the map can be trusted."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
+
+from kvdesk.cache.snapshot import Verification
+from kvdesk.protocol import calls
+from kvdesk.protocol.cache import ContextInfo
+from kvdesk.ui.cache.readout import kv_used_bytes, megabytes, verification_line
+from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, set_tone
+
+
+class StatusBar(QWidget):
+    """Fields of fixed width, so that nothing jumps while the numbers change."""
+
+    audit_clicked = Signal()
+    save_clicked = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("pane", "panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._context: ContextInfo | None = None
+        self._verification: Verification | None = None
+        self._audited = ""
+        self._threads = _field("No context", "Threads used to decode")
+        self._speed = _number("8,888 tok/s", "Decode speed of the last tokens")
+        self._bytes = _number("", "Memory of K and V: used, of what is allocated")
+        self._types = _field("", "Data types of K and V, and flash attention")
+        self._trust = ElidedLabel()
+        self._trust.setProperty("scale", "small")
+        self._trust.setProperty("tone", "secondary")
+        self._trust.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 4, 12, 4)
+        row.setSpacing(16)
+        for widget in (self._threads, self._speed, self._bytes, self._types):
+            row.addWidget(widget)
+        row.addWidget(self._trust, 1)
+        self._save = _action("Save report…", "Saves the differences between the map and the engine as JSON")
+        self._save.clicked.connect(self.save_clicked)
+        self._save.hide()
+        self._audit = _action("Audit", f"Compares every cell with the engine's own state\n{calls.state_get()}")
+        self._audit.clicked.connect(self.audit_clicked)
+        self._audit.setEnabled(False)
+        row.addWidget(self._save)
+        row.addWidget(self._audit)
+        self.setFixedHeight(28)
+
+    @property
+    def text(self) -> str:
+        """Everything on the line."""
+        parts = (self._threads, self._speed, self._bytes, self._types)
+        return "  ·  ".join([part.text() for part in parts if part.text()] + [self._trust.full_text])
+
+    def show_context(self, context: ContextInfo | None) -> None:
+        self._context = context
+        self._audited = ""
+        self._audit.setEnabled(context is not None)
+        if context is None:
+            self._threads.setText("No context")
+            self._bytes.setText("")
+            self._types.setText("")
+            return
+        self.show_threads(context.n_threads)
+        same = context.type_k == context.type_v
+        types = context.type_k if same else f"{context.type_k}/{context.type_v}"
+        self._types.setText(f"K/V {types}{'  ·  flash attention' if context.flash_attn else ''}")
+        self.show_used(1, 1)  # the widest
+        self.show_used(0, 1)
+
+    def set_dead(self) -> None:
+        """The engine is gone: nothing can be compared with it any more."""
+        self._audit.setEnabled(False)
+        self._save.setEnabled(False)
+
+    def show_threads(self, n: int) -> None:
+        """How many threads decode now: they follow the load of the machine."""
+        most = self._context.n_threads if self._context is not None else n
+        self._threads.setText(f"{n} thread{'' if n == 1 else 's'}" if n == most else f"{n} of {most} threads")
+
+    def show_speed(self, tok_s: float | None) -> None:
+        self._speed.setText("" if tok_s is None else f"{tok_s:,.0f} tok/s")
+
+    def show_used(self, used: int, capacity: int) -> None:
+        if self._context is not None:
+            self._bytes.setText(self._bytes_text(used, capacity))
+
+    def show_audit(self, at: str, *, agreed: bool) -> None:
+        """Every cell was compared at this time of day: where all agreed, that is said from now on."""
+        self._audited = f", audited {at}" if agreed else ""
+        self._show_trust()
+
+    def show_verification(self, verification: Verification, has_report: bool) -> None:
+        self._save.setVisible(has_report)
+        self._verification = verification
+        self._show_trust()
+
+    def _show_trust(self) -> None:
+        if self._verification is not None:
+            text, tone = verification_line(self._verification)
+            self._trust.setText(text + self._audited)
+            set_tone(self._trust, tone)
+
+    def _bytes_text(self, used: int, capacity: int) -> str:
+        if self._context is None:
+            return ""
+        total = self._context.k_bytes + self._context.v_bytes
+        return f"KV {megabytes(kv_used_bytes(self._context, used, capacity))} of {megabytes(total)} MB"
+
+
+def _action(text: str, tip: str) -> QToolButton:
+    button = QToolButton()
+    button.setText(text)
+    button.setToolTip(tip)
+    button.setProperty("scale", "small")
+    button.setProperty("link", "true")
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    return button
+
+
+def _number(widest: str, tip: str) -> NumberLabel:
+    result = NumberLabel(widest=widest)
+    result.setProperty("scale", "small")
+    result.setProperty("tone", "secondary")
+    result.setToolTip(tip)
+    return result
+
+
+def _field(text: str, tip: str) -> QLabel:
+    result = label(text, tone="secondary", scale="small")
+    result.setToolTip(tip)
+    return result

@@ -1,0 +1,66 @@
+"""A strip that stays while the disk keeps messages out: how much is not saved, why, and a way to save it elsewhere."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QMessageBox, QPushButton, QWidget
+
+from kvdesk.ui.widgets.controls import label
+
+
+class UnsavedStrip(QFrame):
+    """Cannot be dismissed: it goes when everything is saved."""
+
+    save_requested = Signal(str)
+    """A file was chosen that what is not saved is to be written to as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("card", "banner")
+        self._sentence = label("", tone="danger")
+        self._sentence.setWordWrap(True)
+        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._save = QPushButton("Save elsewhere…")
+        self._save.setToolTip("Writes these chats as Markdown, on another disk")
+        self._save.clicked.connect(self._on_save_clicked)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 8, 12, 8)
+        row.setSpacing(12)
+        row.addWidget(self._sentence, 1)
+        row.addWidget(self._save, 0, Qt.AlignmentFlag.AlignTop)
+        self.hide()
+
+    @property
+    def sentence(self) -> str:
+        """What is said, empty while everything is saved."""
+        return "" if self.isHidden() else self._sentence.text()
+
+    @property
+    def save_button(self) -> QPushButton:
+        return self._save
+
+    def show_unsaved(self, sentence: str) -> None:
+        """Say what is not saved; an empty sentence: all is."""
+        self._sentence.setText(sentence)
+        self._sentence.setAccessibleName(f"Error: {sentence}")
+        self.setVisible(bool(sentence))
+
+    def may_close(self, parent: QWidget) -> bool:
+        """Asks whether the window may close although something would be lost; True at once where nothing would."""
+        if not self.sentence:
+            return True
+        box = QMessageBox(QMessageBox.Icon.Warning, "kvdesk", "Close and lose what is not saved?", parent=parent)
+        box.setInformativeText(self.sentence)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        stay = box.addButton("Keep kvdesk open", QMessageBox.ButtonRole.RejectRole)
+        leave = box.addButton("Close", QMessageBox.ButtonRole.DestructiveRole)
+        box.setDefaultButton(stay)
+        box.setEscapeButton(stay)
+        box.exec()
+        return box.clickedButton() is leave
+
+    @Slot()
+    def _on_save_clicked(self) -> None:
+        name, _ = QFileDialog.getSaveFileName(self, "Save elsewhere", "kvdesk chats.md", "Markdown (*.md)")
+        if name:
+            self.save_requested.emit(name if name.lower().endswith(".md") else f"{name}.md")

@@ -1,0 +1,1 @@
+"""The Timeline tab: every operation, and the map as it left it."""

@@ -1,0 +1,446 @@
+"""The Timeline tab: every operation, and the map as any of them left it.
+
+Without a choice it follows what happens. Once a row, the slider or a step chose an operation the map shows the state
+after it, under a band that says so, until "Back to now".
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from PySide6.QtCore import QModelIndex, Qt, Signal, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QStackedWidget,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.cache.recording import Recording
+from kvdesk.errors import UserError
+from kvdesk.ui.map.small_map import SmallMap
+from kvdesk.ui.operations.effect_text import took
+from kvdesk.ui.operations.effect_view import EffectView
+from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE, TimelineDelegate, TimelineModel
+from kvdesk.ui.timeline.rows import Shown
+from kvdesk.ui.timeline.scrubber import Scrubber
+from kvdesk.ui.widgets.controls import Choice, ElidedLabel, label
+from kvdesk.ui.widgets.save_file import ask_where_to_save
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.throttle import Throttle
+from kvdesk.viewmodel.cache_state import CacheState, History
+from kvdesk.viewmodel.palette import N_COLOURS
+
+ASK_MS: Final = 500  # a recording is asked for at most this often
+_DRAW_MS: Final = 50
+
+
+class TimelinePage(QWidget):
+    """Shows a recording. `live`: there is a cache now, and newer recordings can be had for the asking; the one of the
+    context before it can be chosen instead.
+    """
+
+    recording_wanted = Signal()
+    export_requested = Signal(str, object)  # path, Recording
+    undo_clicked = Signal(int)
+
+    def __init__(self, theme: Theme, state: CacheState, texts: dict[int, str], live: bool = True) -> None:
+        super().__init__()
+        self._state, self._texts, self._live = state, texts, live
+        self._recording: Recording | None = None  # that is shown
+        self._newest: Recording | None = None
+        self._past: tuple[Recording, History] | None = None  # of the context before
+        self._at: int | None = None  # None: follow what happens
+        self._stale = True
+        self._choosing = True  # the row becomes current by hand
+        self._model = TimelineModel(self)
+        self._map = SmallMap(theme, "Map of the cache after the operation that is shown", 80)
+        self._map.show_token_texts(texts)
+        self._band = QFrame()
+        self._band.setProperty("card", "past")
+        self._band_text = label("")
+        self._band_text.setWordWrap(True)
+        self._now = QPushButton("Back to now")
+        self._now.setProperty("scale", "small")
+        self._now.clicked.connect(self.follow)
+        self._following = label("The map follows what happens. Choose an operation to see the map after it.")
+        self._following.setProperty("tone", "secondary")
+        self._following.setProperty("scale", "small")
+        self._following.setWordWrap(True)
+        self._state_line = QStackedWidget()  # as high with either: a click that brings the band moves no row under it
+        self._state_line.addWidget(self._following)
+        self._state_line.addWidget(self._band)
+        self._state_line.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self._scrubber = Scrubber(theme)
+        self._scrubber.moved.connect(self.show_operation)
+        self._scrubber.stepped.connect(self._on_stepped)
+        self._filter = Choice(theme)
+        self._filter.setProperty("scale", "small")
+        self._filter.setAccessibleName("Operations that are listed")
+        for shown in Shown:
+            self._filter.addItem(shown.value, shown)
+        self._filter.currentIndexChanged.connect(self._on_filter_changed)
+        self._which = Choice(theme)
+        self._which.setProperty("scale", "small")
+        self._which.setAccessibleName("Context whose journal is shown")
+        self._which.addItems(["Journal of this context", "Journal before the rebuild"])
+        self._which.currentIndexChanged.connect(self._on_which_changed)
+        self._which.hide()
+        self._count = ElidedLabel()
+        self._count.setProperty("tone", "secondary")
+        self._count.setProperty("scale", "small")
+        self._export = QPushButton("Export…")
+        self._export.setProperty("scale", "small")
+        self._export.setToolTip("Saves the journal as JSON lines; `kvdesk replay FILE` opens it without a model")
+        self._export.clicked.connect(self._on_export_clicked)
+        self._at_end = True  # of the list
+        self._list = self._make_list(theme)
+        self._what = label("", weight="strong", scale="small")
+        self._what.setWordWrap(True)
+        self._call = label("", family="mono")
+        self._call.setWordWrap(True)
+        self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._about = label("", tone="secondary", scale="small")
+        self._about.setWordWrap(True)
+        self._effect = EffectView(theme, closable=False)
+        self._effect.undo_clicked.connect(self.undo_clicked)
+        self._lay_out()
+        self._asking = Throttle(self, ASK_MS, self._ask)
+        self._drawing = Throttle(self, _DRAW_MS, self._draw)
+        self._show_position()
+
+    @property
+    def at(self) -> int | None:
+        """The operation whose state is shown; None while it follows what happens."""
+        return self._at
+
+    @property
+    def is_past(self) -> bool:
+        """Whether the context before this one is shown."""
+        return self._past is not None and self._which.currentIndex() == 1
+
+    @property
+    def which(self) -> Choice:
+        return self._which
+
+    @property
+    def band_text(self) -> str:
+        return "" if self._band.isHidden() else self._band_text.text()
+
+    @property
+    def details(self) -> str:
+        """What is said about the chosen operation."""
+        return "\n".join((self._what.text(), self._call.text(), self._about.text()))
+
+    @property
+    def map(self) -> SmallMap:
+        return self._map
+
+    @property
+    def view(self) -> QTableView:
+        return self._list
+
+    @property
+    def model(self) -> TimelineModel:
+        return self._model
+
+    @property
+    def scrubber(self) -> Scrubber:
+        return self._scrubber
+
+    @property
+    def filter(self) -> Choice:
+        return self._filter
+
+    def set_room(self, height: int) -> None:
+        """Height of the whole pane: the map takes a part of it that leaves room for the list."""
+        self._map.set_room(max(80, min(round(height * 0.3), height - 460)))
+
+    def note_change(self) -> None:
+        """Something has happened to the cache: what is known here is old."""
+        self._stale = True
+        if self._live and self.isVisible():
+            self._asking.request()
+
+    def reset(self) -> None:
+        """Another context: the journal begins anew."""
+        self._newest = None
+        self._which.setCurrentIndex(0)
+        self._change_recording(None)
+        self.note_change()
+
+    def keep_past(self, recording: Recording, history: History) -> None:
+        """A context is freed: its journal can be looked at until the next one is."""
+        if len(recording):
+            self._past = recording, history
+            self._which.show()
+
+    def forget_past(self) -> None:
+        """Another model: what its tokens were is not known any more."""
+        self._which.setCurrentIndex(0)
+        self._which.hide()
+        self._past = None
+
+    def show_recording(self, recording: Recording) -> None:
+        """What is remembered now."""
+        self._newest = recording
+        if not self.is_past:
+            self._show_recording(recording)
+
+    def _show_recording(self, recording: Recording) -> None:
+        self._recording = recording
+        self._model.show_recording(recording)
+        if self._at is not None and not recording.start <= self._at:
+            self._at = recording.start
+        self._show_position()
+        self._drawing.request()
+
+    @Slot(int)
+    def _on_scrolled(self, value: int) -> None:
+        if most := self._list.verticalScrollBar().maximum():  # 0 while the list is filled anew
+            self._at_end = value >= most - 4 * ROW_PX
+
+    @Slot()
+    def _on_range_changed(self) -> None:
+        """More operations, or a lower list: while it follows, the last one stays in sight."""
+        if self._at is None and self._at_end:
+            self._list.scrollToBottom()
+
+    @Slot(int)
+    def show_operation(self, number: int) -> None:
+        """The state after operation `number`; at the last one of a live recording it still does not follow."""
+        if self._recording is None:
+            return
+        self._at = min(max(number, self._recording.start), max(self._recording.last, self._recording.start))
+        row = self._model.rows.row_of(self._model.shown, self._at)
+        index = self._model.index(row)
+        if index.isValid() and index != self._list.currentIndex():
+            self._choosing = False
+            self._list.setCurrentIndex(index)  # scrolls there
+            self._choosing = True
+        self._show_position()
+        self._drawing.request()
+
+    @Slot()
+    def follow(self) -> None:
+        """Back to now."""
+        self._which.setCurrentIndex(0)
+        self._at = None
+        self._scrubber.stop()
+        self._choosing = False
+        self._list.setCurrentIndex(QModelIndex())
+        self._choosing = True
+        self._list.scrollToBottom()
+        self._show_position()
+        self._drawing.request()
+
+    @Slot()
+    def _on_which_changed(self) -> None:
+        past = self._past[0] if self._past is not None and self.is_past else None
+        self._change_recording(past or self._newest)
+        if past is not None:
+            self.show_operation(past.last)
+
+    def _change_recording(self, recording: Recording | None) -> None:
+        """Another journal, at its end."""
+        self._scrubber.stop()
+        self._recording = self._at = None
+        self._model.show_recording(None)
+        if recording is None:
+            self._show_position()
+        else:
+            self._show_recording(recording)
+
+    @property
+    def _history(self) -> History:
+        return self._past[1] if self._past is not None and self.is_past else self._state.history
+
+    @Slot(int)
+    def _on_stepped(self, by: int) -> None:
+        last = self._recording.last if self._recording else 0
+        here = last if self._at is None else self._at
+        start = self._recording.start if self._recording else 0
+        number = self._model.rows.step(here, by)
+        self.show_operation(start if by < 0 and number == here else number)
+
+    @Slot(QModelIndex)
+    def _on_current_changed(self, index: QModelIndex) -> None:
+        if index.isValid() and self._choosing:
+            self._scrubber.stop()
+            row, _ = index.data(ROW_ROLE)
+            self.show_operation(row.last)
+
+    @Slot()
+    def _on_filter_changed(self) -> None:
+        self._model.set_shown(Shown(self._filter.currentData()))
+        if self._at is None:
+            self._list.scrollToBottom()
+        else:
+            self.show_operation(self._at)
+
+    @Slot()
+    def _on_export_clicked(self) -> None:
+        if self._recording is None:
+            return
+        if file := ask_where_to_save(self, "Export the journal", "kvdesk-journal.jsonl", "JSON lines (*.jsonl)"):
+            self.export_requested.emit(str(file), self._recording)
+
+    def _ask(self) -> None:
+        if self._live and self._stale and self.isVisible():
+            self._stale = False
+            self.recording_wanted.emit()
+
+    def _draw(self) -> None:
+        """The map after the operation that is shown."""
+        recording = self._recording
+        if recording is None:
+            return
+        number = max(recording.last, recording.start) if self._at is None else self._at
+        try:
+            maps = recording.state_at(number)
+        except UserError as error:
+            self._about.setText(str(error))
+            return
+        leases = self._history.leases_at(number)
+        colours, titles = self._state.looks(leases)
+        if not leases:
+            colours = {seq: seq % N_COLOURS for seq in range(256)}  # nobody is known: each sequence has a colour
+        self._map.show_maps(maps, number, colours, titles)
+
+    def _show_position(self) -> None:
+        recording = self._recording
+        first, last = (recording.start, max(recording.last, recording.start)) if recording else (0, 0)
+        at = last if self._at is None else self._at
+        self._scrubber.show_range(first, last, at)
+        self._export.setEnabled(recording is not None and len(recording) > 0)
+        n = f"{len(recording):,} operations" if recording else ""
+        self._count.setText(n)
+        self._state_line.setCurrentIndex(1 if self._at is not None or not self._live else 0)
+        self._now.setVisible(self._live)
+        tail = ", before the rebuild" if self.is_past else ", not now" if self._live else f" of {last:,}"
+        self._band_text.setText(f"State after operation {at:,}{tail}")
+        self._show_details(at)
+
+    def _show_details(self, number: int) -> None:
+        """The call, its time, reason and cells. Cells placed and freed only where somebody chose it: they cost time."""
+        entry = self._model.entry(number)
+        if entry is None:
+            nothing = "Every operation on the cache will be listed here, with its call and duration."
+            begin = "The journal begins here." if self._recording is not None and self._recording.last else nothing
+            self._what.setText("")
+            self._call.setText("")
+            self._about.setText(begin)
+            self._effect.hide()
+            return
+        operation = entry.operation
+        known = next((c for c in self._state.conversations.values() if c.id == operation.conversation), None)
+        who = f"  ·  {known.title}" if known else ""
+        self._what.setText(f"{operation.number:,}  {operation.name}{who}")
+        self._call.setText(operation.call)
+        when = datetime.fromtimestamp(operation.at_s).astimezone().strftime("%H:%M:%S")
+        cells = f"{entry.n_cells:,} cell{'' if entry.n_cells == 1 else 's'} changed"
+        about = [f"{when}, took {took(operation.ms)}, {cells}{self._difference(number)}."]
+        if operation.reason:
+            about.append(f"Why: {operation.reason}.")
+        self._about.setText(" ".join(about))
+        done = self._history.effects.get(number)
+        if done is None:
+            self._effect.hide()
+            return
+        leases = self._history.leases_at(number)
+        self._effect.show_effect(done, lambda seq: self._state.title_in(leases, seq), self._texts)
+        self._effect.show_undoable(() if self.is_past else self._state.undoable)
+
+    def _difference(self, number: int) -> str:
+        if self._at is None or self._recording is None or self._scrubber.is_playing:
+            return ""
+        try:
+            changes = self._recording.difference(number)
+        except UserError:
+            return ""
+        placed, freed = sum(c.n_placed for c in changes), sum(c.n_freed for c in changes)
+        return f": {placed:,} placed, {freed:,} freed"
+
+    def _colour_of(self, conversation: str) -> int | None:
+        known = next((c for c in self._state.conversations.values() if c.id == conversation), None)
+        return known.colour if known else None
+
+    def _make_list(self, theme: Theme) -> QTableView:
+        """A table of one column: unlike a list view it does not ask the model about every row to lay them out."""
+        view = QTableView()
+        view.setModel(self._model)
+        view.setItemDelegate(TimelineDelegate(theme, self._colour_of, view))
+        view.setAccessibleName("Operations")
+        view.setShowGrid(False)
+        view.setTabKeyNavigation(False)
+        view.setFrameShape(QFrame.Shape.NoFrame)
+        view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        view.horizontalHeader().hide()
+        view.horizontalHeader().setStretchLastSection(True)
+        rows = view.verticalHeader()
+        rows.hide()
+        rows.setMinimumSectionSize(ROW_PX)
+        rows.setDefaultSectionSize(ROW_PX)
+        rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        for corner in view.findChildren(QAbstractButton):  # Qt's own, hidden with the headers
+            corner.setAccessibleName("All operations")
+        view.setMinimumHeight(3 * ROW_PX)
+        # By rows Qt lays the last one to the lower edge, and all jump by a part of one as soon as another follows.
+        view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        view.verticalScrollBar().setSingleStep(ROW_PX)
+        view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
+        view.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
+        view.selectionModel().currentChanged.connect(self._on_current_changed)
+        return view
+
+    def _lay_out(self) -> None:
+        band = QHBoxLayout(self._band)
+        band.setContentsMargins(12, 4, 4, 4)
+        band.addWidget(self._band_text, 1)
+        band.addWidget(self._now)
+        tools = QHBoxLayout()
+        tools.setSpacing(8)
+        tools.addWidget(self._filter)
+        tools.addWidget(self._count, 1)
+        tools.addWidget(self._export)
+        details = QWidget()
+        details.setObjectName("column")
+        inner = QVBoxLayout(details)
+        inner.setContentsMargins(0, 0, 8, 0)
+        inner.setSpacing(4)
+        for widget in (self._what, self._call, self._about, self._effect):
+            inner.addWidget(widget)
+        inner.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setAccessibleName("What the operation did")
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(details)
+        scroll.setMinimumHeight(40)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 12, 0)
+        column.setSpacing(8)
+        column.addWidget(self._state_line)
+        column.addWidget(self._map)
+        column.addWidget(self._scrubber)
+        column.addWidget(self._which, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addLayout(tools)
+        column.addWidget(self._list, 3)
+        column.addWidget(scroll, 2)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if self._live:
+            self._asking.request()

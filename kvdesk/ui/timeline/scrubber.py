@@ -1,0 +1,102 @@
+"""The handle on time: a slider over all remembered operations, step and play."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QSlider, QWidget
+
+from kvdesk.ui.widgets.controls import Choice, IconButton
+from kvdesk.ui.widgets.theme import Theme
+
+_TICK_MS: Final = 100
+_SPEEDS: Final = (1, 10, 100)  # operations a tick
+
+
+class Scrubber(QWidget):
+    """Shows and sets a number between `first` and `last`; says which one a person wants."""
+
+    moved = Signal(int)  # to this operation
+    stepped = Signal(int)  # by so many operations
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._slider = QSlider(Qt.Orientation.Horizontal)
+        self._slider.setAccessibleName("Operation that is shown")
+        self._slider.setEnabled(False)
+        self._slider.valueChanged.connect(self.moved)
+        self._back = IconButton(theme, "step-back", "One operation back")
+        self._play = IconButton(theme, "play", "Play the operations from here on")
+        self._forward = IconButton(theme, "step-forward", "One operation forward")
+        self._back.clicked.connect(lambda: self._step(-1))
+        self._forward.clicked.connect(lambda: self._step(1))
+        self._play.clicked.connect(self.toggle_play)
+        self._speed = Choice(theme)
+        self._speed.setProperty("scale", "small")
+        self._speed.setAccessibleName("Operations a second while playing")
+        self._speed.setToolTip("Operations a second while playing")
+        for speed in _SPEEDS:
+            self._speed.addItem(f"{speed * 1000 // _TICK_MS:,} /s", speed)
+        self._timer = QTimer(self, interval=_TICK_MS)
+        self._timer.timeout.connect(self._on_timer)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        for widget in (self._back, self._play, self._forward):
+            row.addWidget(widget)
+        row.addWidget(self._slider, 1)
+        row.addWidget(self._speed)
+
+    @property
+    def slider(self) -> QSlider:
+        return self._slider
+
+    @property
+    def is_playing(self) -> bool:
+        return self._timer.isActive()
+
+    def show_range(self, first: int, last: int, at: int) -> None:
+        """What there is, and where we are; sends nothing."""
+        self._slider.blockSignals(True)
+        self._slider.setEnabled(last > first)
+        self._slider.setRange(first, last)
+        self._slider.setPageStep(max(1, (last - first) // 20))
+        self._slider.setValue(at)
+        self._slider.blockSignals(False)
+        self._back.setEnabled(at > first)
+        self._forward.setEnabled(at < last)
+        self._play.setEnabled(last > first)
+        if at >= last:
+            self.stop()
+
+    def stop(self) -> None:
+        if self._timer.isActive():
+            self._timer.stop()
+            self._show_play()
+
+    @Slot()
+    def toggle_play(self) -> None:
+        """Play from here; from the beginning where this is the end."""
+        if self._timer.isActive():
+            self.stop()
+            return
+        if self._slider.value() >= self._slider.maximum():
+            self.moved.emit(self._slider.minimum())
+        self._timer.start()
+        self._show_play()
+
+    def _step(self, by: int) -> None:
+        self.stop()
+        self.stepped.emit(by)
+
+    @Slot()
+    def _on_timer(self) -> None:
+        self.stepped.emit(int(self._speed.currentData()))
+
+    def _show_play(self) -> None:
+        playing = self._timer.isActive()
+        self._play.set_icon_name("pause" if playing else "play")
+        name = "Pause" if playing else "Play the operations from here on"
+        self._play.setAccessibleName(name)
+        self._play.setToolTip(name)

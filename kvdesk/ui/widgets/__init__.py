@@ -1,0 +1,1 @@
+"""Small widgets, the theme, fonts and icons."""

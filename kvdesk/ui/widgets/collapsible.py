@@ -1,0 +1,67 @@
+"""A heading that folds away what is under it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from kvdesk.ui.widgets.theme import Theme
+
+
+class Collapsible(QWidget):
+    """A button with the title, `beside` at the other end of its line, and `content`, shown while it is pressed."""
+
+    toggled = Signal(bool)
+
+    def __init__(self, theme: Theme, title: str, content: QWidget, *beside: QWidget, opened: bool = False) -> None:
+        super().__init__()
+        self._theme = theme
+        self._content = content
+        self._button = QPushButton(title)
+        self._button.setProperty("quiet", True)
+        self._button.setProperty("scale", "small")
+        self._button.setProperty("fold", True)
+        self._button.setCheckable(True)
+        self._button.setChecked(opened)
+        self._button.setIconSize(QSize(12, 12))
+        self._button.setCursor(Qt.CursorShape.PointingHandCursor)
+        self._button.toggled.connect(self._on_toggled)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        line = QHBoxLayout()
+        line.setSpacing(8)
+        line.addWidget(self._button)
+        line.addStretch(1)
+        for widget in beside:
+            line.addWidget(widget)
+        column.addLayout(line)
+        column.addWidget(content)
+        content.setVisible(opened)
+        theme.changed.connect(self._on_look_changed)
+        self._on_look_changed()
+
+    @property
+    def button(self) -> QPushButton:
+        return self._button
+
+    @property
+    def is_open(self) -> bool:
+        return self._button.isChecked()
+
+    def set_title(self, title: str) -> None:
+        if self._button.text() != title:
+            self._button.setText(title)
+
+    @Slot(bool)
+    def _on_toggled(self, opened: bool) -> None:
+        self._content.setVisible(opened)
+        self._on_look_changed()
+        self.toggled.emit(opened)
+
+    @Slot()
+    def _on_look_changed(self) -> None:
+        name = "chevron-down" if self.is_open else "chevron-right"
+        self._button.setIcon(self._theme.icon(name, self._theme.colours.secondary))
+        self._button.setAccessibleName(self._button.text())
+        self._button.setAccessibleDescription("unfolded" if self.is_open else "folded")

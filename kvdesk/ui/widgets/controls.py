@@ -1,0 +1,385 @@
+"""Small controls used all over the window."""
+
+from __future__ import annotations
+
+from html import escape
+
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractSpinBox,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.ui.shell.window_place import FRAME
+from kvdesk.ui.widgets.theme import Theme
+
+
+class IconButton(QToolButton):
+    """A flat button with a line icon. `name` is what it does, for tooltip and screen reader."""
+
+    def __init__(self, theme: Theme, icon: str, name: str, tip: str = "", ink: str = "secondary") -> None:
+        super().__init__()
+        self._theme, self._icon, self._ink = theme, icon, ink
+        self.setAccessibleName(name)
+        self.setToolTip(tip or name)
+        self.setIconSize(QSize(16, 16))
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        theme.changed.connect(self._on_look_changed)
+        self._on_look_changed()
+
+    def set_icon_name(self, icon: str) -> None:
+        if icon != self._icon:
+            self._icon = icon
+            self._on_look_changed()
+
+    @Slot()
+    def _on_look_changed(self) -> None:
+        self.setIcon(self._theme.icon(self._icon, getattr(self._theme.colours, self._ink)))
+
+
+class ElidedLabel(QLabel):
+    """A label of one line, or at most two, that ends in … where there is no room; the whole text is its tooltip then.
+
+    It draws its text itself: a QLabel with another text has all layouts around it made anew, up to the window.
+    """
+
+    def __init__(self, text: str = "", n_lines: int = 1) -> None:
+        super().__init__("\n".join(" " * n_lines))
+        self._full, self._shown, self._n_lines = "", "", n_lines
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.setText(text)
+
+    @property
+    def full_text(self) -> str:
+        return self._full
+
+    @property
+    def is_elided(self) -> bool:
+        return self._shown.endswith("…") and not self._full.endswith("…")
+
+    def setText(self, text: str) -> None:
+        if text != self._full:
+            self._full = text
+            self.setAccessibleName(text)
+            self._elide()
+
+    def _elide(self) -> None:
+        metrics, room = self.fontMetrics(), max(self.width(), 0)
+        if self._n_lines == 1:
+            self._shown = metrics.elidedText(self._full, Qt.TextElideMode.ElideRight, room)
+        else:
+            self._shown = "\n".join(two_lines(self._full, metrics, room))
+        self.setToolTip(plain_tip(self._full) if self.is_elided else "")
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        role, flags = self.foregroundRole(), self.alignment()
+        if self._n_lines == 1:
+            flags |= Qt.TextFlag.TextSingleLine
+        box = self.contentsRect()
+        self.style().drawItemText(painter, box, int(flags), self.palette(), self.isEnabled(), self._shown, role)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._elide()
+
+
+class NumberLabel(QLabel):
+    """A label whose text changes many times a second. It is as wide as its widest text so far, `widest` at least, so
+    that nothing around it moves, and no layout is made anew.
+    """
+
+    def __init__(self, text: str = "", *, widest: str = "") -> None:
+        super().__init__()
+        self._widest = widest
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setText(text)
+
+    def reserve(self, widest: str) -> None:
+        """Be as wide as this text from now on."""
+        if widest != self._widest:
+            self._widest = widest
+            self._fit(self.text())
+
+    def setText(self, text: str) -> None:
+        if text != self.text():
+            self._fit(text)
+            super().setText(text)
+
+    def _fit(self, text: str) -> None:
+        metrics = self.fontMetrics()
+        if metrics.horizontalAdvance(text) > metrics.horizontalAdvance(self._widest):
+            self._widest = text
+        size = QSize(metrics.horizontalAdvance(self._widest), metrics.height())
+        if size != self.minimumSize():
+            self.setFixedSize(size)
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._fit(self.text())
+
+
+class ElidedButton(QPushButton):
+    """A push button whose text ends in … where there is no room."""
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__(text)
+        self._full = text
+        self.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+
+    @property
+    def full_text(self) -> str:
+        return self._full
+
+    def setText(self, text: str) -> None:
+        if text == self._full:
+            return
+        self._full = text
+        self.setAccessibleName(text)
+        self.updateGeometry()
+        self._elide()
+
+    def sizeHint(self) -> QSize:
+        return self._hint(self._full)
+
+    def minimumSizeHint(self) -> QSize:
+        return self._hint(self._full[:4] + "…" if len(self._full) > 5 else self._full)
+
+    def _hint(self, text: str) -> QSize:
+        """The style's own hint, were the button to show `text`."""
+        shown = super().sizeHint()
+        metrics = self.fontMetrics()
+        change = metrics.horizontalAdvance(text) - metrics.horizontalAdvance(self.text())
+        return QSize(shown.width() + change, shown.height())
+
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
+            self._elide()
+
+    def _elide(self) -> None:
+        room = self.width() - (self.sizeHint().width() - self.fontMetrics().horizontalAdvance(self._full))
+        room += 2  # the style's hint of another text may be a pixel less, and so is a width that is no whole number
+        super().setText(self.fontMetrics().elidedText(self._full, Qt.TextElideMode.ElideRight, max(room, 0)))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._elide()
+
+
+class ThinProgress(QWidget):
+    """A line of 2 px that fills; invisible, but keeping its place, when there is nothing to wait for."""
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__()
+        self._theme = theme
+        self._share: float | None = None
+        self._busy = QTimer(self)
+        self._busy.setInterval(40)
+        self._busy.timeout.connect(self._on_busy)
+        self._phase = 0.0
+        self.setFixedHeight(2)
+        self.setAccessibleName(name)
+        theme.changed.connect(self.update)
+
+    @property
+    def share(self) -> float | None:
+        return self._share
+
+    def set_share(self, share: float | None) -> None:
+        """0.0 to 1.0, or None for nothing under way."""
+        self._busy.stop()
+        if share != self._share:
+            self._share = share
+            self.update()
+
+    def set_busy(self) -> None:
+        """Something is under way, nobody knows how far it is."""
+        self._share = 0.0
+        self._busy.start()
+
+    @Slot()
+    def _on_busy(self) -> None:
+        self._phase = (self._phase + 0.02) % 1.25
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        if self._share is None:
+            return
+        painter = QPainter(self)
+        painter.fillRect(self.rect(), QColor(self._theme.colours.line))
+        if self._busy.isActive():
+            left, share = self._phase - 0.25, 0.25
+        else:
+            left, share = 0.0, min(max(self._share, 0.02), 1.0)
+        box = QRectF(self.width() * left, 0, self.width() * share, self.height())
+        painter.fillRect(box, QColor(self._theme.colours.accent))
+
+
+class Choice(QComboBox):
+    """A combo box with the theme's own arrow."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        icon = self._theme.icon("chevron-down", self._theme.colours.secondary)
+        icon.paint(QPainter(self), self.width() - 24, (self.height() - 16) // 2, 16, 16)
+
+
+class Rule(QFrame):
+    """A line of one pixel between panes."""
+
+    def __init__(self, vertical: bool = False) -> None:
+        super().__init__()
+        self.setProperty("rule", True)
+        if vertical:
+            self.setFixedWidth(1)
+        else:
+            self.setFixedHeight(1)
+
+
+class Banner(QFrame):
+    """An error where it belongs: one sentence, what to do next, details folded. Not modal."""
+
+    dismissed = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("card", "banner")
+        self._sentence = label("", tone="danger")
+        self._sentence.setWordWrap(True)
+        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._detail = label("", tone="secondary", scale="small", family="mono")
+        self._detail.setWordWrap(True)
+        self._detail.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._more = QPushButton("Details")
+        self._more.setCheckable(True)
+        self._more.setProperty("quiet", True)
+        self._more.setProperty("scale", "small")
+        self._more.toggled.connect(self._on_more_toggled)
+        close = IconButton(theme, "close", "Dismiss this message")
+        close.clicked.connect(self._on_close_clicked)
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(self._sentence, 1)
+        top.addWidget(self._more, 0, Qt.AlignmentFlag.AlignTop)
+        top.addWidget(close, 0, Qt.AlignmentFlag.AlignTop)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 8, 8, 8)
+        column.setSpacing(4)
+        column.addLayout(top)
+        column.addWidget(self._detail)
+        self.hide()
+
+    @property
+    def sentence(self) -> str:
+        return self._sentence.text() if not self.isHidden() else ""
+
+    def show_error(self, sentence: str, detail: str = "") -> None:
+        self._sentence.setText(sentence)
+        self._sentence.setAccessibleName(f"Error: {sentence}")
+        self._detail.setText(detail[:4000])
+        self._more.setVisible(bool(detail))
+        self._more.setChecked(False)
+        self._detail.hide()
+        self.show()
+
+    @Slot()
+    def _on_close_clicked(self) -> None:
+        self.hide()
+        self.dismissed.emit()
+
+    @Slot(bool)
+    def _on_more_toggled(self, shown: bool) -> None:
+        self._detail.setVisible(shown)
+
+
+def label(
+    text: str, *, tone: str = "", scale: str = "", weight: str = "", family: str = "", rich: bool = False
+) -> QLabel:
+    """A label of plain text with properties the style sheet knows."""
+    result = QLabel(text)
+    if not rich:
+        result.setTextFormat(Qt.TextFormat.PlainText)
+    for name, value in (("tone", tone), ("scale", scale), ("weight", weight), ("family", family)):
+        if value:
+            result.setProperty(name, value)
+    return result
+
+
+def two_lines(text: str, metrics: QFontMetrics, room: int) -> tuple[str, ...]:
+    """A text in at most two lines of `room` pixels, broken between words; a longer one ends in …"""
+    if metrics.horizontalAdvance(text) <= room:
+        return (text,)
+    words = text.split(" ")
+    first = words.pop(0)
+    while words and metrics.horizontalAdvance(f"{first} {words[0]}") <= room:
+        first = f"{first} {words.pop(0)}"
+    elided = Qt.TextElideMode.ElideRight
+    if not words or metrics.horizontalAdvance(first) > room:
+        return (metrics.elidedText(text, elided, room),)
+    return first.rstrip(" ·"), metrics.elidedText(" ".join(words).lstrip(" ·"), elided, room)
+
+
+def plain_tip(text: str) -> str:
+    """A tooltip that shows `text` as it is. Qt takes a tooltip with tags for rich text: a title or a journal that came
+    from elsewhere could name a picture on another computer, which would be asked for it.
+    """
+    return f"<qt>{escape(text).replace(chr(10), '<br>')}</qt>" if "<" in text else text
+
+
+def set_tone(widget: QWidget, tone: str) -> None:
+    """Change a label's tone; the style sheet is asked again only when it differs."""
+    if widget.property("tone") != tone:
+        widget.setProperty("tone", tone)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)
+
+
+def fit_to_screen(window: QWidget) -> None:
+    """A window that would be higher or wider than its screen is made to fit, with its frame."""
+    room = window.screen().availableGeometry().marginsRemoved(FRAME).size()
+    window.resize(window.size().boundedTo(room))
+
+
+def roomy(box: QAbstractSpinBox) -> QAbstractSpinBox:
+    """Room left and right of the number, which style sheets do not reach."""
+    if (line := box.findChild(QLineEdit)) is not None:
+        line.setTextMargins(6, 0, 6, 0)
+    return box
+
+
+def wheel_scrolls(field: QWidget) -> QWidget:
+    """The wheel scrolls the page around a field; it changes the field only while one edits it."""
+    field.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+    field.installEventFilter(_WheelFilter(field))
+    return field
+
+
+class _WheelFilter(QObject):
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Wheel and isinstance(watched, QWidget) and not watched.hasFocus():
+            event.ignore()
+            return True
+        return super().eventFilter(watched, event)

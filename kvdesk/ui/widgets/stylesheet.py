@@ -1,0 +1,130 @@
+"""The style sheet: spacing in steps of 4 px, few borders, one accent. Filled in by `theme`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kvdesk.viewmodel.palette import mix
+
+if TYPE_CHECKING:
+    from kvdesk.ui.widgets.theme import Colours
+
+
+def style_sheet(colours: Colours, base_px: int, mono_families: Sequence[str]) -> str:
+    """Qt style sheet of the whole application for one theme."""
+    c = colours
+    small, large = base_px - 2, base_px + 3
+    mono = ", ".join(f'"{family}"' for family in mono_families)
+    pressed = mix(c.hover, c.text, 0.08)
+    accent_hover = mix(c.accent, "#ffffff" if c.dark else "#000000", 0.1)
+    disabled = mix(c.secondary, c.panel, 0.4)
+    handle = mix(c.line, c.secondary, 0.35)
+    return f"""
+QMainWindow, QDialog {{ background: {c.window}; }}
+QWidget[pane="panel"] {{ background: {c.panel}; }}
+QWidget[pane="window"] {{ background: {c.window}; }}
+QLabel {{ background: transparent; }}
+QLabel[tone="secondary"] {{ color: {c.secondary}; }}
+QLabel[tone="danger"] {{ color: {c.danger}; }}
+QLabel[tone="warning"] {{ color: {c.warning}; }}
+QLabel[tone="good"] {{ color: {c.good}; }}
+QLabel[scale="small"] {{ font-size: {small}px; }}
+QLabel[scale="large"] {{ font-size: {large}px; font-weight: 600; }}
+QLabel[weight="strong"] {{ font-weight: 600; }}
+QLabel[family="mono"] {{ font-family: {mono}; font-size: {small}px; }}
+
+QPushButton {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 6px; padding: 4px 12px;
+    min-height: 20px; color: {c.text}; }}
+QPushButton:hover {{ background: {c.hover}; }}
+QPushButton:pressed {{ background: {pressed}; }}
+QPushButton:focus {{ border-color: {c.accent}; }}
+QPushButton:disabled {{ color: {disabled}; }}
+QPushButton[primary="true"] {{ background: {c.accent}; border-color: {c.accent}; color: {c.accent_text}; }}
+QPushButton[primary="true"]:hover {{ background: {accent_hover}; }}
+QPushButton[primary="true"]:focus {{ border-color: {c.text}; }}
+QPushButton[primary="true"]:disabled {{ background: {c.raised}; border-color: {c.line}; color: {disabled}; }}
+QPushButton[quiet="true"] {{ background: transparent; border-color: transparent; color: {c.secondary};
+    padding: 4px 8px; text-align: left; }}
+QPushButton[quiet="true"]:hover {{ background: {c.hover}; color: {c.text}; }}
+QPushButton[quiet="true"]:focus {{ border-color: {c.accent}; }}
+QPushButton[scale="small"] {{ font-size: {small}px; padding: 4px 8px; min-height: 16px; }}
+QPushButton[fold="true"] {{ padding: 4px 8px 4px 0; }}
+
+QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 6px; padding: 4px; }}
+QToolButton:hover {{ background: {c.hover}; }}
+QToolButton:pressed, QToolButton:checked {{ background: {pressed}; }}
+QToolButton:focus {{ border-color: {c.accent}; }}
+QToolButton::menu-indicator {{ image: none; }}
+QToolButton[send="true"] {{ background: {c.accent}; border-radius: 8px; padding: 4px; }}
+QToolButton[send="true"]:hover {{ background: {accent_hover}; }}
+QToolButton[send="true"]:focus {{ border-color: {c.text}; }}
+QToolButton[send="true"]:disabled {{ background: {c.hover}; }}
+QToolButton[link="true"] {{ font-size: {small}px; color: {c.secondary}; padding: 0 4px; border: none;
+    text-decoration: underline; }}
+QToolButton[link="true"]:hover {{ color: {c.text}; }}
+QToolButton[link="true"]:focus {{ color: {c.accent}; }}
+QToolButton[link="true"]:disabled {{ color: {c.line}; }}
+QToolButton[tab="true"] {{ color: {c.secondary}; padding: 4px 8px; }}
+QToolButton[tab="true"][scale="small"] {{ font-size: {small}px; padding: 2px 8px; min-height: 18px; }}
+QToolButton[tab="true"]:checked {{ color: {c.text}; background: {c.hover}; }}
+
+QLineEdit, QSpinBox, QDoubleSpinBox, QComboBox {{ background: {c.raised}; border: 1px solid {c.line};
+    border-radius: 6px; padding: 4px 8px; min-height: 20px; color: {c.text};
+    selection-background-color: {c.selection}; selection-color: {c.text}; }}
+QLineEdit:focus, QSpinBox:focus, QDoubleSpinBox:focus, QComboBox:focus {{ border-color: {c.accent}; }}
+QSpinBox::up-button, QSpinBox::down-button, QDoubleSpinBox::up-button, QDoubleSpinBox::down-button {{ width: 0; }}
+QAbstractSpinBox QLineEdit {{ background: transparent; border: none; padding: 0 4px; min-height: 0; }}
+QSpinBox[scale="small"] {{ font-size: {small}px; padding: 2px 4px; min-height: 18px; }}
+QComboBox[scale="small"] {{ font-size: {small}px; padding: 2px 8px; min-height: 18px; }}
+QComboBox::drop-down {{ border: none; width: 24px; }}
+QComboBox::down-arrow {{ image: none; }}
+QComboBox QAbstractItemView {{ background: {c.raised}; border: 1px solid {c.line}; outline: none; }}
+QPlainTextEdit, QTextBrowser {{ background: transparent; border: none; color: {c.text};
+    selection-background-color: {c.selection}; selection-color: {c.text}; }}
+QPlainTextEdit[boxed="true"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 6px; padding: 4px; }}
+QPlainTextEdit[boxed="true"]:focus {{ border-color: {c.accent}; }}
+
+QFrame[card="composer"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 12px; }}
+QFrame[card="composer"][focused="true"] {{ border-color: {handle}; }}
+QFrame[card="user"] {{ background: {mix(c.panel, c.hover, 0.5)}; border-radius: 10px; }}
+QFrame[card="code"] {{ background: {c.panel}; border: 1px solid {c.line}; border-radius: 8px; }}
+QLabel#caption {{ background: {c.text}; color: {c.window}; border-radius: 8px; padding: 10px 16px; }}
+QFrame[card="banner"] {{ background: {mix(c.panel, c.danger, 0.1)}; border-radius: 8px; }}
+QFrame[card="queue"] {{ background: {c.raised}; border-radius: 8px; }}
+QFrame[card="effect"] {{ background: {c.raised}; border-radius: 8px; }}
+QFrame[card="past"] {{ background: {c.warning}; border-radius: 6px; }}
+QFrame[card="past"] QLabel {{ color: {c.window}; font-weight: 600; }}
+QFrame[card="ask"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 8px; }}
+QFrame[rule="true"] {{ background: {c.line}; border: none; }}
+
+QListView, QTableView {{ background: transparent; border: none; outline: none; }}
+QTableView {{ selection-background-color: transparent; }}
+QTableView::item, QTableView::item:selected {{ background: transparent; border: none; }}
+QScrollArea {{ background: transparent; border: none; }}
+QScrollArea > QWidget > QWidget#column {{ background: transparent; }}
+QScrollBar:vertical {{ background: transparent; width: 12px; margin: 0; }}
+QScrollBar:horizontal {{ background: transparent; height: 12px; margin: 0; }}
+QScrollBar::handle {{ background: {c.line}; border-radius: 3px; margin: 3px; min-height: 24px; min-width: 24px; }}
+QScrollBar::handle:hover {{ background: {handle}; }}
+QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
+QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
+
+QSplitter::handle {{ background: {c.line}; }}
+QSplitter::handle:hover {{ background: {c.accent}; }}
+QProgressBar {{ background: transparent; border: none; }}
+QProgressBar::chunk {{ background: {c.accent}; }}
+QCheckBox, QRadioButton {{ spacing: 8px; }}
+QRadioButton::indicator {{ width: 12px; height: 12px; border-radius: 7px; border: 1px solid {handle};
+    background: {c.raised}; }}
+QRadioButton::indicator:checked {{ border: 4px solid {c.accent}; border-radius: 7px; width: 6px; height: 6px;
+    background: {c.accent_text}; }}
+QRadioButton::indicator:focus {{ border-color: {c.text}; }}
+QToolTip {{ background: {c.raised}; color: {c.text}; border: 1px solid {c.line}; padding: 4px 8px;
+    font-size: {small}px; }}
+QMenu {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 8px; padding: 4px; }}
+QMenu::item {{ padding: 4px 24px 4px 12px; border-radius: 4px; }}
+QMenu::item:selected {{ background: {c.hover}; }}
+QMenu::item:disabled {{ color: {disabled}; }}
+QMenu::separator {{ height: 1px; background: {c.line}; margin: 4px 8px; }}
+"""

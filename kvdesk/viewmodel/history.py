@@ -1,0 +1,44 @@
+"""A cache view made of maps alone: of an earlier moment, or of one that is only planned. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from kvdesk.cache.metrics import holders, snapshot_n_kv
+from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, StreamMap, Verification
+from kvdesk.protocol.cache import CacheView
+
+
+def view_of(maps: tuple[CacheMap, ...], operation: int) -> CacheView:
+    """The view of these maps, after operation number `operation`. Nobody leases anything in it."""
+    snapshot = CacheSnapshot(
+        operation=operation,
+        maps=maps,
+        recurrent=(),
+        sequences=spans_of(maps[0].streams if maps else ()),
+        n_kv=0,
+        n_ctx=max((stream.size for cache in maps for stream in cache.streams), default=0),
+        verification=Verification("mirrored", operation),
+    )
+    return CacheView(replace(snapshot, n_kv=snapshot_n_kv(snapshot)), ())
+
+
+def spans_of(streams: Sequence[StreamMap]) -> tuple[SequenceSpan, ...]:
+    """What each sequence holds in the streams of one cache, by seq_id; those without cells are left out."""
+    found = []
+    for stream in streams:
+        shared = np.bitwise_count(stream.seq_bits).sum(axis=1) > 1
+        for seq_id in _present(stream):
+            mask = holders(stream, seq_id)
+            pos = stream.pos[mask]
+            n_shared = int(shared[mask].sum())
+            found.append(SequenceSpan(SeqId(seq_id), int(pos.min()), int(pos.max()), int(mask.sum()), n_shared))
+    return tuple(sorted(found, key=lambda span: span.seq_id))
+
+
+def _present(stream: StreamMap) -> list[int]:
+    words = np.bitwise_or.reduce(stream.seq_bits[: stream.high_water], axis=0)
+    return [64 * w + bit for w, word in enumerate(words.tolist()) for bit in range(64) if word >> bit & 1]

@@ -1,0 +1,293 @@
+"""Everything measured since the model was opened: what graphs, numbers and exports show. Knows no widget.
+
+Whoever leads events calls the `add_` methods; widgets look at `revision` now and then and draw when it has risen.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from kvdesk.cache.metrics import n_kv
+from kvdesk.chat import FEW_TOKENS, TurnStats
+from kvdesk.protocol.cache import (
+    CacheView,
+    ContextInfo,
+    LedgerRow,
+    LoadSample,
+    MemoryLedger,
+    OperationDone,
+    SpeedSample,
+)
+from kvdesk.viewmodel.percentiles import Gaps, Percentiles, of_values
+from kvdesk.viewmodel.series import Rate, Series
+
+MAX_MARKS: Final = 1000
+_PER_TOKEN: Final = ("decode", "prefill")  # operations that are no marks: they are the curve itself
+_LATENCY_EVERY_S: Final = 0.25
+_LOAD_GAP_S: Final = 5.0  # nobody looked at the processors for longer: no line is drawn
+_MB: Final = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An operation on the time axis; `colour`: of its conversation, None without one."""
+
+    operation: OperationDone
+    colour: int | None
+
+
+@dataclass(slots=True)
+class CacheBytes:
+    """K or V in bytes: allocated = all cells; occupied = used cells; live = the n_kv cells attention walks over."""
+
+    allocated: float = 0.0
+    occupied: float = 0.0
+    live: float = 0.0
+
+
+@dataclass(slots=True)
+class Moved:
+    """The last operation that moved K and V, such as a compaction. `after`: ms per token (P50) since then."""
+
+    operation: OperationDone
+    before: float | None
+    after: float | None = None
+
+    @property
+    def gb_s(self) -> float | None:
+        """Gigabytes per second: bytes moved over the time of the whole operation."""
+        effect, ms = self.operation.effect, self.operation.ms
+        return effect.bytes_moved / ms / _MB if effect and ms > 0 else None
+
+
+class Named(NamedTuple):
+    """A series as exports call it."""
+
+    name: str
+    unit: str
+    series: Series
+
+
+class Measurements:
+    """Bounded: series are thinned when they grow (`Series`), marks end at `MAX_MARKS`. `clock`: time.monotonic."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.revision = 0
+        self.prefill, self.decode = Rate(least=FEW_TOKENS), Rate()
+        self.p50, self.p95, self.p99 = Series(), Series(), Series()
+        self.token_ms, self.token_n_kv = Series(), Series()  # appended together: one point per token
+        self.used, self.high_water = Series(), Series()
+        self.k_mb, self.kv_mb, self.live_mb = Series(), Series(), Series()
+        self.hit, self.hits = Series(), Series()  # per request, cumulative; in %
+        self.own, self.others, self.threads = Series(), Series(), Series()
+        self.marks: deque[Mark] = deque(maxlen=MAX_MARKS)
+        self.forget()
+
+    def forget(self) -> None:
+        """Another model: nothing was measured of it yet. The series stay the objects that are drawn."""
+        for named in self.all_series():
+            named.series.clear()
+        for rate in (self.prefill, self.decode):
+            rate.clear()
+        self.marks.clear()
+        self.start_s: float | None = None  # of the first reading: 0 on every time axis
+        self.latest_s = 0.0
+        self.gaps = Gaps()
+        self.k_bytes, self.v_bytes = CacheBytes(), CacheBytes()
+        self.turn: TurnStats | None = None
+        self.n_turns, self.prompt_tokens, self.reused_tokens = 0, 0, 0
+        self.codes: Counter[int] = Counter()
+        self.ledger: tuple[LedgerRow, ...] = ()
+        self.n_refused = 0
+        self.last_decode: SpeedSample | None = None
+        self.n_decodes, self.n_split = 0, 0
+        self.n_flushes, self.flushed_ms, self.flushed_cells = 0, 0.0, 0
+        self.moved: Moved | None = None
+        self._since_moved: deque[float] = deque(maxlen=64)
+        self._n_running = 0
+        self._token_s: float | None = None  # when the token before came
+        self._latency_s = 0.0
+        self._load_s: float | None = None
+        self.revision += 1
+
+    # --- what is told -------------------------------------------------------------------------------------------------
+
+    def add_speed(self, sample: SpeedSample) -> None:
+        """One llama_decode. Only those that computed tokens count as speed."""
+        self.codes[sample.rc] += 1
+        self.last_decode = sample
+        self.n_decodes += 1
+        self.n_split += sample.n_ubatches > 1
+        if sample.n_shifted:
+            self.n_flushes += 1
+            self.flushed_ms += sample.ms
+            self.flushed_cells += sample.n_shifted
+        if sample.rc == 0 and sample.kind == "prefill":
+            self.prefill.add(sample.at_s, sample.n_tokens, sample.ms)
+            if self._n_running == 1:  # with others under way, they wait for this prompt: a gap between their tokens
+                self._token_s = sample.at_s
+        elif sample.rc == 0 and sample.kind == "decode":
+            self.prefill.finish()
+            self.decode.add(sample.at_s, sample.n_tokens, sample.ms)
+            self._add_token(sample)
+        self._touch(sample.at_s)
+
+    def start_turn(self) -> None:
+        """An answer begins: gaps between its tokens count from its prompt on."""
+        if not self._n_running:
+            self._token_s = None
+        self._n_running += 1
+
+    @property
+    def is_running(self) -> bool:
+        """Whether an answer is being written."""
+        return self._n_running > 0
+
+    def end_prefill(self) -> None:
+        """A prompt has been read: its speed is a reading of its own."""
+        self.prefill.finish()
+        self.revision += 1
+
+    def add_turn(self, stats: TurnStats, at_s: float | None = None) -> None:
+        """An answer is over, at `at_s` (now by default). Turns that never began (no prompt) say nothing."""
+        at_s = self._clock() if at_s is None else at_s
+        if stats.prompt_tokens:
+            self._n_running = max(self._n_running - 1, 0)
+            if not self._n_running:
+                self._end_tokens(at_s)
+            self.turn = stats
+            self.n_turns += 1
+            self.prompt_tokens += stats.prompt_tokens
+            self.reused_tokens += stats.reused_tokens
+            self.hit.append(at_s, 100 * stats.reused_tokens / stats.prompt_tokens)
+            self.hits.hold(at_s, 100 * self.reused_tokens / self.prompt_tokens)
+        self._touch(at_s)
+
+    def add_view(self, view: CacheView, context: ContextInfo | None = None, at_s: float | None = None) -> None:
+        """The cache as it is. With a context, bytes too.
+
+        In a sliding-window model a cell of the base cache is taken to be as large as one of the window's.
+        """
+        at_s = self._clock() if at_s is None else at_s
+        first = view.snapshot.maps[0].streams if view.snapshot.maps else ()
+        self.used.hold(at_s, sum(cells.used for cells in first))
+        self.high_water.hold(at_s, max((cells.high_water for cells in first), default=0))
+        streams = [cells for cache in view.snapshot.maps for cells in cache.streams]
+        capacity = sum(cells.size for cells in streams)
+        if context is not None and capacity:
+            used, live = sum(cells.used for cells in streams), sum(n_kv(cells) for cells in streams)
+            for part, size in ((self.k_bytes, context.k_bytes), (self.v_bytes, context.v_bytes)):
+                part.allocated, part.occupied, part.live = size, size * used / capacity, size * live / capacity
+            both = self.k_bytes.occupied + self.v_bytes.occupied
+            self.k_mb.hold(at_s, self.k_bytes.occupied / _MB)
+            self.kv_mb.hold(at_s, both / _MB)
+            self.live_mb.hold(at_s, (self.k_bytes.live + self.v_bytes.live) / _MB)
+        self._touch(at_s)
+
+    def add_operation(self, operation: OperationDone, colour: int | None = None) -> None:
+        """An operation on the cache, with the colour of its conversation."""
+        if operation.name in _PER_TOKEN:
+            return
+        self.marks.append(Mark(operation, colour))
+        if operation.effect is not None and operation.effect.bytes_moved:
+            rolling = self.gaps.rolling()
+            self.moved = Moved(operation, rolling.p50 if rolling else None)
+            self._since_moved.clear()
+        self._touch(operation.at_s)
+
+    def add_load(self, sample: LoadSample) -> None:
+        if self._load_s is not None and sample.at_s - self._load_s > _LOAD_GAP_S:
+            for series in (self.own, self.others):
+                series.lift()
+        self._load_s = sample.at_s
+        self.own.append(sample.at_s, sample.own)
+        self.others.append(sample.at_s, sample.others)
+        self.threads.hold(sample.at_s, sample.n_threads)
+        self._touch(sample.at_s)
+
+    def add_refused_call(self) -> None:
+        """A call was refused before it was made: llama.cpp would have aborted, or done harm."""
+        self.n_refused += 1
+        self.revision += 1
+
+    def set_ledger(self, ledger: MemoryLedger) -> None:
+        """What model and context take."""
+        self.ledger = ledger.rows
+        self.revision += 1
+
+    # --- what is asked ------------------------------------------------------------------------------------------------
+
+    @property
+    def hit_ratio(self) -> float | None:
+        """Reused over prompt tokens of all turns, 0 to 1; None before the first."""
+        return self.reused_tokens / self.prompt_tokens if self.prompt_tokens else None
+
+    def rolling(self) -> Percentiles | None:
+        return self.gaps.rolling()
+
+    def all_series(self) -> tuple[Named, ...]:
+        """Every series, by name and unit."""
+        return (
+            Named("prefill", "tok/s", self.prefill.series),
+            Named("decode", "tok/s", self.decode.series),
+            Named("inter-token latency P50", "ms", self.p50),
+            Named("inter-token latency P95", "ms", self.p95),
+            Named("inter-token latency P99", "ms", self.p99),
+            Named("time per token", "ms", self.token_ms),
+            Named("n_kv of the token", "cells", self.token_n_kv),
+            Named("used", "cells", self.used),
+            Named("high water", "cells", self.high_water),
+            Named("K occupied", "MB", self.k_mb),
+            Named("K and V occupied", "MB", self.kv_mb),
+            Named("K and V up to n_kv", "MB", self.live_mb),
+            Named("prefix hit of the request", "%", self.hit),
+            Named("prefix hit cumulative", "%", self.hits),
+            Named("processor, this process", "cores", self.own),
+            Named("processor, others", "cores", self.others),
+            Named("threads", "threads", self.threads),
+        )
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _add_token(self, sample: SpeedSample) -> None:
+        if sample.n_tokens == 1:
+            self.token_ms.append(sample.at_s, sample.ms)
+            self.token_n_kv.append(sample.at_s, sample.n_kv)
+        before, self._token_s = self._token_s, sample.at_s if self._n_running else None
+        if before is None:
+            return
+        gap = (sample.at_s - before) * 1e3
+        for _ in range(sample.n_tokens):  # one for each answer
+            self.gaps.add(gap)
+        if self.moved is not None:
+            self._since_moved.append(gap)
+            self.moved.after = of_values(self._since_moved).p50
+        if sample.at_s - self._latency_s >= _LATENCY_EVERY_S:
+            self._add_latency(sample.at_s)
+
+    def _end_tokens(self, at_s: float) -> None:
+        """Nothing is being answered any more: what comes next is drawn apart."""
+        self.prefill.finish()
+        self.decode.finish()
+        self._add_latency(at_s)
+        self._token_s = None
+        for series in (self.p50, self.p95, self.p99):
+            series.lift()
+
+    def _add_latency(self, at_s: float) -> None:
+        rolling = self.gaps.rolling()
+        if rolling is not None and self._token_s is not None:
+            for series, value in zip((self.p50, self.p95, self.p99), rolling, strict=True):
+                series.append(at_s, value)
+        self._latency_s = at_s
+
+    def _touch(self, at_s: float) -> None:
+        if self.start_s is None:
+            self.start_s = at_s
+        self.latest_s = max(self.latest_s, at_s)
+        self.revision += 1

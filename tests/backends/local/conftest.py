@@ -1,0 +1,72 @@
+"""One loaded embedded model for all engine tests, and one that is soon full; every test starts with an empty cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvdesk import paths
+from kvdesk.benchmarks.headless_chat import HeadlessEngine
+from kvdesk.policies import prompt_piece
+from kvdesk.protocol.chat import CloseConversation, LoadModel
+from kvdesk.settings import ContextSettings
+
+SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
+NARROW = SMALL.model_copy(update={"n_ctx": 256})
+
+
+@pytest.fixture(scope="session")
+def model_file() -> Path:
+    path = paths.embedded_model()
+    assert path is not None, "the embedded model belongs to the set-up"
+    return path
+
+
+def opened_with(model: Path, settings: ContextSettings) -> Iterator[HeadlessEngine]:
+    """The engine with this model, closed at the end: for fixtures."""
+    headless = HeadlessEngine()
+    headless.do(LoadModel(model, settings))
+    yield headless
+    headless.close()
+
+
+def empty(headless: HeadlessEngine) -> None:
+    """Nothing is left of earlier tests."""
+    session = headless.engine.session
+    assert session is not None
+    for sequence in session.pool:
+        headless.do(CloseConversation(sequence.conversation))
+    assert session.context.totals()[0] == 0
+    session.context.clear()
+    session.snapshots.drop([key.key for key in session.snapshots.values()])
+
+
+@pytest.fixture(scope="session")
+def loaded(model_file: Path) -> Iterator[HeadlessEngine]:
+    yield from opened_with(model_file, SMALL)
+
+
+@pytest.fixture
+def headless(loaded: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> HeadlessEngine:
+    """The loaded engine with nothing in its cache, and a map that has been right so far. It reads prompts in whole
+    batches, however slow the machine is just now.
+    """
+    monkeypatch.setattr(prompt_piece, "PROGRESS_MS", 1e9)
+    empty(loaded)
+    session = loaded.engine.session
+    assert session.context.verification.state == "verified", session.context.verification.detail
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def opened(model_file: Path) -> Iterator[HeadlessEngine]:
+    yield from opened_with(model_file, NARROW)
+
+
+@pytest.fixture
+def desk(opened: HeadlessEngine) -> HeadlessEngine:
+    """The loaded engine with nothing in a cache that is soon full."""
+    empty(opened)
+    return opened

@@ -1,0 +1,80 @@
+"""Conversations of token ids on a tiny model of every kind of memory: written here, or of ../shared/models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
+from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
+from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.benchmarks.by_ids import ByIds
+from kvdesk.policies.swap import Limits, StateKind
+from kvdesk.protocol.messages import Event
+from kvdesk.settings import CacheType, ContextSettings
+from tests.backends.local.tiny_models import write
+from tests.cache.models import KINDS, write_model
+from tests.places import SHARED_MODELS
+
+TINY = ("mamba2", "gpt2", "qwen2vl")
+DENSE = ("llama", "qwen2", "gemma3", "lfm2", "mamba", "gpt2", "qwen2vl")
+FILES = (*(f"{name}-dense" for name in DENSE), "gpt-oss-moe")
+NAMES = (*KINDS, *TINY, *FILES)
+
+
+class Ids(ByIds):
+    """A keeper of its own, with saved states in `folder`. Nothing is guessed: a restore is always worth it."""
+
+    def __init__(
+        self,
+        model: Model,
+        folder: Path,
+        type_kv: CacheType,
+        *,
+        memory: int = 1 << 24,
+        n_ctx: int = 384,
+        swa_full: bool = True,
+        n_seq_max: int = 4,
+        n_ubatch: int = 8,
+    ) -> None:
+        settings = ContextSettings(
+            n_ctx=n_ctx, n_seq_max=n_seq_max, n_batch=32, n_ubatch=n_ubatch, n_threads=1, n_threads_batch=1,
+            type_k=type_kv, type_v=type_kv, swa_full=swa_full,
+        )  # fmt: skip
+        context = Context(model, settings, proved=False)
+        kind = StateKind("tiny", "now", type_kv, type_kv, True, (1.0, 1.0))
+        snapshots = SavedStateStore(folder, kind, Limits(memory, 1 << 24))
+        self.events: list[Event] = []
+        operation_journal = OperationJournal(context, self.events.append)
+        swapper = StateSwapper(context, operation_journal, snapshots, lambda n_tokens, _: (1e3 * n_tokens, 1.0))
+        super().__init__(context, CacheManager(context, operation_journal, swapper))
+
+    def close(self) -> None:
+        assert self.context.audit(whole=True).state in ("verified", "mirrored")
+        self.cache_manager.save_all()
+        self.context.close()
+
+
+def open_model(name: str, folder: Path) -> Model:
+    """Write the model into `folder`, or take the given file; skips the test where that is not here."""
+    path = SHARED_MODELS / f"{name}.gguf" if name in FILES else folder / f"{name}.gguf"
+    if name in KINDS:
+        write_model(path, name)
+    elif name in TINY:
+        write(path, name)
+    if not path.exists():
+        pytest.skip(f"{path.name} is not here")
+    return Model(path)
+
+
+def prompt_of(first: int, n: int) -> list[int]:
+    return [(first + 7 * i * i + 3 * i) % 100 + 5 for i in range(n)]
+
+
+def prompt_tokens(model: Model) -> int:
+    """Tokens of a prompt: the gpt2 that is written here has learned 64 positions."""
+    return 16 if model.facts.architecture == "gpt2" else 44

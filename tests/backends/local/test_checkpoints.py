@@ -1,0 +1,357 @@
+"""Going back where a state comes back only whole: to the longest checkpoint, and with the text of a fresh prefill.
+
+On tiny models of every such memory with token ids, windows smaller than the context; and whole turns on two that have
+a tokenizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvdesk.backends.local.llama.binding import CountdownFlag, StopFlag
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
+from kvdesk.cache.batch import Batch
+from kvdesk.chat import ConversationId, Message, new_message_id
+from kvdesk.protocol.cache import OperationDone, UsePolicy
+from kvdesk.protocol.chat import CloseConversation, Generate, PreviewTurn, TextDelta, TurnEnded, TurnPreview
+from kvdesk.settings import CachePolicy, CacheType, Sampling
+from tests.backends.local.conftest import SMALL, opened_with
+from tests.backends.local.ids import NAMES, Ids, open_model, prompt_of
+from tests.backends.local.test_turns import fresh_answer, of
+from tests.backends.local.tiny_models import write
+
+WHOLE = ("hybrid", "hybrid_iswa", "iswa", "mamba2", "gemma3-dense", "gpt-oss-moe", "lfm2-dense", "mamba-dense")
+WINDOWED = ("iswa", "gemma3-dense", "gpt-oss-moe")
+N = 24
+MARK = 60
+BEGIN = prompt_of(0, MARK)
+PROMPT = BEGIN + prompt_of(50, 300)  # longer than the window cache: what it saw of the beginning is gone
+N_CTX = 768
+
+
+def open_ids(model: Model, folder: Path, *, memory: int = 1 << 24) -> Ids:
+    return Ids(model, folder, CacheType.F16, memory=memory, n_ctx=N_CTX, swa_full=False)
+
+
+def fresh(model: Model, folder: Path, prompt: list[int]) -> list[int]:
+    """The answer in an empty cache with nothing saved."""
+    ids = open_ids(model, folder / "none", memory=0)
+    try:
+        reused, tokens, _ = ids.answer("alone", prompt, N)
+        assert reused == 0
+        assert not ids.cache_manager.swapper.snapshots.checkpoints()
+        ids.cache_manager.forget(ConversationId("alone"), "")
+        return tokens
+    finally:
+        ids.close()
+
+
+@pytest.fixture(scope="module", params=WHOLE)
+def tiny(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
+    model = open_model(request.param, tmp_path_factory.mktemp("tiny"))
+    yield model
+    model.close()
+
+
+def test_back_to_a_checkpoint_is_exact(tiny: Model, tmp_path: Path) -> None:
+    """Another answer, an edit, the first branch again, and an edit after a restart."""
+    ids = open_ids(tiny, tmp_path / "states")
+    try:
+        reused, first, _ = ids.answer("one", PROMPT, N, [MARK])
+        assert reused == 0
+        assert first == fresh(tiny, tmp_path, PROMPT)
+        again = ids.answer("one", PROMPT, N, [MARK])
+        assert (again.n_reused, again.tokens) == (len(PROMPT) - 1, first)
+        edited = BEGIN + prompt_of(71, 30)
+        changed = ids.answer("one", edited, N, [MARK])
+        assert changed.n_reused == MARK
+        assert changed.tokens == fresh(tiny, tmp_path, edited)
+        longer = PROMPT + first[:-1] + prompt_of(90, 20)
+        back = ids.answer("one", longer, N)
+        assert back.n_reused == len(PROMPT) + N - 1, "the branch that was left was kept"
+        assert back.tokens == fresh(tiny, tmp_path, longer)
+    finally:
+        ids.close()
+    ids = open_ids(tiny, tmp_path / "states")
+    try:
+        other = BEGIN + prompt_of(33, 25)
+        reborn = ids.answer("one", other, N)
+        assert reborn.n_reused == MARK
+        assert reborn.tokens == fresh(tiny, tmp_path, other)
+    finally:
+        ids.close()
+
+
+def test_a_checkpoint_is_told_with_its_reason(tiny: Model, tmp_path: Path) -> None:
+    ids = open_ids(tiny, tmp_path / "states")
+    try:
+        ids.answer("one", PROMPT, N, [MARK])
+        kept = [e for e in ids.events if isinstance(e, OperationDone) and e.name == "checkpoint"]
+        assert [f"{n:,} tokens" in e.reason for n, e in zip((MARK, len(PROMPT) - 1), kept, strict=True)] == [True, True]
+        ids.answer("one", BEGIN + prompt_of(71, 30), N, [MARK])
+        (back,) = [e for e in ids.events if isinstance(e, OperationDone) and e.name == "swap in"]
+        assert back.reason == f"back to a checkpoint of {MARK} tokens"
+        assert ids.cache_manager.went_back
+        assert ids.cache_manager.swapper.snapshots.conversations() == (), "nothing is said to be swapped out"
+    finally:
+        ids.close()
+
+
+def test_a_longer_state_that_cannot_be_cut_does_not_hide_one_that_can_be_used(tiny: Model, tmp_path: Path) -> None:
+    ids = open_ids(tiny, tmp_path / "states")
+    try:
+        ids.answer("one", PROMPT, N, [MARK])
+        ids.cache_manager.swap_out(ids.lease("one"))
+        prompt = PROMPT[:-30] + prompt_of(7, 40)
+        most, n = ids.cache_manager.swapper.snapshots.longest_prefix(prompt)
+        assert most is not None
+        assert MARK < n < len(most.tokens)
+        found = ids.answer("one", prompt, N)
+        assert found.n_reused == MARK
+        assert found.tokens == fresh(tiny, tmp_path, prompt)
+    finally:
+        ids.close()
+
+
+def test_checkpoints_keep_to_their_part_of_the_memory(tiny: Model, tmp_path: Path) -> None:
+    ids = open_ids(tiny, tmp_path / "states")
+    try:
+        ids.answer("one", PROMPT, N)
+        size = ids.context.state_seq_size(ids.lease("one").seq_id)
+    finally:
+        ids.close()
+    memory = 3 * size
+    ids = open_ids(tiny, tmp_path / "fewer", memory=memory)
+    try:
+        for i in range(4):
+            ids.answer("one", PROMPT + prompt_of(i, 30), 2)
+            kept = ids.cache_manager.swapper.snapshots
+            assert 0 < sum(c.n_bytes for c in kept.checkpoints()) <= memory / 2
+            assert kept.n_bytes <= memory
+    finally:
+        ids.close()
+
+
+def test_two_conversations_that_begin_alike_both_go_on(tiny: Model, tmp_path: Path) -> None:
+    """Cells of a small window that two hold would never be free again."""
+    ids = open_ids(tiny, tmp_path / "states")
+    try:
+        prompts = {"one": PROMPT[:240], "two": [*PROMPT[:240], 3, 9]}
+        for i in range(2):
+            for name, prompt in prompts.items():
+                tokens = ids.answer(name, prompt, N).tokens
+                assert tokens == fresh(tiny, tmp_path, prompt)
+                prompts[name] = prompt + tokens[:-1] + prompt_of(i, 17)
+    finally:
+        ids.close()
+
+
+@pytest.fixture
+def narrow(tmp_path: Path) -> Iterator[Ids]:
+    """Seven sequences in a window cache that has just their windows and an ubatch: 7 x 32 + 32 cells."""
+    model = open_model("iswa", tmp_path)
+    ids = Ids(model, tmp_path / "states", CacheType.F16, n_ctx=2048, swa_full=False, n_seq_max=7, n_ubatch=32)
+    assert ids.context.mirror.caches[1].size == 256
+    yield ids
+    ids.close()
+    model.close()
+
+
+def test_loans_do_not_fill_a_small_window(narrow: Ids) -> None:
+    """All begin alike and go on: what was lent is free for nobody then, and an idle conversation leaves in time."""
+    told = {"one": prompt_of(1, 60)} | {f"other {i}": [*prompt_of(1, 60), 3 + i] for i in range(6)}
+    borrowed = 0
+    for i in range(4):
+        for name, prompt in told.items():
+            sequence = narrow.lease(name)
+            reused = narrow.cache_manager.take_prefix(sequence, prompt)
+            borrowed += i == 0 and narrow.cache_manager.taken == "another conversation"
+            assert narrow.cache_manager.make_room(sequence, len(prompt) - reused)
+            while (start := len(sequence.tokens)) < len(prompt):
+                narrow.decode([(name, prompt[start : start + 32])])
+            if prompt == prompt_of(1, 60):  # a state that comes back holds no more than its window
+                narrow.cache_manager.swap_out(sequence)
+                narrow.cache_manager.swap_in(ConversationId(name))
+            told[name] = prompt + prompt_of(20 + i, 32)
+    assert borrowed == 5, "for the sixth no window would have been left"
+    assert narrow.context.audit(whole=True).state == "verified"
+
+
+def test_room_is_asked_of_the_window_too(narrow: Ids) -> None:
+    """Copies by hand: as long as a cell is told to be free, a token is decoded; when none is, the engine has none."""
+    context = narrow.context
+    narrow.read("one", prompt_of(1, 60))
+    one, codes = narrow.lease("one").seq_id, set()
+
+    def go_on(seq_id: int) -> None:
+        free, pos = context.free_cells(seq_id), context.seq_pos_max(seq_id) + 1
+        rc = context.decode(Batch((7,), (pos,), ((seq_id,),), (False,))).rc
+        assert (rc == 0) == (free > 0), (seq_id, free)
+        codes.add(rc)
+
+    for copy in range(7):
+        if copy != one:
+            context.seq_cp(one, copy)
+            for _ in range(31):  # one more, and what only it holds would be overwritten
+                go_on(one)
+    assert context.mirror.caches[0].streams[0].used < 300, "while the other cache is nearly empty"
+    for _ in range(40):
+        for seq_id in {*range(7)} - {one}:
+            go_on(seq_id)
+    assert codes == {0, 1}, "the window was filled"
+    context.clear()
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - {*WHOLE}))
+def test_memories_that_can_be_cut_have_none(name: str, tmp_path: Path) -> None:
+    model = open_model(name, tmp_path)
+    try:
+        ids = open_ids(model, tmp_path / "states")
+        try:
+            ids.answer("one", prompt_of(0, 40), N)
+            assert not ids.cache_manager.swapper.snapshots.checkpoints()
+        finally:
+            ids.close()
+    finally:
+        model.close()
+
+
+@pytest.mark.parametrize("name", WINDOWED)
+def test_a_window_of_full_size_has_none(name: str, tmp_path: Path) -> None:
+    model = open_model(name, tmp_path)
+    try:
+        ids = Ids(model, tmp_path / "states", CacheType.F16)
+        try:
+            ids.answer("one", PROMPT[:200], N, [MARK])
+            assert not ids.cache_manager.swapper.snapshots.checkpoints()
+            assert ids.answer("one", BEGIN + prompt_of(71, 30), N).n_reused == MARK, "cut where the prompts part"
+        finally:
+            ids.close()
+    finally:
+        model.close()
+
+
+# --- whole turns ------------------------------------------------------------------------------------------------------
+
+GREEDY = Sampling(temperature=0.0, max_tokens=N)
+SYSTEM = "You are the keeper of a lighthouse, and you write down what the sea brings."
+FIRST, SECOND = "What came today, and from where?", "And what was it that came yesterday?"
+MARKS = 4  # <|im_end|>, new line, <|im_start|>, and the new line behind the role
+TAIL = MARKS + len("assistant")  # what ChatML puts behind a question, a token a byte
+
+
+@pytest.fixture(scope="module", params=["mamba2", "granitehybrid"])
+def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadlessEngine]:
+    path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
+    yield from opened_with(path, SMALL)
+
+
+@pytest.fixture
+def talk(desk: HeadlessEngine) -> HeadlessChat:
+    """Two exchanges. Nothing is guessed: a token of a prompt is said to take a second, a state a millisecond."""
+    session = desk.engine.session
+    for sequence in session.pool:
+        desk.do(CloseConversation(sequence.conversation))
+    desk.do(UsePolicy(CachePolicy(), None))
+    session.cache_manager.swapper._costs = lambda n_tokens, _: (1e3 * n_tokens, 1.0)
+    talk = HeadlessChat(desk, SYSTEM)
+    talk.answer(FIRST, GREEDY)
+    talk.answer(SECOND, GREEDY)
+    assert len(talk.messages[-1].tokens) == N, "the answer ended by itself: choose another question"
+    return talk
+
+
+def exact(talk: HeadlessChat) -> bool:
+    """Whether the last answer is that of a conversation that has nothing in the cache, and nothing saved."""
+    talk.desk.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))
+    return fresh_answer(talk.desk, talk.messages[:-1]) == talk.messages[-1].tokens
+
+
+def test_another_answer_reads_one_token(talk: HeadlessChat) -> None:
+    second = talk.messages.pop().tokens
+    question = talk.messages.pop().text
+    ended = talk.answer(question, GREEDY)
+    assert (ended.stats.prefilled_tokens, talk.messages[-1].tokens) == (1, second)
+    assert "went back to a checkpoint" in ended.stats.why
+    assert exact(talk)
+
+
+def test_an_edit_reads_the_new_text(talk: HeadlessChat) -> None:
+    talk.messages = talk.messages[:-2]
+    stats = talk.answer("And what did not come?", GREEDY).stats
+    before = 2 + MARKS + len("user")  # from the end of the answer before, whose last token was only sampled
+    assert stats.prefilled_tokens <= before + len("And what did not come?") + TAIL
+    assert "went back to a checkpoint" in stats.why
+    assert exact(talk)
+
+
+def test_an_edit_of_the_first_question_goes_back_to_the_system_prompt(talk: HeadlessChat) -> None:
+    talk.messages = talk.messages[:1]
+    stats = talk.answer("Who are you?", GREEDY).stats
+    assert stats.prefilled_tokens == len("Who are you?") + TAIL
+    assert exact(talk)
+
+
+def test_what_will_be_reused_is_foretold_from_checkpoints(talk: HeadlessChat) -> None:
+    talk.messages = talk.messages[:-2]
+    message = Message(new_message_id(), talk.id, None, "user", "And what did not come?")
+    (found,) = of(talk.desk.do(PreviewTurn(talk.id, (*talk.messages, message))), TurnPreview)
+    stats = talk.answer(message.text, GREEDY).stats
+    assert (found.n_reused, found.n_prefill) == (stats.reused_tokens, stats.prefilled_tokens)
+
+
+def test_answers_that_are_written_together_keep_checkpoints_too(talk: HeadlessChat) -> None:
+    """Two turns in one batch: one pauses, the other goes on."""
+    desk, other = talk.desk, HeadlessChat(talk.desk, SYSTEM + " You are brief.")
+    other.answer(FIRST, GREEDY)
+    commands = []
+    for each in (talk, other):
+        each.messages.append(
+            Message(new_message_id(), each.id, None, "user", "What will tomorrow bring, do you think?")
+        )
+        commands.append(Generate(each.id, new_message_id(), tuple(each.messages), GREEDY))
+    desk.engine.handle(commands[0])
+    answers = [t for e in of(desk.do(commands[1]), TextDelta) for t in e.tokens if e.answer == commands[1].answer]
+    again = Generate(other.id, new_message_id(), commands[1].messages, GREEDY)
+    events = desk.do(again)
+    assert of(events, TurnEnded)[0].stats.prefilled_tokens == 1
+    assert [t for e in of(events, TextDelta) for t in e.tokens] == answers
+
+
+def use(desk: HeadlessEngine, flag: StopFlag) -> None:
+    context = desk.engine.session.context
+    context.stop = flag
+    flag.install(context._ctx)
+    desk.engine._scheduler.use(context)
+
+
+def test_a_stop_in_the_middle_leaves_no_state_that_was_not_computed(talk: HeadlessChat) -> None:
+    """llama.cpp moves the position of a state on before it computes, and cannot take that back."""
+    desk, session = talk.desk, talk.desk.engine.session
+    desk.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))
+    question = Message(new_message_id(), talk.id, None, "user", "What else was there, of all that the sea brings?")
+    asked, one = (question,), Sampling(temperature=0.0, max_tokens=1)
+    desk.do(CloseConversation(talk.id))
+    desk.do(Generate(talk.id, new_message_id(), asked, one))
+    right = session.context.logits()
+    desk.do(CloseConversation(talk.id))
+    calm, flag = session.context.stop, CountdownFlag()
+    use(desk, flag)
+    answer = new_message_id()
+    desk.engine.handle(Generate(talk.id, answer, asked, one))
+    desk.engine.step()
+    flag.left = 20  # graph nodes
+    desk.engine.step()
+    flag.left = -1
+    desk.engine.request_stop(answer)
+    while desk.engine.busy:
+        desk.engine.step()
+    sequence = session.pool.get(talk.id)
+    use(desk, calm)
+    assert sequence.tokens == []
+    desk.do(Generate(talk.id, new_message_id(), asked, one))
+    assert abs(session.context.logits() - right).max() < 1e-3

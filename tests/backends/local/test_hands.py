@@ -1,0 +1,399 @@
+"""Operations by hand on the real engine: each does what it says, is audited, compared, and can be undone."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar
+
+import pytest
+
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
+from kvdesk.cache.compaction import Layout
+from kvdesk.cache.compare import Verdict
+from kvdesk.chat import new_conversation_id
+from kvdesk.errors import UserError
+from kvdesk.protocol.cache import (
+    CacheView,
+    ContextPreview,
+    MessageSpans,
+    OperationDone,
+    PreviewContext,
+    RebuildContext,
+    RecordingTaken,
+    TakeRecording,
+    Verified,
+    VerifyConversation,
+    Watch,
+)
+from kvdesk.protocol.calls import call_text
+from kvdesk.protocol.chat import Working
+from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.operations import (
+    BatchRefused,
+    ClearCache,
+    Compact,
+    CompactionPreview,
+    CopySequence,
+    HandOperation,
+    KeepOnly,
+    Operate,
+    PreviewCompaction,
+    RemoveRange,
+    ShiftPositions,
+    SwapIn,
+    SwapOut,
+    TryDecode,
+    Undo,
+)
+from kvdesk.settings import CacheType, ContextSettings, Sampling
+
+E = TypeVar("E", bound=Event)
+GREEDY = Sampling(temperature=0.0, max_tokens=12)
+
+
+def of(events: list[Event], kind: type[E]) -> list[E]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def talked(headless: HeadlessEngine, prompt: str = "Name three rivers.") -> HeadlessChat:
+    talk = HeadlessChat(headless)
+    talk.answer(prompt, GREEDY)
+    return talk
+
+
+def operate(headless: HeadlessEngine, operation: HandOperation, *, measured: bool = True) -> OperationDone:
+    """Do it, and see that the map agrees with the engine afterwards."""
+    events = headless.do(Operate(operation, measured))
+    context = headless.engine.session.context
+    assert context.audit(whole=True).state == "verified", context.verification.detail
+    return next(e for e in of(events, OperationDone) if e.reason == "by hand")
+
+
+def seq(headless: HeadlessEngine, talk: HeadlessChat) -> int:
+    return headless.engine.session.pool.get(talk.id).seq_id
+
+
+def used(headless: HeadlessEngine) -> int:
+    return headless.engine.session.context.totals()[0]
+
+
+def test_a_range_is_removed_and_comes_back(headless: HeadlessEngine) -> None:
+    talk = talked(headless)
+    before, session = used(headless), headless.engine.session
+    held = list(session.pool.get(talk.id).tokens)
+    done = operate(headless, RemoveRange(seq(headless, talk), 10, 15))
+    assert used(headless) == before - 5
+    assert session.pool.get(talk.id).tokens == held[:10]
+    change = done.effect.comparison.sequences[0]
+    assert (change.freed, change.stayed) == (5, before - 5)
+    assert not done.effect.comparison.logits[seq(headless, talk)].verdict.same
+    assert done.undoable
+    operate(headless, Undo(done.operation))
+    assert used(headless) == before
+    assert session.pool.get(talk.id).tokens == held
+    stats = talk.answer("And three lakes.", GREEDY).stats
+    assert stats.reused_tokens == len(held)
+
+
+def test_after_a_hole_the_next_turn_is_that_of_a_fresh_start(headless: HeadlessEngine) -> None:
+    talk = talked(headless)
+    operate(headless, RemoveRange(seq(headless, talk), 10, 15))
+    ended = talk.answer("And three lakes.", GREEDY)
+    assert ended.stats.reused_tokens == 10
+    other = HeadlessChat(headless)
+    other.messages = talk.messages[:-2]
+    other.answer("And three lakes.", GREEDY)
+    assert other.messages[-1].tokens == talk.messages[-1].tokens
+
+
+def test_keep_only_one(headless: HeadlessEngine) -> None:
+    first, second = talked(headless), talked(headless, "Name three towns.")
+    operate(headless, KeepOnly(seq(headless, second)))
+    assert used(headless) == len(headless.engine.session.pool.get(second.id).tokens)
+    assert headless.engine.session.pool.get(first.id).tokens == []
+
+
+def test_a_copy_shares_every_cell(headless: HeadlessEngine) -> None:
+    talk = talked(headless)
+    before, copy = used(headless), new_conversation_id()
+    done = operate(headless, CopySequence(seq(headless, talk), copy))
+    assert used(headless) == before
+    pool = headless.engine.session.pool
+    assert pool.get(copy).tokens == pool.get(talk.id).tokens
+    assert max(change.shared for change in done.effect.comparison.sequences) == before
+    with pytest.raises(UserError):
+        headless.do(Operate(CopySequence(seq(headless, talk), talk.id)))
+
+
+def test_positions_are_shifted(headless: HeadlessEngine) -> None:
+    talk = talked(headless)
+    s = seq(headless, talk)
+    last = headless.engine.session.context.seq_pos_max(s)
+    done = operate(headless, ShiftPositions(s, 10, -1, 3))
+    assert headless.engine.session.context.seq_pos_max(s) == last + 3
+    assert done.effect.comparison.sequences[0].shifted == last - 9
+    assert len(headless.engine.session.pool.get(talk.id).tokens) == 10
+    operate(headless, Undo(done.operation))
+    assert headless.engine.session.context.seq_pos_max(s) == last
+
+
+def test_a_shift_waits_until_it_is_needed(headless: HeadlessEngine) -> None:
+    talk = talked(headless)
+    headless.do(Watch(snapshots=True))
+    events = headless.do(Operate(ShiftPositions(seq(headless, talk), 10, -1, 3), measured=False))
+    assert of(events, CacheView)[-1].pending
+    headless.do(Watch(snapshots=False))
+
+
+def test_clear_and_undo(headless: HeadlessEngine) -> None:
+    talk = talked(headless)
+    before = used(headless)
+    done = operate(headless, ClearCache())
+    assert used(headless) == 0
+    assert done.emptied
+    operate(headless, Undo(done.operation))
+    assert used(headless) == before
+    assert talk.answer("Go on.", GREEDY).stats.reused_tokens == before
+    with pytest.raises(UserError, match="cannot be undone"):
+        headless.do(Operate(Undo(done.operation)))
+
+
+@pytest.mark.parametrize("layout", list(Layout))
+def test_compaction_changes_no_answer(headless: HeadlessEngine, layout: Layout) -> None:
+    first, second = talked(headless), talked(headless, "Name three towns.")
+    third = talked(headless, "Name three seas.")
+    headless.do(Operate(RemoveRange(seq(headless, second)), measured=False))
+    first.answer("More of them.", GREEDY)
+    preview = of(headless.do(PreviewCompaction(layout, (seq(headless, third),))), CompactionPreview)[0]
+    done = operate(headless, Compact(layout, (seq(headless, third),)))
+    comparison = done.effect.comparison
+    assert done.effect.audited
+    assert done.effect.bytes_moved == preview.plan.bytes_to_move
+    assert comparison.streams[0].after.hole_ratio == 0.0
+    assert comparison.streams[0].after.high_water == preview.plan.streams[0].high_water_after == used(headless)
+    assert all(found.verdict.same for found in comparison.logits.values())
+    third.answer("More.", GREEDY)
+
+
+def test_swap_out_and_in_computes_nothing(headless: HeadlessEngine) -> None:
+    talk = talked(headless)
+    n = used(headless)
+    headless.do(Watch(snapshots=True))
+    operate(headless, SwapOut(talk.id))
+    assert used(headless) == 0
+    view = of(headless.do(Watch(snapshots=True)), CacheView)[-1]
+    assert [c for c, _ in view.swapped] == [talk.id]
+    headless.do(Watch(snapshots=False))
+    operate(headless, SwapIn(talk.id))
+    assert used(headless) == n
+    assert talk.answer("Go on.", GREEDY).stats.reused_tokens == n
+    with pytest.raises(UserError, match="not swapped out"):
+        headless.do(Operate(SwapIn(talk.id)))
+
+
+def test_a_preview_tells_of_rounding_without_flash_attention(headless: HeadlessEngine) -> None:
+    settings = headless.engine.session.context.settings
+    try:
+        for flash_attn in (False, True):
+            headless.do(RebuildContext(settings.model_copy(update={"flash_attn": flash_attn})))
+            first, _ = talked(headless), talked(headless, "Name three towns.")
+            headless.do(Operate(RemoveRange(seq(headless, first)), measured=False))
+            preview = of(headless.do(PreviewCompaction(Layout.KEEP_ORDER)), CompactionPreview)[0]
+            assert not preview.plan.changes_nothing
+            assert ("differ by rounding" in preview.remark) is not flash_attn
+    finally:
+        headless.do(RebuildContext(settings))
+
+
+def test_a_state_that_finds_no_room_stays_saved(headless: HeadlessEngine) -> None:
+    talk = talked(headless, "Tell me of the sea. " * 60)
+    n, settings = used(headless), headless.engine.session.context.settings
+    assert n > 256
+    headless.do(Operate(SwapOut(talk.id), measured=False))
+    headless.do(RebuildContext(settings.model_copy(update={"n_ctx": 256})))
+    try:
+        with pytest.raises(UserError, match="no room"):
+            headless.do(Operate(SwapIn(talk.id), measured=False))
+    finally:
+        headless.do(RebuildContext(settings))
+    headless.do(Operate(SwapIn(talk.id), measured=False))
+    assert used(headless) == n
+
+
+def test_a_call_is_told_as_it_is_shown_before(headless: HeadlessEngine) -> None:
+    """On a button, and in the event and the journal afterwards: the same text."""
+    talk, copy = talked(headless), new_conversation_id()
+    s, other = seq(headless, talk), 1
+    for operation in (
+        CopySequence(s, copy),
+        SwapOut(copy),
+        SwapIn(copy),
+        RemoveRange(s, 10, 15),
+        ShiftPositions(s, 20, -1, 3),
+        Compact(Layout.KEEP_ORDER),
+        TryDecode(other, headless.engine.session.context.seq_pos_max(s) + 1),
+        KeepOnly(s),
+        ClearCache(),
+    ):
+        done = operate(headless, operation, measured=False)
+        assert done.call.partition(" -> ")[0] == call_text(operation, other)
+        assert done.call.startswith("llama_")
+        recording = of(headless.do(TakeRecording()), RecordingTaken)[0].recording
+        (entry,) = recording.operations(done.operation, done.operation)
+        if isinstance(operation, (RemoveRange, ShiftPositions, KeepOnly, ClearCache, CopySequence)):
+            assert entry.operation.call.partition(" -> ")[0] == done.call
+    done = operate(headless, Undo(done.operation), measured=False)
+    assert done.call.endswith("llama_state_set_data(ctx, src, size)")
+
+
+def test_a_refused_batch_is_explained(headless: HeadlessEngine) -> None:
+    talk = talked(headless)
+    s = seq(headless, talk)
+    last = headless.engine.session.context.seq_pos_max(s)
+    events = headless.do(Operate(TryDecode(s, last + 5)))
+    refused = of(events, BatchRefused)[0]
+    assert (refused.seq_id, refused.x, refused.y) == (s, last, last + 5)
+    assert f"X = {last}" in refused.sentence
+    assert not of(events, OperationDone)[-1].undoable
+    events = headless.do(Operate(TryDecode(s, last + 1)))
+    assert not of(events, BatchRefused)
+    assert headless.engine.session.context.seq_pos_max(s) == last + 1
+    talk.answer("Go on.", GREEDY)
+
+
+def test_verify_finds_the_cache_exact(headless: HeadlessEngine) -> None:
+    talk = talked(headless)
+    headless.do(Watch(snapshots=True))
+    events = headless.do(VerifyConversation(talk.id))
+    headless.do(Watch(snapshots=False))
+    verified = of(events, Verified)[0]
+    assert verified.logits.verdict is Verdict.EXACT, verified.logits
+    assert of(events, CacheView)[-1].snapshot.maps[0].streams[0].used == used(headless), "what it computed in is gone"
+    last = of(headless.do(TakeRecording()), RecordingTaken)[0].recording
+    assert last.operations(last.last, last.last)[0].operation.reason == "to verify the conversation"
+    assert of(events, Working)[-1].total == 0
+    assert len(of(events, Working)) > 1
+    headless.do(Operate(RemoveRange(seq(headless, talk), 5, 9), measured=False))
+    headless.do(Operate(ShiftPositions(seq(headless, talk), 9, -1, -4), measured=False))
+
+
+def test_verify_tells_a_cache_that_is_not_what_it_should_be(headless: HeadlessEngine) -> None:
+    """Tokens slid over a hole have seen what is no longer there: not what a fresh computation gives."""
+    talk = talked(headless)
+    s = seq(headless, talk)
+    headless.do(Operate(RemoveRange(s, 1, 24), measured=False))
+    headless.do(Operate(ShiftPositions(s, 24, -1, -23), measured=False))
+    assert len(headless.engine.session.pool.get(talk.id).tokens) > 8, "the map knows the tokens at their new places"
+    verified = of(headless.do(VerifyConversation(talk.id)), Verified)[0]
+    assert not verified.logits.verdict.same
+
+
+def test_previews_of_contexts(headless: HeadlessEngine) -> None:
+    talked(headless)
+    now = headless.engine.session.context.settings
+    same = of(headless.do(PreviewContext(now)), ContextPreview)[0]
+    assert same.tok_s is not None
+    assert same.tok_s > 0
+    assert same.carries_state
+    assert same.n_tokens == used(headless)
+    assert same.seconds is not None
+    info = headless.engine.session.info
+    assert (same.k_bytes, same.v_bytes) == (info.k_bytes, info.v_bytes)
+    other = of(headless.do(PreviewContext(now.model_copy(update={"type_k": CacheType.Q8_0}))), ContextPreview)[0]
+    assert other.k_bytes < same.k_bytes
+    assert not other.carries_state
+    assert other.tok_s is None
+    huge = of(headless.do(PreviewContext(now.model_copy(update={"n_ctx": 1 << 20}))), ContextPreview)[0]
+    assert bool(huge.refused) == (huge.k_bytes + huge.v_bytes + huge.compute_bytes > huge.available_bytes)
+
+
+@pytest.mark.parametrize("keep", ["tokens", "state"])
+def test_a_rebuild_keeps_the_conversations(headless: HeadlessEngine, keep: Literal["tokens", "state"]) -> None:
+    first, second = talked(headless), talked(headless, "Name three towns.")
+    before, small = used(headless), headless.engine.session.context.settings
+    larger = small.model_copy(update={"n_ctx": 2048})
+    try:
+        events = headless.do(RebuildContext(larger, keep))
+        held = [len(headless.engine.session.pool.get(talk.id).tokens) for talk in (first, second)]
+        assert used(headless) == (before if keep == "tokens" else sum(held)), "saved states share nothing"
+        assert of(events, Working)[-1].total == 0
+        over = of(events, RecordingTaken)[0]
+        assert over.is_over
+        assert sum(stream.used for stream in over.recording.state_at(over.recording.last)[0].streams) == before
+        for talk in (first, second):
+            stats = talk.answer("More of them.", GREEDY).stats
+            assert stats.prefilled_tokens < stats.prompt_tokens / 2
+    finally:
+        headless.do(RebuildContext(small))
+
+
+def test_a_rebuild_can_be_cancelled(headless: HeadlessEngine) -> None:
+    talk = talked(headless, "Tell me of the sea. " * 15)
+    small = headless.engine.session.context.settings
+    headless._on_event = lambda event: headless.engine.request_cancel() if isinstance(event, Working) else None
+    try:
+        headless.do(RebuildContext(small, "tokens"))
+    finally:
+        headless._on_event = None
+    assert used(headless) == 64, "one batch was read"
+    talk.answer("Go on.", GREEDY)
+
+
+def test_the_journal_has_every_operation(headless: HeadlessEngine) -> None:
+    session = headless.engine.session
+    first = session.operation_journal.journal.last
+    talk = talked(headless)
+    done = operate(headless, RemoveRange(seq(headless, talk), 10, 15))
+    recording = of(headless.do(TakeRecording()), RecordingTaken)[0].recording
+    entries = recording.operations(first + 1, recording.last)
+    names = [entry.operation.name for entry in entries]
+    assert names.count("prefill") == 1
+    assert names.count("decode") == 11
+    assert "seq_rm" in names
+    numbers = [e.operation.number for e in entries]
+    assert numbers == list(range(numbers[0], recording.last + 1))
+    removed = next(e for e in entries if e.operation.number == done.operation)
+    assert removed.n_cells == 5
+    assert {e.operation.conversation for e in entries if e.operation.name == "decode"} == {talk.id}
+    session.context.settle()
+    for cache, mine in zip(recording.state_at(recording.last), session.context.snapshot().maps, strict=True):
+        assert (cache.streams[0].pos == mine.streams[0].pos).all()
+
+
+def test_spans_say_where_messages_lie(headless: HeadlessEngine) -> None:
+    talk = HeadlessChat(headless, "You are brief.")
+    seen: list[MessageSpans] = []
+    headless._on_event = lambda event: seen.append(event) if isinstance(event, MessageSpans) else None
+    talk.answer("Name three rivers, für mich.", GREEDY)
+    headless._on_event = None
+    vocab = headless.engine.session.model.vocab
+    tokens = headless.engine.session.pool.get(talk.id).tokens
+    spans = {span.message: span for span in seen[-1].spans}
+    assert [m.id for m in talk.messages] == [span.message for span in seen[-1].spans]
+    for message in talk.messages:
+        span = spans[message.id]
+        own = tokens[span.text_p0 : span.text_p0 + len(span.char_ends)]
+        text = b"".join(vocab.piece(t) for t in own).decode("utf-8", "replace")
+        assert text.strip() == message.text[: span.char_ends[-1]].strip()
+        assert span.p0 <= span.text_p0 < span.p1
+    ends = [(span.p0, span.p1) for span in seen[-1].spans]
+    assert [a for a, _ in ends] == [0, *[b for _, b in ends[:-1]]]
+
+
+def test_what_is_impossible_says_why(headless: HeadlessEngine) -> None:
+    talk = talked(headless)
+    failed: list[CommandFailed] = []
+    headless._on_event = lambda event: failed.append(event) if isinstance(event, CommandFailed) else None
+    with pytest.raises(UserError, match="does not exist"):
+        headless.do(Operate(RemoveRange(99, 0, 5)))
+    with pytest.raises(UserError, match="nothing in the cache"):
+        headless.do(VerifyConversation(new_conversation_id()))
+    headless._on_event = None
+    assert len(failed) == 2
+    talk.answer("Go on.", GREEDY)
+
+
+def test_settings_of_a_context_are_told_with_what_is_possible(headless: HeadlessEngine) -> None:
+    small = headless.engine.session.context.settings
+    events = headless.do(RebuildContext(ContextSettings(**small.model_dump())))
+    possible = {p.operation: p for e in events for p in getattr(e, "possible", ())}
+    assert possible["compaction"].answer == "yes"

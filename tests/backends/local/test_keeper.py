@@ -1,0 +1,218 @@
+"""What is shared, forked, swapped and brought back: the text is token for token that of a fresh prefill.
+
+On the embedded model with whole turns, and on a tiny model of every kind of memory with token ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
+from kvdesk.chat import ConversationId
+from kvdesk.protocol.cache import OperationDone, UsePolicy, VerifyConversation
+from kvdesk.protocol.chat import LoadModel
+from kvdesk.protocol.operations import Operate, SwapIn, SwapOut
+from kvdesk.settings import CachePolicy, CacheType, Sampling
+from tests.backends.local.conftest import SMALL
+from tests.backends.local.ids import NAMES, Ids, open_model, prompt_of, prompt_tokens
+from tests.backends.local.test_turns import fresh_answer, held
+
+N = 12
+GREEDY = Sampling(temperature=0.0, max_tokens=24)  # as `fresh_answer` has it
+SYSTEM = "You are the keeper of a lighthouse, and you write down what the sea brings: " + "a rope, a shoe, " * 9
+
+
+# --- whole turns on the embedded model --------------------------------------------------------------------------------
+
+
+def audited(headless: HeadlessEngine) -> None:
+    verification = headless.engine.session.context.audit(whole=True)
+    assert verification.state == "verified", verification.detail
+
+
+def used(headless: HeadlessEngine) -> int:
+    return headless.engine.session.context.totals()[0]
+
+
+def branches(headless: HeadlessEngine) -> dict[ConversationId, dict[bool, int]]:
+    """Numbers of the branch that goes on, and of the parked one, by whether it is parked."""
+    found: dict[ConversationId, dict[bool, int]] = {}
+    for lease in headless.engine.session.pool.leases():
+        found.setdefault(lease.conversation, {})[lease.parked] = lease.branch
+    return found
+
+
+def test_a_shared_system_prompt_is_computed_once(headless: HeadlessEngine) -> None:
+    first, second = HeadlessChat(headless, SYSTEM), HeadlessChat(headless, SYSTEM)
+    one = first.answer("What came today?", GREEDY).stats
+    before = used(headless)
+    two = second.answer("Who are you?", GREEDY).stats
+    own = len(held(headless, second)) - two.reused_tokens
+    assert one.reused_tokens == 0
+    assert two.reused_tokens > 50
+    assert two.prefilled_tokens == two.prompt_tokens - two.reused_tokens < 20
+    assert used(headless) - before == own
+    assert fresh_answer(headless, second.messages[:-1]) == second.messages[-1].tokens
+    audited(headless)
+
+
+def test_a_fork_shares_and_its_branches_come_back(headless: HeadlessEngine) -> None:
+    """A question is asked otherwise, then the first branch is gone on with: none of it is computed again."""
+    talk = HeadlessChat(headless, "You are brief.")
+    for prompt in ("Name a river.", "Name a town at a river, and tell me something about it."):
+        talk.answer(prompt, GREEDY)
+    first = list(talk.messages)
+    talk.messages = talk.messages[:-2]
+    before = used(headless)
+    stats = talk.answer("Name a mountain.", GREEDY).stats
+    assert used(headless) - before == len(held(headless, talk)) - stats.reused_tokens, "0 cells copied"
+    assert len(headless.engine.session.pool.parked(talk.id)) == 1
+    assert branches(headless)[talk.id] == {False: 2, True: 1}, "the new one has a number of its own"
+    assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
+    talk.messages = list(first)
+    back = talk.answer("And another one?", GREEDY).stats
+    assert branches(headless)[talk.id] == {False: 1, True: 2}, "each keeps its number"
+    assert back.reused_tokens >= first[-1].stats.prompt_tokens + first[-1].stats.generated_tokens - 1
+    assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
+    audited(headless)
+
+
+@pytest.mark.parametrize("where", ["memory", "disk"])
+def test_out_and_back(headless: HeadlessEngine, tmp_path: Path, where: str) -> None:
+    policy = CachePolicy(memory_mb=512 if where == "memory" else 0)
+    headless.do(UsePolicy(policy, tmp_path))
+    try:
+        talk = HeadlessChat(headless, SYSTEM)
+        talk.answer("What came today?", GREEDY)
+        tokens = list(held(headless, talk))
+        headless.do(Operate(SwapOut(talk.id), measured=False))
+        headless.engine.session.snapshots.close()
+        assert used(headless) == 0
+        assert len(list(tmp_path.glob("*.kvstate"))) == 1
+        headless.do(Operate(SwapIn(talk.id), measured=False))
+        assert held(headless, talk) == tokens
+        headless.do(Operate(SwapOut(talk.id), measured=False))
+        stats = talk.answer("And yesterday?", GREEDY).stats
+        assert stats.reused_tokens == len(tokens)
+        audited(headless)
+        headless.do(UsePolicy(CachePolicy(), None))  # nothing is saved there
+        assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
+    finally:
+        headless.do(UsePolicy(CachePolicy(), None))
+
+
+def test_back_after_a_restart(model_file: Path, tmp_path: Path) -> None:
+    talk, texts = None, []
+    for prompt in ("What came today?", "And yesterday?"):
+        headless = HeadlessEngine()
+        try:
+            headless.do(UsePolicy(CachePolicy(), tmp_path))
+            headless.do(LoadModel(model_file, SMALL))
+            talk = talk or HeadlessChat(headless, SYSTEM)
+            talk.desk = headless
+            texts.append(talk.answer(prompt, GREEDY).stats)
+            audited(headless)
+            if len(texts) == 2:
+                headless.do(UsePolicy(CachePolicy(), None))  # nothing is saved there
+                assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
+        finally:
+            headless.close()
+    assert texts[1].reused_tokens >= texts[0].prompt_tokens + texts[0].generated_tokens - 1
+
+
+# --- token ids on every kind of memory --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tiny")
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def tiny(request: pytest.FixtureRequest, folder: Path) -> Iterator[Model]:
+    model = open_model(request.param, folder)
+    yield model
+    model.close()
+
+
+@pytest.mark.parametrize("type_kv", [CacheType.F16, CacheType.F32])
+def test_every_memory_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) -> None:
+    """Sharing, going on, editing, regenerating, leaving and a restart: always the answer of a fresh start."""
+    n = prompt_tokens(tiny)
+    begin = prompt_of(0, n)
+    a, b = begin + prompt_of(50, 6), begin + prompt_of(71, 9)
+
+    def fresh(prompt: list[int]) -> list[int]:
+        ids = Ids(tiny, tmp_path / "none", type_kv)
+        try:
+            reused, answer, _ = ids.answer("alone", prompt, N)
+            assert reused == 0
+            ids.cache_manager.forget(ConversationId("alone"), "")
+            return answer
+        finally:
+            ids.close()
+
+    ids = Ids(tiny, tmp_path / "states", type_kv)
+    can = ids.context.can
+    try:
+        _, first, _ = ids.answer("one", a, N)
+        assert first == fresh(a)
+        shared, second, _ = ids.answer("two", b, N)  # the beginning is another conversation's
+        assert second == fresh(b)
+        edited, third, _ = ids.answer("one", [*b[:-3], 9, 8, 7], N)
+        assert third == fresh([*b[:-3], 9, 8, 7])
+        if can("partial seq_cp") and can("partial seq_rm"):
+            assert shared == n
+            assert edited >= n
+        _, again, _ = ids.answer("one", a, N)  # the branch that was parked, or anew
+        assert again == first
+        longer = a + first[:-1] + prompt_of(90, 4)
+        wanted = fresh(longer)
+        if can("swap"):
+            ids.cache_manager.swap_out(ids.lease("one"))
+            kept, fourth, _ = ids.answer("one", longer, N)
+            assert kept == len(a) + len(first) - 1
+        else:
+            _, fourth, _ = ids.answer("one", longer, N)
+        assert fourth == wanted
+    finally:
+        ids.close()
+    ids = Ids(tiny, tmp_path / "states", type_kv)  # as after a restart
+    try:
+        more = longer + fourth[:-1] + prompt_of(33, 3)
+        kept, fifth, _ = ids.answer("one", more, N)
+        assert kept == (len(longer) + len(fourth) - 1 if can("swap") else 0)
+    finally:
+        ids.close()
+    assert fifth == fresh(more)
+
+
+def test_branches_are_kept_while_a_seq_id_is_free_and_then_the_reason_is_said(headless: HeadlessEngine) -> None:
+    """With n_seq_max 4 a fifth answer finds no seq_id for the one before, however many cells are free."""
+    talk = HeadlessChat(headless, SYSTEM)
+    session = headless.engine.session
+    for n_kept in (0, 1, 2, 3):
+        talk.messages = talk.messages[:1]
+        talk.answer(f"Tell me about bottle number {n_kept}, and nothing else.", GREEDY)
+        assert len(session.pool.parked(talk.id)) == n_kept
+        assert [e.note for e in headless.events if isinstance(e, OperationDone) and e.note] == []
+    talk.messages = talk.messages[:1]
+    talk.answer("Tell me about a rope.", GREEDY)
+    assert len(session.pool.parked(talk.id)) == 3
+    assert session.context.free_cells(0) > 500
+    (cut,) = [e for e in headless.events if isinstance(e, OperationDone) and e.note]
+    assert "no seq_id is free to keep it: all 4 (n_seq_max) are taken" in cut.reason
+    assert "although cells are free: all 4 sequences (n_seq_max) are in use" in cut.note
+    other = HeadlessChat(headless)
+    other.answer("Hello", GREEDY)
+    (left,) = [e for e in headless.events if isinstance(e, OperationDone) and e.note]
+    assert (left.conversation, left.emptied) == (talk.id, False)
+    assert "its seq_id is needed: all 4 (n_seq_max) are taken" in left.reason
+    headless.do(VerifyConversation(other.id))
+    reasons = [e.reason for e in headless.events if isinstance(e, OperationDone)]
+    assert "its seq_id is needed to compute in" in reasons
+    audited(headless)

@@ -1,0 +1,302 @@
+"""Operations of a context: what they do to K and V, how far they are verified, and the way back after a mismatch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from kvdesk.backends.local.llama import context as context_module
+from kvdesk.backends.local.llama import saved, self_check, state
+from kvdesk.backends.local.llama.binding import EngineVersion, lib
+from kvdesk.backends.local.llama.context import MAPS, Context
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.blob import parse_state
+from kvdesk.cache.cells import StreamCells
+from kvdesk.cache.dump import parse_log
+from kvdesk.errors import ContextError, EngineError
+from kvdesk.settings import CacheType, ContextSettings
+from tests.backends.local.tiny_models import N_VOCAB, write
+
+SMALL = ContextSettings(n_ctx=512, n_seq_max=4, n_batch=64, n_ubatch=8, n_threads=1, n_threads_batch=1)
+LINE = "find_slot: stream[0], n =     5, used =     5, head =     5, size =   512, n_swa =     0"
+STREAMS = SMALL.model_copy(update={"kv_unified": False, "n_ctx": 1024})
+
+
+def text(n: int, first: int = 0, seq_id: int = 0) -> Batch:
+    """The same tokens wherever they start, all different."""
+    tokens = tuple((7 + 5 * (first + i)) % N_VOCAB for i in range(n))
+    return Batch(tokens, tuple(range(first, first + n)), ((seq_id,),) * n, (False,) * (n - 1) + (True,))
+
+
+def moved(batch: Batch, by: int, seq_id: int = 0) -> Batch:
+    return Batch(batch.tokens, tuple(p + by for p in batch.pos), ((seq_id,),) * batch.n_tokens, batch.output)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tiny")
+
+
+@pytest.fixture(scope="module")
+def llama(folder: Path) -> Iterator[Model]:
+    model = Model(write(folder / "llama.gguf", "llama"))
+    yield model
+    model.close()
+
+
+@pytest.fixture
+def context(llama: Model) -> Iterator[Context]:
+    context = Context(llama, SMALL, proved=False)
+    yield context
+    context.close()
+
+
+def last_logits(context: Context, batch: Batch) -> NDArray[np.float32]:
+    context.decode(batch)
+    return context.logits()
+
+
+def verified(context: Context) -> None:
+    assert context.audit().state == "verified", context.verification.detail
+
+
+# --- operations -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", [SMALL, STREAMS], ids=["unified", "streams"])
+def test_every_operation_is_verified(llama: Model, settings: ContextSettings) -> None:
+    context = Context(llama, settings)
+    assert context.self_check is not None
+    assert context.self_check.complete, str(context.self_check)
+    context.decode(text(20))
+    context.seq_cp(0, 1)
+    context.seq_rm(0, 5, 9)
+    context.decode(text(3, 20, 1))
+    context.seq_add(1, 10, -1, 4)
+    blob, seq_blob = context.state_get(), context.state_seq_get(1)
+    context.state_set(blob)
+    assert context.state_seq_set(2, seq_blob, list(range(40)))
+    context.decode(text(1, 27, 2))
+    context.seq_keep(2)
+    context.clear()
+    verified(context)
+    assert context.totals()[0] == 0
+    context.close()
+
+
+def test_a_shift_is_exact_and_cannot_be_stopped_half_way(context: Context) -> None:
+    whole = text(9)
+    expected = last_logits(context, moved(whole, 30))
+    context.clear()
+    prefix = Batch(whole.tokens[:8], whole.pos[:8], whole.seq_ids[:8], (False,) * 8)
+    last = Batch(whole.tokens[8:], (38,), ((0,),), (True,))
+    context.decode(prefix)
+    context.seq_add(0, 0, -1, 30)
+    context.stop.raise_()
+    assert context.decode(last).rc == 2
+    context.stop.lower()
+    assert context.seq_pos_max(0) == 37
+    assert np.abs(last_logits(context, last) - expected).max() < 0.02
+    verified(context)
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["room", "full"])
+def test_a_pending_shift_is_applied_before_a_state_is_saved(context: Context, full: bool) -> None:
+    whole = text(9)
+    expected = last_logits(context, moved(whole, 30))
+    context.clear()
+    context.decode(Batch(whole.tokens[:8], whole.pos[:8], whole.seq_ids[:8], (False,) * 8))
+    if full:
+        for s in (1, 2, 3):
+            for first in range(0, 160, 40):
+                context.decode(text(40, first, s))
+    context.seq_add(0, 0, -1, 30)
+    blob = context.state_seq_get(0)
+    context.clear()
+    assert context.state_seq_set(3, blob)
+    got = last_logits(context, Batch(whole.tokens[8:], (38,), ((3,),), (True,)))
+    assert np.abs(got - expected).max() < 0.02
+    verified(context)
+
+
+def test_a_queued_copy_does_not_overwrite_what_is_restored(llama: Model) -> None:
+    context = Context(llama, STREAMS, proved=False)
+    whole = text(9)
+    expected = last_logits(context, whole)
+    blob = context.state_seq_get(0)
+    context.decode(text(5, 3, 1))
+    context.seq_cp(1, 2)
+    context.state_seq_set(2, blob)
+    context.seq_rm(2, 8, -1)
+    got = last_logits(context, Batch(whole.tokens[8:], (8,), ((2,),), (True,)))
+    assert np.abs(got - expected).max() < 1e-4
+    context.close()
+
+
+def test_a_shift_with_no_sequence_free(folder: Path) -> None:
+    """A hybrid can give back no single token: the shift then goes with the decode itself."""
+    model = Model(write(folder / "hybrid.gguf", "granitehybrid"))
+    context = Context(model, SMALL, proved=False)
+    for s in range(4):
+        context.decode(text(3, 0, s))
+    context.seq_add(0, 0, -1, 2)
+    assert context.decode(text(1, 5, 0)).rc == 0
+    verified(context)
+    context.close()
+    model.close()
+
+
+def test_layers_without_rope_would_be_rotated(folder: Path) -> None:
+    """Why such models are refused a shift: K of the layer without RoPE changes with its number."""
+    model = Model(write(folder / "smollm3.gguf", "smollm3"))
+    context = Context(model, SMALL, proved=False)
+    assert not context.can("seq_add")
+    context.decode(text(8))
+
+    def k_of_last_layer() -> NDArray[np.float16]:
+        blob = context.state_get()
+        section = parse_state(blob, context.mirror.geometry).caches[0][0].sections[3]
+        return np.frombuffer(blob[section.offset : section.offset + section.n_bytes], dtype=np.float16)
+
+    before = k_of_last_layer()
+    lib.llama_memory_seq_add(lib.llama_get_memory(context._ctx), 0, 0, -1, 5)
+    context.mirror.seq_add(0, 0, -1, 5)
+    context.flush()
+    assert np.abs(k_of_last_layer() - before).max() > 1
+    context.close()
+    model.close()
+
+
+def test_quantized_k_and_every_type_can_be_made(llama: Model) -> None:
+    for kind in CacheType:
+        context = Context(llama, SMALL.model_copy(update={"type_k": kind, "type_v": kind}), proved=False)
+        context.decode(text(12))
+        if context.can("seq_add"):
+            context.seq_add(0, 3, -1, 2)
+            context.decode(text(1, 14))
+        verified(context)
+        context.close()
+
+
+# --- verification ---------------------------------------------------------------------------------------------------
+
+
+def test_a_large_state_is_not_copied_unasked(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved, "AUDIT_BYTES", 1000)
+    context.decode(text(20))
+    assert context.audit().state == "mirrored"
+    assert context.audit(whole=True).state == "verified"
+
+
+def test_mismatch_is_reported_and_the_map_rebuilt(context: Context) -> None:
+    context.decode(text(20))
+    context.seq_cp(0, 1)
+    context.seq_rm(0, 5, 9)
+    cells = context.mirror.caches[0].streams[0]
+    cells.pos[10] = 99
+    assert context.audit().state == "mismatch"
+    assert "cell 10" in context.verification.detail
+    report = context.report
+    assert report is not None
+    told = json.loads(report.to_json())
+    assert told["difference"]["mirror"] == "99"
+    assert told["difference"]["engine"] == "10"
+    assert "llama_memory_seq_rm(mem, 0, 5, 9) -> True" in told["operations"][-1]
+    assert told["versions"]["llama-cpp-python"]
+    assert told["settings"]["n_ctx"] == 512
+    assert context.decode(text(1, 20)).rc == 0
+    assert context.verification.state == "verified"
+    assert context.verification.rebuilt_at > 0
+    verified(context)
+    assert context.totals()[0] == 21
+
+
+def test_rules_that_stay_wrong_stay_marked(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StreamCells, "_lower_head", lambda *_: None)
+    for first in range(20, 60, 2):
+        context.decode(text(first, 0))
+        context.seq_rm(0, 3, -1)
+        context.decode(text(first - 3, 3))
+        context.clear()
+    assert context.verification.state == "mismatch"
+
+
+def test_the_proof_finds_a_broken_rule(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StreamCells, "_lower_head", lambda *_: None)
+    context = Context(llama, SMALL)
+    assert context.self_check is not None
+    assert context.self_check.mismatch
+    assert context.verification.state == "mismatch"
+    context.close()
+
+
+def test_the_proof_is_bounded_in_time_and_says_so(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(self_check, "BUDGET_S", 0.0)
+    context = Context(llama, SMALL)
+    assert context.self_check is not None
+    assert (context.self_check.n_steps, context.self_check.complete) == (1, False)
+    assert str(context.self_check).startswith("1 of ")
+    assert context.verification.state == "verified"
+    assert "ran out of time" in context.verification.detail
+    context.close()
+
+
+def test_without_a_twin_nothing_is_verified(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object) -> self_check.SelfCheck:
+        raise ContextError("no memory for it")
+
+    monkeypatch.setattr(context_module, "prove", no_room)
+    context = Context(llama, SMALL)
+    context.decode(text(20))
+    assert context.audit().state == "mirrored"
+    assert "no memory for it" in context.verification.detail
+    context.close()
+
+
+def test_another_engine_is_never_verified(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context_module, "engine_version", lambda: EngineVersion("0.4.0", "abcdef0", ""))
+    context = Context(llama, SMALL)
+    context.decode(text(20))
+    context.seq_rm(0, 3, 5)
+    found = context.audit()
+    assert found.state == "mirrored"
+    assert "0.4.0" in found.detail
+    assert "not proved" in found.detail
+    context.close()
+
+
+def test_an_unknown_kind_of_memory_is_never_verified(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llama, "facts", replace(llama.facts, kind="unknown", reason="it is of another kind"))
+    context = Context(llama, SMALL)
+    assert context.decode(text(20)).rc == 0
+    assert context.audit().state == "mismatch"
+    assert context.verification.detail == "it is of another kind"
+    context.close()
+
+
+def test_a_state_the_engine_does_not_take(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
+    context.decode(text(20))
+    blob = context.state_get()
+    monkeypatch.setattr(state, "set_state", lambda *_: False)
+    with pytest.raises(EngineError):
+        context.state_set(blob)
+    assert context.totals()[0] == 0
+    verified(context)
+
+
+def test_maps_are_required_at_level_three(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = Context(llama, SMALL, inspect=MAPS, proved=False)
+    context.decode(text(5))
+    assert context.verification.state == "verified"
+    without_maps = [replace(dump, position_map=None) for dump in parse_log([LINE])]
+    monkeypatch.setattr("kvdesk.backends.local.llama.memory.parse_log", lambda _: without_maps)
+    context.decode(text(1, 5))
+    assert "not printed" in context.verification.detail
+    context.close()

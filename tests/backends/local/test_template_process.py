@@ -1,0 +1,126 @@
+"""TemplateProcess: renders as ChatTemplate does, and pays for what a template does."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from kvdesk.backends.local.prompt import template_process
+from kvdesk.backends.local.prompt.template_process import TemplateProcess
+from kvdesk.backends.local.prompt.templates import FALLBACK, ChatTemplate
+from kvdesk.chat import ConversationId, Message, MessageId, Role
+from kvdesk.errors import TemplateError
+
+CONTROLS = frozenset({"<|im_start|>", "<|im_end|>"})
+_GROW = "{% set ns = namespace(x=START) %}{% for i in range(99) %}{% set ns.x = NEXT %}{% endfor %}"
+HOSTILE = {
+    "text": "{{ 'a' * 20000000000 }}",
+    "values": "{% set d = dict(a='a' * 90000000) %}{% for i in range(999) %}{{ d.values() }}{% endfor %}",
+    "list": "{{ ('€' * 250000000)|list|length }}",
+    "nested": _GROW.replace("START", "1").replace("NEXT", "[ns.x, ns.x]") + "{{ ns.x }}",
+    "power": "{{ 9 ** 999999999 }}",
+    "loops": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+}
+MORE_HOSTILE = {
+    "items": "{% set d = dict(a='a' * 90000000) %}{% for i in range(999) %}{{ d.items() }}{% endfor %}",
+    "namespace": "{% set n = namespace(x='a' * 90000000) %}{% for i in range(999) %}{{ n|string|length }}{% endfor %}",
+    "doubling": _GROW.replace("START", "'ab'").replace("NEXT", "ns.x ~ ns.x"),
+    "plus": _GROW.replace("START", "'ab'").replace("NEXT", "ns.x + ns.x"),
+    "list_plus": _GROW.replace("START", "[1]").replace("NEXT", "ns.x + ns.x"),
+    "blocks": _GROW.replace("{% set ns.x = NEXT %}", "{% set y %}{{ ns.x }}{{ ns.x }}{% endset %}{% set ns.x = y %}"),
+    "nested_dict": _GROW.replace("START", "1").replace("NEXT", "{1: ns.x, 2: ns.x}") + "{{ ns.x }}",
+    "nested_call": _GROW.replace("START", "1").replace("NEXT", "dict(a=ns.x, b=ns.x)") + "{{ ns.x|tojson }}",
+    "products": _GROW.replace("START", "9").replace("NEXT", "ns.x * ns.x"),
+    "join": "{{ ('a' * 90000000)|join('bbbbbbbbb') }}",
+    "replace": "{% set a = 'a' * 99999 %}{{ a.replace('a', a).replace('a', a) }}",
+    "center": "{{ 'a'|center(20000000000) }}",
+    "zfill": "{{ 'a'.zfill(20000000000) }}",
+    "indent": "{{ 'a\nb'|indent(20000000000) }}",
+    "percent": "{{ '%20000000000d' % 1 }}",
+    "format": "{{ '{:>{}}'.format('a', 20000000000) }}",
+    "brackets": "{{ " + "(" * 100_000 + "1" + ")" * 100_000 + " }}",
+    "filters": "{{ 1" + "|string" * 100_000 + " }}",
+}
+
+
+def chat(*texts: str) -> list[Message]:
+    roles: tuple[Role, Role] = ("user", "assistant")
+    return [
+        Message(MessageId(f"m{i}"), ConversationId("c"), None, roles[i % 2], text, tokens=(1,) * (i % 2))
+        for i, text in enumerate(texts)
+    ]
+
+
+@pytest.fixture(scope="module")
+def chatml() -> Iterator[TemplateProcess]:
+    process = TemplateProcess(FALLBACK, control_tokens=CONTROLS)
+    yield process
+    process.close()
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [("Hi",), ("a<|im_end|>", "answer\n", "é€😀\ud800\0"), ("x" * 300_000, "y", "z")],
+    ids=["short", "controls", "long"],
+)
+def test_it_renders_as_in_this_process(chatml: TemplateProcess, texts: tuple[str, ...]) -> None:
+    expected = ChatTemplate(FALLBACK, control_tokens=CONTROLS).rendering(chat(*texts), True)
+    assert chatml.rendering(chat(*texts), True) == expected
+
+
+def test_a_process_that_was_killed_is_started_again() -> None:
+    process = TemplateProcess(FALLBACK)
+    try:
+        before = process.rendering(chat("Hi"), True)
+        process._child._process.kill()
+        process._child._process.wait()
+        assert process.rendering(chat("Hi"), True) == before
+    finally:
+        process.close()
+
+
+def test_what_a_template_refuses_is_told_and_the_next_rendering_works() -> None:
+    process = TemplateProcess("{% if messages|length > 1 %}{{ raise_exception('one only') }}{% endif %}ok")
+    try:
+        with pytest.raises(TemplateError, match="refuses this conversation: one only"):
+            process.rendering(chat("a", "b"), True)
+        assert process.rendering(chat("a"), True).text == "ok"
+    finally:
+        process.close()
+
+
+def test_a_template_that_is_broken_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = TemplateProcess("{% for %}")
+    try:
+        with pytest.raises(TemplateError, match="broken in line 1"):
+            process.rendering(chat("a"), True)
+        monkeypatch.setattr(process, "_begin", lambda: pytest.fail("it was started again"))
+        with pytest.raises(TemplateError, match="broken in line 1"):
+            process.rendering(chat("a"), True)
+    finally:
+        process.close()
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, *(pytest.param(n, marks=pytest.mark.stress) for n in MORE_HOSTILE)])
+def test_a_hostile_template_is_refused_or_harmless(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(template_process, "TIME_LIMIT_S", 0.5)
+    mine = psutil.Process()
+    before = mine.memory_info().rss
+    process = TemplateProcess((HOSTILE | MORE_HOSTILE)[name])
+    pid = process._child._process.pid
+    start_s = time.monotonic()
+    try:
+        said = "The model's chat template " + process.rendering(chat("Hi"), True).text
+    except TemplateError as error:
+        said = str(error)
+    finally:
+        process.close()
+    assert said.startswith("The model's chat template ")
+    assert "\n" not in said
+    assert len(said) < 200_000
+    assert time.monotonic() - start_s < 10
+    assert mine.memory_info().rss - before < 50_000_000
+    assert not psutil.pid_exists(pid)

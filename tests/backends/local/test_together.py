@@ -1,0 +1,196 @@
+"""Answers of several conversations at once on the real engine, and what is done while nobody asks."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
+from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.policies.compaction_gain import Reads, SpanCost
+from kvdesk.protocol.cache import OperationDone, SpeedSample, UsePolicy
+from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded
+from kvdesk.protocol.operations import ClearCache, Operate, RemoveRange, ShiftPositions
+from kvdesk.settings import CachePolicy, Sampling
+from tests.backends.local.test_hands import GREEDY, of, seq, talked, used
+
+LONG = Sampling(temperature=0.0, max_tokens=60)
+
+
+def test_turns_of_several_conversations_run_together(headless: HeadlessEngine) -> None:
+    """One batch a step for all; each text is that of the conversation alone."""
+    prompts = ["Name three rivers.", "Name three towns.", "Say something kind about bread."]
+    alone = [talked(headless, prompt).messages[-1].tokens for prompt in prompts]
+    talks = [HeadlessChat(headless) for _ in prompts]
+    headless.do(Operate(ClearCache(), measured=False))
+    ended: dict[str, TurnEnded] = {}
+    tokens: dict[str, list[int]] = {}
+    most = 0
+    headless.events = []
+    for talk, prompt in zip(talks, prompts, strict=True):
+        talk._add("user", prompt)
+        headless.engine.handle(Generate(talk.id, talk.messages[-1].id, tuple(talk.messages), GREEDY))
+    while headless.engine.busy:
+        headless.engine.step()
+        most = max(most, len(headless.engine._scheduler))
+    for event in headless.events:
+        if isinstance(event, TurnEnded):
+            ended[event.conversation] = event
+        elif isinstance(event, TextDelta):
+            tokens.setdefault(event.conversation, []).extend(event.tokens)
+    assert most == 3
+    assert [tuple(tokens[talk.id]) for talk in talks] == alone
+    assert {e.state for e in ended.values()} == {"complete"}
+    assert headless.engine.session.context.audit(whole=True).state == "verified"
+
+
+@pytest.mark.parametrize(("token_ms", "along"), [(2.0, False), (12.0, True)])
+def test_an_answer_goes_on_while_a_prompt_is_read(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch, token_ms: float, *, along: bool
+) -> None:
+    """Chunks of 64 tokens and steps of the answer take turns; where 64 take too long, fewer go along with it."""
+    talk = HeadlessChat(headless)
+    talk.answer("Name three rivers.", LONG)
+    alone = talk.messages[-1].tokens
+    headless.do(Operate(ClearCache(), measured=False))
+    session = headless.engine.session
+    monkeypatch.setattr(session.speed_model.times, "ms", lambda n_tokens, _n_kv: 5 + token_ms * n_tokens)
+    writer, reader = HeadlessChat(headless), HeadlessChat(headless)
+    writer._add("user", "Name three rivers.")
+    reader._add("user", "the sea, its ships and shores, " * 40)
+    headless.events = []
+    headless.engine.handle(Generate(writer.id, writer.messages[-1].id, tuple(writer.messages), LONG))
+    while not of(headless.events, TextDelta):
+        headless.engine.step()
+    headless.engine.handle(Generate(reader.id, reader.messages[-1].id, tuple(reader.messages), GREEDY))
+    kinds = []
+    while not any(delta.conversation == reader.id for delta in of(headless.events, TextDelta)):
+        n = len(of(headless.events, SpeedSample))
+        headless.engine.step()
+        session.context.settle()
+        session.digest()
+        kinds += [(s.kind, s.n_tokens) for s in of(headless.events, SpeedSample)[n:]]
+    while headless.engine.busy:
+        headless.engine.step()
+    chunks = [n for kind, n in kinds if kind == "prefill"]
+    steps = kinds.count(("decode", 1))
+    whole = [n for n in chunks if n >= 22]
+    assert len(chunks) - len(whole) <= 2, "only what is left at the end is less"
+    assert set(whole) <= (set(range(22, 26)) if along else {64})
+    assert steps >= len(whole) - 1, "the answer had a token of its own between two chunks"
+    tokens = [t for d in of(headless.events, TextDelta) if d.conversation == writer.id for t in d.tokens]
+    assert tuple(tokens) == alone
+    assert session.context.audit(whole=True).state == "verified"
+
+
+def test_one_of_several_is_stopped(headless: HeadlessEngine) -> None:
+    talks = [HeadlessChat(headless) for _ in range(2)]
+    for talk in talks:
+        talk._add("user", "Count from one to a hundred.")
+        answer = talk.messages[-1].id
+        headless.engine.handle(Generate(talk.id, answer, tuple(talk.messages), Sampling(temperature=0, max_tokens=40)))
+    headless.events = []
+    stopped = False
+    while headless.engine.busy:
+        headless.engine.step()
+        if not stopped and sum(isinstance(e, TextDelta) for e in headless.events) > 3:
+            headless.engine.request_stop(talks[0].messages[-1].id)
+            stopped = True
+    states = {e.conversation: e for e in headless.events if isinstance(e, TurnEnded)}
+    assert states[talks[0].id].state == "stopped"
+    assert states[talks[0].id].stats.generated_tokens < 40
+    assert states[talks[1].id].stats.generated_tokens == 40
+    assert headless.engine.session.context.audit(whole=True).state == "verified"
+
+
+def test_a_second_answer_at_once_waits_for_the_prompt_and_shares_it(headless: HeadlessEngine) -> None:
+    """Two answers to one question: the prompt is read once, both are decoded in one batch."""
+    talk = HeadlessChat(headless)
+    talk._add("user", "Tell me about the sea, " + "its ships and shores, " * 20)
+    answers = [new_message_id() for _ in range(2)]
+    headless.events = []
+    for answer in answers:
+        headless.engine.handle(Generate(talk.id, answer, tuple(talk.messages), GREEDY))
+    while headless.engine.busy:
+        headless.engine.step()
+    ended = {e.answer: e.stats for e in headless.events if isinstance(e, TurnEnded)}
+    first, second = (ended[answer] for answer in answers)
+    assert second.prefilled_tokens == 1, "only for its logits"
+    assert second.seq_id != first.seq_id
+    deltas = [e for e in headless.events if isinstance(e, TextDelta)]
+    one, other = ([t for e in deltas if e.answer == answer for t in e.tokens] for answer in answers)
+    assert one == other
+    assert used(headless) == first.prompt_tokens + 2 * 11 + 1, "the prompt's cells are shared"
+    assert headless.engine.session.context.audit(whole=True).state == "verified"
+
+
+def test_three_more_answers_at_once_take_three_sequences(headless: HeadlessEngine) -> None:
+    """With n_seq_max 4 the first answer stays in the cache beside them, and no seq_id is held for nothing."""
+    talk = HeadlessChat(headless)
+    talk.answer("Tell me about the sea, and do not stop soon.", Sampling(temperature=0.0, max_tokens=24))
+    headless.events = []
+    for seed in range(3):
+        sampling = Sampling(temperature=1.0, seed=seed, max_tokens=24)
+        headless.engine.handle(Generate(talk.id, new_message_id(), tuple(talk.messages[:1]), sampling))
+    while headless.engine.busy:
+        headless.engine.step()
+    assert [e.state for e in headless.events if isinstance(e, TurnEnded)] == ["complete"] * 3
+    sequences = list(headless.engine.session.pool)
+    assert sorted(s.branch for s in sequences) == [1, 2, 3, 4]
+    assert all(len(s.tokens) > 16 for s in sequences)
+    assert [e.note for e in headless.events if isinstance(e, OperationDone) and e.note] == []
+    assert headless.engine.session.context.audit(whole=True).state == "verified"
+
+
+def test_idle_work_compacts_where_it_pays(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = headless.engine.session
+    first, second = talked(headless, "Tell me about the sea, " * 50), talked(headless, "Name three towns.")
+    headless.do(Operate(RemoveRange(seq(headless, first)), measured=False))
+    assert session.context.totals()[1] > 256
+    dear = SpanCost(Reads(weights=10**8, cell=10**6, skips=False))
+    for seen, n_kv in ((100, 512), (200, 1024), (300, 1024), (100, 256), (400, 1024)):
+        dear.learn(n_kv, seen, 5.0 + n_kv * 0.05)
+    monkeypatch.setattr(session.speed_model, "cost", dear)
+    assert headless.engine.idle_work_due
+    headless.events = []
+    headless.engine.idle()
+    done = next(e for e in headless.events if isinstance(e, OperationDone))
+    assert done.name == "compact"
+    assert "pays" in done.reason
+    assert session.context.totals()[1] == used(headless)
+    assert session.context.audit(whole=True).state == "verified"
+    headless.events = []
+    headless.engine.idle()
+    assert not any(isinstance(event, OperationDone) for event in headless.events), "once is enough"
+    assert second.answer("More.", GREEDY).stats.reused_tokens > 10
+
+
+def test_the_end_of_an_answer_is_read_while_nobody_asks(headless: HeadlessEngine) -> None:
+    headless.do(UsePolicy(CachePolicy(prefill_ahead=True)))
+    try:
+        talk = talked(headless)
+        held = used(headless)
+        headless.engine.idle()
+        assert used(headless) > held
+        ahead = used(headless)
+        assert talk.answer("And three lakes.", GREEDY).stats.reused_tokens == ahead
+    finally:
+        headless.do(UsePolicy(CachePolicy()))
+
+
+def test_a_shift_ends_the_answers_that_share_the_cells(headless: HeadlessEngine) -> None:
+    system = "You are the keeper of a lighthouse, and you write down what the sea brings: a rope, a shoe, a plank. "
+    first = HeadlessChat(headless, system)
+    first.answer("Who are you?", GREEDY)
+    second = Message(new_message_id(), new_conversation_id(), None, "user", "What came today?")
+    rules = Message(new_message_id(), second.conversation, None, "system", system)
+    long = GREEDY.model_copy(update={"max_tokens": 60})
+    headless.events.clear()
+    headless.engine.handle(Generate(second.conversation, new_message_id(), (rules, second), long))
+    for _ in range(4):
+        headless.engine.step()
+    shared = headless.engine.session.pool.get(second.conversation)
+    assert shared.busy
+    events = headless.do(Operate(ShiftPositions(seq(headless, first), 10, -1, 5), measured=False))
+    assert [ended.state for ended in of(events, TurnEnded)] == ["stopped"]
+    assert not shared.busy
+    assert headless.engine.session.context.audit(whole=True).state == "verified"

@@ -1,0 +1,198 @@
+"""Memory of states: used again when nothing refers to it, never before, and given back to the system."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import psutil
+import pytest
+
+from kvdesk.backends.local.llama import transfer
+from kvdesk.backends.local.llama.transfer import MOST_BLOCKS, MOST_KEPT, TransferBuffers
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
+from kvdesk.cache.compaction import Layout
+from kvdesk.protocol.cache import MemoryLedger, RebuildContext
+from kvdesk.protocol.operations import Compact, Operate, SwapIn, SwapOut
+from kvdesk.settings import Sampling
+
+MB = 1 << 20
+SHORT = Sampling(temperature=0.0, max_tokens=4)
+
+
+def address(block: memoryview) -> int:
+    return int(np.frombuffer(block, np.uint8).ctypes.data)
+
+
+def test_memory_is_used_again_when_nobody_refers_to_it() -> None:
+    buffers = TransferBuffers()
+    block = buffers.block(5 * MB - 7)
+    where, part = address(block), np.frombuffer(block[MB:], np.uint8)
+    assert len(block) == 5 * MB - 7
+    del block
+    other = buffers.block(5 * MB)
+    assert (buffers.n_bytes, address(other) == where) == (0, False), "a part of it is still referred to"
+    del part
+    assert buffers.n_bytes == 5 * MB
+    assert address(buffers.block(5 * MB)) == where
+
+
+@pytest.mark.parametrize("n_bytes", [MB, 12 * MB], ids=["much smaller", "larger"])
+def test_a_state_of_another_size_gets_memory_of_its_own(n_bytes: int) -> None:
+    buffers = TransferBuffers()
+    del [buffers.block(10 * MB)][0]
+    assert buffers.n_bytes == 10 * MB
+    kept = buffers.block(n_bytes)
+    assert buffers.n_bytes == 10 * MB
+    del kept
+    assert buffers.n_bytes == 10 * MB + n_bytes
+
+
+def test_what_is_kept_is_bounded() -> None:
+    buffers = TransferBuffers()
+    blocks = [buffers.block(MOST_KEPT // 4) for _ in range(7)]
+    del blocks
+    assert MOST_KEPT // 2 < buffers.n_bytes <= MOST_KEPT
+
+
+def test_states_of_many_sizes_do_not_pile_up() -> None:
+    buffers = TransferBuffers()
+    blocks = [buffers.block(n * n * MB) for n in range(1, MOST_BLOCKS + 3)]
+    while blocks:
+        del blocks[0]
+    assert buffers.n_bytes == sum(n * n for n in range(3, MOST_BLOCKS + 3)) * MB
+
+
+def test_memory_given_up_leaves_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """glibc takes large blocks from the heap once one was freed; there, what lies above would hold them."""
+    process, size = psutil.Process(), 24 * MB
+    del [bytearray(31 * MB)][0]
+    buffers = TransferBuffers()
+    block = buffers.block(size)
+    above = bytearray(MB)
+    block[:] = b"x" * size
+    before = process.memory_info().rss
+    monkeypatch.setattr(transfer, "KEPT_S", 0.0)
+    del block
+    assert buffers.expire()
+    assert before - process.memory_info().rss > 0.8 * size
+    del above
+
+
+def test_a_closed_context_keeps_nothing_for_states() -> None:
+    """Also what is given back to it later: copies for undo outlive their context, and garbage is collected late."""
+    buffers = TransferBuffers()
+    late = buffers.block(MB)
+    del [buffers.block(MB)][0]
+    buffers.close()
+    assert buffers.n_bytes == 0
+    del late
+    assert buffers.n_bytes == 0
+
+
+def test_a_rebuild_gives_back_what_was_kept_for_the_old_context(headless: HeadlessEngine) -> None:
+    HeadlessChat(headless).answer("Hello.", SHORT)
+    headless.do(Operate(Compact(Layout.KEEP_ORDER), measured=False))
+    old = headless.engine.session.context
+    assert old.transfer.n_bytes > 0
+    headless.do(RebuildContext(old.settings, "nothing"))
+    assert old.transfer.n_bytes == 0
+
+
+def test_what_is_not_used_goes_back_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
+    buffers = TransferBuffers()
+    del [buffers.block(MB)][0]
+    assert not buffers.expire()
+    assert buffers.n_bytes == MB
+    monkeypatch.setattr(transfer, "KEPT_S", 0.0)
+    assert buffers.expire()
+    assert buffers.n_bytes == 0
+
+
+def test_a_state_may_end_on_another_thread_and_after_its_context() -> None:
+    buffers = TransferBuffers()
+    blocks = [buffers.block(MB), buffers.block(MB)]
+    thread = threading.Thread(target=blocks.pop)
+    thread.start()
+    thread.join()
+    assert buffers.n_bytes == MB
+    del buffers
+    blocks[0][:4] = b"kept"
+    assert bytes(blocks.pop()[:4]) == b"kept"
+
+
+def test_the_ledger_tells_what_is_kept_until_it_is_given_back(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    HeadlessChat(headless).answer("Hello.", SHORT)
+    talk = HeadlessChat(headless)
+    talk.answer("Hello again.", SHORT)
+    headless.do(Operate(SwapOut(talk.id), measured=False))
+
+    def told() -> dict[str, int | None]:
+        ledgers = [event for event in headless.events if isinstance(event, MemoryLedger)]
+        return {row.name: row.measured for row in ledgers[-1].rows}
+
+    context = headless.engine.session.context
+    assert told()["transfer buffers"] == context.transfer.n_bytes > 0
+    assert told()["undo"]
+    monkeypatch.setattr(transfer, "KEPT_S", 0.0)
+    assert headless.engine.idle_work_due
+    headless.engine.idle()
+    assert "transfer buffers" not in told()
+    headless.engine.idle()
+    assert not headless.engine.idle_work_due
+    headless.do(Operate(SwapIn(talk.id), measured=False))
+    assert context.audit(whole=True).state == "verified"
+
+
+def test_an_audit_uses_the_memory_of_the_one_before(headless: HeadlessEngine) -> None:
+    talks = [HeadlessChat(headless) for _ in range(3)]
+    for talk in talks:
+        talk.answer(f"Hello {talk.id}.", SHORT)
+    context = headless.engine.session.context
+    headless.do(Operate(SwapOut(talks[0].id), measured=False))
+    context.audit(whole=True)
+    before = context.transfer.n_bytes
+    assert before > 0
+    context.audit(whole=True)
+    assert context.transfer.n_bytes == before
+
+
+def test_what_was_audited_is_not_audited_again_before_something_changes(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talks = [HeadlessChat(headless), HeadlessChat(headless)]
+    for talk in talks:
+        talk.answer("Hello.", SHORT)
+    context = headless.engine.session.context
+    read: list[memoryview] = []
+    get = context._read_state
+
+    def counted() -> memoryview:
+        read.append(get())
+        return read[-1]
+
+    monkeypatch.setattr(context, "_read_state", counted)
+    context.state_set(context.state_get(), carry=True)
+    assert len(read) == 2, "got, and audited"
+    assert context.audit().state == "verified"
+    assert len(read) == 2
+    context.audit(whole=True)
+    assert len(read) == 3, "asked for, it is compared again"
+    context.seq_rm(headless.engine.session.pool.get(talks[0].id).seq_id, -1, -1)
+    context.audit()
+    assert len(read) == 4
+
+
+def test_a_compaction_that_changes_nothing_moves_nothing(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    HeadlessChat(headless).answer("Hello.", SHORT)
+    session = headless.engine.session
+    learned = session.speed_model.cost.blob_ms(1)
+    monkeypatch.setattr(session.context, "state_set", lambda *_a, **_k: pytest.fail("it was set"))
+    headless.do(Operate(Compact(Layout.KEEP_ORDER), measured=False))
+    done = next(event for event in headless.events if getattr(event, "name", "") == "compact")
+    assert done.effect.bytes_moved == 0
+    assert session.speed_model.cost.blob_ms(1) == learned, "nothing is learned of it"

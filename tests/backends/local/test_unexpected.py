@@ -1,0 +1,103 @@
+"""Errors nobody raised on purpose, such as a full disk, cost the command they happen in and nothing else."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kvdesk.backends.local import session as session_module
+from kvdesk.backends.local.llama import open_model as open_model_module
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.session import Session
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.errors import UserError
+from kvdesk.protocol.cache import Forget, RebuildContext, VerifyConversation
+from kvdesk.protocol.chat import LoadModel
+from kvdesk.settings import Sampling
+from tests.backends.local.conftest import SMALL
+
+SHORT = Sampling(temperature=0.0, max_tokens=4)
+FULL = "No space left on device: /full."
+
+
+def full_disk(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/full")
+
+
+@pytest.mark.parametrize(("module", "where"), [(open_model_module, "run_preflight"), (session_module, "fingerprint")])
+def test_a_load_that_fails_by_a_full_disk_leaves_the_model_that_is_open(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch, module: ModuleType, where: str
+) -> None:
+    """Before the old context is closed, and after."""
+    talk, before = HeadlessChat(headless), session_of(headless)
+    talk.answer("Hello", SHORT)
+    with monkeypatch.context() as patch:
+        patch.setattr(module, where, full_disk)
+        with pytest.raises(UserError, match=FULL) as error:
+            headless.do(LoadModel(before.header.path, before.context.settings))
+    assert "full_disk" in error.value.detail
+    assert session_of(headless) is before
+    assert talk.answer("And again", SHORT).state == "complete"
+
+
+def test_an_answer_that_cannot_begin_fails_by_itself(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk, other = HeadlessChat(headless), HeadlessChat(headless)
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "fit", full_disk)
+        with pytest.raises(UserError, match=FULL):
+            talk.answer("Hello", SHORT)
+    assert other.answer("Hello", SHORT).state == "complete"
+
+
+def test_after_an_error_in_mid_operation_sequences_hold_what_the_map_says(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk, session = HeadlessChat(headless), session_of(headless)
+    talk.answer("Hello", SHORT)
+    seq_rm = Context.seq_rm
+
+    def removes_and_fails(context: Context, seq_id: int, p0: int, p1: int) -> bool:
+        seq_rm(context, seq_id, p0, p1)
+        raise ValueError("injected")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Context, "seq_rm", removes_and_fails)
+        with pytest.raises(UserError, match="Something unexpected went wrong: injected"):
+            headless.do(Forget(talk.id))
+    sequence = session.pool.get(talk.id)
+    assert sequence is not None
+    assert sequence.tokens == []
+    assert talk.answer("And again", SHORT).state == "complete"
+    assert session.context.verification.state == "verified"
+
+
+def test_a_job_that_fails_ends_by_itself(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = HeadlessChat(headless)
+    talk.answer("Hello", SHORT)
+    fail: Callable[..., None] = full_disk
+    with monkeypatch.context() as patch:
+        patch.setattr("kvdesk.backends.local.scheduler.jobs.fresh_logits", fail)
+        with pytest.raises(UserError, match=FULL):
+            headless.do(VerifyConversation(talk.id))
+    assert not headless.engine.busy
+    assert talk.answer("And again", SHORT).state == "complete"
+
+
+def test_another_model_ends_what_was_being_read_into_the_old_context(model_file: Path) -> None:
+    desk = HeadlessEngine()
+    try:
+        desk.do(LoadModel(model_file, SMALL))
+        talk = HeadlessChat(desk)
+        talk.answer("Hello", SHORT)
+        desk.engine.handle(RebuildContext(SMALL, "tokens"))
+        assert desk.engine.busy, "the conversation is to be read again"
+        desk.engine.handle(LoadModel(model_file, SMALL))
+        assert not desk.engine.busy, "its context is gone"
+        assert talk.answer("And again", SHORT).state == "complete"
+    finally:
+        desk.close()

@@ -1,0 +1,78 @@
+"""`kvdesk bench cache` as it is called: a table or JSON, and an exit code. Speeds are not judged here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kvdesk.benchmarks.cache import move, run
+from kvdesk.benchmarks.cache.run import SCENARIOS
+from kvdesk.benchmarks.cache.scenario import Bench, Outcome
+from kvdesk.benchmarks.scheduler_delay import waited_s
+from kvdesk.cli import bench
+from kvdesk.settings import ContextSettings
+from tests.cache.models import write_model
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(write_model(tmp_path_factory.mktemp("bench") / "attention.gguf", "attention"))
+
+
+def test_exact_on_a_model_without_text(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["cache", "--only", "exact", "--model", model, "--n-ctx", "512", "--json"]
+    assert bench.main(arguments) == 0
+    result = json.loads(capsys.readouterr().out)
+    scenario = result["scenarios"]["exact"]
+    assert (result["passed"], scenario["audit"]) == (True, "verified")
+    assert result["figures"]["exact.difference_over_largest_logit"]["value"] == 0.0
+    assert 0.0 <= result["figures"]["exact.batched_over_largest_logit"]["value"] <= 1e-3
+    assert scenario["raw"]["f16 swapped to disk"]["reused_tokens"] > scenario["raw"]["f16 shared"]["reused_tokens"] > 0
+
+
+def test_what_cannot_be_measured_has_failed(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main(["cache", "--only", "fork", "--model", model, "--n-ctx", "512"]) == 1
+    assert capsys.readouterr().out.startswith("FAIL  fork: This model has no text tokenizer")
+
+
+def test_states_are_moved_both_ways(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(move, "N_TOKENS", 40)
+    assert bench.main(["cache", "--only", "moved", "--rounds", "1", "--json"]) in (0, 1)
+    moved = json.loads(capsys.readouterr().out)["scenarios"]["moved"]
+    assert moved["audit"] == "verified"
+    assert {name.removesuffix("_over_fresh") for name in moved["figures"]} == {"compaction", "swap_out", "undo"}
+    whole, alone = moved["raw"]["state_bytes"]
+    assert 0 < alone < whole
+    for ways in ("kept_ms", "fresh_ms"):
+        assert [len(times) for times in moved["raw"][ways].values()] == [1, 1, 1]
+        assert min(times[0] for times in moved["raw"][ways].values()) > 0
+
+
+def test_no_such_scenario(model: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.main(["cache", "--only", "nothing", "--model", model]) == 2
+    assert "There is no scenario nothing" in capsys.readouterr().err
+
+
+def test_waiting_for_a_processor_only_grows() -> None:
+    before = waited_s()
+    assert 0.0 <= before <= waited_s()
+
+
+def test_texts_are_compared_with_a_fresh_start_where_exact_is_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    used = {}
+
+    def scenario(name: str) -> Callable[[Bench], Outcome]:
+        def measure(bench: Bench) -> Outcome:
+            used[name] = bench.settings.exact
+            return Outcome({}, {})
+
+        return measure
+
+    monkeypatch.setattr(run, "SCENARIOS", {name: scenario(name) for name in SCENARIOS})
+    run.run(Path("none"), ContextSettings(), 1, lambda _: None)
+    assert {name for name, exact in used.items() if exact} == {"prefix", "fork", "memory", "disk", "restart"}
+    run.run(Path("none"), ContextSettings(exact=True), 1, lambda _: None)
+    assert all(used.values())

@@ -1,0 +1,72 @@
+"""What `kvdesk bench engine` does to measure, on the embedded model in small; speeds are not judged here."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvdesk import paths
+from kvdesk.benchmarks import engine
+from kvdesk.benchmarks.headless_chat import HeadlessEngine
+from kvdesk.settings import ContextSettings
+
+SETTINGS = ContextSettings(n_ctx=512, n_seq_max=2, n_threads=1, n_threads_batch=1)
+
+
+@pytest.fixture(scope="module")
+def model() -> Path:
+    path = paths.embedded_model()
+    assert path is not None
+    return path
+
+
+@pytest.fixture(scope="module")
+def headless(model: Path) -> Iterator[HeadlessEngine]:
+    headless = HeadlessEngine()
+    engine._load(headless, model, SETTINGS)
+    yield headless
+    headless.close()
+
+
+def test_who_is_as_fast_passes_and_who_is_slower_fails() -> None:
+    """On 21 pairs of a machine whose neighbouring runs differ by 3 %."""
+    rng = random.Random(1)
+
+    def passes(share: float) -> bool:
+        theirs = [170.0 * rng.gauss(1.0, 0.03) for _ in range(21)]
+        return engine.no_slower([share * 170.0 * rng.gauss(1.0, 0.03) for _ in theirs], theirs).passed
+
+    assert sum(passes(1.0) for _ in range(200)) > 180
+    assert sum(passes(0.96) for _ in range(200)) < 20
+    assert not engine.no_slower([97.0, 97.0], [100.0, 100.0]).passed
+
+
+def test_prompts_are_as_long_as_is_said(headless: HeadlessEngine) -> None:
+    for n in (64, 512):
+        prompt = engine._prompt(headless, engine._text_of(headless, n))
+        assert n - 4 <= len(prompt) <= n
+
+
+def test_prefill_is_measured_beside_llama_cpp_s_defaults(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "READ", {48: 2, 64: 1})
+    told: list[str] = []
+    speeds = engine._prefill_speeds(headless, SETTINGS, 2, told.append)
+    assert {n: (len(ours), len(theirs)) for n, (ours, theirs) in speeds.items()} == {48: (4, 4), 64: (2, 2)}
+    assert all(speed > 0 for pair in speeds.values() for side in pair for speed in side)
+    assert [line.split(":")[0] for line in told] == ["prefill, round 1", "prefill, round 2"]
+    assert headless.engine.session.context.settings == SETTINGS, "what follows has the settings as they were"
+
+
+def test_answers_have_one_length_whatever_the_model_says(headless: HeadlessEngine) -> None:
+    last, n_new = engine._fifth_turn(headless)
+    assert last.generated_tokens == engine.SHORT.max_tokens
+    assert last.prefilled_tokens == n_new
+
+
+def test_weights_that_stay_as_they_are_count_once(model: Path) -> None:
+    assert engine._repacked_bytes(model) == 0

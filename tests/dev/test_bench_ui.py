@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import math
+import time
+
+import pytest
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from kvdesk.dev import bench_map
+from kvdesk.dev.bench_ui import Heartbeat, ratio_of
+from kvdesk.ui.map.cell_map import CellMapView
+from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.widgets.theme import Theme
+
+
+def test_a_stall_of_the_event_loop_is_heard(qtbot: QtBot) -> None:
+    owner = QObject()
+    heart = Heartbeat(owner)
+    heart.start()
+    qtbot.waitUntil(lambda: len(heart.stalls_ms) > 1, timeout=2000)
+    until = time.perf_counter() + 0.06
+    while time.perf_counter() < until:
+        pass  # the loop is held up
+    before = len(heart.stalls_ms)
+    qtbot.waitUntil(lambda: len(heart.stalls_ms) > before, timeout=2000)
+    heart.stop()
+    assert max(heart.stalls_ms[before:]) >= 50
+
+
+def test_every_colour_mode_is_measured(qapp: QApplication, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_map, "N_CELLS", 4096)
+    monkeypatch.setattr(bench_map, "N_FRAMES", 3)
+    cells = CellMapView(Theme(qapp))
+    qtbot.addWidget(cells)
+    cells.resize(400, 300)
+    cells.show()
+    qtbot.waitExposed(cells)
+    said: list[str] = []
+    found = bench_map.frame_times(cells, said.append)
+    assert list(found) == [mode.value.lower() for mode in ColourBy]
+    assert all(ms > 0 for times in found.values() for ms in times.values())
+    assert len(said) == len(ColourBy)
+    assert cells.strips[0].n_cells == 4096
+    assert cells._scene.mode is ColourBy.CONVERSATION, "what is measured next is measured as a person sees it"
+
+
+def test_the_mixed_cache_has_everything_a_map_can_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_map, "N_CELLS", 8192)
+    cache = bench_map.MixedCache()
+    first, second = cache.next_view(), cache.next_view()
+    (stream,) = first.snapshot.maps[0].streams
+    assert 0.5 * 8192 < stream.used < stream.high_water
+    assert any(span.n_shared for span in first.snapshot.sequences)
+    assert stream.shifted is not None
+    assert stream.shifted.any()
+    assert first.pending
+    assert second.snapshot.operation > first.snapshot.operation
+    assert second.snapshot.maps[0].streams[0].used == stream.used + 1
+    assert set(cache.spans()) == set(range(8))
+
+
+def test_the_ratio_of_speeds_comes_with_its_standard_error() -> None:
+    ratio, error = ratio_of([95.0, 190.0], [100.0, 200.0])
+    assert ratio == pytest.approx(0.95)
+    assert error == pytest.approx(0.0)
+    ratio, error = ratio_of([80.0, 125.0], [100.0, 100.0])
+    assert ratio == pytest.approx(1.0), "a quarter more and a fifth less cancel"
+    assert error == pytest.approx(math.log(1.25))
+    assert ratio_of([95.0], [100.0])[1] == math.inf
+
+
+def test_p99_is_the_nearest_rank() -> None:
+    assert bench_map.p99([float(ms) for ms in range(1, 101)]) == 99.0
+    assert bench_map.p99([3.0]) == 3.0

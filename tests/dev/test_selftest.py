@@ -1,0 +1,42 @@
+"""The self-test passes on a whole installation and names in words what a broken one lacks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kvdesk import paths
+from kvdesk.__main__ import main
+from kvdesk.dev import selftest
+
+pytestmark = pytest.mark.usefixtures("qtbot")
+STEPS = ["window", "plot", "store", "model", "greedy text", "compaction", "audit"]
+
+
+def test_a_whole_installation_passes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["selftest", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["passed"]
+    assert [step["step"] for step in told["steps"]] == STEPS
+
+
+def test_a_missing_model_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "embedded_model", lambda: None)
+    assert main(["selftest"]) == 1
+    captured = capsys.readouterr()
+    assert "The step 'model' failed: the embedded model is not part of this installation" in captured.err
+    assert "greedy" not in captured.out
+
+
+def test_another_text_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selftest, "ANSWER", "The chemical symbol for water is CO2")
+    last = list(selftest.run(tmp_path))[-1]
+    assert (last.step, last.passed) == ("greedy text", False)
+    assert "instead of" in last.said
+
+
+def test_an_unexpected_error_is_told_too(tmp_path: Path) -> None:
+    last = list(selftest.run(tmp_path / "nowhere"))[-1]
+    assert (last.step, last.passed) == ("store", False)

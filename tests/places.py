@@ -1,0 +1,6 @@
+"""Where the project is, and the models beside it that tests also run over where they are."""
+
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED_MODELS = ROOT.parent / "shared" / "models"

@@ -1,0 +1,233 @@
+"""Batches composed for simulated turns: answers go on, prompts are read soon, nobody starves."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvdesk.policies.batch_times import TILE, BatchTimes
+from kvdesk.policies.batching import LEAST_TOK_S, LONGEST_GAP_MS, Share, Want, compose
+
+Machine = Callable[[int, int], float]
+N_PROMPT = 2000
+
+
+def small(n: int, n_kv: int) -> float:
+    """Two cores and 135 million parameters, as measured: 7 ms a step, and attention in tiles from 64 tokens on."""
+    if n < TILE:
+        return 4 + n * (2.2 + 0.0016 * n_kv)
+    return 6 + n * (2.1 + 0.0006 * n_kv)
+
+
+def billion(n: int, n_kv: int) -> float:
+    """The same two cores and a billion parameters, as measured: 16 ms a step."""
+    if n < TILE:
+        return 13 + n * (3.2 + 0.0072 * n_kv if n > 1 else 3.0)
+    return 15 + n * (2.9 + 0.0013 * n_kv)
+
+
+def large(n: int, n_kv: int) -> float:
+    """Eight billion: a step takes 250 ms, and prompts are read at 12 tokens a second."""
+    return 190 + n * (60 + 0.003 * n_kv)
+
+
+def slower(machine: Machine, times: float) -> Machine:
+    return lambda n, n_kv: times * machine(n, n_kv)
+
+
+@dataclass
+class Reading:
+    """What came of a prompt beside answers. gaps_ms: between two tokens of an answer; before: while nobody read."""
+
+    ms: float
+    alone_ms: float
+    gaps_ms: list[float]
+    before_ms: float
+
+    @property
+    def over_alone(self) -> float:
+        return self.ms / self.alone_ms
+
+    @property
+    def tok_s(self) -> float:
+        return len(self.gaps_ms) / self.ms * 1e3
+
+    @property
+    def longest(self) -> float:
+        return max(LONGEST_GAP_MS, 2 * self.before_ms)
+
+    @property
+    def least(self) -> float:
+        return min(LEAST_TOK_S, 0.5e3 / self.before_ms)
+
+
+def read(
+    machine: Machine, n_answers: int = 1, *, learned: int = 512, noise: float = 0.05, n_past: int = 300
+) -> Reading:
+    """2,000 tokens beside answers, of whose own prompts the engine has seen batches of at most `learned` tokens."""
+    draw, times = random.Random(3), BatchTimes()
+
+    def taken(n: int, n_kv: int) -> float:
+        n_kv = 256 * (1 + n_kv // 256)
+        ms = machine(n, n_kv) * draw.lognormvariate(0, noise)
+        times.learn(n, n_kv, ms)
+        return ms
+
+    taken(min(learned, n_past), n_past)
+    before = [taken(n_answers, n_past) for _ in range(40)]
+    left, held, n_decoded, now, last, gaps = N_PROMPT, n_past, 0, 0.0, 0.0, list[float]()
+    while left:
+        wants = [*(Want(i, 0) for i in range(n_answers)), Want(99, left)]
+        shares = compose(wants, times.ms, 256 * (1 + held // 256), 512, n_decoded)
+        parts = {share.seq_id: share.n_tokens for share in shares}
+        now += taken(sum(parts.values()), held)
+        held += sum(parts.values())
+        left -= parts.get(99, 0)
+        n_decoded = 0 if 99 in parts else n_decoded + 1
+        if 0 in parts:
+            gaps.append(now - last)
+            last = now
+    alone = sum(machine(500, n_past + n) for n in range(500, N_PROMPT + 1, 500))
+    return Reading(now, alone, gaps, statistics.median(before))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 700), st.floats(0, 1e4)), max_size=12),
+    st.integers(1, 600),
+    st.integers(0, 3),
+    st.booleans(),
+)
+def test_every_batch_is_within_its_limits(
+    turns: list[tuple[int, float]], n_batch: int, n_decoded: int, known: bool
+) -> None:
+    wants = [Want(i, n, waited) for i, (n, waited) in enumerate(turns)]
+    shares = compose(wants, small if known else lambda _n, _kv: None, 512, n_batch, n_decoded)
+    parts = {share.seq_id: share.n_tokens for share in shares}
+    assert len(parts) == len(shares)
+    assert sum(parts.values()) <= n_batch
+    assert bool(shares) == bool(wants)
+    assert all(0 < n <= max(1, wants[seq].n_prefill) for seq, n in parts.items())
+    decoding = {w.seq_id for w in wants if not w.n_prefill}
+    served = decoding & set(parts)
+    assert len(served) in (0, min(len(decoding), n_batch))
+    if served:
+        assert max(wants[seq].waited_ms for seq in served) == max(wants[seq].waited_ms for seq in decoding)
+
+
+@pytest.mark.parametrize("n_answers", [1, 3])
+@pytest.mark.parametrize("learned", [300, 40])
+def test_an_answer_goes_on_and_the_prompt_takes_little_longer(n_answers: int, learned: int) -> None:
+    """The embedded model, also where no batch as large as its chunks was ever measured."""
+    reading = read(small, n_answers, learned=learned)
+    assert max(reading.gaps_ms) <= reading.longest
+    assert reading.tok_s >= reading.least
+    assert reading.over_alone <= 1.4
+
+
+def test_where_small_chunks_cost_thrice_as_much_the_tiled_one_is_taken() -> None:
+    """A billion parameters over 2,000 cells: a token costs 16 ms below 64 tokens, 5 from there on."""
+    reading = read(billion, n_past=1800)
+    assert reading.over_alone <= 1.4
+    assert reading.tok_s >= reading.least
+    assert max(reading.gaps_ms) <= 2 * reading.longest
+    assert max(read(billion).gaps_ms[:8]) <= LONGEST_GAP_MS, "while it fits, the gap is kept"
+
+
+def test_a_slow_model_keeps_half_its_speed() -> None:
+    """A step of 250 ms: the answer's tokens go along with a few of the prompt, since a batch costs its weights."""
+    reading = read(large)
+    assert reading.longest == pytest.approx(500, rel=0.1)
+    assert max(reading.gaps_ms) <= reading.longest
+    assert reading.tok_s >= reading.least
+    assert reading.over_alone <= 3.5, "a token of the prompt at a time would take 4.8 times as long as alone"
+
+
+def test_a_machine_that_becomes_slower_is_followed_within_a_few_batches() -> None:
+    """Other programs take a good third of it while the prompt is read."""
+    n_batches = 0
+
+    def machine(n: int, n_kv: int) -> float:
+        nonlocal n_batches
+        n_batches += 1
+        return small(n, n_kv) * (1.6 if n_batches > 60 else 1)
+
+    late = [gap for gap in read(machine).gaps_ms if gap > 1.1 * LONGEST_GAP_MS]
+    assert 0 < len(late) <= 3
+
+
+def test_steps_that_were_once_slow_do_not_stretch_the_gaps_for_good() -> None:
+    """Chunks along with the answer leave no step to be measured again."""
+    times = BatchTimes()
+    for n_kv in (256, 512, 768):
+        times.learn(1, n_kv, 900.0)
+        times.learn(40, n_kv, billion(40, n_kv))
+        times.learn(63, n_kv, billion(63, n_kv))
+    shares = compose([Want(0, 0), Want(1, 62)], times.ms, 768, 512, 9)
+    assert billion(sum(share.n_tokens for share in shares), 768) <= LONGEST_GAP_MS
+
+
+def test_larger_chunks_have_a_batch_of_their_own() -> None:
+    """The answers' tokens are then computed as if they were alone."""
+    wants = [Want(0, 0), Want(1, N_PROMPT)]
+    sizes = [{s.seq_id: s.n_tokens for s in compose(wants, small, 512, 512, n)} for n in range(4)]
+    assert sizes[0] == sizes[1] == {0: 1}
+    assert sizes[3].keys() == {1}
+    assert TILE < sizes[3][1] <= 128
+    assert compose([Want(0, 0), Want(1, 20)], small, 512, 512, 9) == (*compose(wants, small, 512, 512), Share(1, 20))
+
+
+def test_before_anything_was_measured_a_chunk_is_small() -> None:
+    shares = compose([Want(0, 0), Want(1, N_PROMPT)], lambda _n, _kv: None, 512, 512)
+    assert 1 < sum(share.n_tokens for share in shares) <= 32
+
+
+def test_a_prompt_alone_is_read_in_whole_batches() -> None:
+    assert compose([Want(1, N_PROMPT)], small, 512, 512) == (Share(1, 512),)
+
+
+def test_a_short_prompt_does_not_wait_for_a_long_one() -> None:
+    left = {1: 5000, 2: 100}
+    for _ in range(2):
+        for share in compose([Want(seq, n) for seq, n in left.items() if n], small, 256, 512):
+            left[share.seq_id] -= share.n_tokens
+    assert left[2] == 0
+    assert left[1] == 5000 - 2 * 512 + 100
+
+
+def test_prompts_are_read_beside_more_answers_than_a_batch_holds() -> None:
+    wants = [Want(seq, 0, 10.0) for seq in range(5)] + [Want(9, 50)]
+    assert compose(wants, small, 256, 2, 3) == (Share(9, 2),)
+    assert [share.seq_id for share in compose(wants, small, 256, 2, 2)] == [0, 1], "every answer has a token first"
+
+
+def test_more_turns_than_tokens_take_turns() -> None:
+    waited = dict.fromkeys(range(5), 0.0)
+    for _ in range(20):
+        shares = compose([Want(seq, 0, w) for seq, w in waited.items()], small, 256, 2)
+        served = {share.seq_id for share in shares}
+        waited = {seq: 0.0 if seq in served else w + 10 for seq, w in waited.items()}
+        assert max(waited.values()) <= 20
+
+
+def test_one_sequence_a_batch_where_the_engine_cannot_have_more() -> None:
+    """Answers have their steps one after another, and both prompts are read between them."""
+    waited, left, n_decoded, order = {0: 30.0, 1: 20.0}, {8: 200, 9: 40}, 0, list[int]()
+    while any(left.values()):
+        wants = [Want(seq, 0, ms) for seq, ms in waited.items()] + [Want(seq, n) for seq, n in left.items() if n]
+        (share,) = compose(wants, small, 256, 512, n_decoded, together=False)
+        order.append(share.seq_id)
+        waited = {seq: 0.0 if seq == share.seq_id else ms + 10 for seq, ms in waited.items()}
+        n_decoded = n_decoded + 1 if share.seq_id in waited else 0
+        if share.seq_id in left:
+            assert small(share.n_tokens, 256) <= LONGEST_GAP_MS
+            left[share.seq_id] -= share.n_tokens
+    answers = [seq for seq in order if seq in waited]
+    assert answers == [0, 1] * (len(answers) // 2)
+    assert order.count(8) == 2, "as large as the gap allows"
+    assert order[-1] == 9

@@ -1,0 +1,30 @@
+"""Prompts are read in whole ubatches, and in parts of one only where it would take too long."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvdesk.policies.prompt_piece import LEAST, LONGEST_MS, PROGRESS_MS, piece
+
+
+@pytest.mark.parametrize(
+    ("n_batch", "n_ubatch", "ubatch_ms", "n_tokens"),
+    [
+        (512, 512, None, LEAST),
+        (512, 32, None, 32),
+        (2048, 512, 1400.0, 512),
+        (2048, 512, LONGEST_MS, 512),
+        (2048, 512, LONGEST_MS + 1, 256),
+        (2048, 512, 12_000.0, 128),
+        (2048, 512, 1e9, LEAST),
+        (2048, 512, PROGRESS_MS / 2, 1024),
+        (2048, 512, PROGRESS_MS / 100, 2048),
+        (2048, 512, 0.0, 2048),
+        (512, 32, 100.0, 160),
+        (512, 32, 600.0, 32),
+        (512, 32, 9_000.0, 32),
+        (100, 64, 1.0, 64),
+    ],
+)
+def test_pieces(n_batch: int, n_ubatch: int, ubatch_ms: float | None, n_tokens: int) -> None:
+    assert piece(n_batch, n_ubatch, ubatch_ms) == n_tokens

@@ -1,0 +1,66 @@
+"""The calm view of the first start, and the way to all instruments and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton, QToolButton
+from pytestqt.qtbot import QtBot
+
+from kvdesk.protocol.chat import TurnEnded
+from kvdesk.settings import Settings
+from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.samples import ONE, STATS, cache_view, message
+
+Record = Callable[[object], list[tuple[object, ...]]]
+INSTRUMENTS = "bar", "operations", "numbers", "rulers", "trends"
+
+
+def test_a_first_start_shows_the_map_and_four_numbers(window: MainWindow, qtbot: QtBot) -> None:
+    window.set_settings(Settings())
+    window.apply_event(cache_view())
+    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "", "streaming")))
+    window.apply_event(TurnEnded(ONE, message("a", "assistant", "").id, "complete", STATS))
+    page = window.inspector.cache
+    assert page.map.isVisible()
+    assert not any(getattr(page, name).isVisible() for name in INSTRUMENTS)
+    qtbot.waitUntil(lambda: page.overview.texts["Reused last time"] == "128 of 140 tokens")
+    assert page.overview.texts == {
+        "Cells in use": "220 of 1,024",
+        "Reused last time": "128 of 140 tokens",
+        "Read per new token": "256 cells",
+        "Gaps in between": "8.3 %",
+    }
+    for button in page.findChildren(QPushButton):
+        assert not button.isVisible() or button is page.overview.all_button
+
+
+def test_one_click_shows_all_instruments_and_the_settings_remember_it(
+    window: MainWindow, qtbot: QtBot, record: Record
+) -> None:
+    window.set_settings(Settings())
+    window.apply_event(cache_view())
+    changed, page = record(window.settings_changed), window.inspector.cache
+    qtbot.mouseClick(page.overview.all_button, Qt.MouseButton.LeftButton)
+    assert all(getattr(page, name).isVisible() for name in INSTRUMENTS)
+    assert not page.overview.isVisible()
+    assert len(page.rulers.rows) == 2, "at once, not with the next view"
+    assert changed[-1][0].all_instruments  # type: ignore[attr-defined]
+    window.inspector.show_tab("Graphs")
+    window.toggle_instruments()
+    assert window.inspector.tab == "Cache"
+    assert page.overview.isVisible()
+    window.toggle_instruments()
+    less = next(button for button in page.findChildren(QToolButton) if button.text() == "Show less")
+    qtbot.mouseClick(less, Qt.MouseButton.LeftButton)
+    assert page.overview.isVisible()
+    assert not changed[-1][0].all_instruments  # type: ignore[attr-defined]
+
+
+def test_cells_chosen_for_an_operation_bring_the_operations(window: MainWindow) -> None:
+    window.set_settings(Settings())
+    window.apply_event(cache_view())
+    window.desk.choose_range(ONE, 3, 9)
+    assert window.inspector.cache.operations.isVisible()
+    assert window.inspector.cache.operations.chosen.p1 == 9

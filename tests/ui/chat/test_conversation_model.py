@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from PySide6.QtGui import QFontMetrics
+
+from kvdesk.ui.widgets.controls import two_lines
+from kvdesk.ui.widgets.theme import Theme
+
+
+def test_a_title_has_at_most_two_lines_broken_between_words(theme: Theme) -> None:
+    metrics = QFontMetrics(theme.text)
+    room = metrics.horizontalAdvance("Write three")
+    assert two_lines("Caches", metrics, room) == ("Caches",)
+    assert two_lines("Write three", metrics, room) == ("Write three",)
+    first, second = two_lines("Write three sentences about a lighthouse", metrics, room)
+    assert first == "Write three"
+    assert second.startswith("sent")
+    assert second.endswith("…")
+    assert metrics.horizontalAdvance(second) <= room
+    (only,) = two_lines("Donaudampfschifffahrtsgesellschaft", metrics, room)
+    assert only.endswith("…")
+    assert len(two_lines("Donaudampfschifffahrtsgesellschaft on the river", metrics, room)) == 1

@@ -1,0 +1,112 @@
+"""What happens when the context is full: chosen in the header, shaded and announced in the chat."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import EvictedMessages, MessageId
+from kvdesk.policies.overflow import WHY
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import MessageRetention, Overflowed, TurnEnded
+from kvdesk.protocol.operations import Capability
+from kvdesk.settings import CachePolicy, Overflow, Settings
+from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, STATS, TWO, message
+
+ANSWER = MessageId("a2")
+CANNOT = "No part of a recurrent state can be removed."
+MESSAGES = (
+    message("q1", "user", "One?"),
+    message("a1", "assistant", "One."),
+    message("q2", "user", "Two?"),
+    message("a2", "assistant", "", state="streaming"),
+)
+
+
+def shades(*words: str) -> MessageRetention:
+    return MessageRetention(ONE, tuple(zip((m.id for m in MESSAGES), words, strict=True)))  # type: ignore[arg-type]
+
+
+def shown(window: MainWindow) -> list[str]:
+    return [widget.shade for widget in window.chat.view.widgets]
+
+
+@pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
+def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow, qtbot: QtBot) -> None:
+    choice = window.chat.overflow.choice
+    window.chat.overflow.click()
+    assert choice.isVisible()
+    for overflow in Overflow:
+        assert choice.reason(overflow) == WHY[overflow.value]
+    with qtbot.waitSignal(window.overflow_chosen) as sent:
+        choice.button(Overflow.SLIDE).click()
+    assert sent.args == [ONE, Overflow.SLIDE]
+    assert not choice.isVisible()
+
+
+def test_what_the_model_cannot_do_says_why(window: MainWindow) -> None:
+    rows = (Capability("partial seq_rm", "no", CANNOT), Capability("seq_add", "yes", "It can."))
+    window.apply_event(ContextReady(CONTEXT, rebuilt=False, possible=rows))
+    choice = window.chat.overflow.choice
+    enabled = [overflow for overflow in Overflow if choice.button(overflow).isEnabled()]
+    assert enabled == [Overflow.STOP, Overflow.RECOMPUTE]
+    assert CANNOT in choice.reason(Overflow.SINKS)
+    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    assert choice.button(Overflow.SINKS).isEnabled()
+
+
+def test_each_conversation_has_its_own(window: MainWindow) -> None:
+    conversations = (replace(CONVERSATIONS[0], overflow="sinks"), CONVERSATIONS[1])
+    window.show_conversations(conversations, ONE)
+    assert window.chat.overflow.choice.button(Overflow.SINKS).isChecked()
+    window.show_conversations(conversations, TWO)
+    assert window.chat.overflow.choice.button(Overflow.STOP).isChecked()
+    window.set_settings(Settings(cache=CachePolicy(overflow=Overflow.RECOMPUTE)))
+    assert "Recompute" in window.chat.overflow.accessibleName(), "nothing was chosen: as the settings say"
+
+
+@pytest.mark.parametrize("overflow", Overflow)
+def test_the_header_says_when_full_and_what_uncut(window: MainWindow, qtbot: QtBot, overflow: Overflow) -> None:
+    window.resize(900, 600)
+    window.set_settings(Settings(cache=CachePolicy(overflow=overflow)))
+    qtbot.wait(20)
+    button = window.chat.overflow
+    assert button.text() == button.full_text
+    assert button.text().startswith("When full: ")
+    assert window.width() == 900
+
+
+def test_messages_that_leave_are_faint_and_say_so(window: MainWindow) -> None:
+    window.show_messages(ONE, MESSAGES)
+    window.apply_event(shades("gone", "gone", "next", "in the cache"))
+    words = ["not in context", "not in context", "removed next", ""]
+    assert shown(window) == words
+    window.show_conversations(CONVERSATIONS, TWO)
+    window.show_messages(TWO, ())
+    window.show_conversations(CONVERSATIONS, ONE)
+    window.show_messages(ONE, MESSAGES)
+    assert shown(window) == words
+    window.apply_event(shades(*["in the cache"] * 4))
+    assert shown(window) == [""] * 4
+
+
+def test_the_policy_is_announced_where_it_acts(window: MainWindow) -> None:
+    window.show_messages(ONE, MESSAGES)
+    widget = window.chat.view.widgets[-1]
+    sentence = "The context of 256 tokens was full: the oldest message left."
+    window.apply_event(Overflowed(ONE, ANSWER, Overflow.SLIDE, sentence, (MESSAGES[0].id,)))
+    assert widget.note == sentence
+    window.apply_event(TurnEnded(ONE, ANSWER, "complete", STATS, f"{sentence} Ended."))
+    assert widget.note == f"{sentence} Ended."
+
+
+def test_what_had_left_before_a_restart_is_faint_from_the_start(window: MainWindow) -> None:
+    left = EvictedMessages(frozenset({MESSAGES[0].id, MESSAGES[1].id}))
+    window.show_conversations((replace(CONVERSATIONS[0], left=left), CONVERSATIONS[1]), ONE)
+    window.show_messages(ONE, MESSAGES)
+    assert shown(window) == ["not in context", "not in context", "", ""]
+    window.apply_event(shades(*["in the cache"] * 4))
+    assert shown(window) == [""] * 4

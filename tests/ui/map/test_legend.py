@@ -1,0 +1,49 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QColor
+from pytestqt.qtbot import QtBot
+
+from kvdesk.cache.snapshot import CacheMap
+from kvdesk.protocol.cache import CacheView
+from kvdesk.ui.map.colours import ColourBy, Scene
+from kvdesk.ui.map.frame import make_frame, strips_of
+from kvdesk.ui.map.legend import Legend
+from kvdesk.ui.map.legend_entries import MapLegend, key_of
+from kvdesk.ui.widgets.theme import Theme
+from tests.ui.samples import cache_view
+
+
+def key(mode: ColourBy, view: CacheView) -> MapLegend:
+    return key_of(make_frame(view, strips_of(view, 400, 300, 1.0), Scene(mode), (0, 0)), view.snapshot)
+
+
+def words(found: MapLegend) -> list[str]:
+    return [entry.words for entry in found.entries]
+
+
+def test_the_key_names_what_the_map_can_show() -> None:
+    view = cache_view()
+    assert words(key(ColourBy.CONVERSATION, view)) == ["free", "free in n_kv", "just written", "shared", "head", "n_kv"]
+    assert "shared" not in words(key(ColourBy.SEQUENCES, view)), "the colour says it"
+    window = CacheMap("window", view.snapshot.maps[0].streams, 8)
+    snapshot = view.snapshot.__class__(
+        **{name: getattr(view.snapshot, name) for name in view.snapshot.__slots__ if name != "maps"},
+        maps=(view.snapshot.maps[0], window),
+    )
+    assert "overwritten next" in words(key(ColourBy.CONVERSATION, CacheView(snapshot, view.leases)))
+
+
+@pytest.mark.parametrize("mode", list(ColourBy))
+def test_every_mode_fits_into_three_lines_of_a_narrow_pane(mode: ColourBy, theme: Theme, qtbot: QtBot) -> None:
+    legend = Legend(theme)
+    qtbot.addWidget(legend)
+    legend.resize(336, legend.sizeHint().height())
+    legend.show_key(key(mode, cache_view()))
+    assert legend.lines(336) <= 3
+    assert mode.value.lower() in legend.accessibleDescription()
+    picture = legend.grab().toImage()
+    inks = {
+        picture.pixelColor(x, y).name() for x in range(0, picture.width(), 3) for y in range(0, picture.height(), 3)
+    }
+    assert QColor(theme.colours.cell_span).name() in inks

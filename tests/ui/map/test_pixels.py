@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kvdesk.ui.map.pixels import BOTTOM, LEFT, RIGHT, TOP, Part, edges_of, picture
+from kvdesk.ui.map.raster import (
+    DIM,
+    EDGE,
+    FIRST_GROUP,
+    FREE,
+    FRESH,
+    HIDDEN,
+    INK,
+    PAD,
+    PARTIAL,
+    SHARED,
+    SHIFTED,
+    Layer,
+)
+
+ONE, TWO = FIRST_GROUP + 4, FIRST_GROUP + 8
+
+
+def layer(codes: list[int], marks: list[int] | None = None, second: list[int] | None = None) -> Layer:
+    return Layer(
+        np.array(codes, np.uint8),
+        None if second is None else np.array(second, np.uint8),
+        np.array(marks or [0] * len(codes), np.uint8),
+    )
+
+
+def test_cells_go_row_by_row_and_the_last_row_is_padded() -> None:
+    found = picture(layer([10, 11, 12, 13, 14]), 3, Part(0, 2, 0, 3), 1)
+    assert found.tolist() == [[10, 11, 12], [13, 14, PAD]]
+    large = picture(layer([10, 11, 12, 13, 14]), 3, Part(0, 2, 0, 3), 2)
+    assert large.tolist() == [[10, 10, 11, 11, 12, 12]] * 2 + [[13, 13, 14, 14, PAD, PAD]] * 2
+
+
+def test_only_the_part_that_is_seen_is_made() -> None:
+    whole = picture(layer(list(range(20, 32))), 4, Part(0, 3, 0, 4), 3)
+    part = picture(layer(list(range(20, 32))), 4, Part(1, 3, 1, 3), 3)
+    assert part.tolist() == whole[3:9, 3:9].tolist()
+
+
+def test_a_shared_cell_is_split_at_every_size() -> None:
+    shared = layer([ONE, ONE], [SHARED] * 2, [TWO, TWO])
+    assert picture(shared, 2, Part(0, 1, 0, 2), 1).tolist() == [[ONE, TWO]], "dithered"
+    assert picture(shared, 2, Part(0, 1, 0, 2), 2).tolist() == [[ONE] * 4, [TWO] * 4]
+    large = picture(shared, 2, Part(0, 1, 0, 2), 9)
+    assert large[0, 0] == ONE
+    assert large[7, 0] == TWO
+    assert INK not in large[:8, :8]
+
+
+def test_a_pending_shift_is_seen_at_one_pixel_too() -> None:
+    found = picture(layer([ONE] * 6, [SHIFTED] * 6), 6, Part(0, 1, 0, 6), 1)
+    assert found.tolist() == [[ONE + DIM, ONE, ONE] * 2]
+
+
+@pytest.mark.parametrize("pixels", [5, 6, 7, 9, 16, 33])
+def test_every_mark_has_a_pattern_of_its_own_and_leaves_the_colour_to_be_seen(pixels: int) -> None:
+    marks = [0, FRESH, HIDDEN, SHIFTED, SHARED, PARTIAL]
+    cells = picture(layer([ONE] * 6, marks), 6, Part(0, 1, 0, 6), pixels).reshape(pixels, 6, pixels)
+    inked = [cells[:, i] == INK for i in range(6)]
+    assert len({pattern.tobytes() for pattern in inked}) == 6
+    for mark, pattern in zip(marks, inked, strict=True):
+        assert pattern[:-1, :-1].mean() < 0.6, mark
+        assert bool(pattern[:-1, :-1].any()) == (mark > 0), mark
+
+
+def test_the_outline_runs_around_the_selected_cells() -> None:
+    selected = np.zeros(9, np.bool_)
+    selected[[4, 5, 8]] = True
+    edges = edges_of(selected, 3)
+    assert edges.tolist() == [[0, 0, 0], [0, TOP | BOTTOM | LEFT, TOP | RIGHT], [0, 0, BOTTOM | LEFT | RIGHT]]
+
+
+def test_the_outline_is_drawn_on_the_inside_and_at_one_pixel_as_the_cell() -> None:
+    selected = np.array([False, True, False])
+    edges = edges_of(selected, 3)
+    small = picture(layer([FREE] * 3), 3, Part(0, 1, 0, 3), 1, edges)
+    assert small.tolist() == [[FREE, EDGE, FREE]]
+    large = picture(layer([FREE] * 3), 3, Part(0, 1, 0, 3), 4, edges)
+    ring = large[:, 4:8] == EDGE
+    assert ring.sum() == 12
+    assert not ring[1:3, 1:3].any()
+    assert (large[:, :4] != EDGE).all()

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QTextDocument, QTextListFormat
+from pytestqt.qtbot import QtBot
+
+from kvdesk.settings import ThemeChoice
+from kvdesk.ui.markdown.prose_view import ProseView
+from kvdesk.ui.widgets.theme import Theme
+
+ANSWER = """First *paragraph* of `code`.
+
+- one
+- two
+  - nested
+
+1. a
+2. b
+
+| x | y |
+|---|---|
+| 1 | 2 |
+
+> quoted
+
+# Title
+last words
+"""
+
+
+@pytest.fixture
+def view(theme: Theme, qtbot: QtBot) -> ProseView:
+    view = ProseView(theme)
+    qtbot.addWidget(view)
+    view.resize(400, 50)
+    return view
+
+
+def shape(document: QTextDocument) -> list[tuple[str, bool, float]]:
+    found = []
+    block = document.begin()
+    while block.isValid():
+        found.append((block.text(), block.textList() is not None, block.blockFormat().bottomMargin()))
+        block = block.next()
+    return found
+
+
+def test_growing_letter_by_letter_ends_as_written_at_once(theme: Theme, view: ProseView, qtbot: QtBot) -> None:
+    for end in range(1, len(ANSWER) + 1):
+        view.show_markdown(ANSWER[:end])
+    whole = ProseView(theme)
+    qtbot.addWidget(whole)
+    whole.resize(400, 50)
+    whole.show_markdown(ANSWER)
+    assert shape(view.document()) == shape(whole.document())
+
+
+def test_settled_blocks_are_not_written_again(view: ProseView) -> None:
+    view.show_markdown("one\n\ntwo\n\nthr")
+    cursor = view.textCursor()
+    cursor.setPosition(0)
+    cursor.setPosition(1, cursor.MoveMode.KeepAnchor)
+    cursor.insertText("X")  # a mark that a new writing would remove
+    view.show_markdown("one\n\ntwo\n\nthree and more")
+    assert view.toPlainText().startswith("Xne\ntwo\nthree and")
+
+
+def test_another_text_replaces_everything(view: ProseView) -> None:
+    view.show_markdown("one\n\ntwo\n\nthree")
+    view.show_markdown("other")
+    assert view.toPlainText() == "other"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<script>alert(1)</script>",
+        "<b>bold</b>",
+        "&lt;i&gt;",
+        "<img src='file:///etc/passwd'>",
+    ],
+)
+def test_html_is_text(view: ProseView, hostile: str) -> None:
+    view.show_plain(hostile)
+    assert view.toPlainText() == hostile
+    view.show_markdown(hostile)
+    assert "<" in view.toPlainText()
+    assert "<img" not in view.toHtml()
+    assert "<script" not in view.toHtml()
+
+
+def test_what_a_person_typed_is_not_markdown(view: ProseView) -> None:
+    view.show_plain("**not bold** # no title")
+    assert view.toPlainText() == "**not bold** # no title"
+
+
+def test_images_are_never_loaded(view: ProseView) -> None:
+    view.show_markdown("![a picture](/etc/hostname.png)")
+    assert view.toPlainText() == "a picture"
+    assert "<img" not in view.toHtml()
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "javascript:alert(1)", "/etc/passwd", "ssh://host"])
+def test_only_safe_links_are_links(view: ProseView, address: str) -> None:
+    view.show_markdown(f"[text]({address}) [ok](https://example.org)")
+    html = view.toHtml()
+    assert "https://example.org" in html
+    assert f'href="{address}"' not in html
+
+
+def test_two_lists_in_a_row_count_for_themselves(view: ProseView) -> None:
+    view.show_markdown("1. a\n2. b\n\ntext\n\n3) c\n4) d")
+    block = view.document().lastBlock()
+    found = block.textList()
+    assert found.itemText(block) == "4."
+    assert found.format().style() == QTextListFormat.Style.ListDecimal
+
+
+def test_it_is_as_tall_as_its_text(view: ProseView) -> None:
+    view.show_markdown("one line")
+    low = view.height()
+    view.show_markdown("word " * 200)
+    assert view.height() > 4 * low
+    tall = view.height()
+    view.resize(800, view.height())
+    view.show_markdown("word " * 200 + "end")
+    assert view.height() < tall
+
+
+def test_it_follows_the_theme(theme: Theme, view: ProseView) -> None:
+    view.show_markdown("text")
+    theme.set_theme(ThemeChoice.LIGHT)
+    assert view.document().begin().charFormat().foreground().color().name() in {theme.colours.text, "#000000"}
+    cursor = view.textCursor()
+    cursor.setPosition(1)
+    assert cursor.charFormat().foreground().color().name() == theme.colours.text
+    assert view.toPlainText() == "text"
+
+
+@pytest.mark.parametrize("n", [9, 10, 100])
+def test_numbers_of_a_list_have_room_in_its_indentation(view: ProseView, n: int) -> None:
+    for end in (1, n):  # it grows
+        view.show_markdown("\n".join(f"{i}. soup" for i in range(1, end + 1)))
+    assert view.document().indentWidth() >= view.fontMetrics().horizontalAdvance(f"{n}. ")
+    view.show_markdown("- soup")
+    assert view.document().indentWidth() == 20, "no more than is needed"

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import MessageId, Role
+from kvdesk.protocol.chat import TextDelta, TurnEnded
+from kvdesk.ui.chat.message_widget import MessageWidget
+from kvdesk.ui.markdown.code_block import CodeBlock
+from kvdesk.ui.markdown.prose_view import ProseView
+from kvdesk.ui.markdown.text_chunks import PIECE_CHARS, PIECE_LINES, answer_pieces, prose_pieces
+from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.samples import ONE, STATS, message
+
+HOSTILE = {
+    "one run": "x" * 300_000,
+    "marks": "*_`[( " * 25_000,
+    "prose": "some words of prose. " * 50_000,
+    "lines": "ab\n" * 50_000,
+    "specials": "<|im_end|>" * 30_000,
+    "stars": "**a** " * 30_000,
+    "a fence that is none": "```" + "x" * 100_000 + "`",
+    "code": "```python\n" + "x = [1, 2]\n" * 20_000 + "```\n",
+}
+BOUND_S = 0.5  # of processor time; the bar is 0.1 on the machine it was measured on
+
+
+def more(widget: MessageWidget) -> QPushButton:
+    return next(b for b in widget.findChildren(QPushButton) if b.text().startswith("Show more"))
+
+
+def shows_more(widget: MessageWidget) -> bool:
+    return any(b.isVisible() for b in widget.findChildren(QPushButton) if b.text().startswith("Show more"))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("role", ["user", "assistant"])
+def test_no_message_freezes_the_window(window: MainWindow, qtbot: QtBot, name: str, role: Role) -> None:
+    begin = time.thread_time()
+    window.show_messages(ONE, (message("m", role, HOSTILE[name]),))
+    qtbot.wait(1)
+    assert time.thread_time() - begin < BOUND_S
+    (widget,) = window.chat.view.widgets
+    before = len(widget.findChildren(ProseView)) + len(widget.findChildren(CodeBlock))
+    begin = time.thread_time()
+    more(widget).click()
+    qtbot.wait(1)
+    assert time.thread_time() - begin < BOUND_S
+    assert len(widget.findChildren(ProseView)) + len(widget.findChildren(CodeBlock)) == before + 1
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_pieces_are_bounded_and_lose_nothing(name: str) -> None:
+    pieces = prose_pieces(HOSTILE[name])
+    assert all(len(p.text) <= PIECE_CHARS and p.text.count("\n") <= PIECE_LINES for p in pieces)
+    kept = "".join(p.text for p in pieces)
+    assert kept.replace("\n", "") == HOSTILE[name].replace("\n", "")
+
+
+def test_a_cut_stays_while_the_text_grows() -> None:
+    text = "".join(f"line {i} of many\n" + "\n" * (i % 7 == 0) for i in range(2000))
+    whole = [p.text for p in prose_pieces(text)]
+    for end in range(PIECE_CHARS, len(text), 997):
+        grown = [p.text for p in prose_pieces(text[:end])]
+        assert grown[:-1] == whole[: len(grown) - 1]
+
+
+def test_every_message_that_is_cut_can_be_copied_whole(window: MainWindow) -> None:
+    text = "word " * 10_000
+    window.show_messages(ONE, (message("m", "user", text),))
+    (widget,) = window.chat.view.widgets
+    next(b for b in widget.findChildren(QPushButton) if b.text() == "Copy all").click()
+    assert QGuiApplication.clipboard().text() == text
+
+
+def test_long_code_is_copied_whole() -> None:
+    code = "x = 1\n" * 1000
+    pieces = answer_pieces(f"```python\n{code}```")
+    assert len(pieces) > 1
+    assert {p.whole for p in pieces} == {code.rstrip("\n")}
+    assert {p.language for p in pieces} == {"python"}
+
+
+def test_an_answer_is_shown_to_its_end_while_it_is_written(window: MainWindow) -> None:
+    window.append_message(message("a", "assistant", "", state="streaming"))
+    (widget,) = window.chat.view.widgets
+    slowest = 0.0
+    for i in range(40):
+        window.apply_event(TextDelta(ONE, MessageId("a"), f"**word** number {i} of an answer. " * 30, (1,)))
+        begin = time.thread_time()
+        widget.flush()
+        slowest = max(slowest, time.thread_time() - begin)
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
+    assert slowest < BOUND_S
+    assert not shows_more(widget)
+    assert "number 39" in widget.findChildren(ProseView)[-1].toPlainText()
+
+
+def test_a_long_run_can_be_pasted(window: MainWindow, qtbot: QtBot) -> None:
+    QGuiApplication.clipboard().setText("x" * 100_000)
+    begin = time.thread_time()
+    window.chat.composer.edit.paste()
+    qtbot.wait(1)
+    assert time.thread_time() - begin < 2 * BOUND_S
+    assert len(window.chat.composer.text) == 100_000
+
+
+def test_what_is_sent_is_what_was_typed(window: MainWindow, qtbot: QtBot) -> None:
+    window.chat.composer.set_text("    indented = 1\n")
+    with qtbot.waitSignal(window.message_sent) as sent:
+        window.chat.composer.submit()
+    assert sent.args == [ONE, "    indented = 1\n"]
+    window.chat.composer.set_text("  \n ")
+    with qtbot.assertNotEmitted(window.message_sent, wait=10):
+        window.chat.composer.submit()

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import (
+    QCheckBox,
+    QComboBox,
+    QDoubleSpinBox,
+    QLabel,
+    QPlainTextEdit,
+    QSpinBox,
+    QStyle,
+    QStyleOptionComboBox,
+)
+from pytestqt.qtbot import QtBot
+
+from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Sampling, Settings, ThemeChoice, llama_name
+from kvdesk.ui.settings.panel import SettingsPanel
+from kvdesk.ui.settings.seed_field import SeedField
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.shell.window_place import FRAME
+from kvdesk.ui.widgets.theme import Theme
+
+
+@pytest.fixture
+def panel(theme: Theme, qtbot: QtBot) -> SettingsPanel:
+    panel = SettingsPanel(theme)
+    qtbot.addWidget(panel)
+    return panel
+
+
+def test_every_setting_has_a_control_that_keeps_its_value(panel: SettingsPanel, qtbot: QtBot) -> None:
+    settings = Settings(
+        sampling=Sampling(temperature=0.25, top_k=7, seed=4_000_000_000),
+        context=ContextSettings(n_ctx=2048, type_v=CacheType.Q8_0, flash_attn=False, n_threads=3),
+        system_prompt="Be brief.",
+    )
+    panel.show_settings(settings)
+    assert not panel.apply_button.isEnabled()
+    check = panel.field("context", "kv_unified")
+    assert isinstance(check, QCheckBox)
+    check.setChecked(not check.isChecked())
+    with qtbot.waitSignal(panel.applied) as sent:
+        panel.apply_button.click()
+    expected = settings.model_copy(update={"context": settings.context.model_copy(update={"kv_unified": False})})
+    assert sent.args == [expected]
+
+
+def test_ranges_are_those_of_the_table(panel: SettingsPanel) -> None:
+    n_ctx, temperature = panel.field("context", "n_ctx"), panel.field("sampling", "temperature")
+    assert isinstance(n_ctx, QSpinBox)
+    assert isinstance(temperature, QDoubleSpinBox)
+    assert (n_ctx.minimum(), n_ctx.maximum()) == (0, 1 << 20)
+    assert (temperature.minimum(), temperature.maximum()) == (0.0, 5.0)
+
+
+def test_a_seed_is_random_or_a_number(panel: SettingsPanel, qtbot: QtBot) -> None:
+    panel.show()
+    seed = panel.field("sampling", "seed")
+    assert isinstance(seed, SeedField)
+    assert seed.random.isChecked()
+    assert not seed.number.isVisible()
+    seed.random.click()
+    assert seed.number.isVisible()
+    seed.number.setValue(12)
+    with qtbot.waitSignal(panel.applied) as sent:
+        panel.apply_button.click()
+    assert sent.args[0].sampling.seed == 12
+    seed.random.click()
+    with qtbot.waitSignal(panel.applied) as sent:
+        panel.apply_button.click()
+    assert sent.args[0].sampling.seed == Sampling().seed == 0xFFFFFFFF  # LLAMA_DEFAULT_SEED, llama.h
+
+
+def test_settings_have_plain_titles_and_llama_cpps_names_beside_them(panel: SettingsPanel) -> None:
+    shown = [part.text() for part in panel.findChildren(QLabel)]
+    for table in (ContextSettings, Sampling, CachePolicy):
+        for name, info in table.model_fields.items():
+            assert info.title, name
+            assert info.title in shown
+            assert name not in shown or name == llama_name(info)
+    assert shown[shown.index("Temperature") + 1] == "temp"
+    assert shown[shown.index("Context size") + 1] == "n_ctx"
+    assert shown[shown.index("Compact automatically") + 1] == CachePolicy.model_fields["auto_compact"].description
+
+
+def test_settings_fit_their_screen_and_their_fields(panel: SettingsPanel) -> None:
+    """The screen of these tests has 800 x 800 pixels."""
+    panel.resize(900, 900)
+    panel.show()
+    screen = panel.screen().availableGeometry().size()
+    assert panel.size().grownBy(FRAME).boundedTo(screen) == panel.size().grownBy(FRAME)
+    for choice in panel.findChildren(QComboBox):
+        style = QStyleOptionComboBox()
+        choice.initStyleOption(style)
+        part = QStyle.SubControl.SC_ComboBoxEditField
+        field = choice.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, style, part, choice)
+        for i in range(choice.count()):
+            assert choice.fontMetrics().horizontalAdvance(choice.itemText(i)) <= field.width(), choice.itemText(i)
+
+
+def test_the_theme_that_follows_the_system_says_so(panel: SettingsPanel) -> None:
+    combo = next(box for box in panel.findChildren(QComboBox) if box.accessibleName() == "Theme")
+    assert combo.itemText(combo.findData(ThemeChoice.SYSTEM)) == "Follow the system"
+
+
+def test_the_theme_changes_at_once(window: MainWindow, qtbot: QtBot) -> None:
+    window.open_settings()
+    panel = window.findChild(SettingsPanel)
+    assert isinstance(panel, SettingsPanel)
+    combo = next(box for box in panel.findChildren(QComboBox) if box.accessibleName() == "Theme")
+    with qtbot.waitSignal(window.settings_changed) as sent:
+        combo.setCurrentIndex(combo.findData(ThemeChoice.LIGHT))
+    assert sent.args[0].theme is ThemeChoice.LIGHT
+    assert not window.theme.colours.dark
+
+
+def test_another_context_is_announced_as_a_rebuild(window: MainWindow, qtbot: QtBot) -> None:
+    window.open_settings()
+    panel = window.findChild(SettingsPanel)
+    assert isinstance(panel, SettingsPanel)
+    n_ctx = panel.field("context", "n_ctx")
+    assert isinstance(n_ctx, QSpinBox)
+    n_ctx.setValue(512)
+    with qtbot.waitSignal(window.rebuild_requested) as sent:
+        panel.apply_button.click()
+    assert sent.args[0].n_ctx == 512
+    assert window.inspector.rebuild_button.text() == "Rebuilding…"
+
+
+def test_what_is_edited_survives_a_change_of_theme_and_settings_from_elsewhere(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    """A controller answers every change with the complete settings."""
+    window.settings_changed.connect(window.set_settings)
+    window.open_settings()
+    panel = window.findChild(SettingsPanel)
+    assert isinstance(panel, SettingsPanel)
+    top_k, prompt = panel.field("sampling", "top_k"), panel.findChild(QPlainTextEdit)
+    assert isinstance(top_k, QSpinBox)
+    assert isinstance(prompt, QPlainTextEdit)
+    top_k.setValue(7)
+    prompt.setPlainText("Be brief.")
+    combo = next(box for box in panel.findChildren(QComboBox) if box.accessibleName() == "Theme")
+    combo.setCurrentIndex(combo.findData(ThemeChoice.LIGHT))
+    window.toggle_sidebar()
+    window.set_settings(Settings(theme=ThemeChoice.LIGHT, sampling=Sampling(top_k=50, top_p=0.5)))
+    assert (top_k.value(), prompt.toPlainText()) == (7, "Be brief.")
+    assert panel.field("sampling", "top_p").property("value") == 0.5, "what nobody edits follows"
+    with qtbot.waitSignal(panel.applied) as sent:
+        panel.apply_button.click()
+    assert sent.args[0].sampling == Sampling(top_k=7, top_p=0.5)
+    assert (sent.args[0].theme, sent.args[0].system_prompt) == (ThemeChoice.LIGHT, "Be brief.")

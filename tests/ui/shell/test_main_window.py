@@ -1,0 +1,470 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QTextCursor
+from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QFrame, QLineEdit, QPlainTextEdit, QWidget
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import Conversation, ConversationId, MessageId
+from kvdesk.protocol.cache import (
+    ContextReady,
+    Lease,
+    MessageSpan,
+    MessageSpans,
+    OperationDone,
+    RebuildContext,
+    SpeedSample,
+    TokenTexts,
+)
+from kvdesk.protocol.chat import (
+    ContextUse,
+    EngineDied,
+    Generate,
+    LoadModel,
+    LogLine,
+    ModelLoaded,
+    ModelLoading,
+    TextDelta,
+    TurnEnded,
+    TurnPreview,
+    TurnStarted,
+)
+from kvdesk.protocol.messages import CommandFailed
+from kvdesk.settings import ContextSettings, Sampling, Settings, ThemeChoice
+from kvdesk.ui.chat.conversation_model import CELLS_ROLE
+from kvdesk.ui.markdown.prose_view import ProseView
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel
+from kvdesk.ui.widgets.reading_order import in_reading_order
+from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view, message
+
+Record = Callable[[object], list[tuple[object, ...]]]
+
+
+def test_an_empty_window_says_what_to_do(empty_window: MainWindow, record: Record) -> None:
+    sent = record(empty_window.message_sent)
+    empty_window.chat.composer.set_text("hello")
+    empty_window.chat.composer.submit()
+    assert sent == [], "nothing can be sent without a model"
+    assert empty_window.chat.composer.text == "hello", "what was typed stays"
+
+
+def test_the_first_message_makes_a_conversation(empty_window: MainWindow, record: Record) -> None:
+    sent = record(empty_window.message_sent)
+    empty_window.apply_event(ModelLoading(Path("/m/tiny.gguf"), 0.4))
+    empty_window.apply_event(ModelLoaded(MODEL))
+    empty_window.chat.composer.set_text("hello")
+    empty_window.chat.composer.submit()
+    assert sent == [("", "hello")]
+
+
+@pytest.mark.parametrize(
+    ("key", "modifier", "name"),
+    [
+        (Qt.Key.Key_N, Qt.KeyboardModifier.ControlModifier, "new_chat_requested"),
+        (Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier, "regenerate_requested"),
+    ],
+)
+def test_keys(window: MainWindow, qtbot: QtBot, key: Qt.Key, modifier: Qt.KeyboardModifier, name: str) -> None:
+    with qtbot.waitSignal(getattr(window, name)) as told:
+        qtbot.keyClick(window, key, modifier)
+    assert told.args == ([] if key == Qt.Key.Key_N else [ONE, 1]), "one more answer"
+
+
+@pytest.mark.parametrize("field", ["composer", "search"])
+def test_keys_of_the_window_work_while_one_types(window: MainWindow, qtbot: QtBot, field: str) -> None:
+    widget = window.chat.composer.edit if field == "composer" else window.conversations.search
+    window.chat.composer.set_text("draft")
+    window.chat.composer.edit.moveCursor(QTextCursor.MoveOperation.Start)
+    widget.setFocus()
+    control = Qt.KeyboardModifier.ControlModifier
+    qtbot.keyClick(widget, Qt.Key.Key_K, control)
+    assert window.conversations.search.hasFocus()
+    assert window.chat.composer.text == "draft"
+    widget.setFocus()
+    with qtbot.waitSignal(window.new_chat_requested):
+        qtbot.keyClick(widget, Qt.Key.Key_N, control)
+    qtbot.keyClick(widget, Qt.Key.Key_I, control)
+    assert not window.inspector.isVisible()
+
+
+def test_panes_fold(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    changed = record(window.settings_changed)
+    watched = record(window.inspector_watched)
+    qtbot.keyClick(window, Qt.Key.Key_B, Qt.KeyboardModifier.ControlModifier)
+    assert not window.conversations.isVisible()
+    qtbot.keyClick(window, Qt.Key.Key_I, Qt.KeyboardModifier.ControlModifier)
+    assert not window.inspector.isVisible()
+    last = changed[-1][0]
+    assert isinstance(last, Settings)
+    assert (last.sidebar_visible, last.inspector_visible) == (False, False)
+    assert watched[-1] == (False,)
+    qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    assert window.conversations.isVisible(), "searching shows the list"
+
+
+def test_snapshots_are_asked_for_only_while_somebody_looks(empty_window: MainWindow, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(empty_window.inspector_watched) as sent:
+        empty_window.set_settings(Settings(theme=ThemeChoice.DARK, inspector_visible=False))
+    assert sent.args == [False]
+    with qtbot.waitSignal(empty_window.inspector_watched) as sent:
+        empty_window.set_settings(Settings(theme=ThemeChoice.DARK))
+    assert sent.args == [True]
+    with qtbot.waitSignal(empty_window.inspector_watched) as sent:
+        empty_window.hide()
+    assert sent.args == [False]
+
+
+def test_selecting_renaming_and_deleting(window: MainWindow, record: Record) -> None:
+    selected, renamed = record(window.conversation_selected), record(window.conversation_renamed)
+    view = window.conversations.view
+    view.setCurrentIndex(view.model().index(1, 0))
+    assert selected == [(TWO,)]
+    view.model().setData(view.model().index(0, 0), "  New   name ")
+    assert renamed == [(ONE, "New name")]
+    view.model().setData(view.model().index(0, 0), "   ")
+    assert len(renamed) == 1, "a title is not emptied"
+
+
+def test_deleting_asks_first(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    deleted = record(window.conversation_deleted)
+    window.conversations.view.setFocus()
+    qtbot.keyClick(window.conversations.view, Qt.Key.Key_Delete)
+    assert deleted == []
+    window.conversations.confirm_delete()
+    assert deleted == [(ONE,)]
+
+
+def test_the_question_before_deleting_lies_over_its_row_and_escape_says_no(
+    window: MainWindow, qtbot: QtBot, record: Record
+) -> None:
+    deleted, view = record(window.conversation_deleted), window.conversations.view
+    many = [Conversation(ConversationId(str(n)), f"Chat {n}", 0) for n in range(40)]
+    window.show_conversations(many, many[20].id)
+    view.scrollTo(view.currentIndex())
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_Delete)
+    question = next(w for w in view.viewport().findChildren(QFrame) if w.property("card") == "ask")
+    assert question.isVisible()
+    assert question.geometry().intersects(view.visualRect(view.currentIndex()))
+    assert view.viewport().rect().contains(question.geometry())
+    bar = view.verticalScrollBar()
+    bar.setValue(bar.value() + 20)
+    assert question.geometry().intersects(view.visualRect(view.currentIndex()))
+    qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Escape)
+    assert not question.isVisible()
+    assert view.hasFocus()
+    assert deleted == []
+    qtbot.keyClick(view, Qt.Key.Key_Delete)
+    window.show_conversations(many[:3], many[0].id)  # the chat is gone for another reason
+    assert not question.isVisible()
+    window.conversations.confirm_delete()
+    assert deleted == []
+
+
+def test_being_told_what_is_selected_asks_for_nothing(window: MainWindow, record: Record) -> None:
+    selected = record(window.conversation_selected)
+    window.show_conversations(CONVERSATIONS, TWO)
+    window.show_conversations((), None)
+    window.show_conversations(CONVERSATIONS, ONE)
+    assert selected == []
+    assert window.selected == ONE
+
+
+def test_search_finds_titles_and_texts(window: MainWindow) -> None:
+    found = Conversation(ConversationId("x"), "Other", 2, messages=(message("m", "user", "a LIGHTHOUSE"),))
+    window.show_conversations((*CONVERSATIONS, found), ONE)
+    window.conversations.search.setText("lighthouse")
+    assert window.conversations.view.model().rowCount() == 1
+    window.conversations.search.setText("")
+    assert window.conversations.view.model().rowCount() == 3
+
+
+def test_messages_of_a_conversation_that_is_not_shown_are_ignored(window: MainWindow) -> None:
+    window.show_messages(TWO, (message("q", "user", "hidden", conversation=TWO),))
+    assert window.chat.view.widgets == ()
+
+
+def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
+    forget, rebuild = record(window.forget_requested), record(window.rebuild_requested)
+    button = window.inspector.forget_button
+    assert not button.isEnabled(), "nothing to forget yet"
+    window.apply_event(cache_view())
+    button.click()
+    assert forget == [(ONE,)]
+    window.inspector.rebuild_button.click()
+    window.inspector.cache.question.button("nothing").click()
+    assert rebuild == [(ContextSettings(), "nothing")]
+    assert window.inspector.rebuild_button.text() == "Rebuilding…"
+    assert not window.inspector.rebuild_button.isEnabled()
+    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    assert window.inspector.rebuild_button.text() == "Rebuild context"
+    assert window.inspector.rebuild_button.isEnabled()
+    assert "llama_memory_seq_rm" in button.toolTip()
+    assert "llama_init_from_model" in window.inspector.rebuild_button.toolTip()
+
+
+def test_a_failed_rebuild_is_said_inline(window: MainWindow) -> None:
+    window.rebuild()
+    window.apply_event(CommandFailed(RebuildContext(ContextSettings()), "Not enough memory. Lower n_ctx.", "ENOMEM"))
+    assert window.chat.banner.sentence == "Not enough memory. Lower n_ctx."
+    assert window.inspector.rebuild_button.isEnabled()
+
+
+def test_a_model_that_cannot_be_opened_leaves_the_old_one(window: MainWindow) -> None:
+    window.apply_event(ModelLoading(Path("/m/bad.gguf"), 0.1))
+    window.apply_event(CommandFailed(LoadModel(Path("/m/bad.gguf"), ContextSettings()), "This is no GGUF file."))
+    assert window.chat.banner.sentence == "This is no GGUF file."
+    assert not window.chat.composer.is_blocked
+
+
+def test_a_failed_turn_frees_the_composer(window: MainWindow) -> None:
+    answer = message("a", "assistant", "", state="streaming")
+    window.append_message(answer)
+    assert window.chat.composer.is_running
+    window.apply_event(CommandFailed(Generate(ONE, answer.id, (), Sampling()), "The prompt is too long."))
+    assert not window.chat.composer.is_running
+
+
+def test_the_window_outlives_the_engine(window: MainWindow) -> None:
+    window.append_message(message("a", "assistant", "", state="streaming"))
+    window.apply_event(EngineDied("The engine stopped. Restart kvdesk; your chats are saved.", "Traceback"))
+    assert "Restart" in window.chat.banner.sentence
+    assert not window.chat.composer.is_running
+
+
+def test_the_cache_is_shown_everywhere(window: MainWindow, qtbot: QtBot) -> None:
+    window.apply_event(TokenTexts({3: " sea"}))
+    window.apply_event(cache_view())
+    assert "map verified at operation 7" in window.status.text
+    assert "2 threads" in window.status.text
+    assert "KV 2.6 of 12.0 MB" in window.status.text
+    qtbot.waitUntil(lambda: window.inspector.numbers.text_of("used") == "220", timeout=2000)
+    assert window.inspector.numbers.text_of("high water") == "240"
+    assert window.inspector.numbers.text_of("holes") == "8.3"
+    assert [(row.title, row.pos_min, row.pos_max) for row in window.inspector.rulers.rows] == [
+        ("A village far away", 0, 179),
+        ("Caches", 0, 71),
+    ]
+    model = window.conversations.view.model()
+    assert [model.index(i, 0).data(CELLS_ROLE) for i in range(2)] == [180, 72]
+
+
+def test_speeds_operations_and_logs_are_drawn(window: MainWindow) -> None:
+    for i in range(20):
+        window.apply_event(SpeedSample(100.0 + i * 0.1, "decode", 1, 100.0, 256))
+    window.apply_event(OperationDone(1, 100.0, "decode", "llama_decode(...)", 8.0))
+    window.apply_event(OperationDone(2, 101.0, "remove", "llama_memory_seq_rm(mem, 0, -1, -1)", 0.1, ONE))
+    window.apply_event(LogLine("warning", "something odd"))
+    assert [mark.operation.name for mark in window.inspector.measured.marks] == ["remove"]
+    assert "10 tok/s" in window.status.text
+    assert "something odd" in window.inspector.log.text
+
+
+def test_a_gguf_can_be_dropped(window: MainWindow, record: Record, tmp_path: Path) -> None:
+    opened = record(window.model_open_requested)
+    file = tmp_path / "some.GGUF"
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(file))])
+    position, no = QPointF(10, 10), Qt.KeyboardModifier.NoModifier
+    window.dropEvent(QDropEvent(position, Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, no))
+    assert opened == [(str(file),)]
+
+
+def test_closing_is_said(window: MainWindow, qtbot: QtBot) -> None:
+    with qtbot.waitSignal(window.closing):
+        window.close()
+
+
+@pytest.mark.parametrize("theme", [ThemeChoice.LIGHT, ThemeChoice.DARK, ThemeChoice.SYSTEM])
+def test_themes(window: MainWindow, theme: ThemeChoice) -> None:
+    window.apply_event(cache_view())
+    window.set_settings(Settings(theme=theme))
+    assert not window.grab().isNull()
+
+
+def test_every_control_has_a_name(window: MainWindow) -> None:
+    window.open_settings()
+    for kind in (QAbstractButton, QLineEdit, QPlainTextEdit, QAbstractSpinBox):
+        for widget in window.findChildren(kind):
+            inside = isinstance(widget.parent(), QLineEdit | QAbstractSpinBox)  # Qt's own parts of a field
+            text = widget.text() if isinstance(widget, QAbstractButton) else ""
+            assert inside or widget.accessibleName() or text, widget
+
+
+def test_the_shown_conversation_has_a_ruler_before_its_first_turn(window: MainWindow) -> None:
+    window.apply_event(cache_view())
+    three = ConversationId("three")
+    window.show_conversations((*CONVERSATIONS, Conversation(three, "", 2)), three)
+    window._events._write_numbers()
+    rows = window.inspector.rulers.rows
+    assert [(row.title, row.range_text, row.next_text) for row in rows[-1:]] == [("New chat", "empty", "0")]
+    assert "no sequence" in rows[-1].tip
+    window.show_conversations(CONVERSATIONS, ONE)
+    window._events._write_numbers()
+    assert [row.title for row in window.inspector.rulers.rows] == [row.title for row in rows[:-1]]
+
+
+def test_tab_goes_through_the_window_as_one_reads_it(window: MainWindow) -> None:
+    window.apply_event(cache_view())
+    window.show_messages(ONE, (message("q", "user", "a question"), message("a", "assistant", "an answer")))
+    stops = list(in_reading_order(window))
+    prose = window.chat.view.widgets[-1].findChildren(ProseView)[0]
+    assert stops.index(window.chat.composer.edit) > stops.index(prose), "made later, read earlier"
+    left = [stop.mapTo(window, QPoint()).x() for stop in stops if not window.status.isAncestorOf(stop)]
+    panes = [(x >= window.chat.x()) + (x >= window.inspector.x()) for x in left]
+    assert panes == sorted(panes), "the conversations, the chat, the inspector"
+    reached: list[QWidget] = []
+    while True:
+        window.focusNextPrevChild(True)
+        now = window.focusWidget()
+        assert now is not None
+        assert now.accessibleName() or (isinstance(now, QAbstractButton) and now.text()), now
+        if now in reached:
+            break
+        reached.append(now)
+    assert now is reached[0], "then the first again"
+    assert set(reached) == set(in_reading_order(window)), "all; arrows go through buttons of which one is chosen"
+    window.focusNextPrevChild(False)
+    assert window.focusWidget() is reached[-1]
+
+
+def test_it_can_be_as_small_as_a_small_screen(window: MainWindow) -> None:
+    window.apply_event(cache_view())
+    window.resize(1024, 640)
+    assert (window.width(), window.height()) == (1024, 640)
+
+
+def test_without_the_inspector_the_turns_tell_what_the_cache_holds(window: MainWindow) -> None:
+    window.set_settings(Settings(theme=ThemeChoice.DARK, inspector_visible=False))
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
+    assert "KV 2.1 of 12.0 MB" in window.status.text
+    model = window.conversations.view.model()
+    assert model.index(0, 0).data(CELLS_ROLE) == 180
+    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    assert model.index(0, 0).data(CELLS_ROLE) == 0
+    assert "KV 0.0 of 12.0 MB" in window.status.text
+
+
+def meter(window: MainWindow) -> str:
+    return window.chat.meter_text
+
+
+def test_the_meter_says_how_full_the_conversation_is_and_the_cached_part_apart(window: MainWindow) -> None:
+    assert meter(window) == "", "nobody has said"
+    window.apply_event(ContextUse(ONE, 1082, 0, 1024))
+    assert meter(window) == "This conversation takes 1,082 of 1,024 tokens of context; none in the cache"
+    assert window.chat._header._meter.text() == "106% of 1,024"
+    window.apply_event(cache_view())
+    window._events._write_numbers()
+    assert "1,082 of 1,024" in meter(window), "cells in the cache do not fill a context"
+    window.apply_event(ContextUse(ONE, 300, 180, 1024))
+    assert "takes 300 of 1,024 tokens of context; 180 in the cache" in meter(window)
+    window.show_conversations(CONVERSATIONS, TWO)
+    assert meter(window) == ""
+    window.show_conversations(CONVERSATIONS, ONE)
+    assert "takes 300 of" in meter(window)
+    window.apply_event(ContextReady(CONTEXT, rebuilt=True))
+    assert meter(window) == "", "of another context nothing is known yet"
+
+
+def test_the_meter_grows_with_the_answer(window: MainWindow) -> None:
+    answer = MessageId("a")
+    window.apply_event(TurnStarted(ONE, answer, 0, 100, 40))
+    window.apply_event(TextDelta(ONE, answer, "yes and no", (5, 6, 7)))
+    window._events._write_numbers()
+    assert "takes 103 of 1,024 tokens of context; all of them in the cache" in meter(window)
+    spans = (MessageSpan(MessageId("q"), 0, 20, 4, ()), MessageSpan(answer, 20, 43, 24, ()))
+    window.apply_event(MessageSpans(ONE, 0, spans))  # the oldest messages have left
+    assert "takes 43 of" in meter(window)
+    window.apply_event(ContextUse(ONE, 100, 100, 1024))
+    assert "takes 43 of" in meter(window), "it was asked before the answer began"
+
+
+def test_the_list_counts_the_cells_of_every_branch_once(window: MainWindow) -> None:
+    """Which branch is shown changes nothing in the cache, so it changes no count of cells."""
+    runs = ((0, 32, (0, 1), 0, 1), (32, 100, (0,), 32, 3), (100, 140, (1,), 32, 4))
+    one_goes_on = (Lease(ONE, 0), Lease(ONE, 1, parked=True))
+    other_goes_on = (Lease(ONE, 1), Lease(ONE, 0, parked=True))
+    for leases in (one_goes_on, other_goes_on):
+        window.apply_event(replace(cache_view(runs=runs), leases=leases))
+        window._events._write_numbers()
+        assert window.conversations.view.model().index(0, 0).data(CELLS_ROLE) == 140
+
+
+def test_two_conversations_need_no_scrolling_in_a_window_of_1280_by_800(window: MainWindow, qtbot: QtBot) -> None:
+    window.resize(1280, 800)
+    window.apply_event(cache_view(size=4096))
+    window._events._write_numbers()
+    qtbot.wait(1)
+    assert len(window.inspector.rulers.rows) == 2
+    assert window.inspector.cache.too_high_px == 0
+
+
+def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(window: MainWindow) -> None:
+    window.apply_event(cache_view())
+    window.apply_event(TurnStarted(ONE, MessageId("a"), 0, 140, 128))
+    for i in range(40):
+        window.apply_event(SpeedSample(10.0 + i / 40, "decode", 1, 25.0, 256))
+    window.apply_event(TokenTexts({5: "sea"}))
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", STATS))
+    window._events._write_numbers()
+    window.chat.composer.set_text("hello")
+    window.apply_event(TurnPreview(ONE, 20, 9, 120.0, "20 tokens from cache, 9 to compute", text="hello"))
+    measured = window.inspector.measured
+    assert "40 tok/s" in window.status.text
+    assert measured.turn is not None
+    other = replace(MODEL, name="Other")
+    window.apply_event(ModelLoaded(other))
+    window.apply_event(ContextReady(CONTEXT, rebuilt=False))
+    window._events._write_numbers()
+    assert "tok/s" not in window.status.text
+    assert (measured.n_turns, measured.gaps.n, len(measured.marks)) == (0, 0, 0)
+    assert [named.name for named in measured.all_series() if len(named.series)] == []
+    assert window.inspector.texts == {}
+    assert "from cache" not in window.chat.composer.hint_text
+    window.apply_event(SpeedSample(20.0, "decode", 1, 500.0, 256))
+    assert measured.decode.series.values.tolist() == [2.0], "the first reading is the new model's own"
+
+
+def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot) -> None:
+    model = replace(MODEL, name="SmolLM2-135M-Instruct.Q4_1")
+    window.apply_event(ModelLoaded(model))
+    title = "Write three sentences about a lighthouse."
+    window.show_conversations((Conversation(ONE, title, 0), Conversation(TWO, "Caches", 1)), ONE)
+    window.apply_event(cache_view())
+    window.resize(900, 600)
+    assert (window.width(), window.height()) == (900, 600)
+    view = window.conversations.view
+    heights = [view.visualRect(view.model().index(row, 0)).height() for row in (0, 1)]
+    assert heights[0] > heights[1], "a long title has two lines"
+    header = next(w for w in window.chat.findChildren(ElidedButton) if w.full_text == model.name)
+    qtbot.waitUntil(lambda: header.text() == model.name)
+    answer = message("a", "assistant", "Hello to you.", stats=replace(STATS, why="The beginning is another one."))
+    window.show_messages(ONE, (message("q", "user", "Hello"), answer))
+    line = next(w for w in window.chat.view.findChildren(ElidedLabel) if w.full_text.startswith("reused"))
+    qtbot.waitUntil(lambda: line.width() > line.fontMetrics().horizontalAdvance(line.full_text))
+    composer = window.chat.composer
+    composer.set_text("Hello")
+    words = "1,409 tokens from cache, 1,013 to compute, first token in about 12 s"
+    preview = TurnPreview(ONE, 1_409, 1_013, 12_000.0, words, 4_096, n_conversation=1_409, n_draft=1_001, text="Hello")
+    window.apply_event(preview)
+    hint = next(w for w in composer.findChildren(ElidedLabel) if w.full_text == composer.hint_text)
+    assert "from cache" in hint.full_text
+    assert not hint.is_elided
+    assert hint.fontMetrics().lineSpacing() * 2 <= hint.height()
+
+
+def test_the_column_of_text_grows_in_a_wide_window(window: MainWindow, qtbot: QtBot) -> None:
+    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")))
+    text, composer = window.chat.view.widgets[1], window.chat.composer
+    assert text.width() <= window.theme.text_column
+    window.resize(1920, 1080)
+    qtbot.waitUntil(lambda: text.width() > 1.2 * window.theme.text_column)
+    qtbot.waitUntil(lambda: composer.width() == text.width())
+    assert composer.mapTo(window, QPoint()).x() == text.mapTo(window, QPoint()).x()

@@ -1,0 +1,99 @@
+"""Where the window goes: on a screen that is there, whole, with its frame."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QPoint, QRect, QSize
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from kvdesk.settings import Settings, WindowPlace
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.shell.window_place import FRAME, fitted
+
+LAPTOP, BESIDE = QRect(0, 0, 1280, 800), QRect(1280, 0, 1920, 1080)
+
+
+@pytest.mark.parametrize("screen", [LAPTOP, QRect(0, 27, 1024, 573), QRect(0, 0, 800, 600), BESIDE])
+def test_a_first_window_is_inside_of_its_screen_with_its_frame(screen: QRect) -> None:
+    size, at = fitted(WindowPlace(), [screen])
+    assert at is None
+    outer = QRect(QPoint(), size).marginsAdded(FRAME).size()
+    assert outer.boundedTo(screen.size()) == outer
+    assert size.boundedTo(QSize(1280, 800)) == size
+
+
+@pytest.mark.parametrize(
+    ("place", "screens", "expected"),
+    [
+        ((1400, 50, 1000, 700), [LAPTOP, BESIDE], (1000, 700, QPoint(1400, 50))),
+        ((1400, 50, 1000, 700), [LAPTOP], (1000, 700, None)),  # its screen is gone
+        ((1400, 50, 1900, 1040), [LAPTOP], (1272, 764, None)),
+        ((900, 300, 1000, 700), [LAPTOP], (1000, 700, QPoint(272, 64))),  # over the edge: inside again
+        ((0, -500, 1000, 700), [LAPTOP], (1000, 700, None)),  # no hand reaches its title bar
+        ((-20, 0, 1272, 764), [LAPTOP], (1272, 764, QPoint(0, 0))),
+    ],
+)
+def test_a_window_comes_back_where_it_can_be_reached(
+    place: tuple[int, int, int, int], screens: list[QRect], expected: tuple[int, int, QPoint | None]
+) -> None:
+    x, y, width, height = place
+    size, at = fitted(WindowPlace(x=x, y=y, width=width, height=height), screens)
+    assert (size.width(), size.height(), at) == expected
+
+
+def test_size_and_panes_are_told_and_come_back(
+    window: MainWindow, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
+) -> None:
+    places = record(window.place_changed)
+    window.resize(1100, 700)
+    window._panes.setSizes([250, 450, 400])
+    window._panes.splitterMoved.emit(250, 1)
+    qtbot.waitUntil(lambda: bool(places))
+    place = places[-1][0]
+    assert isinstance(place, WindowPlace)
+    assert (place.width, place.height) == (1100, 700)
+    sizes = window._panes.sizes()
+    assert (place.sidebar_width, place.inspector_width) == (sizes[0], sizes[2])
+    assert Settings.model_validate_json(Settings(window=place).model_dump_json()).window == place
+    window.set_settings(Settings(inspector_visible=False))
+    window.close()
+    assert places[-1][0].inspector_width == sizes[2], "folded away it keeps its width"  # type: ignore[attr-defined]
+
+
+def test_a_first_window_is_whole_on_a_small_screen(qapp: QApplication, qtbot: QtBot) -> None:
+    """The screen of these tests has 800 x 800 pixels."""
+    window = MainWindow(qapp)
+    qtbot.addWidget(window)
+    window.set_settings(Settings(all_instruments=True))
+    window.set_place(WindowPlace())
+    window.show()
+    qtbot.waitExposed(window)
+    screen = window.screen().availableGeometry().size()
+    assert window.size().grownBy(FRAME).boundedTo(screen) == window.size().grownBy(FRAME)
+    corner = window.status.mapTo(window, window.status.rect().bottomRight())
+    assert window.rect().contains(corner)
+
+
+def test_a_narrow_window_loses_the_chats_and_gets_them_again(window: MainWindow, qtbot: QtBot) -> None:
+    window.set_settings(Settings(all_instruments=True))
+    for width, is_hidden in ((1100, False), (892, True), (1100, False)):
+        window.resize(width, 564)
+        qtbot.waitUntil(lambda: window.conversations.isHidden() == is_hidden)  # noqa: B023
+        assert window.width() == width, "nothing in it is wider"
+        assert window.inspector.isVisible()
+
+
+def test_a_narrow_screen_has_the_chats_or_the_cache_beside_the_text(window: MainWindow) -> None:
+    """The screen of these tests is 800 pixels wide."""
+    window.set_settings(Settings(sidebar_visible=False))
+    window.set_place(WindowPlace(width=790, height=560))
+    window.set_settings(Settings())
+    assert (window.conversations.isHidden(), window.inspector.isHidden()) == (True, False)
+    assert window.minimumSizeHint().width() <= 790
+    window.toggle_sidebar()
+    assert (window.conversations.isHidden(), window.inspector.isHidden()) == (False, True)
+    window.toggle_inspector()
+    assert (window.conversations.isHidden(), window.inspector.isHidden()) == (True, False)

@@ -1,0 +1,109 @@
+"""The fonts that kvdesk brings: the window is the same whatever fonts the system has, at every scale."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from PySide6.QtGui import QFont, QFontDatabase, QFontInfo, QFontMetrics, QRawFont
+from PySide6.QtWidgets import QApplication
+
+from kvdesk.ui.widgets import fonts
+from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.theme import Theme
+from tests.places import ROOT
+from tests.ui.layout_child import layout
+
+SCALES = "1.25", "1.5"
+needs_fontconfig = pytest.mark.skipif(sys.platform != "linux", reason="fonts are hidden with fontconfig")
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of a system without a single font."""
+    folder = tmp_path_factory.mktemp("fontconfig")
+    file = folder / "fonts.conf"
+    file.write_text(f"<fontconfig><cachedir>{folder}</cachedir></fontconfig>", encoding="utf-8")
+    return {**os.environ, "FONTCONFIG_FILE": str(file), "PYTHONPATH": str(ROOT)}
+
+
+def told_by_child(env: dict[str, str]) -> Any:
+    command = [sys.executable, str(ROOT / "tests/ui/layout_child.py")]
+    ended = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads(ended.stdout)
+
+
+def test_the_window_has_the_fonts_that_kvdesk_brings(theme: Theme) -> None:
+    used = {name: QFontInfo(getattr(theme, name)).family() for name in ("text", "strong", "large", "small")}
+    assert set(used.values()) == {fonts.TEXT}
+    assert {QFontInfo(font).family() for font in (theme.mono, theme.mono_small)} == {fonts.MONO}
+    assert QRawFont.fromFont(theme.strong).styleName() == "SemiBold"
+    small = label("12", family="mono")
+    small.ensurePolished()
+    assert QFontInfo(small.font()).family() == fonts.MONO
+
+
+def test_digits_have_one_width(theme: Theme) -> None:
+    for font in (theme.text, theme.strong, theme.small, theme.mono):
+        assert len({QFontMetrics(font).horizontalAdvance(str(digit) * 8) for digit in range(10)}) == 1
+
+
+def test_every_sign_of_the_interface_is_in_its_font(theme: Theme) -> None:
+    """Whatever the program writes: a sign from another font would have another height. What stands for bytes that are
+    no text may look like a box."""
+    written = set("".join(file.read_text(encoding="utf-8") for file in (ROOT / "kvdesk").rglob("*.py"))) - {"�"}
+    text = QRawFont.fromFont(theme.text)
+    assert {sign for sign in written if sign.isprintable() and not text.supportsCharacter(ord(sign))} == set()
+
+
+@needs_fontconfig
+def test_a_system_without_fonts_shows_the_same_window_and_emoji(qapp: QApplication, bare: dict[str, str]) -> None:
+    here, there = layout(qapp), told_by_child(bare)
+    assert there["boxes"] == here["boxes"]
+    assert there["families"] == here["families"] == [fonts.TEXT, fonts.MONO]
+    assert there["emoji"] == there["emoji in code"] == [fonts.EMOJI]
+    assert "" not in here["emoji"] + here["emoji in code"]
+
+
+@needs_fontconfig
+@pytest.mark.parametrize("scale", SCALES)
+def test_two_conversations_need_no_scrolling_at_other_scales(scale: str, bare: dict[str, str]) -> None:
+    assert told_by_child({**bare, "QT_SCALE_FACTOR": scale})["too_high_px"] == 0
+
+
+def test_the_size_of_the_text_follows_the_system_within_bounds(theme: Theme, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert theme.text.pixelSize() >= 13
+    for asked, expected in ((8, fonts.SMALLEST_PX), (16, 16), (40, fonts.LARGEST_PX)):
+        system = QFont()
+        system.setPixelSize(asked)
+        monkeypatch.setattr(QFontDatabase, "systemFont", lambda _kind, font=system: font)
+        assert fonts.text_font().pixelSize() == expected
+
+
+def test_every_font_has_its_licence() -> None:
+    folder = ROOT / "resources" / "fonts"
+    named = {re.split("[-.]", file.name)[0] for file in folder.glob("*.ttf")}
+    assert named == {"Inter", "JetBrainsMono", "NotoEmoji"}
+    for name in named:
+        assert "SIL OPEN FONT LICENSE Version 1.1" in (folder / f"{name}-OFL.txt").read_text(encoding="utf-8")
+    assert sum(file.stat().st_size for file in folder.glob("*.ttf")) < 1_400_000
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(1200)
+@needs_fontconfig
+@pytest.mark.parametrize("scale", ["1", *SCALES])
+def test_all_tests_of_the_window_pass_without_the_systems_fonts_and_at_every_scale(
+    scale: str, bare: dict[str, str]
+) -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/ui", "tests/app"]
+    ended = subprocess.run(
+        command, cwd=ROOT, env={**bare, "QT_SCALE_FACTOR": scale}, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stdout[-4000:]

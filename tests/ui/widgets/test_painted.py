@@ -1,0 +1,31 @@
+"""What waits until the window is seen."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from kvdesk.ui.widgets.painted import when_painted
+
+
+def test_it_is_done_once_and_only_after_the_first_painting(qtbot: QtBot) -> None:
+    widget, done = QWidget(), []
+    qtbot.addWidget(widget)
+    when_painted(widget, lambda: done.append(widget.isVisible()))
+    qtbot.wait(0)
+    assert done == []
+    widget.show()
+    qtbot.waitUntil(lambda: done == [True])
+    widget.repaint()
+    qtbot.wait(0)
+    assert done == [True]
+
+
+def test_the_window_is_imported_without_what_takes_long() -> None:
+    slow = {"pyqtgraph", "pygments", "markdown_it", "jinja2", "llama_cpp", "kvdesk.benchmarks"}
+    code = f"import sys, kvdesk.app.application; print(sorted({slow} & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication, QWidget
+from pytestqt.qtbot import QtBot
+
+from kvdesk.settings import ThemeChoice
+from kvdesk.ui.widgets.theme import DARK, LIGHT, Colours, Theme
+from kvdesk.viewmodel import palette
+
+
+@pytest.mark.parametrize("colours", [DARK, LIGHT])
+@pytest.mark.parametrize("ink", ["text", "secondary", "danger", "warning", "good"])
+@pytest.mark.parametrize("ground", ["window", "panel", "raised"])
+def test_text_can_be_read(colours: Colours, ink: str, ground: str) -> None:
+    assert palette.contrast(getattr(colours, ink), getattr(colours, ground)) >= 4.5
+
+
+@pytest.mark.parametrize("colours", [DARK, LIGHT])
+def test_the_primary_button_can_be_read(colours: Colours) -> None:
+    assert palette.contrast(colours.accent, colours.accent_text) >= 4.5
+
+
+@pytest.mark.parametrize("colours", [DARK, LIGHT])
+def test_every_conversation_stands_out_from_free_cells(colours: Colours) -> None:
+    for i in range(palette.N_COLOURS):
+        assert palette.contrast(palette.conversation_colour(i, colours.dark), colours.cell_span) >= 1.6
+
+
+def test_colours_repeat() -> None:
+    assert palette.conversation_colour(palette.N_COLOURS + 1, True) == palette.conversation_colour(1, True)
+
+
+def test_the_theme_switches_live(theme: Theme, qtbot: QtBot) -> None:
+    assert theme.colours is DARK
+    with qtbot.waitSignal(theme.changed):
+        theme.set_theme(ThemeChoice.LIGHT)
+    assert theme.colours is LIGHT
+
+
+class Styled(QWidget):
+    """Counts how often it is styled."""
+
+    times = 0
+
+    def changeEvent(self, event: QEvent) -> None:
+        self.times += event.type() == QEvent.Type.StyleChange
+        super().changeEvent(event)
+
+
+def test_only_another_theme_styles_the_widgets_anew(theme: Theme, qapp: QApplication, qtbot: QtBot) -> None:
+    widget = Styled()
+    qtbot.addWidget(widget)
+    widget.show()
+    qtbot.waitExposed(widget)
+    before = widget.times
+    theme.set_theme(ThemeChoice.DARK)
+    assert Theme(qapp, theme=ThemeChoice.DARK).colours is DARK
+    assert widget.times == before
+    theme.set_theme(ThemeChoice.LIGHT)
+    assert widget.times > before
