@@ -238,9 +238,7 @@ class EventRouter(QObject):
             self._inspector.measured.add_turn(event.stats)
             context = self._state.context
             if self._state.view is None and context is not None:  # nobody looks: the turn's own numbers are the newest
-                if event.stats.prompt_tokens:
-                    held = event.stats.prompt_tokens + event.stats.generated_tokens
-                    self._cells[event.conversation] = held
+                self._count_cells(event)
                 self._status.show_used(event.stats.cells_used, context.n_ctx)
                 self._list.show_cells(self._cells)
             else:
@@ -249,6 +247,16 @@ class EventRouter(QObject):
                 self._chat.view.end_turn(event)
                 self._chat.composer.ask_again()
             self._show_state()
+
+    def _count_cells(self, event: TurnEnded) -> None:
+        """What a conversation holds after a turn that nobody watched: what the others do not, other branches too."""
+        name, stats = event.conversation, event.stats
+        if not stats.prompt_tokens:
+            return
+        held = stats.prompt_tokens + stats.generated_tokens
+        if not self._state.running - {name}:
+            held = max(held, stats.cells_used - sum(n for other, n in self._cells.items() if other != name))
+        self._cells[name] = held
 
     def _show_leaving(self, event: MessageRetention | Overflowed) -> None:
         """Messages are near the end of the context, or have left it."""

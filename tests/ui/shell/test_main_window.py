@@ -432,6 +432,20 @@ def test_nothing_measured_of_one_model_is_shown_under_the_name_of_the_next(windo
     assert measured.decode.series.values.tolist() == [2.0], "the first reading is the new model's own"
 
 
+def test_unwatched_a_chat_counts_the_cells_of_all_its_branches(window: MainWindow) -> None:
+    def cells(row: int) -> str:
+        model = window.conversations.view.model()
+        return str(model.index(row, 0).data(Qt.ItemDataRole.AccessibleTextRole))
+
+    assert STATS.prompt_tokens + STATS.generated_tokens == 180
+    window.apply_event(TurnEnded(ONE, MessageId("a"), "complete", replace(STATS, cells_used=180)))
+    assert "180 cells" in cells(0)
+    window.apply_event(TurnEnded(ONE, MessageId("b"), "complete", replace(STATS, cells_used=220)))
+    assert "220 cells" in cells(0), "the branch before is still there"
+    window.apply_event(TurnEnded(TWO, MessageId("c"), "complete", replace(STATS, cells_used=400)))
+    assert ("220 cells" in cells(0), "180 cells" in cells(1)) == (True, True)
+
+
 def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot) -> None:
     model = replace(MODEL, name="SmolLM2-135M-Instruct.Q4_1")
     window.apply_event(ModelLoaded(model))
