@@ -56,6 +56,18 @@ def test_after_a_rebuild_one_types_in_the_composer(window: MainWindow, qtbot: Qt
     assert not rebuild.isEnabled()
 
 
+def test_escape_refuses_a_rebuild(window: MainWindow, qtbot: QtBot) -> None:
+    window.apply_event(cache_view())
+    asked: list[object] = []
+    window.rebuild_requested.connect(lambda *of: asked.append(of))
+    question = window.inspector.cache.question
+    question.ask(ContextSettings(), [("A chat", 12)])
+    qtbot.keyClick(question.button("tokens"), Qt.Key.Key_Escape)
+    assert question.text == ""
+    assert asked == []
+    assert window.chat.composer.edit.hasFocus()
+
+
 def test_settings_opened_for_a_rebuild_take_no_stray_keys(window: MainWindow, qtbot: QtBot) -> None:
     window.open_context_settings()
     panel = settings_panel(window)

@@ -99,6 +99,11 @@ class RebuildQuestion(QFrame):
         self._settings = None
         self.hide()
 
+    def refuse(self) -> None:
+        """Everything stays as it is, where it is asked."""
+        if not self.isHidden():
+            self._on_clicked("")
+
     def _on_clicked(self, keep: str) -> None:
         settings = self._settings
         self.forget()

@@ -325,6 +325,9 @@ class MainWindow(QMainWindow):
         if self._list.is_asking:
             self._list.refuse_delete()
             return
+        if self._inspector.cache.question.isVisible():
+            self._inspector.cache.question.refuse()
+            return
         if self._list.search.hasFocus():
             self._list.search.clear()
             self._chat.composer.focus_edit()
