@@ -15,6 +15,8 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QPushButton,
     QSizePolicy,
+    QStyle,
+    QStyleOptionComboBox,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -235,11 +237,18 @@ class ThinProgress(QWidget):
 
 
 class Choice(QComboBox):
-    """A combo box with the theme's own arrow."""
+    """A combo box with the theme's own arrow; a text that has no room ends in …"""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
+
+    def initStyleOption(self, option: QStyleOptionComboBox) -> None:
+        super().initStyleOption(option)
+        part = QStyle.SubControl.SC_ComboBoxEditField
+        field = self.style().subControlRect(QStyle.ComplexControl.CC_ComboBox, option, part, self)
+        elided = Qt.TextElideMode.ElideRight
+        option.currentText = self.fontMetrics().elidedText(self.currentText(), elided, field.width())
 
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)

@@ -1,0 +1,41 @@
+"""Small controls: what they show where there is little room."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QStyleOptionComboBox
+from pytestqt.qtbot import QtBot
+
+from kvdesk.ui.widgets.controls import Choice, ElidedLabel
+from kvdesk.ui.widgets.theme import Theme
+
+LONG = "Tell me about tides in three sentences, and then about the Moon"
+
+
+def shown_by(choice: Choice) -> str:
+    style = QStyleOptionComboBox()
+    choice.initStyleOption(style)
+    return style.currentText
+
+
+def test_a_choice_ends_in_an_ellipsis_where_there_is_no_room(theme: Theme, qtbot: QtBot) -> None:
+    choice = Choice(theme)
+    qtbot.addWidget(choice)
+    choice.addItem(LONG)
+    choice.resize(200, 28)
+    assert shown_by(choice).endswith("…")
+    assert choice.currentText() == LONG
+    choice.resize(1000, 28)
+    assert shown_by(choice) == LONG
+
+
+@pytest.mark.parametrize(("n_lines", "is_elided"), [(1, True), (2, False)])
+@pytest.mark.usefixtures("theme")
+def test_a_label_of_two_lines_elides_less(qtbot: QtBot, n_lines: int, is_elided: bool) -> None:
+    one = ElidedLabel(LONG, n_lines)
+    qtbot.addWidget(one)
+    one.show()
+    one.resize(one.fontMetrics().horizontalAdvance(LONG) * 2 // 3, one.sizeHint().height())
+    assert one.is_elided == is_elided
+    assert bool(one.toolTip()) == is_elided
+    assert one.height() >= n_lines * one.fontMetrics().height()
