@@ -80,6 +80,16 @@ def available_bytes() -> int:
     return max(0, available)
 
 
+def total_bytes() -> int:
+    """Memory of the machine; in a container, its limit."""
+    total = int(psutil.virtual_memory().total)
+    try:
+        limit = (CGROUP / "memory.max").read_text().strip()
+        return total if limit == "max" else min(total, int(limit))
+    except (OSError, ValueError):
+        return total  # no control group, or not this kind
+
+
 def check_fits(
     header: GgufHeader, settings: ContextSettings, available: int | None = None, loaded: bool = False
 ) -> Estimate:

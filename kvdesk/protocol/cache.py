@@ -49,11 +49,15 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One kind of memory: bytes estimated before it was made, and measured after; None where nothing tells."""
+    """One kind of memory: bytes estimated before it was made, and measured after; None where nothing tells.
+
+    most   bytes of a store that fills with use; None: it is as large as it will be
+    """
 
     name: str
     estimated: int
     measured: int | None
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pytest
 from kvdesk import paths
 from kvdesk.errors import ContextError
 from kvdesk.library import estimate as module
-from kvdesk.library.estimate import available_bytes, check_fits, estimate, largest_n_ctx
+from kvdesk.library.estimate import available_bytes, check_fits, estimate, largest_n_ctx, total_bytes
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.library.hyper import read_hyper
 from kvdesk.settings import CacheType, ContextSettings
@@ -183,3 +183,6 @@ def test_a_container_has_what_its_limit_leaves(tmp_path: Path, monkeypatch: pyte
     assert available_bytes() == 600000
     (tmp_path / "memory.max").write_text("max\n")
     assert available_bytes() > 600000
+    assert total_bytes() > available_bytes()
+    (tmp_path / "memory.max").write_text("1000000\n")
+    assert total_bytes() == 1000000

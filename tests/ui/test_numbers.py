@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, Verification
-from kvdesk.protocol.cache import CacheView, SpeedSample
+from kvdesk.protocol.cache import CacheView, LedgerRow, MemoryLedger, SpeedSample
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import ClearCache, Operate
 from kvdesk.ui.cache.metric_groups import Group, Row, metric_groups, number
@@ -66,6 +66,13 @@ def test_everything_has_a_definition_and_nothing_is_known_at_first() -> None:
     assert all(row.definition for group in groups for row in group.rows)
     assert found(groups)["Cells/used"] == ["–"]
     assert found(groups)["Bytes/allocated"] == ["–", "–"]
+
+
+def test_memory_that_fills_with_use_tells_how_far() -> None:
+    m = Measurements()
+    m.set_ledger(MemoryLedger((LedgerRow("K and V", 6_000_000, 6_000_000), LedgerRow("undo", 0, 4, 256_000_000))))
+    (memory,) = (group for group in metric_groups(m, None, {}) if group.title == "Memory")
+    assert [row.definition.endswith("; 256 MB at most") for row in memory.rows] == [False, True]
 
 
 def test_window_and_base_cache_apart_and_the_fullest_of_many_streams() -> None:

@@ -375,7 +375,8 @@ class Engine:
         """Say what memory is taken, where that has changed."""
         if self.session is None or self._cache_operations is None or not self.session.context.is_open:
             return
-        ledger = self.session.ledger(self._cache_operations.blobs.n_bytes)
+        blobs = self._cache_operations.blobs
+        ledger = self.session.ledger(blobs.n_bytes, blobs.most_bytes)
         if ledger != self._told:
             self._told = ledger
             self._emit(ledger)

@@ -20,6 +20,7 @@ from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.memory import MirroredDecode, MirroredRun
 from kvdesk.backends.local.llama.open_model import OpenedModel, open_model
+from kvdesk.backends.local.llama.transfer import MOST_KEPT
 from kvdesk.backends.local.prompt.prompt import Prompt, PromptBuilder
 from kvdesk.backends.local.scheduler.overflow_manager import Asked, Fit, OverflowManager
 from kvdesk.backends.local.scheduler.request import Request
@@ -133,8 +134,10 @@ class Session:
         """Conversations saved outside the cache."""
         return self.cache_manager.swapper.snapshots
 
-    def ledger(self, undo_bytes: int = 0) -> MemoryLedger:
-        """Bytes of everything, estimated before and measured after. `undo_bytes`: of the states kept for undo."""
+    def ledger(self, undo_bytes: int = 0, undo_most: int | None = None) -> MemoryLedger:
+        """Bytes of everything, estimated before and measured after. `undo_bytes`: of the states kept for undo, which
+        are `undo_most` at most.
+        """
         e, got = self.estimate, self.context.buffers
         rows = [
             LedgerRow("weights", e.weights, self.model.info().size_bytes),
@@ -142,9 +145,9 @@ class Session:
             LedgerRow("recurrent state", e.r + e.s, got.get("RS")),
             LedgerRow("compute buffers", e.compute, got.get("compute")),
             LedgerRow("output buffer", e.output, got.get("output")),
-            LedgerRow("saved conversations", 0, self.snapshots.n_bytes),
-            LedgerRow("undo", 0, undo_bytes),
-            LedgerRow("transfer buffers", 0, self.context.transfer.n_bytes),
+            LedgerRow("saved conversations", 0, self.snapshots.memory_bytes, self.snapshots.limits.memory_bytes),
+            LedgerRow("undo", 0, undo_bytes, undo_most),
+            LedgerRow("transfer buffers", 0, self.context.transfer.n_bytes, MOST_KEPT),
         ]
         return MemoryLedger(tuple(row for row in rows if row.estimated or row.measured))
 

@@ -79,9 +79,9 @@ _LEDGER: Final = {
     "recurrent state": "One state for every sequence",
     "compute buffers": "The graph of one ubatch; grows with n_ubatch",
     "output buffer": "Logits of one batch entry for every sequence",
-    "saved conversations": "States of conversations outside the cache, in memory and on disk",
-    "undo": "Copies of the whole cache from before operations by hand; 537 MB at most, the oldest go first",
-    "transfer buffers": "Memory kept for the next state that is saved, moved or audited; 201 MB at most, for a minute",
+    "saved conversations": "States of conversations outside the cache, in memory; on disk there may be more",
+    "undo": "Copies of the whole cache from before operations by hand; the oldest go first",
+    "transfer buffers": "Memory kept for the next state that is saved, moved or audited; for a minute",
 }
 _CODES: Final[tuple[tuple[int, str, str], ...]] = (
     (0, "done", "llama_decode returned 0: every token is in the cache"),
@@ -116,7 +116,7 @@ def _ledger(measured: Measurements) -> Group:
     rows = tuple(
         Row(
             row.name,
-            _LEDGER.get(row.name, ""),
+            _LEDGER.get(row.name, "") + ("" if row.most is None else f"; {row.most / 1e6:,.0f} MB at most"),
             (_megabytes(row.estimated), Value() if row.measured is None else _megabytes(row.measured)),
         )
         for row in measured.ledger

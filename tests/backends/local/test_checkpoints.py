@@ -131,7 +131,7 @@ def test_checkpoints_keep_to_their_part_of_the_memory(tiny: Model, tmp_path: Pat
             ids.answer("one", PROMPT + prompt_of(i, 30), 2)
             kept = ids.cache_manager.swapper.snapshots
             assert 0 < sum(c.n_bytes for c in kept.checkpoints()) <= memory / 2
-            assert kept.n_bytes <= memory
+            assert kept.memory_bytes <= memory
     finally:
         ids.close()
 

@@ -6,6 +6,7 @@ from typing import Literal, TypeVar
 
 import pytest
 
+from kvdesk.backends.local.operations import undo
 from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import Verdict
@@ -155,6 +156,27 @@ def test_clear_and_undo(headless: HeadlessEngine) -> None:
     assert talk.answer("Go on.", GREEDY).stats.reused_tokens == before
     with pytest.raises(UserError, match="cannot be undone"):
         headless.do(Operate(Undo(done.operation)))
+
+
+def test_copies_for_undo_take_a_part_of_the_machines_memory(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The oldest go first; a cache that is larger than that part is not copied."""
+    talk = talked(headless)
+    state = headless.engine.session.context.state_size()
+    monkeypatch.setattr(undo, "total_bytes", lambda: undo.SHARE * (2 * state + state // 2))
+    headless.do(RebuildContext(headless.engine.session.context.settings, "tokens"))
+    s = seq(headless, talk)
+    first, second, third = (operate(headless, RemoveRange(s, p, p + 1), measured=False) for p in (12, 11, 10))
+    assert first.undoable, "as it was done"
+    with pytest.raises(UserError, match="cannot be undone any more"):
+        headless.do(Operate(Undo(first.operation)))
+    operate(headless, Undo(third.operation), measured=False)
+    operate(headless, Undo(second.operation), measured=False)
+    monkeypatch.setattr(undo, "total_bytes", lambda: undo.SHARE * (state // 16))
+    headless.do(RebuildContext(headless.engine.session.context.settings, "tokens"))
+    assert not operate(headless, RemoveRange(seq(headless, talk), 10, 11), measured=False).undoable
+    assert talk.answer("And three lakes.", GREEDY).state == "complete"
 
 
 @pytest.mark.parametrize("layout", list(Layout))

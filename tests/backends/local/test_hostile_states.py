@@ -50,6 +50,21 @@ def saved(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     return folder, talk
 
 
+def test_a_state_on_disk_takes_no_memory(model_file: Path, tmp_path: Path) -> None:
+    headless = HeadlessEngine()
+    headless.do(UsePolicy(CachePolicy(memory_mb=512), tmp_path))
+    headless.do(LoadModel(model_file, SMALL))
+    talk = HeadlessChat(headless, SYSTEM)
+    talk.answer(QUESTION, SHORT)
+    headless.do(Operate(SwapOut(talk.id), measured=False))
+    snapshots = headless.engine.session.snapshots
+    ((_, n_bytes),) = snapshots.conversations()
+    assert snapshots.memory_bytes == n_bytes > 0
+    headless.close()
+    assert snapshots.conversations() == ((talk.id, n_bytes),)
+    assert snapshots.memory_bytes == 0
+
+
 @pytest.fixture
 def folder(saved: tuple[Path, HeadlessChat], tmp_path: Path) -> Path:
     """A copy that can be damaged."""

@@ -131,7 +131,9 @@ def test_the_ledger_tells_what_is_kept_until_it_is_given_back(
 
     def told() -> dict[str, int | None]:
         ledgers = [event for event in headless.events if isinstance(event, MemoryLedger)]
-        return {row.name: row.measured for row in ledgers[-1].rows}
+        rows = ledgers[-1].rows
+        assert all(row.most is None or (row.measured or 0) <= row.most for row in rows)
+        return {row.name: row.measured for row in rows}
 
     context = headless.engine.session.context
     assert told()["transfer buffers"] == context.transfer.n_bytes > 0

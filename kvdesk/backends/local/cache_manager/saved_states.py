@@ -144,9 +144,12 @@ class SavedStateStore:
         return tuple((s.conversation, s.n_bytes) for s in self._all() if not s.checkpoint)
 
     @property
-    def n_bytes(self) -> int:
-        """Of all states, checkpoints too, in memory and on disk."""
-        return sum(s.n_bytes for s in self._all())
+    def memory_bytes(self) -> int:
+        """Of the states that are in memory, checkpoints too, and those on their way to disk."""
+        with self._lock:
+            return sum(s.n_bytes for s in self._saved.values() if s.blob is not None) + sum(
+                len(blob) for blob in self._writing.values()
+            )
 
     # --- changes ------------------------------------------------------------------------------------------------------
 

@@ -13,9 +13,12 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.session import Session
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.errors import KvdeskError, UserError
+from kvdesk.library.estimate import total_bytes
 
 MOST_BYTES = 512 << 20
-"""For all blobs together; a cache larger than this is not copied."""
+SHARE = 32
+"""All blobs together take at most this part of the machine's memory (256 MB of 8 GB), and never more than MOST_BYTES.
+A cache larger than that is not copied."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,6 +35,7 @@ class UndoBlobs:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[int, Kept] = OrderedDict()
+        self.most_bytes = min(MOST_BYTES, total_bytes() // SHARE)
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -46,7 +50,7 @@ class UndoBlobs:
     def take(self, session: Session) -> Kept | None:
         """The cache as it is now; None where it cannot be saved or is too large. Applies what is pending."""
         context = session.context
-        if context.state_size() > MOST_BYTES:
+        if context.state_size() > self.most_bytes:
             return None
         try:
             blob = context.state_get()
@@ -57,7 +61,7 @@ class UndoBlobs:
     def keep(self, number: int, kept: Kept) -> None:
         """Operation `number` was made after `kept`."""
         self._kept[number] = kept
-        while self.n_bytes > MOST_BYTES:
+        while self.n_bytes > self.most_bytes:
             self._kept.popitem(last=False)
 
     def restore(self, number: int, session: Session) -> None:
