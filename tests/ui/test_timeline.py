@@ -315,3 +315,17 @@ def test_the_first_click_marks_the_row_under_the_mouse(window: MainWindow, qtbot
     qtbot.mouseRelease(viewport, left, pos=place)
     assert (page.at, page.view.currentIndex().row()) == (row.last, index.row())
     assert page.view.selectionModel().isSelected(page.model.index(index.row()))
+
+
+def test_a_row_says_all_of_itself_under_the_mouse(window: MainWindow, player: Player) -> None:
+    """What has no room in it, and what its numbers are."""
+    window.inspector.show_tab("Timeline")
+    page = window.inspector.timeline
+    window.apply_event(RecordingTaken(player.journal.recording()))
+    for i in range(5):
+        index = page.model.index(i)
+        row, entry = index.data(ROW_ROLE)
+        tip = index.data(Qt.ItemDataRole.ToolTipRole)
+        assert tip.startswith(f"{row.last:,}: {entry.operation.name}")
+        assert entry.operation.reason in tip or row.n > 1
+        assert f"Cells changed: {row.n_cells:,}, in " in tip

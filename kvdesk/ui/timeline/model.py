@@ -24,11 +24,15 @@ from kvdesk.cache.packing import Entry
 from kvdesk.cache.recording import Recording
 from kvdesk.ui.operations.effect_text import took
 from kvdesk.ui.timeline.rows import DECODE, Row, Shown, TimelineRows
+from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
 
 Index = QModelIndex | QPersistentModelIndex
 ROW_ROLE: Final = Qt.ItemDataRole.UserRole
 ROW_PX: Final = 22
+_ROLES: Final = frozenset(
+    (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole, Qt.ItemDataRole.ToolTipRole, ROW_ROLE)
+)
 _PAGE: Final = 512  # operations unpacked at once for what is seen
 _PAGES: Final = 8
 _SLICE: Final = 1024  # operations counted at once
@@ -126,11 +130,14 @@ class TimelineModel(QAbstractListModel):
         return 0 if parent.isValid() else self._n
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole, ROW_ROLE):
+        if role not in _ROLES:
             return None
         row = self._rows.row(self._shown, index.row())
         if role == ROW_ROLE:
             return row, self.entry(row.last)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            words = f"{row.last:,}: {_words(row, self.entry(row.last))}"
+            return plain_tip(f"{words}\nCells changed: {row.n_cells:,}, in {took(row.ms)}")
         entry = self.entry(row.last)
         name = entry.operation.name if entry else ""
         return f"{row.last:,} {name}{f' ×{row.n:,}' if row.n > 1 else ''}, {took(row.ms)}, {row.n_cells:,} cells"
@@ -165,7 +172,8 @@ class TimelineDelegate(QStyledItemDelegate):
         right = QRect(rect.right() - 4 - 9 * digit, rect.top(), 9 * digit, rect.height())
         painter.drawText(right, middle | Qt.AlignmentFlag.AlignRight, took(row.ms))
         cells = right.translated(-9 * digit - 4, 0)
-        painter.drawText(cells, middle | Qt.AlignmentFlag.AlignRight, f"{row.n_cells:,}" if row.n_cells else "")
+        n_cells = f"{row.n_cells:,}" if row.n_cells else ""
+        painter.drawText(cells, middle | Qt.AlignmentFlag.AlignRight, n_cells)
         left = number.right() + 12
         colour = self._colour_of(entry.operation.conversation) if entry else None
         if colour is not None:
@@ -174,7 +182,8 @@ class TimelineDelegate(QStyledItemDelegate):
             painter.drawEllipse(left, rect.center().y() - 2, 6, 6)
         painter.setFont(theme.small)
         painter.setPen(QColor(colours.text if entry and entry.operation.name != DECODE else colours.secondary))
-        room = QRect(left + 14, rect.top(), cells.left() - left - 18, rect.height())
+        end = cells.right() - mono.horizontalAdvance(n_cells) - 8
+        room = QRect(left + 14, rect.top(), end - left - 14, rect.height())
         text = QFontMetrics(theme.small).elidedText(_words(row, entry), Qt.TextElideMode.ElideRight, room.width())
         painter.drawText(room, middle, text)
         painter.restore()
