@@ -14,8 +14,8 @@ from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import BatchRefused, Operate, RemoveRange, SwapIn
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
-from kvdesk.ui.operations.actions import CacheAction
 from kvdesk.ui.operations.compaction_dialog import CompactionDialog
+from kvdesk.viewmodel.operation_specs import CacheAction
 from tests.app.test_main_path import App
 
 SETTINGS = Settings(

@@ -10,12 +10,12 @@ from PySide6.QtCore import Qt
 
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import CacheView, Lease
-from kvdesk.ui.cache.ruler_row import RulerRow, empty_row, together
 from kvdesk.ui.map.colour_tables import tint_table
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.theme import DARK, LIGHT, Colours
+from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
 from kvdesk.viewmodel import palette
+from kvdesk.viewmodel.ruler_row import RulerRow, empty_row, together
 from tests.ui.samples import CONVERSATIONS, ONE, TWO, cache_view
 
 THREE = (Lease(ONE, 0, branch=3), Lease(TWO, 1), Lease(ONE, 2, parked=True), Lease(ONE, 3, parked=True, branch=2))

@@ -7,12 +7,12 @@ from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, 
 from kvdesk.protocol.cache import CacheView, LedgerRow, MemoryLedger, SpeedSample
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.protocol.operations import ClearCache, Operate
-from kvdesk.ui.cache.metric_groups import Group, Row, metric_groups, number
 from kvdesk.ui.cache.metric_table import MetricTable
 from kvdesk.ui.cache.numbers_panel import NumbersPanel
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.metric_groups import Group, Row, metric_groups, number
 from tests.ui.samples import CONTEXT, STATS, cache_view, stream
 
 

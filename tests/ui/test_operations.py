@@ -46,11 +46,11 @@ from kvdesk.protocol.operations import (
     Undo,
 )
 from kvdesk.settings import ContextSettings
-from kvdesk.ui.operations.actions import CacheAction
-from kvdesk.ui.operations.effect_text import logits_sentence
 from kvdesk.ui.operations.panel import OperationsPanel
 from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.effect_text import logits_sentence
+from kvdesk.viewmodel.operation_specs import CacheAction
 from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, TWO, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]

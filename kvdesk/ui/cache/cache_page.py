@@ -11,8 +11,6 @@ from PySide6.QtWidgets import QPushButton, QScrollArea, QStackedWidget, QVBoxLay
 from kvdesk.protocol import calls
 from kvdesk.ui.cache.numbers_panel import NumbersPanel
 from kvdesk.ui.cache.overview import Overview
-from kvdesk.ui.cache.readout import positions_of, totals
-from kvdesk.ui.cache.ruler_row import RulerRow, empty_row, together
 from kvdesk.ui.cache.rulers import Rulers
 from kvdesk.ui.graphs.trends import Trends
 from kvdesk.ui.map.bar import MapBar
@@ -26,6 +24,8 @@ from kvdesk.ui.widgets.controls import ElidedLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState, branch_of
 from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.readout import positions_of, totals
+from kvdesk.viewmodel.ruler_row import RulerRow, empty_row, together
 
 _ABOUT: Final = "One square is one token, in its chat's colour; grey is free."
 

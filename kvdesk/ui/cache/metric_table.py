@@ -8,9 +8,9 @@ from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QFontMetrics, QFontMetricsF, QHelpEvent, QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from kvdesk.ui.cache.metric_groups import Group, Row, Value
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.metric_groups import Group, Row, Value
 
 ROW_PX: Final = 20
 _GAP: Final = 12

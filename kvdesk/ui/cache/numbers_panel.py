@@ -10,13 +10,13 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from kvdesk.protocol.cache import CacheView
-from kvdesk.ui.cache.metric_groups import Group, metric_groups
 from kvdesk.ui.cache.metric_table import MetricTable
-from kvdesk.ui.cache.readout import Totals, totals
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.measurements import Measurements
+from kvdesk.viewmodel.metric_groups import Group, metric_groups
+from kvdesk.viewmodel.readout import Totals, totals
 
 _METRICS: Final = (
     ("used", "Cells that at least one sequence holds (the engine's `used`)"),

@@ -8,9 +8,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import TurnStats
-from kvdesk.ui.cache.readout import Totals
 from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.readout import Totals
 
 SHOW_ALL: Final = "Show all instruments"
 _NUMBERS: Final = (

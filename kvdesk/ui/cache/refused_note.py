@@ -11,9 +11,9 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPolygon
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from kvdesk.protocol.operations import BatchRefused
-from kvdesk.ui.cache.ruler_row import runs
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.ruler_row import runs
 
 _LINE_PX: Final = 18
 _LEAST_SPAN: Final = 16

@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.ui.cache.refused_note import RefusedNote
-from kvdesk.ui.cache.ruler_row import RulerRow
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.ruler_row import RulerRow
 from kvdesk.viewmodel.series import round_up
 
 ROW_PX: Final = 20

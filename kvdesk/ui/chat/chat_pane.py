@@ -12,7 +12,6 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, Q
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.chat import ContextUse, ModelInfo
-from kvdesk.ui.cache.readout import megabytes
 from kvdesk.ui.chat.chat_view import ChatView
 from kvdesk.ui.chat.composer import Composer, centred
 from kvdesk.ui.chat.conversation_model import NEW_CHAT
@@ -30,6 +29,7 @@ from kvdesk.ui.widgets.controls import (
     set_tone,
 )
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.readout import megabytes
 
 KEEP_MS: Final = 250  # what is typed is told at most so much later
 

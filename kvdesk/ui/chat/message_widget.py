@@ -18,12 +18,12 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.chat import FEW_TOKENS, Message, MessageId, MessageState, TurnStats
-from kvdesk.ui.cache.readout import stats_line, stats_tip
 from kvdesk.ui.chat.branch_switch import BranchSwitch
 from kvdesk.ui.chat.message_body import MessageBody
 from kvdesk.ui.chat.room_help import RoomHelp
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.readout import stats_line, stats_tip
 
 _STATE_WORDS: Final = {"stopped": "Stopped", "interrupted": "Interrupted", "failed": "Failed"}
 _SHADES: Final = {  # the word, what it means, how much of the text's ink is left

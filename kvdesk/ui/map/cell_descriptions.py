@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from kvdesk.cache.snapshot import CacheSnapshot
-from kvdesk.ui.cache.links import span_at
-from kvdesk.ui.cache.readout import describe_cell, sequences_of
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.frame import MapFrame, strip_name
-from kvdesk.ui.map.selection import CellRun
+from kvdesk.viewmodel.links import CellRun, span_at
+from kvdesk.viewmodel.readout import describe_cell, sequences_of
 
 _NAMED = 3  # conversations that are named; the rest are counted
 

@@ -38,10 +38,11 @@ from kvdesk.ui.map.legend_entries import MapLegend, grounds_of, key_of
 from kvdesk.ui.map.pages import PageCache
 from kvdesk.ui.map.painter import Edges, MapPainter
 from kvdesk.ui.map.pixels import edges_of
-from kvdesk.ui.map.recency import Recency
-from kvdesk.ui.map.selection import CellRun, MapSelection
+from kvdesk.ui.map.selection import MapSelection
 from kvdesk.ui.map.viewport import Viewport
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.links import CellRun
+from kvdesk.viewmodel.recency import Recency
 
 _FADE_STEP_MS: Final = 120
 _WHEEL_STEP: Final = 60  # eighths of a degree

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import HOLDER_WORDS, N_STEPS, ColourBy
-from kvdesk.ui.widgets.theme import Colours
+from kvdesk.ui.widgets.colours import Colours
 from kvdesk.viewmodel.palette import N_BRANCH_SHADES, N_COLOURS, branch_colour, conversation_colour, mix, ramp_colour
 
 _OPAQUE: Final = 0xFF000000

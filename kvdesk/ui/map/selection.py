@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvdesk.ui.map.layout import Strip
+from kvdesk.viewmodel.links import CellRun
 
 Place = tuple[int, int]  # cache and stream
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CellRun:
-    """Selected cells of one stream, ascending."""
-
-    cache: int
-    stream: int
-    cells: NDArray[np.int64]
 
 
 class MapSelection:

@@ -21,11 +21,11 @@ from kvdesk.protocol.cache import OperationDone, SpeedSample
 from kvdesk.protocol.calls import call_text
 from kvdesk.protocol.operations import Compact, CompactionPreview, PreviewCompaction
 from kvdesk.ui.map.small_map import SmallMap
-from kvdesk.ui.operations.actions import CacheAction, Chosen, refusal
 from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.widgets.controls import fit_to_screen, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
+from kvdesk.viewmodel.operation_specs import CacheAction, Chosen, refusal
 
 _LAYOUTS = {
     Layout.KEEP_ORDER: ("Keep order", "as they are, only closer"),

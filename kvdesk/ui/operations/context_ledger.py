@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLay
 
 from kvdesk.protocol.cache import ContextInfo, ContextPreview, PreviewContext
 from kvdesk.settings import ContextSettings
-from kvdesk.ui.cache.readout import megabytes, seconds
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.readout import megabytes, seconds
 
 _ASK_MS: Final = 200  # after the last keystroke
 _KEEPS: Final = {

@@ -13,9 +13,9 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushBut
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import OperationDone, SpeedSample
-from kvdesk.ui.operations.effect_text import Titles, figures, sentences, took
 from kvdesk.ui.widgets.controls import IconButton, label, plain_tip, set_tone
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.effect_text import Titles, figures, sentences, took
 
 _NAMES: Final = ("used", "H", "n_kv", "holes", "shared", "tok/s")
 _MEASURED_TOKENS: Final = 16  # decode speed is the mean of this many tokens

@@ -14,11 +14,11 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSpinBox, Q
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.calls import call_text
 from kvdesk.protocol.operations import BatchRefused
-from kvdesk.ui.operations.actions import TIPS, CacheAction, Chosen, operation_of, refusal, remark
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import Choice, label, roomy, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState, Target
+from kvdesk.viewmodel.operation_specs import TIPS, CacheAction, Chosen, operation_of, refusal, remark
 
 _ROWS: Final = (
     (CacheAction.REMOVE, CacheAction.KEEP, CacheAction.FORK, CacheAction.SWAP_OUT),

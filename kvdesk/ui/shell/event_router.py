@@ -43,15 +43,15 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import BatchRefused, Operate
 from kvdesk.settings import Overflow
-from kvdesk.ui.cache.readout import cells_of_owners, totals
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat.conversation_list import ConversationList
-from kvdesk.ui.operations.controller import OperationsController
 from kvdesk.ui.shell.guarded import guarded
 from kvdesk.ui.shell.inspector import Inspector
+from kvdesk.ui.shell.operations_controller import OperationsController
 from kvdesk.ui.shell.status_bar import StatusBar
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.viewmodel.cache_state import CacheState
+from kvdesk.viewmodel.readout import cells_of_owners, totals
 from kvdesk.viewmodel.series import Rate
 
 TEXT_INTERVAL_MS: Final = 250  # numbers change at most 4 times a second

@@ -76,18 +76,18 @@ from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QVBoxLayou
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import ContextSettings, Overflow, Settings, ThemeChoice, WindowPlace
-from kvdesk.ui.cache.selection_links import SelectionLinks
 from kvdesk.ui.chat.caption import Caption
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat.conversation_list import ConversationList
-from kvdesk.ui.operations.controller import OperationsController
 from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.event_router import EventRouter
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.shell.menus import Menus
+from kvdesk.ui.shell.operations_controller import OperationsController
 from kvdesk.ui.shell.panes import Panes
-from kvdesk.ui.shell.shortcuts import add_shortcuts
+from kvdesk.ui.shell.selection_links import SelectionLinks
+from kvdesk.ui.shell.shortcuts import Shortcut, add_shortcuts
 from kvdesk.ui.shell.status_bar import StatusBar
 from kvdesk.ui.shell.unsaved_strip import UnsavedStrip
 from kvdesk.ui.shell.window_place import WindowPlacement
@@ -172,7 +172,7 @@ class MainWindow(QMainWindow):
         self._caption = Caption(self._chat, self._chat.composer)
         self._links = SelectionLinks(self, self._state, self._chat.view, self._inspector)
         self._connect()
-        add_shortcuts(self)
+        add_shortcuts(self, self._shortcuts())
         self._chat.composer.focus_edit()
 
     @property
@@ -455,6 +455,22 @@ class MainWindow(QMainWindow):
         self._desk.command.connect(self.command_requested)
         self._desk.fork_requested.connect(self.fork_requested)
         self._desk.rebuild_clicked.connect(self.open_context_settings)
+
+    def _shortcuts(self) -> tuple[Shortcut, ...]:
+        return (
+            ("New chat", "Ctrl+N", self.new_chat_requested.emit),
+            ("Search the conversations", "Ctrl+K", self.focus_search),
+            ("Show or hide the conversations", "Ctrl+B", self.toggle_sidebar),
+            ("Show or hide the cache inspector", "Ctrl+I", self.toggle_inspector),
+            ("Show all instruments, or the map and four numbers", "Ctrl+Shift+I", self.toggle_instruments),
+            ("Settings", "Ctrl+,", self.open_settings),
+            ("Open a model", "Ctrl+O", self.open_model),
+            ("Answer again", "Ctrl+R", self.regenerate),
+            ("Write a message", "Ctrl+L", self._chat.composer.focus_edit),
+            ("Stop", "Esc", self.stop),
+            ("Show or hide the drawing times of the cell map", "Ctrl+Shift+D", self._inspector.cell_map.toggle_overlay),
+            ("Quit", "Ctrl+Q", self.close),
+        )
 
     def _change(self, **fields: bool) -> None:
         self._settings = self._settings.model_copy(update=fields)

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.ui.chat.chat_pane import ChatPane
-from kvdesk.ui.operations.controller import OperationsController
+from kvdesk.ui.shell.operations_controller import OperationsController
 from kvdesk.viewmodel.cache_state import CacheState
 
 

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 from kvdesk.cache.snapshot import Verification
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import ContextInfo
-from kvdesk.ui.cache.readout import kv_used_bytes, megabytes, verification_line
 from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, set_tone
+from kvdesk.viewmodel.readout import kv_used_bytes, megabytes, verification_line
 
 
 class StatusBar(QWidget):

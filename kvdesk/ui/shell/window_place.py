@@ -10,9 +10,9 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QMainWindow, QSplitter
 
 from kvdesk.settings import WindowPlace
+from kvdesk.ui.widgets.controls import FRAME
 
 FIRST_SIZE: Final = QSize(1280, 800)
-FRAME: Final = QMargins(4, 32, 4, 4)  # what a window manager's frame may take, before it is known
 TELL_MS: Final = 500  # after the last move or change of size
 FRAMED_MS: Final = 250  # by then a window manager has put its frame around it
 _TITLE: Final = QSize(120, 24)  # so much of a title bar must be on a screen for a hand to reach it

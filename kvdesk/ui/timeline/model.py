@@ -22,10 +22,10 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 
 from kvdesk.cache.packing import Entry
 from kvdesk.cache.recording import Recording
-from kvdesk.ui.operations.effect_text import took
 from kvdesk.ui.timeline.rows import DECODE, Row, Shown, TimelineRows
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.effect_text import took
 
 Index = QModelIndex | QPersistentModelIndex
 ROW_ROLE: Final = Qt.ItemDataRole.UserRole

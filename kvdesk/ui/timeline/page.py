@@ -29,7 +29,6 @@ from PySide6.QtWidgets import (
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import UserError
 from kvdesk.ui.map.small_map import SmallMap
-from kvdesk.ui.operations.effect_text import took
 from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE, TimelineDelegate, TimelineModel
 from kvdesk.ui.timeline.rows import Shown
@@ -39,6 +38,7 @@ from kvdesk.ui.widgets.save_file import ask_where_to_save
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.viewmodel.cache_state import CacheState, History
+from kvdesk.viewmodel.effect_text import took
 from kvdesk.viewmodel.palette import N_COLOURS
 
 ASK_MS: Final = 500  # a recording is asked for at most this often

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from html import escape
+from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QMargins, QObject, QRectF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
@@ -22,8 +23,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.ui.shell.window_place import FRAME
 from kvdesk.ui.widgets.theme import Theme
+
+FRAME: Final = QMargins(4, 32, 4, 4)
+"""What the frame of a window manager takes, in px, as long as it is not known."""
 
 
 class IconButton(QToolButton):

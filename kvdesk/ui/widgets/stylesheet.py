@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from kvdesk.ui.widgets.colours import Colours
 from kvdesk.viewmodel.palette import mix
-
-if TYPE_CHECKING:
-    from kvdesk.ui.widgets.theme import Colours
 
 
 def style_sheet(colours: Colours, base_px: int, mono_families: Sequence[str]) -> str:

@@ -6,10 +6,10 @@ from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.operations import BatchRefused
-from kvdesk.ui.cache.ruler_row import RulerRow
 from kvdesk.ui.cache.rulers import Ruler, Rulers, _places
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.ruler_row import RulerRow
 from tests.ui.samples import cache_view
 
 SENTENCE = "Sequence 0 ends at position 312 (X); the batch began at 340 (Y). It must begin at Y = X + 1 = 313."

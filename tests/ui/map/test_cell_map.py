@@ -16,8 +16,8 @@ from kvdesk.ui.map.bar import MapBar
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.map.legend_entries import MapLegend
-from kvdesk.ui.map.selection import CellRun
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.links import CellRun
 from kvdesk.viewmodel.palette import ramp_colour
 from tests.ui.samples import ONE, Run, cache_view, spans, stream
 

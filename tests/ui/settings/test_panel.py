@@ -17,7 +17,7 @@ from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Sampling, S
 from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.settings.seed_field import SeedField
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.shell.window_place import FRAME
+from kvdesk.ui.widgets.controls import FRAME
 from kvdesk.ui.widgets.theme import Theme
 
 

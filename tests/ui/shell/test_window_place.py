@@ -11,7 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import Settings, WindowPlace
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.shell.window_place import FRAME, fitted
+from kvdesk.ui.shell.window_place import fitted
+from kvdesk.ui.widgets.controls import FRAME
 
 LAPTOP, BESIDE = QRect(0, 0, 1280, 800), QRect(1280, 0, 1920, 1080)
 

@@ -6,7 +6,8 @@ from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import ThemeChoice
-from kvdesk.ui.widgets.theme import DARK, LIGHT, Colours, Theme
+from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
+from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
-from kvdesk.ui.cache.readout import (
+from kvdesk.viewmodel.readout import (
     describe_cell,
     positions_of,
     sequences_of,
@@ -15,7 +15,7 @@ from kvdesk.ui.cache.readout import (
     verification_line,
     visible,
 )
-from kvdesk.ui.cache.ruler_row import runs
+from kvdesk.viewmodel.ruler_row import runs
 from tests.ui.samples import STATS, cache_view, stream
 
 

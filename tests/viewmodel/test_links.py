@@ -10,7 +10,14 @@ from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
-from kvdesk.ui.cache.links import TextRange, cells_of_text, positions_of_text, span_at, text_of_cells, text_of_positions
+from kvdesk.viewmodel.links import (
+    TextRange,
+    cells_of_text,
+    positions_of_text,
+    span_at,
+    text_of_cells,
+    text_of_positions,
+)
 from tests.ui.placing import place
 from tests.ui.samples import ONE
 

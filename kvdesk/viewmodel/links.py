@@ -16,7 +16,15 @@ from kvdesk.cache.metrics import holders
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import MessageSpan, MessageSpans
-from kvdesk.ui.map.selection import CellRun
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellRun:
+    """Cells of one stream, by index, ascending."""
+
+    cache: int
+    stream: int
+    cells: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from PySide6.QtCore import QObject, Slot
 
 from kvdesk.cache.metrics import holders
 from kvdesk.chat import MessageId
-from kvdesk.ui.cache.links import cells_of_text, positions_of_text, text_of_cells
 from kvdesk.ui.chat.chat_view import ChatView
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.viewmodel.cache_state import CacheState
+from kvdesk.viewmodel.links import cells_of_text, positions_of_text, text_of_cells
 
 _INTERVAL_MS = 50  # a selection that is drawn with the mouse
 

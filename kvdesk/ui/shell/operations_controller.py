@@ -30,13 +30,13 @@ from kvdesk.protocol.chat import ModelLoaded, Working
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import BatchRefused, CompactionPreview, Operate, Undo
 from kvdesk.settings import ContextSettings
-from kvdesk.ui.operations.actions import TIPS, CacheAction, Chosen, operation_of, refusal
 from kvdesk.ui.operations.compaction_dialog import CompactionDialog
-from kvdesk.ui.operations.effect_text import took
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
+from kvdesk.viewmodel.effect_text import took
+from kvdesk.viewmodel.operation_specs import TIPS, CacheAction, Chosen, operation_of, refusal
 
 MAX_EFFECTS: Final = 256  # comparisons that are kept for the time line
 _NOT_WATCHED: Final = "Open the inspector (Ctrl+I) to operate on the cache by hand."

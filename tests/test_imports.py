@@ -1,0 +1,53 @@
+"""No circle in the imports of kvdesk, within a folder or between folders; imports made for types alone count too."""
+
+from __future__ import annotations
+
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
+
+import grimp
+import pytest
+
+BEING_MENDED = {"kvdesk.backends.local", "kvdesk.backends.local.llama"}
+
+
+@cache
+def _graph() -> grimp.ImportGraph:
+    return grimp.build_graph("kvdesk", cache_dir=None)
+
+
+def _packages() -> list[str]:
+    graph = _graph()
+    return sorted(module for module in graph.modules if graph.find_children(module))
+
+
+@pytest.mark.parametrize("package", _packages())
+def test_the_members_of_a_package_import_each_other_in_one_direction(package: str) -> None:
+    """A member is a module, or a folder with all that is in it. With this true of every package the modules of kvdesk
+    have no circle either: its members in the package that holds all of it would be one.
+    """
+    if package in BEING_MENDED:
+        pytest.skip("being mended")
+    graph = _graph()
+    members = graph.find_children(package)
+    owner = {inner: member for member in members for inner in {member} | graph.find_descendants(member)}
+    imported: dict[str, set[str]] = {member: set() for member in members}
+    for module, member in owner.items():
+        found = (owner.get(other, member) for other in graph.find_modules_directly_imported_by(module))
+        imported[member] |= set(found) - {member}
+    try:
+        TopologicalSorter(imported).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+        lines = [line for one, two in pairwise(circle) for line in _imports(two, one)]
+        pytest.fail("These imports make a circle:\n" + "\n".join(lines))
+
+
+def _imports(importer: str, imported: str) -> list[str]:
+    """Every import of a module in `imported` by one in `importer`, as "a -> b"."""
+    graph = _graph()
+    inside = {imported} | graph.find_descendants(imported)
+    modules = {importer} | graph.find_descendants(importer)
+    found = {(a, b) for a in modules for b in graph.find_modules_directly_imported_by(a) & inside}
+    return [f"{a} -> {b}" for a, b in sorted(found)]
