@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import faulthandler
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from logging.handlers import RotatingFileHandler
@@ -31,9 +32,21 @@ def log_files(folder: Path) -> Iterator[tuple[str, ...]]:
         yield tuple(complaints)
 
 
+class _LogFile(RotatingFileHandler):
+    """A line that the disk keeps out is lost, and nothing else: neither a traceback is printed nor an end disturbed."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
+
+    def close(self) -> None:
+        with suppress(OSError):
+            super().close()
+
+
 @contextmanager
 def _log(path: Path) -> Iterator[None]:
-    handler = RotatingFileHandler(path, maxBytes=LOG_BYTES, backupCount=2, encoding="utf-8", errors="backslashreplace")
+    handler = _LogFile(path, maxBytes=LOG_BYTES, backupCount=2, encoding="utf-8", errors="backslashreplace")
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logger = logging.getLogger("kvdesk")
     logger.addHandler(handler)

@@ -37,3 +37,19 @@ def test_a_pipe_in_its_place_does_not_block(tmp_path: Path, name: str) -> None:
     with log_files(tmp_path) as complaints:
         logging.getLogger("kvdesk.test").info("still here")
     assert "it is not a file" in complaints[0]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_a_full_disk_costs_lines_of_the_log_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    logger = logging.getLogger("kvdesk")
+    monkeypatch.setattr(logger, "propagate", False)
+    with log_files(tmp_path):
+        handler = logger.handlers[-1]
+        assert isinstance(handler, logging.StreamHandler)
+        kept = handler.setStream(Path("/dev/full").open("w", encoding="utf-8"))  # noqa: SIM115 - the handler closes it
+        assert kept is not None
+        kept.close()
+        logger.info("no room for this line")
+    assert capfd.readouterr().err == ""

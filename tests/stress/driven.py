@@ -30,7 +30,7 @@ SETTINGS = Settings(
 
 
 def make_home(home: Path) -> None:
-    home.mkdir()
+    home.mkdir(exist_ok=True)
     save_settings(SETTINGS, home / "settings.json")
 
 

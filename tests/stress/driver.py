@@ -290,6 +290,11 @@ def main() -> int:
     told, waits = Told(args.told), Waits()
     tell_what_is_stored(told)
     build, drivers, close_event = application.build, list[Driver](), MainWindow.closeEvent
+    show_unsaved = MainWindow.show_unsaved
+
+    def told_unsaved(window: MainWindow, sentence: str) -> None:
+        show_unsaved(window, sentence)
+        told("unsaved", sentence=sentence)
 
     def told_close_event(window: MainWindow, event: QCloseEvent) -> None:
         told("closing")
@@ -306,6 +311,7 @@ def main() -> int:
         told("built")
         return parts
 
+    MainWindow.show_unsaved = told_unsaved  # type: ignore[method-assign]
     MainWindow.closeEvent = told_close_event  # type: ignore[method-assign, assignment]
     application.build = build_and_drive
     code = application.run(None)

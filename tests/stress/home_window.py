@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import pickle
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from PySide6.QtCore import QTimer
 
 from kvdesk import __main__, paths
 from kvdesk.app import application
+from kvdesk.errors import StoreError
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import EngineDied
 from kvdesk.protocol.messages import CommandFailed, Event
@@ -26,16 +28,21 @@ from kvdesk.ui.shell.main_window import MainWindow
 from tests.stress.damaged_homes import states_in
 
 seen: list[str] = []
+said: list[str] = []
 messages: dict[str, tuple[str, str, str]] = {}
 
 
 def main(kind: Path) -> int:
-    apply_event, build = MainWindow.apply_event, application.build
+    apply_event, show_error, build = MainWindow.apply_event, MainWindow.show_error, application.build
 
     def noted(window: MainWindow, event: Event) -> None:
         apply_event(window, event)
         if isinstance(event, ContextReady | CommandFailed | EngineDied):
             seen.append(type(event).__name__)
+
+    def noted_error(window: MainWindow, sentence: str, detail: str) -> None:
+        show_error(window, sentence, detail)
+        said.append(sentence)
 
     def built(file: str | None) -> application.Parts:
         parts = build(file)
@@ -44,6 +51,7 @@ def main(kind: Path) -> int:
         timer.start()
         return parts
 
+    MainWindow.show_error = noted_error  # type: ignore[method-assign]
     MainWindow.apply_event = noted  # type: ignore[method-assign, assignment]
     application.build = built
     code = __main__.main([])
@@ -57,11 +65,13 @@ def main(kind: Path) -> int:
 
 def _close_when_ready(parts: application.Parts) -> None:
     chats = parts.controller.chats
-    if not seen or chats.selected not in chats._trees or messages:
+    is_read = chats.selected in chats._trees or any("Nothing can be added to this chat" in text for text in said)
+    if not seen or not is_read or messages:
         return
     for conversation in tuple(chats._conversations):
-        found = chats._store.ask(partial(Store.all_messages, conversation=conversation)).result()
-        messages.update((m.id, (conversation, m.text, m.note)) for m in found)
+        with suppress(StoreError):  # a chat on a damaged page, which the window says when it is selected
+            found = chats._store.ask(partial(Store.all_messages, conversation=conversation)).result()
+            messages.update((m.id, (conversation, m.text, m.note)) for m in found)
     messages[""] = ("", "", "")  # seen, also where there are none
     parts.window.asks_before_closing = False
     parts.window.close()
