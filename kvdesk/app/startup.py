@@ -23,9 +23,12 @@ class LoadMarker:
         """A load begins. The embedded model needs no mark."""
         if model != self.embedded:
             with suppress(OSError):  # a full disk must not keep a model from being opened
-                self._part.unlink(missing_ok=True)
-                self._part.write_text(str(model), encoding="utf-8", errors="surrogateescape")
-                self._part.replace(self._file)
+                try:
+                    self._part.unlink(missing_ok=True)
+                    self._part.write_text(str(model), encoding="utf-8", errors="surrogateescape")
+                    self._part.replace(self._file)
+                except OSError:
+                    self._part.unlink(missing_ok=True)
 
     def clear(self) -> None:
         """The load has ended, well or badly, and the process is alive."""

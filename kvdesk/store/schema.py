@@ -5,7 +5,7 @@ Owns `user_version` and the decision whether a file is ours to open. Must never 
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import apsw
@@ -120,17 +120,17 @@ def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]
 
 
 def back_up(connection: apsw.Connection, target: Path) -> None:
-    """A whole copy beside the file, complete or not there."""
+    """A whole copy beside the file, complete or not there: then nothing of it takes room either."""
     part = target.with_name(target.name + ".part")
     part.unlink(missing_ok=True)
-    copy = apsw.Connection(str(part))
     try:
-        with copy.backup("main", connection, "main") as backup:
+        with closing(apsw.Connection(str(part))) as copy, copy.backup("main", connection, "main") as backup:
             while not backup.done:
                 backup.step(1000)
-    finally:
-        copy.close()
-    part.replace(target)
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
 
 
 def remove_backups(path: Path) -> None:

@@ -43,6 +43,7 @@ def test_a_pipe_or_a_folder_in_place_of_the_mark_neither_blocks_nor_raises(tmp_p
     marker.set(model)
     marker.clear()
     assert marker.unfinished() == ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["big.gguf", "folder"]
 
 
 def test_a_remembered_path_that_is_too_long_is_gone(tmp_path: Path) -> None:

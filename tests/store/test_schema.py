@@ -193,6 +193,24 @@ def test_the_backup_is_made_whole_or_not_at_all(path: Path) -> None:
     assert not target.with_name("copy.part").exists()
 
 
+def test_a_backup_that_finds_no_room_takes_none(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(path)
+    connection = apsw.Connection(str(path))
+    open_, opened = apsw.Connection, list[apsw.Connection]()
+
+    def small(name: str) -> apsw.Connection:
+        opened.append(open_(name))
+        opened[-1].pragma("max_page_count", 1)
+        return opened[-1]
+
+    monkeypatch.setattr(schema.apsw, "Connection", small)
+    with pytest.raises(apsw.FullError):
+        schema.back_up(connection, path.with_name("copy"))
+    connection.close()
+    assert opened
+    assert list(path.parent.glob("copy*")) == []
+
+
 def test_conversations_of_the_first_release_have_all_their_messages_in_the_context(path: Path) -> None:
     connection = apsw.Connection(str(path))
     schema.migrate(connection, path, schema.MIGRATIONS[:2])
