@@ -112,7 +112,7 @@ class Kept:
 
     def check(self, home: Path, run: Driven, ended_at: float | None = None) -> list[str]:
         """After a run: what is wrong with the database. `ended_at`: when it was killed, None where it was closed."""
-        shown = self._heed(run)
+        shown = self.heed(run)
         file = home / "kvdesk.sqlite3"
         if not file.exists():
             return ["the database is gone"] if self.texts else []
@@ -137,7 +137,7 @@ class Kept:
         texts = {name: message.text for name, message in found.items()}
         return problems + self._late(texts, shown, run, ended_at)
 
-    def _heed(self, run: Driven) -> list[dict[str, Any]]:
+    def heed(self, run: Driven) -> list[dict[str, Any]]:
         """Take over what was acknowledged; what was shown and not deleted afterwards is returned."""
         deleted: dict[str, float] = {}
         for line in run.told():
