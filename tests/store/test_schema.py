@@ -203,7 +203,7 @@ def test_a_backup_that_finds_no_room_takes_none(path: Path, monkeypatch: pytest.
         opened[-1].pragma("max_page_count", 1)
         return opened[-1]
 
-    monkeypatch.setattr(schema.apsw, "Connection", small)
+    monkeypatch.setattr(apsw, "Connection", small)
     with pytest.raises(apsw.FullError):
         schema.back_up(connection, path.with_name("copy"))
     connection.close()

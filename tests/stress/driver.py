@@ -311,7 +311,7 @@ def main() -> int:
         told("built")
         return parts
 
-    MainWindow.show_unsaved = told_unsaved  # type: ignore[method-assign]
+    MainWindow.show_unsaved = told_unsaved  # type: ignore[method-assign, assignment]
     MainWindow.closeEvent = told_close_event  # type: ignore[method-assign, assignment]
     application.build = build_and_drive
     code = application.run(None)

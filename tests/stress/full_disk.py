@@ -68,9 +68,9 @@ class Case:
         self.filler = Filler(full, rng.choice((0, 0, 4096, 20_000, 100_000)))
 
     def play(self) -> None:
-        """A session before, so that there is something to lose; the one on the full disk; one afterwards."""
+        """A session before, so that there is something to lose, then the one on the full disk."""
         first = self._start()
-        first.live_for(1.0)
+        first.live_for(0.5)
         self._close(first)
         if self.when == "start":
             self.filler.take()
@@ -94,7 +94,6 @@ class Case:
             self.filler.give_back()
             self.kept.heed(again)
             self._check(run)
-        self._close(self._start())
 
     def _start(self) -> Driven:
         run = Driven(self.home, f"{self.name}, {self.rng.random()}")

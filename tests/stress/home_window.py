@@ -51,7 +51,7 @@ def main(kind: Path) -> int:
         timer.start()
         return parts
 
-    MainWindow.show_error = noted_error  # type: ignore[method-assign]
+    MainWindow.show_error = noted_error  # type: ignore[method-assign, assignment]
     MainWindow.apply_event = noted  # type: ignore[method-assign, assignment]
     application.build = built
     code = __main__.main([])

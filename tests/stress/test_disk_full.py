@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.places import ROOT
 from tests.stress.conftest import Row
-from tests.stress.driven import ROOT
 
 LIMIT_S = 180.0
 APART = ("unshare", "--map-root-user", "--mount")
