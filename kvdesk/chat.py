@@ -74,15 +74,15 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class EvictedMessages:
-    """What has left a conversation's context: whole messages, and with "sinks" perhaps more of one answer.
+    """What was evicted from a conversation's context: whole messages, and with "sinks" the beginning of one answer.
 
-    parted  that answer, and how many tokens after the beginning of its text the rest begins
-    policy  under which it left (`kvdesk.settings.Overflow`): each keeps another beginning. "" where nothing left, or
-            in homes of kvdesk 0.1.0, which did not write it down
+    partial  that answer, and how many tokens after the beginning of its text the rest begins
+    policy   under which they were evicted (`kvdesk.settings.Overflow`): each keeps another beginning. "" where nothing
+             was, or in homes of kvdesk 0.1.0, which did not write it down
     """
 
     messages: frozenset[MessageId] = frozenset()
-    parted: tuple[MessageId, int] | None = None
+    partial: tuple[MessageId, int] | None = None
     policy: str = ""
 
 
@@ -94,7 +94,8 @@ class Conversation:
     """A conversation without its messages. `leaf` is the last message of the branch that is shown.
 
     `overflow` is what happens when its context is full (`kvdesk.settings.Overflow`); empty: as the settings say.
-    `left` is what left when it was, so that the next prompt begins with what the cache, or a saved state, holds.
+    `evicted` is what was evicted when it was, so that the next prompt begins with what the cache, or a saved state,
+    holds.
     `draft` is what is typed for it and not sent yet, `queued` what was sent and waits for the answer before to end.
     """
 
@@ -106,7 +107,7 @@ class Conversation:
     created_ms: int = 0
     updated_ms: int = 0
     overflow: str = ""
-    left: EvictedMessages = NONE_EVICTED
+    evicted: EvictedMessages = NONE_EVICTED
     draft: str = ""
     queued: tuple[str, ...] = ()
     messages: tuple[Message, ...] = field(default=(), compare=False)

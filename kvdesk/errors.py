@@ -12,8 +12,17 @@
         +-- DecodeError         llama_decode returned a code other than 0, 1 and 2
 
 Asserts are for our own invariants; they are not in this tree. What is raised by others, such as an OSError of a full
-disk, gets its sentence from `unexpected` at the edge where it is told.
+disk, gets its sentence from `unexpected` at the edge where it is told; `guarded` keeps what comes after a step that
+fails from paying for it.
 """
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 NO_TOKENIZER = "This model has no text tokenizer, so it cannot chat. Its cache can still be examined and audited."
 
@@ -75,3 +84,12 @@ def unexpected(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}{f': {error.filename}' if error.filename else ''}."
     return f"Something unexpected went wrong: {str(error) or type(error).__name__}"
+
+
+def guarded(step: Callable[[], T]) -> T | None:
+    """What `step` returns; None where it raises, which is reported as of a Qt slot: by `sys.excepthook`."""
+    try:
+        return step()
+    except Exception as error:  # noqa: BLE001 - whatever it is: what comes after must not pay for it
+        sys.excepthook(type(error), error, error.__traceback__)
+        return None

@@ -24,7 +24,7 @@ from kvdesk.chat import (
 )
 from kvdesk.conversations.markdown_file import save_markdown
 from kvdesk.conversations.tree import Tree
-from kvdesk.errors import KvdeskError
+from kvdesk.errors import KvdeskError, guarded
 from kvdesk.protocol.chat import (
     EngineDied,
     Generate,
@@ -39,7 +39,6 @@ from kvdesk.protocol.messages import Command, Event
 from kvdesk.settings import Overflow, Settings
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
-from kvdesk.ui.shell.guarded import guarded
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.palette import N_COLOURS
 
@@ -256,8 +255,8 @@ class Chats(QObject):
             before = tree.branch(old.parent) if old.parent is not None else []
         question = Message(new_message_id(), conversation, None, "user", text)
         told = self._told(conversation, [*before, question])
-        settings, left = self._settings(), self._conversations[conversation].left
-        asked = PreviewTurn(conversation, told, self.overflow_of(conversation), settings.cache.n_keep, left)
+        settings, evicted = self._settings(), self._conversations[conversation].evicted
+        asked = PreviewTurn(conversation, told, self.overflow_of(conversation), settings.cache.n_keep, evicted)
         self._send(replace(asked, max_tokens=settings.sampling.max_tokens, n_typed=len(text)))
 
     def measure(self) -> None:
@@ -272,8 +271,8 @@ class Chats(QObject):
         while shown and shown[-1].role == "assistant" and not shown[-1].text:
             shown.pop()
         told = self._told(where, shown) if shown else ()
-        left = self._conversations[where].left
-        self._send(MeasureContext(where, told, self.overflow_of(where), self._settings().cache.n_keep, left))
+        evicted = self._conversations[where].evicted
+        self._send(MeasureContext(where, told, self.overflow_of(where), self._settings().cache.n_keep, evicted))
 
     def edit(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
         """The person's message in other words, as a branch beside the first; asks for an answer to it."""
@@ -316,7 +315,7 @@ class Chats(QObject):
                 return self._end_turn(event)
             case MessagesEvicted():
                 if (known := self._conversations.get(event.conversation)) is not None:
-                    self._update(replace(known, left=event.left))
+                    self._update(replace(known, evicted=event.evicted))
             case ModelLoaded():
                 self.model_name = event.model.name
             case EngineDied():
@@ -386,8 +385,8 @@ class Chats(QObject):
         self._running[answer.id] = Running(answer, replaces)
         settings, overflow = self._settings(), self.overflow_of(conversation)
         told = self._told(conversation, asked)
-        n_keep, left = settings.cache.n_keep, self._conversations[conversation].left
-        self._send(Generate(conversation, answer.id, told, settings.sampling, overflow, n_keep, left))
+        n_keep, evicted = settings.cache.n_keep, self._conversations[conversation].evicted
+        self._send(Generate(conversation, answer.id, told, settings.sampling, overflow, n_keep, evicted))
         return answer.id
 
     def _told(self, conversation: ConversationId, messages: list[Message]) -> tuple[Message, ...]:

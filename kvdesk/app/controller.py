@@ -19,7 +19,7 @@ from kvdesk.app.outbox import Outbox
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
 from kvdesk.chat import ConversationId, MessageId
-from kvdesk.errors import KvdeskError, UserError
+from kvdesk.errors import KvdeskError, UserError, guarded
 from kvdesk.protocol.cache import (
     AuditCache,
     ContextReady,
@@ -35,7 +35,6 @@ from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings, Overflow, Settings, WindowPlace
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter, Unsaved
-from kvdesk.ui.shell.guarded import guarded
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.worker.worker import Worker
 

@@ -74,7 +74,7 @@ class HeadlessChat:
         self.id: ConversationId = new_conversation_id()
         self.messages: list[Message] = []
         self.overflow = overflow
-        self.left = NONE_EVICTED
+        self.evicted = NONE_EVICTED
         self.desk = headless
         if system:
             self._add("system", system)
@@ -83,9 +83,9 @@ class HeadlessChat:
         """Ask and get the answer, which is then `messages[-1]`. Raises UserError when the turn failed."""
         self._add("user", prompt)
         answer = new_message_id()
-        asked = Generate(self.id, answer, tuple(self.messages), sampling, self.overflow, left=self.left)
+        asked = Generate(self.id, answer, tuple(self.messages), sampling, self.overflow, evicted=self.evicted)
         events = self.desk.do(asked)
-        self.left = next((e.left for e in reversed(events) if isinstance(e, MessagesEvicted)), self.left)
+        self.evicted = next((e.evicted for e in reversed(events) if isinstance(e, MessagesEvicted)), self.evicted)
         ended = next(e for e in events if isinstance(e, TurnEnded))
         if ended.state == "failed":
             raise UserError(ended.note)

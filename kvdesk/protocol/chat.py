@@ -41,7 +41,7 @@ class Generate:
     """Answer the conversation `messages` (oldest first, system prompt included) as message `answer`.
 
     overflow  what happens when the context is full; n_keep: leading tokens that stay then
-    left      what left it before; what the engine has told since (`MessagesEvicted`) counts more
+    evicted   what was evicted before; what the engine has told since (`MessagesEvicted`) counts more
     """
 
     conversation: ConversationId
@@ -50,7 +50,7 @@ class Generate:
     sampling: Sampling
     overflow: Overflow = Overflow.STOP
     n_keep: int = 0
-    left: EvictedMessages = NONE_EVICTED
+    evicted: EvictedMessages = NONE_EVICTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class PreviewTurn:
     """What would answering `messages` cost, of which the last is not sent yet? Answered by `TurnPreview`; by nothing
     where it cannot be said.
 
-    overflow, n_keep, left: as in `kvdesk.messages.Generate`; max_tokens: most tokens of the answer (`Sampling`)
+    overflow, n_keep, evicted: as in `kvdesk.messages.Generate`; max_tokens: most tokens of the answer (`Sampling`)
     n_typed: so many characters at the end of the last message are the draft (a question that was never answered stands
     before it in the same message); 0: all of them
     """
@@ -74,7 +74,7 @@ class PreviewTurn:
     messages: tuple[Message, ...]
     overflow: Overflow = Overflow.STOP
     n_keep: int = 0
-    left: EvictedMessages = NONE_EVICTED
+    evicted: EvictedMessages = NONE_EVICTED
     max_tokens: int = 1024
     n_typed: int = 0
 
@@ -94,7 +94,7 @@ class MeasureContext:
     messages: tuple[Message, ...]
     overflow: Overflow = Overflow.STOP
     n_keep: int = 0
-    left: EvictedMessages = NONE_EVICTED
+    evicted: EvictedMessages = NONE_EVICTED
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class TurnPreview:
     n_ctx, n_conversation of the context; of the prompt without the draft's own text
     n_draft               of the draft's text
     n_answer              to be left for the answer: an eighth of the context, or less where it may not be as long
-    n_leaving, gone       of messages that would leave the context for it, and how many messages those are
+    n_evicted_tokens      of messages that would be evicted for it; n_evicted_messages: how many those are
     refused               why it cannot be sent, "" where it can; n_reused and the like then count nothing
     text                  the draft; n_fitting: so many of its characters fit
     """
@@ -120,8 +120,8 @@ class TurnPreview:
     n_conversation: int = 0
     n_draft: int = 0
     n_answer: int = 0
-    n_leaving: int = 0
-    gone: int = 0
+    n_evicted_tokens: int = 0
+    n_evicted_messages: int = 0
     refused: str = ""
     text: str = ""
     n_fitting: int = 0
@@ -134,7 +134,7 @@ class TurnPreview:
 
 @dataclass(frozen=True, slots=True)
 class ContextUse:
-    """A conversation takes `n_tokens` of the `n_ctx` tokens of its context, without what has left it; the first
+    """A conversation takes `n_tokens` of the `n_ctx` tokens of its context, without what was evicted; the first
     `n_cached` of them are in the cache now. More than there are where it does not fit.
     """
 
@@ -236,24 +236,24 @@ class Working:
 class Overflowed:
     """A conversation's context was full, and its policy acted: `sentence` says what it did.
 
-    gone  messages that left for it, oldest first: none where the answer ends, or where only a part of it left
+    evicted  messages that had to go for it, oldest first: none where the answer ends, or where only a part of it went
     """
 
     conversation: ConversationId
     answer: MessageId
     policy: Overflow
     sentence: str
-    gone: tuple[MessageId, ...] = ()
+    evicted: tuple[MessageId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MessagesEvicted:
-    """All that has left a conversation's context by now. Whoever keeps conversations tells the engine with the next
-    `Generate`, after a restart too.
+    """All that was evicted from a conversation's context by now. Whoever keeps conversations tells the engine with the
+    next `Generate`, after a restart too.
     """
 
     conversation: ConversationId
-    left: EvictedMessages
+    evicted: EvictedMessages
 
 
 @dataclass(frozen=True, slots=True)

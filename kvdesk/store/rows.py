@@ -135,27 +135,27 @@ def unpack_texts(packed: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def pack_left(left: EvictedMessages) -> str:
-    """JSON; empty where nothing has left."""
-    if left == NONE_EVICTED:
+def pack_evicted(evicted: EvictedMessages) -> str:
+    """JSON; empty where nothing was."""
+    if evicted == NONE_EVICTED:
         return ""
-    found = {"messages": sorted(left.messages), "parted": left.parted, "policy": left.policy}
+    found = {"messages": sorted(evicted.messages), "parted": evicted.partial, "policy": evicted.policy}
     return json.dumps(found, separators=(",", ":"))
 
 
-def unpack_left(text: str) -> EvictedMessages:
-    """Whatever cannot be read means that everything is there: the oldest messages then leave again when they must."""
+def unpack_evicted(text: str) -> EvictedMessages:
+    """Whatever cannot be read means that everything is there: the oldest are then evicted again when it is full."""
     if not text:
         return NONE_EVICTED
     try:
         found = json.loads(text)
-        messages, parted, policy = found["messages"], found["parted"], str(found.get("policy", ""))
+        messages, partial, policy = found["messages"], found["parted"], str(found.get("policy", ""))
         known = frozenset(MessageId(name) for name in messages if isinstance(name, str))
         if len(known) != len(messages):
             return NONE_EVICTED
-        if parted is None:
+        if partial is None:
             return EvictedMessages(known, policy=policy)
-        answer, n_tokens = parted
+        answer, n_tokens = partial
         if not isinstance(answer, str) or type(n_tokens) is not int:
             return NONE_EVICTED
         return EvictedMessages(known, (MessageId(answer), n_tokens), policy)
@@ -167,7 +167,7 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
     c = conversation
     return (
         *(c.id, storable(c.title), c.colour, c.leaf),
-        *(storable(c.system_prompt), c.created_ms, c.updated_ms, c.overflow, pack_left(c.left)),
+        *(storable(c.system_prompt), c.created_ms, c.updated_ms, c.overflow, pack_evicted(c.evicted)),
         storable(c.draft),
         pack_texts(c.queued),
     )
@@ -175,7 +175,7 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
 
 def conversation_of(row: Row) -> Conversation:
     """Text that is not UTF-8 gets U+FFFD where it is broken."""
-    identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, departed, draft, queued = row
+    identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, evicted, draft, queued = row
     return Conversation(
         id=ConversationId(text_of(identity)),
         title=text_of(title),
@@ -185,7 +185,7 @@ def conversation_of(row: Row) -> Conversation:
         created_ms=created_ms,
         updated_ms=updated_ms,
         overflow=text_of(overflow),
-        left=unpack_left(text_of(departed)),
+        evicted=unpack_evicted(text_of(evicted)),
         draft=text_of(draft),
         queued=unpack_texts(text_of(queued)),
     )

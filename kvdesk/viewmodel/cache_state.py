@@ -69,9 +69,9 @@ class CacheState:
         return self.view.undoable if self.view else ()
 
     def shades_of(self, conversation: ConversationId) -> Mapping[MessageId, str]:
-        """How its messages are shown; before its first turn, those that had left by the end of the last run."""
+        """How its messages are shown; before its first turn, those that were evicted before the end of the last run."""
         known = self.conversations.get(conversation)
-        stored = dict.fromkeys(known.left.messages, "gone") if known is not None else {}
+        stored = dict.fromkeys(known.evicted.messages, "gone") if known is not None else {}
         return self.shades.get(conversation, stored)
 
     def forget_context(self) -> None:

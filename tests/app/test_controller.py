@@ -367,16 +367,16 @@ def test_what_happens_when_the_context_is_full_is_asked_for_and_stored(rig: Rig,
 
 def test_what_left_the_context_is_stored_and_told_with_the_next_turn(rig: Rig, qtbot: QtBot) -> None:
     first = say(rig, "One")
-    assert first.left == NONE_EVICTED
+    assert first.evicted == NONE_EVICTED
     left = EvictedMessages(frozenset({first.messages[0].id}))
     rig.worker.give(MessagesEvicted(first.conversation, left), MessagesEvicted(ConversationId("deleted"), left))
     answer(rig, qtbot, first, "First answer")
-    assert [c.left for c in conversations(rig)] == [left]
-    assert say(rig, "Two").left == left
+    assert [c.evicted for c in conversations(rig)] == [left]
+    assert say(rig, "Two").evicted == left
     rig.window.draft_changed.emit(first.conversation, "Three", "")
     previewed = rig.worker.commands[-1]
     assert isinstance(previewed, PreviewTurn)
-    assert previewed.left == left
+    assert previewed.evicted == left
 
 
 def test_deleting_a_chat_whose_two_alternatives_are_written_loses_nothing(rig: Rig, qtbot: QtBot) -> None:

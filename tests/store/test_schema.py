@@ -218,7 +218,7 @@ def test_conversations_of_the_first_release_have_all_their_messages_in_the_conte
     connection.close()
     store = Store(path)
     (old,) = store.conversations()
-    assert (old.title, old.overflow, old.left) == ("Old", "slide", NONE_EVICTED)
+    assert (old.title, old.overflow, old.evicted) == ("Old", "slide", NONE_EVICTED)
     store.close()
 
 

@@ -473,7 +473,7 @@ def test_a_damaged_memory_of_what_left_means_that_all_is_there(tmp_path: Path, d
     connection.execute("UPDATE conversation SET departed = ?", (damage,))
     connection.close()
     store = Store(path)
-    assert store.conversations() == (replace(conversation(), left=NONE_EVICTED),)
+    assert store.conversations() == (replace(conversation(), evicted=NONE_EVICTED),)
     store.close()
 
 

@@ -29,7 +29,7 @@ def conversation(name: str = "c", title: str = "A title", leaf: str | None = Non
         created_ms=1,
         updated_ms=updated_ms,
         overflow="slide",
-        left=EvictedMessages(frozenset({MessageId("x")}), (MessageId("y"), 3), "sinks"),
+        evicted=EvictedMessages(frozenset({MessageId("x")}), (MessageId("y"), 3), "sinks"),
         draft="half a thought",
         queued=("next", "and \u2028then"),
     )

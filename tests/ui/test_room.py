@@ -35,17 +35,17 @@ NOTHING = replace(STATS, prompt_tokens=0)
             "danger",
         ),
         (
-            replace(FITS, n_leaving=340, gone=2),
+            replace(FITS, n_evicted_tokens=340, n_evicted_messages=2),
             "40 tokens: the 2 oldest messages (340 tokens) leave the context for it",
             "warning",
         ),
         (
-            replace(FITS, n_leaving=90, gone=1),
+            replace(FITS, n_evicted_tokens=90, n_evicted_messages=1),
             "40 tokens: the oldest message (90 tokens) leaves the context for it",
             "warning",
         ),
         (
-            replace(FITS, n_leaving=128),
+            replace(FITS, n_evicted_tokens=128),
             "40 tokens: the oldest tokens (128 tokens) leave the context for it",
             "warning",
         ),

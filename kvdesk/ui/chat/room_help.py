@@ -18,10 +18,11 @@ def room_words(preview: TurnPreview) -> tuple[str, str]:
         )
     if preview.refused:
         return f"Too long: {n_draft:,} tokens, and {room:,} fit with an answer", "danger"
-    if preview.n_leaving:
-        who = {0: "the oldest tokens", 1: "the oldest message"}.get(preview.gone, f"the {preview.gone} oldest messages")
-        leaves = "leaves" if preview.gone == 1 else "leave"
-        return f"{n_draft:,} tokens: {who} ({preview.n_leaving:,} tokens) {leaves} the context for it", "warning"
+    if preview.n_evicted_tokens:
+        n = preview.n_evicted_messages
+        who = {0: "the oldest tokens", 1: "the oldest message"}.get(n, f"the {n} oldest messages")
+        leaves = "leaves" if n == 1 else "leave"
+        return f"{n_draft:,} tokens: {who} ({preview.n_evicted_tokens:,} tokens) {leaves} the context for it", "warning"
     if not preview.n_ctx:
         return preview.sentence, "secondary"
     if n_draft > room:

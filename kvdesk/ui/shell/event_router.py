@@ -10,6 +10,7 @@ from typing import Final
 from PySide6.QtCore import QObject
 
 from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.errors import guarded
 from kvdesk.protocol.cache import (
     Audited,
     CacheView,
@@ -45,7 +46,6 @@ from kvdesk.protocol.operations import BatchRefused, Operate
 from kvdesk.settings import Overflow
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat.conversation_list import ConversationList
-from kvdesk.ui.shell.guarded import guarded
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.shell.operations_controller import OperationsController
 from kvdesk.ui.shell.status_bar import StatusBar

@@ -74,7 +74,7 @@ def test_stop_says_so(desk: HeadlessEngine) -> None:
     talk = filled(desk, Overflow.STOP)
     ended = long_answer(talk)
     assert (ended.state, ended.note) == ("stopped", "The context of 256 tokens is full. The answer ends here.")
-    assert [(e.policy, e.gone) for e in overflowed(desk)] == [(Overflow.STOP, ())]
+    assert [(e.policy, e.evicted) for e in overflowed(desk)] == [(Overflow.STOP, ())]
     assert len(audited(desk, talk)) == 256
     with pytest.raises(UserError, match=r"but the context holds 256\. Shorten"):
         talk.answer("Go on.", SHORT)
@@ -87,7 +87,7 @@ def test_slide_goes_on_and_finds_its_cache_again(desk: HeadlessEngine, system: s
     ended = long_answer(talk)
     assert (ended.state, ended.stats.generated_tokens) == ("complete", 150)
     (event,) = overflowed(desk)
-    assert event.gone == oldest, "a question leaves with its answer, and no more than is needed"
+    assert event.evicted == oldest, "a question leaves with its answer, and no more than is needed"
     assert event.sentence in ended.note
     assert "not exact" in event.sentence
     (operation,) = [e for e in of(desk.events, OperationDone) if e.name == "slide"]
@@ -107,7 +107,7 @@ def test_slide_goes_on_and_finds_its_cache_again(desk: HeadlessEngine, system: s
 def test_what_will_be_reused_is_foretold(desk: HeadlessEngine, overflow: Overflow) -> None:
     """While it is typed, a message that makes older ones leave: their successors move, and are not read again."""
     talk = filled(desk, overflow)
-    while not (found := foretold(desk, talk, TOLD)).gone:
+    while not (found := foretold(desk, talk, TOLD)).n_evicted_messages:
         talk.answer("And then?", SHORT)
     stats = talk.answer(TOLD, SHORT).stats
     assert len(overflowed(desk)) == 1
@@ -132,7 +132,7 @@ def test_recompute_is_exactly_the_shortened_conversation(desk: HeadlessEngine) -
     tokens = list(talk.messages[-1].tokens)
     holds = audited(desk, talk)
     assert session.pool.get(talk.id).exact > len(holds)
-    prompt = session.prompts.tokens([m for m in talk.messages[:-1] if m.id not in event.gone])
+    prompt = session.prompts.tokens([m for m in talk.messages[:-1] if m.id not in event.evicted])
     assert holds[: len(prompt)] == prompt
     n_before = 256 + 1 - len(session.prompts.tokens(talk.messages[:-1]))  # the last one was sampled, and had no room
     assert 20 < n_before < len(tokens) - 20
@@ -191,8 +191,8 @@ def test_a_prompt_that_does_not_fit_leaves_out_the_oldest(desk: HeadlessEngine, 
     n_held = len(held(desk, talk))
     ended = talk.answer(TOLD * 3, SHORT)
     (event,) = overflowed(desk)
-    assert set(oldest) <= set(event.gone)
-    assert talk.messages[-2].id not in event.gone
+    assert set(oldest) <= set(event.evicted)
+    assert talk.messages[-2].id not in event.evicted
     assert event.sentence in ended.note
     assert (desk.engine.session.pool.get(talk.id).exact < 256) == (overflow is not Overflow.RECOMPUTE)
     if overflow is not Overflow.RECOMPUTE:
@@ -200,7 +200,7 @@ def test_a_prompt_that_does_not_fit_leaves_out_the_oldest(desk: HeadlessEngine, 
     assert ended.stats.reused_tokens < n_held
     audited(desk, talk)
     if overflow is Overflow.RECOMPUTE:
-        shown = [m for m in talk.messages[:-1] if m.id not in event.gone]
+        shown = [m for m in talk.messages[:-1] if m.id not in event.evicted]
         assert fresh_answer(desk, shown)[:16] == talk.messages[-1].tokens
 
 
@@ -326,7 +326,7 @@ def test_what_left_has_left_after_a_restart(model_file: Path, tmp_path: Path, ov
     try:
         talk = filled(first, overflow)
         long_answer(talk)
-        assert talk.left.messages
+        assert talk.evicted.messages
         tokens, exact = audited(first, talk), first.engine.session.pool.get(talk.id).exact
     finally:
         first.close()
@@ -338,7 +338,7 @@ def test_what_left_has_left_after_a_restart(model_file: Path, tmp_path: Path, ov
         assert audited(second, talk)[: len(tokens)] == tokens
         assert second.engine.session.pool.get(talk.id).exact == exact
         gone = [name for name, shade in of(second.events, MessageRetention)[-1].shades if shade == "gone"]
-        assert set(gone) == talk.left.messages
+        assert set(gone) == talk.evicted.messages
     finally:
         second.close()
 
@@ -391,7 +391,7 @@ def test_a_damaged_memory_of_what_left_does_no_harm(desk: HeadlessEngine, damage
         "others": EvictedMessages(frozenset({MessageId("nobody")}), (MessageId("nothing"), 1 << 40)),
         "behind": EvictedMessages(frozenset(names[:2]), (names[2], 1 << 40)),
     }[damage]
-    talk.left = left
+    talk.evicted = left
     ended = talk.answer(TOLD * 2, SHORT)
     assert ended.state == "complete"
     audited(desk, talk)

@@ -51,7 +51,7 @@ def test_where_others_fill_the_cache_the_own_policy_acts(desk: HeadlessEngine, o
     assert {event.policy for event in events} == {overflow}
     for event in events:
         assert event.sentence.startswith("The cache, shared with other running answers, was full: ")
-    gone = [name for event in events for name in event.gone]
+    gone = [name for event in events for name in event.evicted]
     assert [name for name in gone if name != long.messages[0].id][:2] == oldest, "whole exchanges, oldest first"
     assert overflow is Overflow.SINKS or long.messages[0].id not in gone
     (ended,) = of(told[long.id], TurnEnded)
@@ -81,7 +81,7 @@ def test_nothing_leaves_that_would_free_nothing(desk: HeadlessEngine) -> None:
     events = of(told[talk.id], Overflowed)
     assert events[0].policy is Overflow.STOP
     assert "shared with them" in events[0].sentence
-    assert events[0].gone == ()
+    assert events[0].evicted == ()
 
 
 @pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.RECOMPUTE, Overflow.SINKS])
@@ -109,7 +109,7 @@ def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(
     (event,) = of(desk.events, Overflowed)
     assert (event.conversation, event.policy) == (talk.id, overflow)
     assert len([e for e in of(desk.events, PrefillProgress) if e.answer == asked.answer and e.done < e.total]) > 1
-    assert asked.messages[-1].id not in event.gone
+    assert asked.messages[-1].id not in event.evicted
     while desk.engine.busy:
         desk.engine.step()
     ended = {e.answer: e for e in of(desk.events, TurnEnded)}

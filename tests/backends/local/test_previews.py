@@ -22,13 +22,20 @@ N_CTX = NARROW.n_ctx
 
 
 def use(desk: HeadlessEngine, talk: HeadlessChat) -> ContextUse:
-    return of(desk.do(MeasureContext(talk.id, tuple(talk.messages), talk.overflow, left=talk.left)), ContextUse)[0]
+    return of(desk.do(MeasureContext(talk.id, tuple(talk.messages), talk.overflow, evicted=talk.evicted)), ContextUse)[
+        0
+    ]
 
 
 def preview(desk: HeadlessEngine, talk: HeadlessChat, text: str, max_tokens: int = 1024) -> TurnPreview:
     message = Message(new_message_id(), talk.id, None, "user", text)
     asked = PreviewTurn(
-        talk.id, (*talk.messages, message), talk.overflow, left=talk.left, max_tokens=max_tokens, n_typed=len(text)
+        talk.id,
+        (*talk.messages, message),
+        talk.overflow,
+        evicted=talk.evicted,
+        max_tokens=max_tokens,
+        n_typed=len(text),
     )
     return of(desk.do(asked), TurnPreview)[0]
 
@@ -72,7 +79,7 @@ def test_each_branch_is_as_full_as_it_is(desk: HeadlessEngine) -> None:
 
 def test_what_left_the_context_takes_no_room(desk: HeadlessEngine) -> None:
     talk = HeadlessChat(desk, overflow=Overflow.SLIDE)
-    while not talk.left.messages:
+    while not talk.evicted.messages:
         talk.answer(SEA * 3, SHORT)
     assert use(desk, talk).n_tokens < N_CTX
     every = MeasureContext(talk.id, tuple(talk.messages))  # with "stop" nothing leaves
@@ -92,7 +99,7 @@ def test_a_draft_is_counted_against_the_room_there_is(desk: HeadlessEngine) -> N
     assert found.n_conversation + found.n_draft == found.n_reused + found.n_prefill
     assert (found.n_ctx, found.n_answer) == (N_CTX, N_CTX // 8)
     assert found.room == N_CTX - found.n_conversation - N_CTX // 8
-    assert (found.text, found.refused, found.gone, found.n_fitting) == (SEA, "", 0, len(SEA.rstrip()))
+    assert (found.text, found.refused, found.n_evicted_messages, found.n_fitting) == (SEA, "", 0, len(SEA.rstrip()))
     assert preview(desk, talk, SEA, max_tokens=4).n_answer == 4
 
 
@@ -120,12 +127,12 @@ def test_a_question_that_was_never_answered_is_no_part_of_the_draft(desk: Headle
 
 def test_what_will_leave_is_said_before(desk: HeadlessEngine) -> None:
     talk = HeadlessChat(desk, overflow=Overflow.SLIDE)
-    while not (found := preview(desk, talk, SEA * 4)).gone:
+    while not (found := preview(desk, talk, SEA * 4)).n_evicted_messages:
         talk.answer(SEA, SHORT)
     talk.answer(SEA * 4, ONE)
     (told,) = of(desk.events, Overflowed)
-    assert len(told.gone) == found.gone
-    assert f"({found.n_leaving:,} tokens)" in told.sentence
+    assert len(told.evicted) == found.n_evicted_messages
+    assert f"({found.n_evicted_tokens:,} tokens)" in told.sentence
 
 
 def test_a_turn_that_does_not_fit_says_so_as_an_overflow(desk: HeadlessEngine) -> None:

@@ -105,7 +105,7 @@ def test_the_policy_is_announced_where_it_acts(window: MainWindow) -> None:
 
 def test_what_had_left_before_a_restart_is_faint_from_the_start(window: MainWindow) -> None:
     left = EvictedMessages(frozenset({MESSAGES[0].id, MESSAGES[1].id}))
-    window.show_conversations((replace(CONVERSATIONS[0], left=left), CONVERSATIONS[1]), ONE)
+    window.show_conversations((replace(CONVERSATIONS[0], evicted=left), CONVERSATIONS[1]), ONE)
     window.show_messages(ONE, MESSAGES)
     assert shown(window) == ["not in context", "not in context", "", ""]
     window.apply_event(shades(*["in the cache"] * 4))

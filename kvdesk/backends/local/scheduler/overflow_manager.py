@@ -76,7 +76,7 @@ class OverflowManager:
 
     def remember(self, asked: Asked, left: EvictedMessages) -> bool:
         """The next prompt of the conversation begins without these. Whether they are others than before."""
-        before = self._left.get(asked.conversation, asked.left)
+        before = self._left.get(asked.conversation, asked.evicted)
         self._left[asked.conversation] = left
         return left != before
 
@@ -150,7 +150,7 @@ class OverflowManager:
             head = Prompt(
                 known[:first] + request.prompt[end:], tuple(p for p in request.whole.places if p.end <= first)
             )
-            left = replace(left, parted=(command.answer, offset), policy=plan.policy)
+            left = replace(left, partial=(command.answer, offset), policy=plan.policy)
             return Step(plan, now.full, left, gone, head, known, known[:first] + known[end:], max(0, offset))
         try:
             whole = self._prompt(command, left)
@@ -181,7 +181,7 @@ class OverflowManager:
         """What has left; nothing where all fits again, such as on another branch, where nothing may leave, or where
         it left under a policy that keeps another beginning: then it is planned anew, and told.
         """
-        left = self._left.get(asked.conversation, asked.left)
+        left = self._left.get(asked.conversation, asked.evicted)
         if left == NONE_EVICTED or asked.overflow is Overflow.STOP or asked.messages[-1].id in left.messages:
             return NONE_EVICTED
         if _kept_sinks(left, asked.messages) != (asked.overflow is Overflow.SINKS):
@@ -196,8 +196,8 @@ class OverflowManager:
             return self._prompts.prompt([m for m in asked.messages if m.id not in left.messages])
         whole = self._prompts.prompt(asked.messages)
         ends = [place.end for place in whole.places if place.message in left.messages]
-        if left.parted is not None:
-            answer, n = left.parted
+        if left.partial is not None:
+            answer, n = left.partial
             ends += [min(p.first + n, p.end) for p in whole.places if p.message == answer]
         return _without(whole, Situation((), 0, 0, 0, asked.n_keep).n_sinks, max(ends, default=0))
 
@@ -235,7 +235,7 @@ def _kept_sinks(left: EvictedMessages, messages: Sequence[Message]) -> bool:
     """Whether the first tokens stayed when it left, not the system prompt ("slide" and "recompute" keep that)."""
     if left.policy:
         return left.policy == Overflow.SINKS
-    return left.parted is not None or any(m.role == "system" and m.id in left.messages for m in messages)
+    return left.partial is not None or any(m.role == "system" and m.id in left.messages for m in messages)
 
 
 def _without(whole: Prompt, first: int, end: int) -> Prompt:

@@ -111,7 +111,7 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
         reused, restore_ms = move.stays, 0.0
     found = forecast(len(prompt), reused, session.speed_model.times, session.context.n_batch, restore_ms=restore_ms)
     draft = _draft(fit.whole, asked)
-    n_leaving = len(fit.step.before) - len(fit.step.after) if fit.step else 0
+    n_evicted = len(fit.step.before) - len(fit.step.after) if fit.step else 0
     shown = TurnPreview(
         asked.conversation,
         found.n_reused,
@@ -119,11 +119,11 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
         found.first_token_ms,
         found.sentence,
         n_ctx,
-        n_conversation=len(prompt) + n_leaving - draft.n_tokens,
+        n_conversation=len(prompt) + n_evicted - draft.n_tokens,
         n_draft=draft.n_tokens,
         n_answer=n_answer,
-        n_leaving=n_leaving,
-        gone=len(fit.step.gone) if fit.step else 0,
+        n_evicted_tokens=n_evicted,
+        n_evicted_messages=len(fit.step.gone) if fit.step else 0,
         text=asked.text,
     )
     return replace(shown, n_fitting=draft.n_characters(shown.room))
