@@ -135,7 +135,8 @@ def on_old_processor(program: Path) -> None:
     second = {"_PYI_ARCHIVE_FILE": str(program), "_PYI_PARENT_PROCESS_LEVEL": "-1", "_PYI_LINUX_PROCESS_NAME": "kvdesk"}
     libraries = {"LD_LIBRARY_PATH": str(program.parent / "_internal")}
     command[1:1] = [part for name, value in {**second, **libraries}.items() for part in ("-E", f"{name}={value}")]
-    env = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    # Nothing else of this machine's environment: an OPENBLAS_CORETYPE, say, names the processor that is here.
+    env = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ} | {"QT_QPA_PLATFORM": "offscreen"}
     started = time.monotonic()
     result = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
     expect(result.returncode == 0, f"on a {OLD_PROCESSOR}: exit code {result.returncode}\n{result.stderr}")
