@@ -74,8 +74,11 @@ class WindowPlacement(QObject):
         if place.maximized:
             self._window.setWindowState(Qt.WindowState.WindowMaximized)
         whole = max(size.width(), FIRST_SIZE.width())  # in a smaller window all three are narrower
-        middle = max(whole - place.sidebar_width - place.inspector_width, 0)
-        self._splitter.setSizes([place.sidebar_width, middle, place.inspector_width])
+        share = (
+            min(whole / place.width, 1.0) if place.width else 1.0
+        )  # what was on a larger screen is not all of this one
+        sidebar, inspector = round(place.sidebar_width * share), round(place.inspector_width * share)
+        self._splitter.setSizes([sidebar, max(whole - sidebar - inspector, 0), inspector])
 
     @Slot()
     def tell(self) -> None:

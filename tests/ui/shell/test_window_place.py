@@ -64,6 +64,13 @@ def test_size_and_panes_are_told_and_come_back(
     assert places[-1][0].inspector_width == sizes[2], "folded away it keeps its width"  # type: ignore[attr-defined]
 
 
+def test_panes_of_a_large_screen_leave_room_for_the_chat_on_a_small_one(window: MainWindow) -> None:
+    window.set_place(WindowPlace(width=2560, height=1400, sidebar_width=320, inspector_width=1000))
+    window.resize(1280, 800)
+    sidebar, chat, inspector = window._panes.sizes()
+    assert chat > inspector > sidebar
+
+
 def test_a_first_window_is_whole_on_a_small_screen(qapp: QApplication, qtbot: QtBot) -> None:
     """The screen of these tests has 800 x 800 pixels."""
     window = MainWindow(qapp)
