@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QApplication, QSpinBox
+from PySide6.QtWidgets import QApplication, QSpinBox, QToolButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
@@ -117,3 +117,18 @@ def test_the_wheel_scrolls_the_settings_and_changes_none(window: MainWindow, qtb
     qtbot.waitUntil(box.hasFocus)
     turn()
     assert box.value() == Settings().sampling.top_k + 1
+
+
+def test_after_a_look_at_a_tab_or_a_new_chat_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
+    window.chat.composer.focus_edit()
+    log = next(b for b in window.inspector.findChildren(QToolButton) if b.text() == "Log")
+    qtbot.mouseClick(log, Qt.MouseButton.LeftButton)
+    assert window.chat.composer.edit.hasFocus()
+    made: list[object] = []
+    window.new_chat_requested.connect(lambda: made.append(1))
+    new = next(b for b in window.conversations.findChildren(QToolButton) if b.accessibleName() == "New chat")
+    new.setFocus()
+    qtbot.mouseClick(new, Qt.MouseButton.LeftButton)
+    assert window.chat.composer.edit.hasFocus()
+    qtbot.keyClicks(QApplication.focusWidget(), "two words")
+    assert (window.chat.composer.text, len(made)) == ("two words", 1)

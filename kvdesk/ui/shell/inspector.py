@@ -244,7 +244,7 @@ class Inspector(QWidget):
             tab.setCheckable(True)
             tab.setChecked(i == 0)
             tab.setProperty("tab", True)
-            tab.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+            tab.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click looks at something; one types on in the composer
             tab.setAccessibleName(f"Show the {name.lower()}")
             self._tabs.addButton(tab, i)
             row.addWidget(tab)

@@ -377,6 +377,12 @@ class MainWindow(QMainWindow):
         if file := ask_where_to_save(self, "Save the report", "kvdesk-mismatch.json", "JSON (*.json)"):
             self.report_requested.emit(str(file))
 
+    @Slot()
+    def _on_new_clicked(self) -> None:
+        """What is typed next is the new chat's first message."""
+        self.new_chat_requested.emit()
+        self._chat.composer.focus_edit()
+
     @Slot(str)
     def _on_sent(self, text: str) -> None:
         self._chat.banner.hide()
@@ -415,7 +421,7 @@ class MainWindow(QMainWindow):
         self.rebuild_requested.emit(context, keep)
 
     def _connect(self) -> None:
-        self._list.new_clicked.connect(self.new_chat_requested)
+        self._list.new_clicked.connect(self._on_new_clicked)
         self._list.settings_clicked.connect(self.open_settings)
         self._list.selected.connect(self.conversation_selected)
         self._list.search_changed.connect(self.search_requested)
