@@ -27,13 +27,13 @@ from kvdesk.app.display import WITHOUT_DISPLAY, has_display, why_no_window
 from kvdesk.app.log_files import log_files
 from kvdesk.app.single_instance import ANSWER_S, SecondStarts, hand_over
 from kvdesk.app.startup import LoadMarker, choose_model
+from kvdesk.app.worker import Worker
 from kvdesk.errors import KvdeskError, StoreInUseError, UserError
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.markdown.prose import markdown_parser
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.painted import when_painted
-from kvdesk.worker.worker import Worker
 
 GC_INTERVAL_MS = 5_000
 _GENERATIONS = (1,) * 11 + (2,)  # old objects, 15 ms to look at, once a minute: two decoding threads wait for it

@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Slot
 from kvdesk import __version__
 from kvdesk.app.chats import Chats
 from kvdesk.app.journal_saver import JournalSaver
+from kvdesk.app.worker import Worker
 from kvdesk.cache.journal_file import JournalHeader
 from kvdesk.cache.recording import Recording
 from kvdesk.chat import ConversationId, MessageId
@@ -18,7 +19,6 @@ from kvdesk.protocol.chat import ModelLoaded, TurnStarted
 from kvdesk.protocol.messages import Command, Event
 from kvdesk.protocol.operations import CopySequence, Operate
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.worker.worker import Worker
 
 
 class CacheIntents(QObject):

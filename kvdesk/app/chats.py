@@ -35,7 +35,7 @@ from kvdesk.protocol.chat import (
     TextDelta,
     TurnEnded,
 )
-from kvdesk.protocol.messages import Command, Event
+from kvdesk.protocol.messages import Command, Event, SubscriptionDropped
 from kvdesk.settings import Overflow, Settings
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
@@ -320,6 +320,8 @@ class Chats(QObject):
                 self.model_name = event.model.name
             case EngineDied():
                 return self._end_running(event.sentence)
+            case SubscriptionDropped():
+                return self._begin_anew()
         return ()
 
     def store_running(self) -> None:
@@ -434,6 +436,13 @@ class Chats(QObject):
     def _end_running(self, note: str) -> Shows:
         running, self._running = list(self._running.values()), {}
         return tuple(show for r in running for show in self._end(replace(r.now(), state="interrupted", note=note)))
+
+    def _begin_anew(self) -> Shows:
+        """The texts of the answers under way come again from their beginning."""
+        for running in self._running.values():
+            running.parts.clear()
+            running.tokens.clear()
+        return () if self._selected is None else self._branch_shows(self._selected)
 
     def _take_back(self, empty: Message, shown: MessageId) -> Shows:
         """A second answer that never said anything gives way to the first."""

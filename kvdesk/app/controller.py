@@ -18,6 +18,7 @@ from kvdesk.app.chats import Chats
 from kvdesk.app.outbox import Outbox
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
+from kvdesk.app.worker import Worker
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.errors import KvdeskError, UserError, guarded
 from kvdesk.protocol.cache import (
@@ -36,7 +37,6 @@ from kvdesk.settings import ContextSettings, Overflow, Settings, WindowPlace
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter, Unsaved
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.worker.worker import Worker
 
 FRAME_MS = 16
 

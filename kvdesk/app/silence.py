@@ -9,8 +9,8 @@ from typing import Final
 
 from PySide6.QtCore import QObject, QTimer, Slot
 
+from kvdesk.app.worker import Worker
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.worker.worker import Worker
 
 LOOK_MS: Final = 1_000
 SILENT_S: Final = 15.0

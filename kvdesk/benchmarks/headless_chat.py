@@ -1,4 +1,4 @@
-"""A conversation held with an engine on this thread: what headless commands and measurements are made of."""
+"""A conversation held with an engine that its host runs on this thread: for headless commands and measurements."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from kvdesk.backends.base import Emit
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.session import Session
 from kvdesk.chat import (
@@ -19,7 +20,8 @@ from kvdesk.chat import (
     new_message_id,
 )
 from kvdesk.errors import UserError
-from kvdesk.protocol.chat import Generate, LoadModel, MessagesEvicted, TextDelta, TurnEnded
+from kvdesk.host.host import Host
+from kvdesk.protocol.chat import EngineDied, EngineRestarted, Generate, LoadModel, MessagesEvicted, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.settings import Overflow, Sampling
 
@@ -37,21 +39,31 @@ def uncollected() -> Iterator[None]:
 
 
 class HeadlessEngine:
-    """An engine and the events it gave: kvdesk without a window. `on_event` sees every event as it comes."""
+    """An engine, the host that runs it, and the events it gave: kvdesk without a window. `on_event` sees every event
+    as it comes.
+    """
+
+    engine: Engine
 
     def __init__(self, on_event: Callable[[Event], None] | None = None) -> None:
-        self.engine = Engine(self._take)
+        self.host = Host(self._made)
         self.events: list[Event] = []
         self._on_event = on_event
+        self._failed: Exception | None = None  # what `on_event` raised
+        self._subscription = self.host.subscribe(self._take)
 
     def do(self, command: Command) -> list[Event]:
-        """Carry out a command to its end. Returns its events; raises UserError when it failed."""
+        """Carry out a command to its end. Returns its events; raises UserError when it failed, and what `on_event`
+        raised: an answer is stopped then.
+        """
         self.events = []
-        self.engine.handle(command)
-        while self.engine.busy:
-            self.engine.step()
+        self.host.submit(command)
+        self.host.run_until_idle()
+        failed, self._failed = self._failed, None
+        if failed is not None:
+            raise failed
         for event in self.events:
-            if isinstance(event, CommandFailed):
+            if isinstance(event, CommandFailed | EngineRestarted | EngineDied):
                 raise UserError(event.sentence, event.detail)
         if isinstance(command, LoadModel):
             gc.collect()
@@ -59,12 +71,25 @@ class HeadlessEngine:
         return self.events
 
     def close(self) -> None:
-        self.engine.close()
+        self.host.shut_down()
+        self.host.run()
 
-    def _take(self, event: Event) -> None:
-        self.events.append(event)
-        if self._on_event is not None:
-            self._on_event(event)
+    def _made(self, emit: Emit) -> Engine:
+        self.engine = Engine(emit)
+        return self.engine
+
+    def _take(self) -> None:
+        """Each event as it comes: there is no other thread."""
+        for event in self._subscription.take():
+            self.events.append(event)
+            if self._on_event is None or self._failed is not None:
+                continue
+            try:
+                self._on_event(event)
+            except Exception as error:  # noqa: BLE001 - raised by `do`: the engine's loop goes on meanwhile
+                self._failed = error
+                if isinstance(event, TextDelta):
+                    self.host.stop(event.answer)
 
 
 class HeadlessChat:

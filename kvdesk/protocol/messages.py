@@ -19,4 +19,13 @@ class CommandFailed:
     detail: str = ""
 
 
-Event = ChatEvent | CacheEvent | CommandFailed
+@dataclass(frozen=True, slots=True)
+class SubscriptionDropped:
+    """From the host: this subscriber read so slowly that what was waiting for it was thrown away. What is known now
+    follows, if it asks for that: each answer under way with `TurnStarted` and its whole text so far.
+    """
+
+    sentence: str
+
+
+Event = ChatEvent | CacheEvent | CommandFailed | SubscriptionDropped

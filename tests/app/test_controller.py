@@ -24,8 +24,9 @@ from kvdesk.protocol.chat import (
     PreviewTurn,
     TextDelta,
     TurnEnded,
+    TurnStarted,
 )
-from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped
 from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.store import Store
@@ -113,6 +114,25 @@ def test_what_has_streamed_is_stored_before_the_end(rig: Rig, qtbot: QtBot) -> N
     rig.worker.give(TextDelta(asked.conversation, asked.answer, "half of it", (5,)))
     qtbot.waitUntil(lambda: stored(rig, asked.conversation)[-1].text == "half of it")
     assert stored(rig, asked.conversation)[-1].state == "streaming"
+
+
+def test_a_window_that_was_dropped_has_the_whole_answer_all_the_same(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Go")
+    where, name = asked.conversation, asked.answer
+    rig.worker.give(TextDelta(where, name, "half ", (5,)))
+    qtbot.waitUntil(lambda: rig.controller.chats.branch(where)[-1].text == "half ")
+    rig.worker.give(
+        SubscriptionDropped("It was too slow."),
+        TurnStarted(where, name, 0, 4, 0),
+        TextDelta(where, name, "half of it", (5, 6, 7)),
+        TextDelta(where, name, " and more", (8,)),
+    )
+    qtbot.waitUntil(lambda: rig.controller.chats.branch(where)[-1].text == "half of it and more")
+    assert rig.window.chat.view.widgets()[-1].text == "half of it and more"
+    assert rig.window.chat.banner.sentence == "It was too slow."
+    rig.worker.give(TurnEnded(where, name, "complete", STATS))
+    qtbot.waitUntil(lambda: rig.controller.chats.answer_of(where) is None)
+    assert stored(rig, where)[-1].tokens == (5, 6, 7, 8)
 
 
 def test_closing_in_mid_answer_marks_it_interrupted(make_rig: Callable[..., Rig]) -> None:

@@ -13,16 +13,16 @@ from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
-from kvdesk.app import silence
+from kvdesk.app import silence, worker
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.cache.compaction import Layout
+from kvdesk.host import host
 from kvdesk.protocol.cache import ContextReady, OperationDone
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Compact, Operate, SwapIn, SwapOut
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
-from kvdesk.worker import worker
 from tests.app.test_main_path import App
 from tests.stress.conftest import Row
 from tests.stress.driven import Driven, Kept, make_home
@@ -62,7 +62,7 @@ def raises(error: type[Exception]) -> Callable[[], None]:
 @pytest.fixture
 def app(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[App]:
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
-    monkeypatch.setattr(worker, "WITHIN_S", 0.0)  # however often it dies
+    monkeypatch.setattr(host, "WITHIN_S", 0.0)  # however often it dies
     save_settings(SETTINGS, paths.settings_file())
     app = App(qtbot)
     yield app

@@ -41,7 +41,7 @@ from kvdesk.protocol.chat import (
     TurnPreview,
     TurnStarted,
 )
-from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.messages import CommandFailed, Event, SubscriptionDropped
 from kvdesk.protocol.operations import BatchRefused, Operate
 from kvdesk.settings import Overflow
 from kvdesk.ui.chat.chat_pane import ChatPane
@@ -153,6 +153,8 @@ class EventRouter(QObject):
             guarded(partial(self._set_running, event.conversation, isinstance(event, TurnStarted)))
         guarded(partial(self._show, event))
         guarded(partial(self._desk.apply, event))
+        if isinstance(event, SubscriptionDropped):
+            self._chat.banner.show_error(event.sentence, "")
 
     def _show(self, event: Event) -> None:
         match event:

@@ -1,4 +1,4 @@
-"""The engine survives errors nobody expected: the model is loaded again, and what waits is carried out."""
+"""The engine on its thread survives errors nobody expected: the model is loaded again, what waits is carried out."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
+from kvdesk.app.worker import Worker
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.scheduler.scheduler import Scheduler
 from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.host.host import MOST_DEATHS
 from kvdesk.protocol.cache import CacheView, ContextReady, Watch
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import ContextSettings, Sampling
-from kvdesk.worker.worker import MOST_DEATHS, Worker
 
 E = TypeVar("E", bound=Event)
 TINY = ContextSettings(n_ctx=256, n_seq_max=1, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)

@@ -1,0 +1,82 @@
+"""The QThread that runs a back end's host, and brings its events to the window's thread.
+
+One signal says that there are events, and is not sent again until they were taken: 20,000 tokens cost 20,000 appends,
+not 20,000 queued calls.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, QThread, Signal
+
+from kvdesk.backends.base import Backend, Emit
+from kvdesk.chat import MessageId
+from kvdesk.host.host import Host
+from kvdesk.protocol.messages import Command, Event
+
+GIL_SWITCH_S = 0.001
+CLOSE_S = 5.0
+"""So long `shut_down` waits for an engine: one that hangs in llama.cpp must not keep the window from closing."""
+
+
+def local_engine(emit: Emit) -> Backend:
+    """llama.cpp in this process. Imported by the thread that runs it: the window need not wait for that."""
+    from kvdesk.backends.local.engine import Engine
+
+    return Engine(emit)
+
+
+class Worker(QThread):
+    """Runs a `Host`. `send`, `stop`, `cancel`, `take_events` and `shut_down` are called from the window's thread."""
+
+    events_ready = Signal()
+    """There are events to take. Emitted from the worker's thread, once until `take_events` is called."""
+
+    def __init__(self, parent: QObject | None = None, make_backend: Callable[[Emit], Backend] = local_engine) -> None:
+        super().__init__(parent)
+        self._host = Host(make_backend)
+        self._subscription = self._host.subscribe(self._tell)
+
+    def send(self, command: Command) -> None:
+        """Queue a command. Returns at once."""
+        self._host.submit(command)
+
+    def stop(self, answer: MessageId) -> None:
+        """Stop an answer, even while the engine computes. Returns at once."""
+        self._host.stop(answer)
+
+    def cancel(self) -> None:
+        """End the long work that `Working` tells of. Returns at once."""
+        self._host.cancel()
+
+    def take_events(self) -> list[Event]:
+        """All events since the last call, oldest first. After `SubscriptionDropped` all that is known comes anew."""
+        events = self._subscription.take()
+        if self._subscription.dropped:
+            self._subscription = self._host.subscribe(self._tell, after=self._subscription)
+            events += self._subscription.take()
+        return events
+
+    @property
+    def silent_s(self) -> float:
+        """For how long the engine has been in one step of its work without a word; 0.0 while it has nothing to do."""
+        return self._host.silent_s
+
+    def shut_down(self) -> bool:
+        """Refuse new work, stop what runs, and wait until context and model are closed.
+
+        False: the engine hangs. This thread goes on then, and only the end of the process ends it.
+        """
+        if not self.isRunning():
+            return True
+        self._host.shut_down()
+        return self.wait(round(1000 * CLOSE_S))
+
+    def run(self) -> None:
+        sys.setswitchinterval(GIL_SWITCH_S)  # a token must not wait 5 ms for a window that is drawing
+        self._host.run()
+
+    def _tell(self) -> None:
+        self.events_ready.emit()

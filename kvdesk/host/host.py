@@ -1,0 +1,186 @@
+"""Runs a back end: an inbox of commands, one small step after another, and events for any number of subscribers.
+
+Stop is a call and not a command: a back end that computes reads no inbox. The thread is whoever calls `run`; a program
+without one calls `run_until_idle`, which is the same loop until nothing is left to do.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+import traceback
+from collections import deque
+from collections.abc import Callable
+
+from kvdesk.backends.base import Backend, Emit
+from kvdesk.chat import MessageId
+from kvdesk.host.known import Known
+from kvdesk.host.subscription import Subscription
+from kvdesk.protocol.chat import EngineDied, EngineRestarted
+from kvdesk.protocol.messages import Command, Event
+
+IDLE_S = 1.0
+"""Without a command for so long, the back end does what pays back later."""
+MOST_DEATHS, WITHIN_S = 3, 60.0
+"""A back end that died so often within so many seconds is not started again."""
+_STOPPED = "The engine stopped unexpectedly."
+_AGAIN = f"{_STOPPED} It is being started again: your chats go on, and answers keep the text they had."
+_FOR_GOOD = f"{_STOPPED} It has happened {MOST_DEATHS} times within a minute: restart kvdesk. Your chats are saved."
+_log = logging.getLogger(__name__)
+
+
+class Host:
+    """Runs one back end, and another in its place where it dies. All but `run` and `run_until_idle` may be called from
+    any thread, and returns at once.
+    """
+
+    def __init__(self, make_backend: Callable[[Emit], Backend]) -> None:
+        self._make_backend = make_backend
+        self._inbox: queue.SimpleQueue[tuple[Command, float] | None] = queue.SimpleQueue()
+        self._made: Backend | None = None
+        self._making = threading.Lock()
+        self._closing = self._over = False
+        self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
+        self._alive_at: float | None = None  # the last sign of life (time.monotonic); None while it waits for a command
+        self._telling = threading.Lock()
+        self._known = Known()
+        self._subscriptions: tuple[Subscription, ...] = ()
+
+    # --- for any thread -----------------------------------------------------------------------------------------------
+
+    def submit(self, command: Command) -> None:
+        """Queue a command."""
+        self._inbox.put((command, time.perf_counter()))
+
+    def stop(self, answer: MessageId) -> None:
+        """Stop an answer, even while the back end computes."""
+        self._backend.request_stop(answer)
+
+    def cancel(self) -> None:
+        """End the long work that `Working` tells of."""
+        self._backend.request_cancel()
+
+    def subscribe(
+        self, on_ready: Callable[[], None], *, known: bool = False, after: Subscription | None = None
+    ) -> Subscription:
+        """Get every event from now on. `on_ready` is called on the host's thread, once until the events are taken.
+
+        known   begin with what is known now, ready to be taken: model, context, cache, and each answer under way with
+                its text so far
+        after   begin anew after a subscription that was dropped: as `known`, and with the answers that ended meanwhile
+        """
+        with self._telling:
+            since = None if after is None else after.n_taken
+            first = self._known.events(since) if known or after is not None else []
+            subscription = Subscription(on_ready, self._unsubscribe, first, self._known.n)
+            self._subscriptions = (*(s for s in self._subscriptions if not s.dropped), subscription)
+        return subscription
+
+    @property
+    def silent_s(self) -> float:
+        """For how long the back end has been in one step of its work without a word; 0.0 while it has nothing to do."""
+        alive_at = self._alive_at
+        return 0.0 if alive_at is None else time.monotonic() - alive_at
+
+    def shut_down(self) -> None:
+        """End what runs. `run` takes the commands that were submitted before, closes the back end and returns."""
+        with self._making:
+            self._closing = True
+            made = self._made
+        if made is not None:
+            made.request_close()
+        self._inbox.put(None)
+
+    # --- the loop -----------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """The loop, on this thread, until `shut_down`: one back end after another, as a rule the first."""
+        self._run(until_idle=False)
+
+    def run_until_idle(self) -> None:
+        """The loop, on this thread, until all commands are carried out and nothing is left to do."""
+        self._run(until_idle=True)
+
+    def _run(self, *, until_idle: bool) -> None:
+        first: tuple[Command, ...] = ()
+        while not (self._over or (self._closing and self._made is None)):
+            backend = self._backend
+            try:
+                self._loop(backend, first, until_idle=until_idle)
+                return
+            except Exception:  # noqa: BLE001 - the edge of the back end: its subscribers must hear of it
+                _log.exception("the engine's loop ended")
+                self._deaths.append(time.monotonic())
+                first = backend.give_up(_STOPPED)
+                self._over = not self._may_go_on(traceback.format_exc())
+            finally:
+                self._alive_at = None
+
+    def _loop(self, backend: Backend, first: tuple[Command, ...], *, until_idle: bool) -> None:
+        """The commands `first`; then every waiting command, then one step of work, until the end."""
+        for command in first:
+            backend.handle(command)
+        while self._handle_inbox(backend, wait=not (until_idle or backend.busy)):
+            if until_idle and not backend.busy:
+                return
+            self._alive_at = time.monotonic()
+            backend.step()
+        self._over = True
+        backend.close()
+
+    def _may_go_on(self, detail: str) -> bool:
+        """Whether another back end takes the place of the one that died now; not at the end, nor after too many."""
+        if len(self._deaths) == MOST_DEATHS and self._deaths[-1] - self._deaths[0] < WITHIN_S:
+            self._emit(EngineDied(_FOR_GOOD, detail))
+            return False
+        with self._making:
+            if self._closing:
+                return False
+            self._made = None
+        self._emit(EngineRestarted(_AGAIN, detail))
+        return True
+
+    @property
+    def _backend(self) -> Backend:
+        """Made by whoever needs it first, as a rule the loop: a window need not wait for llama.cpp's import."""
+        with self._making:
+            if self._made is None:
+                self._made = self._make_backend(self._emit)
+            return self._made
+
+    def _handle_inbox(self, backend: Backend, *, wait: bool) -> bool:
+        """Handle what is in the inbox; `wait` for it when there is nothing else to do. False at the end."""
+        while True:
+            patience = IDLE_S if wait and backend.idle_work_due else None
+            if wait:
+                self._alive_at = None
+            try:
+                item = self._inbox.get(block=wait, timeout=patience)
+            except queue.Empty:
+                if patience is None:
+                    return True
+                self._alive_at = time.monotonic()
+                backend.idle()
+                continue
+            self._alive_at = time.monotonic()
+            if item is None:
+                return False
+            backend.handle(*item)
+            wait = False
+
+    # --- events -------------------------------------------------------------------------------------------------------
+
+    def _emit(self, event: Event) -> None:
+        if self._alive_at is not None:
+            self._alive_at = time.monotonic()
+        with self._telling:
+            self._known.add(event)
+            subscriptions = self._subscriptions
+        for subscription in subscriptions:
+            subscription.put(event)
+
+    def _unsubscribe(self, subscription: Subscription) -> None:
+        with self._telling:
+            self._subscriptions = tuple(s for s in self._subscriptions if s is not subscription)

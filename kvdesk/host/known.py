@@ -1,0 +1,129 @@
+"""What is known of a back end now, for a subscriber who begins in the middle: its latest state and its answers."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.host.joining import join_text
+from kvdesk.protocol.cache import CacheView, ContextReady, MemoryLedger, MessageSpans, TokenTexts
+from kvdesk.protocol.chat import (
+    EngineDied,
+    EngineRestarted,
+    MessageRetention,
+    MessagesEvicted,
+    ModelLoaded,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+    Working,
+)
+from kvdesk.protocol.messages import Event
+
+MOST_CONVERSATIONS = 64
+"""Of so many conversations it is remembered what was told last."""
+MOST_ENDED = 64
+"""So many answers that have ended are remembered, for a subscriber who was dropped meanwhile."""
+_STATE: tuple[type, ...] = (ModelLoaded, ContextReady, MemoryLedger, TokenTexts, CacheView, Working, EngineDied)
+"""In the order in which they are told."""
+_OF_CONTEXT: tuple[type, ...] = (ContextReady, MemoryLedger, CacheView)
+_OF_CONVERSATION: tuple[type, ...] = (MessageSpans, MessageRetention, MessagesEvicted)
+
+
+@dataclass(slots=True)
+class _Answer:
+    """One answer: what was told of it so far. `n_ended`: the number of the event `ended`."""
+
+    started: TurnStarted | None = None
+    parts: list[TextDelta] = field(default_factory=list)
+    ended: TurnEnded | None = None
+    n_ended: int = 0
+
+    def events(self) -> list[Event]:
+        text = [join_text(self.parts)] if self.parts else []
+        return [event for event in (self.started, *text, self.ended) if event is not None]
+
+
+class Known:
+    """Keeps up with every event. Not safe for several threads: the host locks it."""
+
+    def __init__(self) -> None:
+        self.n = 0
+        """So many events were told."""
+        self._state: dict[type, Event] = {}
+        self._texts: dict[int, str] = {}
+        self._conversations: dict[ConversationId, dict[type, Event]] = {}
+        self._running: dict[MessageId, _Answer] = {}
+        self._ended: deque[_Answer] = deque(maxlen=MOST_ENDED)
+
+    def add(self, event: Event) -> None:
+        """Remember what a later subscriber must know of it."""
+        self.n += 1
+        match event:
+            case TextDelta():
+                self._answer(event.answer).parts.append(event)
+            case TurnStarted():
+                self._answer(event.answer).started = event
+            case TurnEnded():
+                answer = self._running.pop(event.answer, None) or _Answer()
+                answer.ended, answer.n_ended = event, self.n
+                self._ended.append(answer)
+            case TokenTexts():
+                self._texts.update(event.texts)
+            case EngineRestarted():
+                self._forget_model()
+            case ModelLoaded() | ContextReady() | MemoryLedger() | CacheView() | Working() | EngineDied():
+                self._set(event)
+            case MessageSpans() | MessageRetention() | MessagesEvicted():
+                told = self._conversations.pop(event.conversation, {})
+                told[type(event)] = event
+                self._conversations[event.conversation] = told
+                if len(self._conversations) > MOST_CONVERSATIONS:
+                    del self._conversations[next(iter(self._conversations))]
+            case _:
+                pass
+
+    def events(self, since: int | None = None) -> list[Event]:
+        """What a subscriber has to know who begins now; the answers under way come last, each with its text so far.
+
+        since   of the host's events the first so many were read: answers that ended after them are told as well
+        """
+        if self._texts:
+            self._state[TokenTexts] = TokenTexts(dict(self._texts))
+        known = [self._state[kind] for kind in _STATE if kind in self._state]
+        for told in self._conversations.values():
+            known += told.values()
+        ended = [answer for answer in self._ended if since is not None and answer.n_ended > since]
+        for answer in (*ended, *self._running.values()):
+            known += answer.events()
+        return known
+
+    def _answer(self, answer: MessageId) -> _Answer:
+        if answer not in self._running:
+            self._running[answer] = _Answer()
+        return self._running[answer]
+
+    def _set(self, event: Event) -> None:
+        """Another model or context makes what was told of the last one untrue."""
+        if isinstance(event, ModelLoaded):
+            self._forget_model()
+        elif isinstance(event, ContextReady):
+            self._forget_context()
+        self._state[type(event)] = event
+        if isinstance(event, Working) and not event.total:
+            del self._state[Working]
+
+    def _forget_model(self) -> None:
+        self._forget_context()
+        self._state.pop(ModelLoaded, None)
+        self._state.pop(TokenTexts, None)
+        self._texts.clear()
+
+    def _forget_context(self) -> None:
+        """What has left a conversation (`MessagesEvicted`) outlives its context."""
+        for kind in _OF_CONTEXT:
+            self._state.pop(kind, None)
+        for told in self._conversations.values():
+            told.pop(MessageSpans, None)
+            told.pop(MessageRetention, None)

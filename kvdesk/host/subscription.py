@@ -1,0 +1,92 @@
+"""A subscriber's own queue of events: nobody else's reading takes anything from it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+
+from kvdesk.host.joining import bytes_of, join
+from kvdesk.protocol.cache import CacheView
+from kvdesk.protocol.messages import Event, SubscriptionDropped
+
+MOST_EVENTS = 500
+"""A subscriber that has so many events waiting is slow: text is joined, and of views only the latest is kept."""
+_VIEW = 25
+"""A view of the cache counts as so many events: it is up to some MB."""
+MOST_BYTES = 8 * 2**20
+"""One that is behind by more than this, joined, is dropped."""
+_DROPPED = "Events came faster than they were read: the chats are complete, some measurements are missing."
+_log = logging.getLogger(__name__)
+
+
+class Subscription:
+    """Made by `Host.subscribe`. `take` and `close` may be called from any thread, and from `on_ready`."""
+
+    def __init__(
+        self,
+        on_ready: Callable[[], None],
+        on_close: Callable[[Subscription], None],
+        known: Sequence[Event],
+        n_before: int,
+    ) -> None:
+        """`known` waits at once, without `on_ready`; `n_before` events were told before this subscription began."""
+        self._on_ready, self._on_close = on_ready, on_close
+        self._lock = threading.Lock()
+        self._waiting = list(known)
+        self._told = False  # that there are events
+        self._complained = False  # that on_ready fails
+        self._room = MOST_EVENTS  # so many more events, then they are joined
+        self._n_put = self._n_taken = n_before
+        self.dropped = False
+
+    def put(self, event: Event) -> None:
+        """Called by the host. Never raises: whatever is wrong with this subscriber, the others get their events."""
+        with self._lock:
+            if self.dropped:
+                return
+            self._n_put += 1
+            self._waiting.append(event)
+            self._room -= _VIEW if type(event) is CacheView else 1
+            if self._room <= 0:
+                self._join()
+            if self._told:
+                return
+            self._told = True
+        try:
+            self._on_ready()
+        except Exception:  # noqa: BLE001 - asked again at the next event
+            self._told = False
+            if not self._complained:
+                self._complained = True
+                _log.exception("a subscriber failed")
+
+    def take(self) -> list[Event]:
+        """The events since the last call, oldest first. Those of one who is dropped end in `SubscriptionDropped`."""
+        with self._lock:
+            taken, self._waiting = self._waiting, []
+            self._told, self._room = False, MOST_EVENTS
+            if not self.dropped:
+                self._n_taken = self._n_put
+        return taken
+
+    def close(self) -> None:
+        """Nothing comes any more."""
+        with self._lock:
+            self.dropped, self._waiting = True, []
+        self._on_close(self)
+
+    @property
+    def n_taken(self) -> int:
+        """How many events the host had told when the last of those was told that were taken."""
+        return self._n_taken
+
+    def _join(self) -> None:
+        """Join what waits; drop this subscriber where that is still too much. Waits are doubled, so that a subscriber
+        who never reads costs each event a fixed amount.
+        """
+        self._waiting = join(self._waiting)
+        self._room = max(MOST_EVENTS, len(self._waiting))
+        if bytes_of(self._waiting) > MOST_BYTES:
+            self.dropped = True
+            self._waiting = [SubscriptionDropped(_DROPPED)]

@@ -1,1 +1,0 @@
-"""The thread between window and engine: an inbox of commands down, batches of events up."""

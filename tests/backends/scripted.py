@@ -1,0 +1,100 @@
+"""The smallest back end there can be: answers from a script, a word a step. It has no cells and speaks chat only."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from kvdesk.backends.base import Emit
+from kvdesk.chat import MessageId, MessageState, TurnStats
+from kvdesk.protocol.chat import (
+    CloseConversation,
+    Generate,
+    LoadModel,
+    ModelInfo,
+    ModelLoaded,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from kvdesk.protocol.messages import Command, CommandFailed
+
+
+def echo(question: str) -> str:
+    return f"You said: {question}"
+
+
+class ScriptedBackend:
+    """`answer` is what it says to the last message of a conversation. Several conversations are answered in turns."""
+
+    def __init__(self, emit: Emit, answer: Callable[[str], str] = echo) -> None:
+        self._emit, self._answer = emit, answer
+        self.handled: list[Command] = []
+        self._model = ""
+        self._turns: deque[tuple[Generate, Iterator[str], float, int]] = deque()
+        self._stopped: set[MessageId] = set()
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._turns)
+
+    @property
+    def idle_work_due(self) -> bool:
+        return False
+
+    def handle(self, command: Command, at_s: float | None = None) -> None:
+        self.handled.append(command)
+        match command:
+            case LoadModel():
+                self._model = command.path.name
+                self._emit(ModelLoaded(ModelInfo(command.path, self._model, "", "", 0, 0, 0, 0, 0, True, True)))
+            case Generate():
+                words = iter(self._answer(command.messages[-1].text).split(" "))
+                self._turns.append((command, words, at_s or time.perf_counter(), 0))
+                self._emit(TurnStarted(command.conversation, command.answer, -1, 0, 0))
+            case CloseConversation():
+                self._end_all("stopped", "", of=command)
+            case _:
+                self._emit(CommandFailed(command, "This engine can only chat."))
+
+    def step(self) -> None:
+        if not self._turns:
+            return
+        command, words, at_s, n = self._turns.popleft()
+        word = None if command.answer in self._stopped else next(words, None)
+        if word is None:
+            self._end(command, n, "stopped" if command.answer in self._stopped else "complete")
+            return
+        text = f" {word}" if n else word
+        self._emit(TextDelta(command.conversation, command.answer, text, (n,)))
+        self._turns.append((command, words, at_s, n + 1))
+
+    def idle(self) -> None:
+        pass
+
+    def request_stop(self, answer: MessageId) -> None:
+        self._stopped.add(answer)
+
+    def request_cancel(self) -> None:
+        pass
+
+    def request_close(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self._end_all("interrupted", "kvdesk was closed.")
+
+    def give_up(self, note: str) -> tuple[Command, ...]:
+        self._end_all("interrupted", note)
+        return tuple(c for c in self.handled if isinstance(c, LoadModel))[-1:]
+
+    def _end_all(self, state: MessageState, note: str, of: CloseConversation | None = None) -> None:
+        for turn in list(self._turns):
+            if of is None or turn[0].conversation == of.conversation:
+                self._turns.remove(turn)
+                self._end(turn[0], turn[3], state, note)
+
+    def _end(self, command: Generate, n_words: int, state: MessageState, note: str = "") -> None:
+        stats = TurnStats(0, 0, 0, n_words, 0.0, 0.0, 0.0, -1, 0, 0, 0)
+        self._emit(TurnEnded(command.conversation, command.answer, state, stats, note))

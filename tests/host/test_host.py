@@ -1,0 +1,338 @@
+"""Subscribers at different paces, each with all that concerns it; and the loop, on this thread and on another."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from kvdesk.backends.base import Emit
+from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.host import known, subscription
+from kvdesk.host.host import MOST_DEATHS, Host
+from kvdesk.host.joining import join
+from kvdesk.host.subscription import MOST_EVENTS, Subscription
+from kvdesk.protocol.cache import LoadSample, OperationDone
+from kvdesk.protocol.chat import (
+    EngineDied,
+    EngineRestarted,
+    Generate,
+    LoadModel,
+    LogLine,
+    ModelLoaded,
+    PrefillProgress,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+    Working,
+)
+from kvdesk.protocol.messages import CommandFailed, Event, SubscriptionDropped
+from kvdesk.settings import ContextSettings, Sampling
+from tests.backends.scripted import ScriptedBackend
+
+E = TypeVar("E", bound=Event)
+MODEL = LoadModel(Path("/models/scripted.gguf"), ContextSettings())
+
+
+def asked(text: str) -> Generate:
+    conversation = new_conversation_id()
+    question = Message(new_message_id(), conversation, None, "user", text)
+    return Generate(conversation, new_message_id(), (question,), Sampling())
+
+
+def of(events: Sequence[Event], kind: type[E]) -> list[E]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def text_of(events: Sequence[Event], command: Generate) -> str:
+    """As whoever keeps conversations puts it together: what was dropped begins anew."""
+    text = ""
+    for event in events:
+        if isinstance(event, SubscriptionDropped):
+            text = ""
+        elif isinstance(event, TextDelta) and event.answer == command.answer:
+            text += event.text
+    return text
+
+
+class Stepped:
+    """A host that makes one step at a time, so that a test can do something in the middle of an answer."""
+
+    def __init__(self, answer: Callable[[str], str] | None = None) -> None:
+        self.backend: ScriptedBackend | None = None
+        self._answer = answer
+        self.host = Host(self._make)
+        self.host.submit(MODEL)
+        self.host.run_until_idle()
+
+    def _make(self, emit: Emit) -> ScriptedBackend:
+        self.backend = ScriptedBackend(emit, self._answer) if self._answer else ScriptedBackend(emit)
+        return self.backend
+
+    def begin(self, command: Generate, n_words: int) -> None:
+        assert self.backend is not None
+        self.backend.handle(command)
+        for _ in range(n_words):
+            self.backend.step()
+
+
+@pytest.fixture
+def stepped() -> Stepped:
+    return Stepped()
+
+
+def nothing() -> None:
+    """A subscriber that looks when it likes."""
+
+
+def test_subscribers_at_different_paces_get_the_same_and_take_nothing_from_each_other(stepped: Stepped) -> None:
+    host = stepped.host
+    at_once: list[Event] = []
+    eager = host.subscribe(lambda: at_once.extend(eager.take()))
+    lazy = host.subscribe(nothing)
+    first, second = asked("one two three"), asked("four five six seven")
+    for command in (first, second):
+        host.submit(command)
+    host.run_until_idle()
+    assert text_of(at_once, first) == "You said: one two three"
+    assert len(of(at_once, TextDelta)) == 5 + 6, "a word each: as they were"
+    assert lazy.take() == at_once
+    assert lazy.take() == eager.take() == []
+
+
+def test_it_is_told_once_until_the_events_are_taken(stepped: Stepped) -> None:
+    told: list[int] = []
+    subscribed = stepped.host.subscribe(lambda: told.append(1))
+    stepped.begin(asked("a b c"), 2)
+    assert len(told) == 1
+    assert len(subscribed.take()) == 3
+    assert stepped.backend is not None
+    stepped.backend.step()
+    assert len(told) == 2
+
+
+def test_a_subscriber_that_fails_costs_the_others_nothing_and_is_asked_again(
+    stepped: Stepped, caplog: pytest.LogCaptureFixture
+) -> None:
+    calls: list[int] = []
+
+    def fails_at_first() -> None:
+        calls.append(1)
+        if len(calls) < 3:
+            raise ZeroDivisionError("injected")
+
+    failing, other = stepped.host.subscribe(fails_at_first), stepped.host.subscribe(nothing)
+    command = asked("a b c d")
+    stepped.host.submit(command)
+    stepped.host.run_until_idle()
+    assert text_of(other.take(), command) == text_of(failing.take(), command) == "You said: a b c d"
+    assert len(calls) == 3, "until it did not fail"
+    assert caplog.text.count("a subscriber failed") == 1
+
+
+def test_text_is_joined_for_a_slow_subscriber_and_what_ends_something_stays() -> None:
+    words = " ".join(f"w{n}" for n in range(3 * MOST_EVENTS))
+    stepped = Stepped(lambda _: words)
+    slow = stepped.host.subscribe(nothing)
+    first, second = asked("x"), asked("y")
+    for command in (first, second):
+        stepped.host.submit(command)
+    stepped.host.run_until_idle()
+    events = slow.take()
+    assert len(events) < MOST_EVENTS + 10
+    for command in (first, second):
+        assert text_of(events, command) == words
+        ended = next(i for i, e in enumerate(events) if isinstance(e, TurnEnded) and e.answer == command.answer)
+        last = max(i for i, e in enumerate(events) if isinstance(e, TextDelta) and e.answer == command.answer)
+        assert last < ended
+        tokens = [t for e in of(events, TextDelta) if e.answer == command.answer for t in e.tokens]
+        assert tokens == list(range(3 * MOST_EVENTS))
+
+
+def test_of_views_and_samples_the_latest_stays_in_its_place() -> None:
+    a, b = asked("a"), asked("b")
+
+    def delta(command: Generate, text: str) -> TextDelta:
+        return TextDelta(command.conversation, command.answer, text, (1,))
+
+    def read(command: Generate, done: int) -> PrefillProgress:
+        return PrefillProgress(command.conversation, command.answer, done, 9, 1.0)
+
+    done, failed = OperationDone(1, 1.0, "seq_rm", "", 0.1), CommandFailed(a, "No.")
+    events = [
+        *(LoadSample(1.0, 1.0, 0.0, 1), read(a, 3), read(b, 4), delta(a, "x"), done),
+        *(read(a, 9), delta(b, "z"), failed, LoadSample(2.0, 1.0, 0.0, 1), delta(a, "y"), done, Working("", 0, 0)),
+    ]
+    assert join(events) == [
+        *(read(b, 4), TextDelta(a.conversation, a.answer, "xy", (1, 1)), done),
+        *(read(a, 9), delta(b, "z"), failed, LoadSample(2.0, 1.0, 0.0, 1), done, Working("", 0, 0)),
+    ]
+    assert join(join(events)) == join(events)
+
+
+def test_who_begins_in_the_middle_is_told_what_is_known(stepped: Stepped) -> None:
+    before, running = asked("one two"), asked("three four five")
+    stepped.host.submit(before)
+    stepped.host.run_until_idle()
+    stepped.begin(running, 3)
+    from_now_on, with_all = stepped.host.subscribe(nothing), stepped.host.subscribe(nothing, known=True)
+    assert from_now_on.take() == []
+    model, started, text = with_all.take()
+    assert isinstance(model, ModelLoaded)
+    assert isinstance(started, TurnStarted)
+    assert text == TextDelta(running.conversation, running.answer, "You said: three", (0, 1, 2))
+    stepped.host.run_until_idle()
+    assert text_of([text, *with_all.take()], running) == "You said: three four five"
+
+
+@pytest.mark.parametrize("n_words", [1, 4, 7])
+def test_who_was_dropped_begins_anew_and_has_the_same_text(monkeypatch: pytest.MonkeyPatch, n_words: int) -> None:
+    """In the middle of an answer; `n_words` of seven were taken before. Another one began and ended meanwhile."""
+    monkeypatch.setattr(subscription, "MOST_BYTES", 1 << 16)
+    stepped = Stepped()
+    other = stepped.host.subscribe(nothing)
+    slow = stepped.host.subscribe(nothing)
+    running, meanwhile, later = asked("a b c d e"), asked("short"), asked("still there?")
+    stepped.begin(running, n_words)
+    events = slow.take()
+    for _ in range(3 * MOST_EVENTS):
+        stepped.host._emit(LogLine("info", "what nobody reads"))
+    assert slow.dropped
+    stepped.host.submit(meanwhile)
+    stepped.host.run_until_idle()
+    dropped = slow.take()
+    assert [type(event) for event in dropped] == [SubscriptionDropped]
+    anew = stepped.host.subscribe(nothing, after=slow)
+    stepped.host.submit(later)
+    stepped.host.run_until_idle()
+    events += [*dropped, *anew.take()]
+    for command, text in ((running, "a b c d e"), (meanwhile, "short"), (later, "still there?")):
+        assert text_of(events, command) == f"You said: {text}"
+        assert len([e for e in of(events, TurnEnded) if e.answer == command.answer]) == 1
+    other_events = other.take()
+    assert isinstance(other_events[-1], SubscriptionDropped), "it read nothing at all"
+    assert slow.take() == []
+
+
+def test_a_subscription_that_is_closed_gets_nothing(stepped: Stepped) -> None:
+    closed = stepped.host.subscribe(nothing)
+    closed.close()
+    stepped.host.submit(asked("hello"))
+    stepped.host.run_until_idle()
+    assert closed.take() == []
+    assert stepped.host._subscriptions == ()
+
+
+def test_of_conversations_only_the_last_are_remembered(stepped: Stepped, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kvdesk.chat import NONE_EVICTED
+    from kvdesk.protocol.chat import MessagesEvicted
+
+    monkeypatch.setattr(known, "MOST_CONVERSATIONS", 2)
+    told = [MessagesEvicted(new_conversation_id(), NONE_EVICTED) for _ in range(3)]
+    for event in told:
+        stepped.host._emit(event)
+    assert stepped.host.subscribe(nothing, known=True).take()[1:] == told[1:]
+
+
+class DiesOnce(ScriptedBackend):
+    """Dies when it has said the first word of an answer to "die"."""
+
+    def step(self) -> None:
+        dies = bool(self._turns) and self._turns[0][3] == 1 and self._turns[0][0].messages[-1].text == "die"
+        if dies:
+            raise ZeroDivisionError("injected")
+        super().step()
+
+
+def test_after_a_death_another_back_end_goes_on() -> None:
+    made: list[ScriptedBackend] = []
+
+    def make(emit: Emit) -> ScriptedBackend:
+        made.append(DiesOnce(emit))
+        return made[-1]
+
+    host = Host(make)
+    heard = host.subscribe(nothing)
+    dies, lives = asked("die"), asked("live")
+    for command in (MODEL, dies):
+        host.submit(command)
+    host.run_until_idle()
+    host.submit(lives)
+    host.run_until_idle()
+    events = heard.take()
+    assert len(made) == 2
+    assert made[1].handled == [MODEL, lives], "the model is loaded again"
+    assert {e.answer: e.state for e in of(events, TurnEnded)} == {dies.answer: "interrupted", lives.answer: "complete"}
+    assert text_of(events, dies) == "You"
+    (restarted,) = of(events, EngineRestarted)
+    assert "ZeroDivisionError: injected" in restarted.detail
+    assert len(of(host.subscribe(nothing, known=True).take(), ModelLoaded)) == 1
+
+
+def test_one_that_dies_again_and_again_is_left_alone() -> None:
+    host = Host(DiesOnce)
+    heard = host.subscribe(nothing)
+    for _ in range(MOST_DEATHS + 1):
+        host.submit(asked("die"))
+        host.run_until_idle()
+    events = heard.take()
+    assert len(of(events, EngineRestarted)) == MOST_DEATHS - 1
+    assert isinstance(events[-1], EngineDied)
+    assert isinstance(host.subscribe(nothing, known=True).take()[-1], EngineDied)
+
+
+@pytest.fixture
+def running() -> Iterator[Host]:
+    """A host on a thread of its own."""
+    host = Host(ScriptedBackend)
+    thread = threading.Thread(target=host.run)
+    thread.start()
+    yield host
+    host.shut_down()
+    thread.join(timeout=10)
+    assert not thread.is_alive()
+
+
+def test_on_a_thread_of_its_own_every_subscriber_is_served(running: Host) -> None:
+    n, words = 4, " ".join(f"w{i}" for i in range(400))
+    commands = [asked(words) for _ in range(3)]
+    got: list[list[Event]] = [[] for _ in range(n)]
+    ready = [threading.Event() for _ in range(n)]
+    subscriptions: list[Subscription] = [running.subscribe(event.set) for event in ready]
+
+    def read(i: int) -> None:
+        while len(of(got[i], TurnEnded)) < len(commands) and ready[i].wait(timeout=10):
+            ready[i].clear()
+            got[i] += subscriptions[i].take()
+
+    readers = [threading.Thread(target=read, args=(i,)) for i in range(n)]
+    for reader in readers:
+        reader.start()
+    for command in commands:
+        running.submit(command)
+    for reader in readers:
+        reader.join(timeout=30)
+    for events in got:
+        assert [text_of(events, command) for command in commands] == [f"You said: {words}"] * 3
+
+
+def test_stop_reaches_an_answer_that_is_written(running: Host) -> None:
+    ended = threading.Event()
+    heard: list[Event] = []
+
+    def hear() -> None:
+        heard.extend(subscribed.take())
+        if of(heard, TextDelta):
+            running.stop(command.answer)
+        if of(heard, TurnEnded):
+            ended.set()
+
+    subscribed = running.subscribe(hear)
+    command = asked("w " * 100_000)
+    running.submit(command)
+    assert ended.wait(timeout=10)
+    assert of(heard, TurnEnded)[0].state == "stopped"
+    assert running.silent_s < 10
