@@ -128,7 +128,7 @@ def test_a_window_that_was_dropped_has_the_whole_answer_all_the_same(rig: Rig, q
         TextDelta(where, name, " and more", (8,)),
     )
     qtbot.waitUntil(lambda: rig.controller.chats.branch(where)[-1].text == "half of it and more")
-    assert rig.window.chat.view.widgets()[-1].text == "half of it and more"
+    assert rig.window.chat.view.widgets[-1].message.text == "half of it and more"
     assert rig.window.chat.banner.sentence == "It was too slow."
     rig.worker.give(TurnEnded(where, name, "complete", STATS))
     qtbot.waitUntil(lambda: rig.controller.chats.answer_of(where) is None)
