@@ -13,12 +13,12 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from kvdesk import paths
+from kvdesk.app.worker import Worker
 from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import AuditCache, Audited, ContextReady, SpeedSample
 from kvdesk.protocol.chat import Generate, LoadModel, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings, Sampling
-from kvdesk.worker.worker import Worker
 from tests.stress.big_model import LARGEST_NODE, write_big
 from tests.stress.conftest import Row
 
