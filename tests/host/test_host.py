@@ -162,7 +162,7 @@ def test_of_views_and_samples_the_latest_stays_in_its_place() -> None:
         return PrefillProgress(command.conversation, command.answer, done, 9, 1.0)
 
     done, failed = OperationDone(1, 1.0, "seq_rm", "", 0.1), CommandFailed(a, "No.")
-    events = [
+    events: list[Event] = [
         *(LoadSample(1.0, 1.0, 0.0, 1), read(a, 3), read(b, 4), delta(a, "x"), done),
         *(read(a, 9), delta(b, "z"), failed, LoadSample(2.0, 1.0, 0.0, 1), delta(a, "y"), done, Working("", 0, 0)),
     ]
