@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.difference import StreamDifference
 from kvdesk.cache.flat import CacheShape, Patch, Shape
 from kvdesk.cache.mirror import Mirror
-from kvdesk.cache.packing import Entry, Operation, Patches
+from kvdesk.cache.packing import Entry, Operation, Patches, alone
 from kvdesk.cache.record import DecodeRecord
 from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording
-from kvdesk.cache.run import PlacedRun
 from kvdesk.cache.snapshot import CacheMap
 
 __all__ = ["Entry", "Journal", "Operation", "mirror_shape"]
@@ -60,35 +60,21 @@ class Journal:
         """Memory in use."""
         return self._recorder.n_bytes
 
-    def record(self, operation: Operation, decode: DecodeRecord | None = None) -> None:
-        """Remember an operation that the mirror has just followed. `decode`: what the mirror said of a decode.
+    def record(self, operations: Sequence[Operation], decode: DecodeRecord | None = None) -> None:
+        """Remember an operation that the mirror has just followed, or the decodes that `decode` tells of.
 
-        `operation.number` must be the mirror's; its texts are whatever is to be shown.
+        `operations`: one, or one for each decode. Their numbers must be the mirror's; their texts are whatever is to be
+        shown.
         """
         recorder = self._recorder
         streams = self._streams()
-        patch = None
-        if decode is not None and operation.number == recorder.last + 1:
-            patch = self._placed(decode, streams)
-        recorder.append(operation, recorder.flat.difference(streams) if patch is None else patch)
-
-    def record_run(self, operations: Sequence[Operation], placed: PlacedRun) -> None:
-        """Remember the decodes of a run, which the mirror has just followed; `operations[i]` is its i-th."""
-        recorder = self._recorder
-        streams = self._streams()
-        n, width = placed.n, len(placed.places)
-        if operations[0].number != recorder.last + 1:  # something was left out before: find it
+        patches = None
+        if decode is not None and operations[0].number == recorder.last + 1:
+            patches = self._placed(decode, streams)
+        if patches is None:  # not known from the placements, or something was left out before: compare every cell
             recorder.append(operations[-1], recorder.flat.difference(streams))
-            return
-        parts = [(self._streams_of[p.cache, p.stream], np.arange(p.start, p.start + n)) for p in placed.places]
-        whole = recorder.flat.taken(streams, parts, ())
-        if width > 1:  # cell by cell of each operation
-            by = np.arange(n * width).reshape(width, n).T.ravel()
-            whole = Patch(whole.index[by], whole.pos[by], whole.bits[by], whole.token[by], whole.written_at_op[by])
-        heads = tuple((stream, int(cells[i]) + 1) for i in range(n) for stream, cells in parts)
-        starts = np.arange(n + 1) * width
-        numbers = np.arange(placed.first, placed.first + n)
-        recorder.extend(operations, Patches(numbers, starts, replace(whole, heads=heads), starts))
+        else:
+            recorder.extend(operations, patches)
 
     def recording(self) -> Recording:
         """All that is remembered now, frozen: for other threads, and to be saved."""
@@ -110,8 +96,8 @@ class Journal:
         """Asked for anew each time: the mirror may replace its caches."""
         return [cells for cache in self._mirror.caches for cells in cache.streams]
 
-    def _placed(self, decode: DecodeRecord, streams: list[StreamCells]) -> Patch | None:
-        """The change of a decode from its placements, None where they do not tell all: not everything was placed.
+    def _placed(self, decode: DecodeRecord, streams: list[StreamCells]) -> Patches | None:
+        """What each decode changed, from its placements; None where they do not tell all: not everything was placed.
 
         Where window cells were replaced, the streams of the window (a small cache) are compared instead: what one
         ubatch purges another may fill again, a purge takes a sequence out of shared cells too, and an attempt that
@@ -124,12 +110,27 @@ class Journal:
         else:
             placements = tuple(p for ubatch in decode.ubatches for p in ubatch.placements)
         touched = [(self._streams_of[p.cache, p.stream], p.cells) for p in placements]
-        heads = tuple((s, streams[s].head) for s in {stream for stream, _ in touched})
+        if decode.n_decodes > 1:
+            return self._placed_run(decode, streams, touched)
+        heads = tuple({s: int(cells[-1]) + 1 for s, cells in touched}.items())  # llama-kv-cache.cpp:1183
         flat = self._recorder.flat
         if self._windowed and (decode.n_ubatches > 1 or any(len(p.overwritten) or len(p.purged) for p in placements)):
             touched = [(s, cells) for s, cells in touched if s not in self._windowed]
             touched += [(s, flat.changed(streams, s)) for s in self._windowed]
-        return flat.taken(streams, touched, heads)
+        return alone(decode.operation, flat.taken(streams, touched, heads))
+
+    def _placed_run(
+        self, decode: DecodeRecord, streams: list[StreamCells], touched: Sequence[tuple[int, NDArray[np.int64]]]
+    ) -> Patches:
+        """`_placed` of several decodes, each of which put one token into one cell of every stream `touched`."""
+        n, width = decode.n_decodes, len(touched)
+        whole = self._recorder.flat.taken(streams, touched, ())
+        if width > 1:  # from stream by stream to decode by decode
+            by = np.arange(n * width).reshape(width, n).T.ravel()
+            whole = Patch(whole.index[by], whole.pos[by], whole.bits[by], whole.token[by], whole.written_at_op[by])
+        heads = tuple((stream, int(cells[i]) + 1) for i in range(n) for stream, cells in touched)
+        starts = np.arange(n + 1) * width
+        return Patches(np.arange(n) + decode.operation, starts, replace(whole, heads=heads), starts)
 
 
 def mirror_shape(mirror: Mirror) -> Shape:

@@ -28,7 +28,7 @@ from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.rebuild import read_stream, rebuild_stream
 from kvdesk.cache.record import DecodeRecord, Placement, RestoreRecord, SlotState, UbatchRecord
 from kvdesk.cache.recurrent import RecurrentStates
-from kvdesk.cache.run import PlacedRun, place_run
+from kvdesk.cache.run import place_run
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, Verification
 from kvdesk.errors import ContextError
 
@@ -157,21 +157,21 @@ class Mirror:
         record = self._decode_settled(batch, rc, pos_max)
         return dataclasses.replace(record, n_shifted=n_shifted, shift_interrupted=interrupted)
 
-    def decode_run(self, seq_id: int, pos: int, tokens: Sequence[int]) -> PlacedRun | None:
-        """Follow so many llama_decode calls of one token each, all of which returned 0. Changes the cache.
+    def decode_each(self, batch: Batch) -> Iterator[DecodeRecord]:
+        """Follow a llama_decode call for each token of `batch`, all of which returned 0. Changes the cache.
 
-        None, with nothing changed, where `decode` must follow them one by one.
+        The tokens belong to one sequence, at successive positions. Yields one record of all calls where their cells are
+        known without a search (`place_run`); else one of each call, the moment the mirror has followed that far.
         """
-        known = 0 <= seq_id < self.geometry.n_seq_max and tokens and min(tokens) >= 0
-        if not known or self.states or not self.caches or self.capture:
-            return None
-        last = self.seq_pos_max(seq_id)
-        if last < 0 or pos != last + 1:
-            return None
-        placed = place_run(self.caches, seq_id, pos, tokens, self.operation + 1)
-        if placed is not None:
-            self.operation += placed.n
-        return placed
+        record = self._place_run(batch)
+        if record is not None:
+            self.operation += record.n_decodes
+            yield record
+            return
+        tokens, pos, seq_ids, output = batch
+        for i in range(len(tokens)):
+            part = slice(i, i + 1)
+            yield self.decode(Batch(tokens[part], pos[part], seq_ids[part], output[part]), 0)
 
     # --- changes the cache: operations on sequences ------------------------------------------------------------------
 
@@ -284,6 +284,16 @@ class Mirror:
 
     # --- private -----------------------------------------------------------------------------------------------------
 
+    def _place_run(self, batch: Batch) -> DecodeRecord | None:
+        """`place_run` of a batch as `decode_each` has it; None, with nothing changed, where it is not possible."""
+        if self.states or not self.caches or self.capture or not batch.tokens or min(batch.tokens) < 0:
+            return None
+        seq_id, pos = batch.seq_ids[0][0], batch.pos[0]
+        known = 0 <= seq_id < self.geometry.n_seq_max
+        if not known or pos != self.seq_pos_max(seq_id) + 1:
+            return None
+        return place_run(self.caches, seq_id, pos, batch.tokens, self.operation + 1)
+
     def _decode_settled(self, batch: Batch, rc: int, pos_max: PosMax | None) -> DecodeRecord:
         """The rest of a decode, once pending copies and K-shifts have been applied. Changes the cache."""
         self._start_log()
@@ -312,7 +322,7 @@ class Mirror:
             ubatches=records,
             n_ubatches=len(ubatches),
             slots=slots,
-            n_kv=max((record.n_kv for record in records), default=0),
+            n_kv=(max((record.n_kv for record in records), default=0),),
             mismatch=mismatch,
         )
 

@@ -78,13 +78,16 @@ class UbatchRecord:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodeRecord:
-    """One llama_decode call.
+    """`n_decodes` llama_decode calls, one after another: operations `operation`, `operation + 1`, ...
+
+    More than one call only where all of them returned 0, each placed one token of the same sequence in a cell that was
+    empty, and nothing else changed. Then `ubatches` holds one entry, for the tokens of all calls in order.
 
     rc           what the engine returned; `expected_rc`: what the mirror had predicted (0, 1 or -1)
     problem      why the mirror expects the batch to be refused, None otherwise
-    ubatches     the ubatches whose cells stay; `n_ubatches`: how many the batch was cut into
+    ubatches     the ubatches whose cells stay; `n_ubatches`: how many the batch of a call was cut into
     slots        everything the engine printed at level 1, in order, failed attempts included
-    n_kv         maximum over the ubatches and caches
+    n_kv         cells that attention walked over in each call: maximum over its ubatches and caches
     n_shifted    cells whose moved position was pending: their K was rotated by this call
     shift_interrupted  the decode stopped while a K-shift was pending: it may have been applied in part
     mismatch     "" or what the engine did that the mirror cannot explain: the map is not to be trusted any more
@@ -97,10 +100,20 @@ class DecodeRecord:
     ubatches: tuple[UbatchRecord, ...] = ()
     n_ubatches: int = 0
     slots: tuple[SlotState, ...] = ()
-    n_kv: int = 0
+    n_kv: tuple[int, ...] = (0,)
     n_shifted: int = 0
     shift_interrupted: bool = False
     mismatch: str = ""
+
+    @property
+    def n_decodes(self) -> int:
+        """How many llama_decode calls these were."""
+        return len(self.n_kv)
+
+    @property
+    def last_operation(self) -> int:
+        """Number of the last call."""
+        return self.operation + len(self.n_kv) - 1
 
     @property
     def n_overwritten(self) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 
 import numpy as np
 
@@ -90,19 +89,6 @@ def compare_seq_blob(mirror: Mirror, seq_id: int, blob: StateBlob) -> Difference
                 return found
     owned = mirror.states.in_order() if mirror.states else []
     return _compare_states([(pos, ()) for pos, seq_ids in owned if seq_id in seq_ids], blob)
-
-
-def compare_run(expected: Sequence[bytes], said: Sequence[bytes]) -> Difference | None:
-    """What the engine printed at level 1 while it decoded a run of tokens, line by line."""
-    if expected == said:
-        return None
-    both = enumerate(zip_longest(expected, said, fillvalue=b"nothing"))
-    i, (ours, theirs) = next((i, pair) for i, pair in both if pair[0] != pair[1])
-    return Difference(f"line {i} of a run", _printed(ours), _printed(theirs))
-
-
-def _printed(line: bytes) -> str:
-    return line.decode("utf-8", "replace").strip().removeprefix("find_slot: ")
 
 
 def compare_spans(mirror: Mirror, pos_min: Callable[[int], int], pos_max: Callable[[int], int]) -> Difference | None:

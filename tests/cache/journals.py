@@ -63,7 +63,7 @@ class Player:
             number = self.mirror.operation
             seq = self.rng.choice(["", "one", "two"])
             operation = Operation(number, 1.7e9 + i / 100, name, f"{name} {number}", self.rng.random(), seq, "test")
-            self.journal.record(operation, record)
+            self.journal.record([operation], record)
             self.states[number] = maps_of(self.mirror)
         return self.states
 

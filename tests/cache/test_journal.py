@@ -66,7 +66,7 @@ def test_operations_come_back_as_recorded() -> None:
         player.mirror.operation + 1, 1.7e9 + 0.25, "seq_rm", "llama_memory_seq_rm(…, -1)", 0.125, "a\nb"
     )
     player.mirror.seq_rm(0, 1, -1)
-    player.journal.record(operation)
+    player.journal.record([operation])
     assert player.journal.operations(operation.number, operation.number)[0].operation == operation
     packed = player.journal._recorder
     packed._pack()
@@ -78,7 +78,7 @@ def test_an_operation_left_out_is_part_of_the_next() -> None:
     journal = Journal(mirror)
     mirror.seq_rm(0, -1, -1)  # not recorded
     decoded = mirror.decode(Batch([3], [0], [(1,)], [True]), 0)
-    journal.record(Operation(mirror.operation, 1.0, "decode"), decoded)
+    journal.record([Operation(mirror.operation, 1.0, "decode")], decoded)
     assert_same_maps(journal.state_at(mirror.operation), maps_of(mirror))
     assert [(d.n_freed, d.n_placed) for d in journal.difference(mirror.operation)] in ([(1, 1)], [(0, 0)], [(1, 0)])
 
@@ -88,7 +88,7 @@ def test_a_journal_may_begin_late() -> None:
     before = maps_of(mirror)
     journal = Journal(mirror)
     mirror.seq_cp(0, 1, -1, -1)
-    journal.record(Operation(mirror.operation, 1.0, "seq_cp"))
+    journal.record([Operation(mirror.operation, 1.0, "seq_cp")])
     assert journal.recording().start == 1
     assert_same_maps(journal.state_at(1), before)
     assert_same_maps(journal.state_at(2), maps_of(mirror))
@@ -107,7 +107,7 @@ def test_oldest_are_dropped_within_the_limit(monkeypatch: pytest.MonkeyPatch) ->
         _, decoded = one_token(0, random.Random(mirror.operation).randrange(49_000), mirror)
         if decoded is None:
             mirror.seq_rm(0, -1, -1)
-        journal.record(Operation(mirror.operation, float(mirror.operation), "decode"), decoded)
+        journal.record([Operation(mirror.operation, float(mirror.operation), "decode")], decoded)
         if mirror.operation % 97 == 0:
             states[mirror.operation] = maps_of(mirror)
         assert journal.n_bytes <= limit
@@ -141,7 +141,7 @@ def test_recording_a_token_is_cheap() -> None:
         decoded = mirror.decode(Batch([i], [i], [(0,)], [True]), 0)
         operation = Operation(mirror.operation, 1.7e9 + i, "decode", f"llama_decode(1 token of seq 0 at {i})", 8.0)
         before = time.thread_time()
-        journal.record(operation, decoded)
+        journal.record([operation], decoded)
         times.append(time.thread_time() - before)
     assert statistics.median(times) < 60e-6
     assert statistics.mean(times) < 100e-6
@@ -154,7 +154,7 @@ def test_an_earlier_state_of_a_large_map_is_fast() -> None:
     for start in range(0, 126_976, 4096):
         tokens = rng.integers(0, 49_000, 4096).tolist()
         decoded = mirror.decode(Batch(tokens, range(start, start + 4096), [(0,)] * 4096, [False] * 4096), 0)
-        journal.record(Operation(mirror.operation, float(start), "decode", "prefill"), decoded)
+        journal.record([Operation(mirror.operation, float(start), "decode", "prefill")], decoded)
     times = []
     for number in range(journal.first, journal.last + 1, 4):
         before = time.thread_time()

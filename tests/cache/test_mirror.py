@@ -49,7 +49,7 @@ def test_record_of_a_decode() -> None:
     record = mirror.decode(turn(70, 0, 1), 0)
     assert [len(u.index) for u in record.ubatches] == [32, 32, 6]
     assert [u.placements[0].cells[0] for u in record.ubatches] == [0, 32, 64]
-    assert (record.n_kv, record.n_tested, record.n_overwritten, record.n_purged) == (256, 70, 0, 0)
+    assert (record.n_kv, record.n_tested, record.n_overwritten, record.n_purged) == ((256,), 70, 0, 0)
     assert [state.line.head for state in record.slots] == [0, 32, 64]
     stream = mirror.caches[0].streams[0]
     assert stream.token[:70].tolist() == list(range(100, 170))

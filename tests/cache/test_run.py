@@ -11,6 +11,7 @@ from kvdesk.cache.dump import render_lines
 from kvdesk.cache.geometry import ContextParams, model_facts, plan
 from kvdesk.cache.journal import Journal, Operation
 from kvdesk.cache.mirror import Mirror
+from kvdesk.cache.record import DecodeRecord
 from kvdesk.cache.snapshot import Verification
 
 SHAPES = {
@@ -30,6 +31,21 @@ def state(mirror: Mirror) -> list[object]:
     return found
 
 
+def facts_of(records: list[DecodeRecord]) -> list[object]:
+    """What the records say, whether they tell of one decode or of several."""
+    cells: dict[tuple[str, int], list[int]] = {}
+    for placement in (p for record in records for ubatch in record.ubatches for p in ubatch.placements):
+        cells.setdefault((placement.cache, placement.stream), []).extend(placement.cells.tolist())
+    return [
+        [record.operation for record in records[:1]],
+        [record.last_operation for record in records[-1:]],
+        [n for record in records for n in record.n_kv],
+        sum(record.n_tested for record in records),
+        [line for record in records for line in render_lines(record.slots)],
+        cells,
+    ]
+
+
 @settings(max_examples=80)
 @given(st.sampled_from(sorted(SHAPES)), st.lists(STEP, max_size=60))
 def test_both_ways_agree(shape: str, steps: list[tuple[str, int, int]]) -> None:
@@ -40,20 +56,15 @@ def test_both_ways_agree(shape: str, steps: list[tuple[str, int, int]]) -> None:
     for kind, seq_id, n in steps:
         first = general.seq_pos_max(seq_id) + 1
         if kind == "run":
-            placed = short.decode_run(seq_id, first, range(n))
-            batches = [Batch((token,), (first + token,), ((seq_id,),), (True,)) for token in range(n)]
-            rcs = []
             records = []
-            for batch in batches:
-                rcs.append(general.predict(batch))
-                records.append(general.decode(batch, rcs[-1]))
-                if placed is None:
-                    short.decode(batch, rcs[-1])
-            if placed is not None:
-                assert rcs == [0] * n
-                assert placed.first == records[0].operation
-                assert list(placed.n_kv) == [record.n_kv for record in records]
-                assert placed.lines == [line for record in records for line in render_lines(record.slots)]
+            for token in range(n):
+                batch = Batch.of(seq_id, first + token, (token,), "all")
+                if general.predict(batch) != 0:
+                    break
+                records.append(general.decode(batch, 0))
+            found = list(short.decode_each(Batch.of(seq_id, first, range(len(records)), "all"))) if records else []
+            assert len(found) in (1, len(records))
+            assert facts_of(found) == facts_of(records)
         elif kind == "many":
             batch = Batch(list(range(n)), range(first, first + n), [(seq_id,)] * n, [True] * n)
             rc = general.predict(batch)
@@ -71,20 +82,18 @@ def test_both_ways_agree(shape: str, steps: list[tuple[str, int, int]]) -> None:
 def test_the_short_way_is_taken() -> None:
     mirror = Mirror(plan(model_facts("llama", 0, False, False, 0), SHAPES["unified"][1]))
     mirror.decode(Batch([1, 2], [0, 1], [(0,), (0,)], [False, True]), 0)
-    placed = mirror.decode_run(0, 2, [3, 4])
-    assert placed is not None
-    assert (placed.n, placed.places[0].start, mirror.operation) == (2, 2, 3)
-    assert mirror.decode_run(0, 5, [3]) is None, "a gap"
-    assert mirror.decode_run(1, 0, [3]) is None, "an empty sequence"
+    (record,) = mirror.decode_each(Batch.of(0, 2, [3, 4]))
+    assert (record.n_decodes, record.operation, record.last_operation, mirror.operation) == (2, 2, 3, 3)
+    assert record.ubatches[0].placements[0].cells.tolist() == [2, 3]
+    assert len(list(mirror.decode_each(Batch.of(1, 0, [3, 4])))) == 2, "an empty sequence"
 
 
 def test_a_run_is_in_the_journal_token_by_token() -> None:
     mirror = Mirror(plan(model_facts("llama", 8, False, False, 0), SHAPES["window"][1]))
     mirror.decode(Batch([1, 2], [0, 1], [(0,), (0,)], [False, True]), 0)
     journal = Journal(mirror)
-    placed = mirror.decode_run(0, 2, [3, 4, 5])
-    assert placed is not None
-    journal.record_run([Operation(number, 0.0, "decode") for number in range(2, 5)], placed)
+    (record,) = mirror.decode_each(Batch.of(0, 2, [3, 4, 5]))
+    journal.record([Operation(number, 0.0, "decode") for number in range(2, 5)], record)
     recording = journal.recording()
     assert [entry.n_cells for entry in recording.operations(2, 4)] == [2, 2, 2]
     for number, n_used in ((1, 2), (2, 3), (3, 4), (4, 5)):

@@ -7,7 +7,7 @@ engine's thread. Knows nothing of turns and queues.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence, Sequenc
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.memory import MirroredDecode, MirroredRun
+from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.backends.local.llama.open_model import OpenedModel, open_model
 from kvdesk.backends.local.llama.transfer import MOST_KEPT
 from kvdesk.backends.local.prompt.prompt import Prompt, PromptBuilder
@@ -42,10 +42,6 @@ from kvdesk.protocol.cache import Audited, CacheView, ContextInfo, LedgerRow, Me
 from kvdesk.protocol.chat import MessageRetention
 from kvdesk.protocol.operations import Capability
 from kvdesk.settings import CachePolicy, ContextSettings
-
-DIGEST_S = 0.25
-"""So often runs of tokens are written down and judged; at once when one took SLOW times what it used to."""
-SLOW = 1.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,8 +288,7 @@ class Session:
 
     def recording(self) -> Recording:
         """The journal up to now, frozen."""
-        self.context.settle()
-        self.digest()
+        self.context.publish()
         return self.operation_journal.journal.recording()
 
     def save_report(self, path: Path) -> None:
@@ -362,9 +357,6 @@ class Session:
             OverflowManager(self.prompts, context.n_ctx_seq, abilities(context)) if self.prompts else None
         )
         self.operation_journal.owner = self._owner
-        self.operation_journal.before = self.digest
-        self._runs: list[MirroredRun] = []
-        self._digested_at = self._usual_ms = 0.0
         context.on_decoded = self._on_decoded
         self.threads = Threads(context, context.settings, self._emit, follow=self.own.policy.follow_load)
 
@@ -391,36 +383,14 @@ class Session:
         rope = (self.model.rope_freq_base, self.model.rope_freq_scale)
         return StateKind(self.fingerprint, f"{version} {version.commit}", s.type_k, s.type_v, s.flash_attn, rope)
 
-    def _on_decoded(self, followed: MirroredDecode | MirroredRun) -> None:
-        """A decode, or a run of them, has been followed by the mirror."""
-        if isinstance(followed, MirroredRun):
-            self._runs.append(followed)
-            slowest = max(followed.ms)
-            due = followed.at_s[-1] - self._digested_at >= DIGEST_S
-            if due or self.threads.trying or slowest > SLOW * self._usual_ms:
-                self.digest()
-                self._usual_ms = slowest
-        else:
-            self.digest()
-            self.operation_journal.decoded(followed)
-            self.speed_model.decoded(followed)
-            if followed.kind != "flush" and followed.record.rc == 0:
-                n = len(followed.batch.tokens)
-                self.threads.decoded(followed.n_threads, n, followed.record.n_kv, followed.ms, followed.at_s)
-
-    def digest(self) -> None:
-        """Write down, measure and judge the runs of tokens that were followed: all together, since right after a decode
-        each of these costs five times what it costs for the second in a row.
-        """
-        runs, self._runs = self._runs, []
-        for followed in runs:
-            self.operation_journal.run(followed)
-        for followed in runs:
-            self.speed_model.run(followed)
-        for followed in runs:
-            for n_kv, ms, at_s in zip(followed.placed.n_kv, followed.ms, followed.at_s, strict=True):
-                self.threads.decoded(followed.n_threads, 1, n_kv, ms, at_s)
-            self._digested_at = followed.at_s[-1]
+    def _on_decoded(self, decodes: Sequence[MirroredDecode]) -> None:
+        """Write down, measure and judge: each for all, which is quicker right after a decode than all for each."""
+        for decode in decodes:
+            self.operation_journal.decoded(decode)
+        for decode in decodes:
+            self.speed_model.decoded(decode)
+        for decode in decodes:
+            self.threads.decoded(decode)
 
     def _owner(self, seq_id: int) -> ConversationId | None:
         sequence = self.cache_manager.pool.by_seq(seq_id)

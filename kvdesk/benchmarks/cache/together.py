@@ -204,7 +204,7 @@ def _step(headless: HeadlessEngine) -> list[Event]:
     headless.events = []
     headless.engine.step()
     session_of(headless).context.settle()
-    session_of(headless).digest()
+    session_of(headless).context.publish()
     for ended in of(headless.events, TurnEnded):
         raise UserError(f"The answer that is measured ended too early, after {ended.stats.generated_tokens} tokens.")
     return headless.events

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.operations.compacting import compact
 from kvdesk.backends.local.scheduler.threads import Threads
@@ -23,6 +24,7 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import ROUNDING, Verdict, compare_logits
+from kvdesk.cache.record import DecodeRecord
 from kvdesk.chat import ConversationId
 from kvdesk.policies.compaction_gain import Reads, SpanCost
 from kvdesk.settings import CacheType, ContextSettings
@@ -192,7 +194,9 @@ def test_exact_decodes_on_one_thread_whatever_the_load() -> None:
         threads = Threads(context, settings, lambda _: None, follow=follow)
         for at_s in range(64):
             threads.choose(1)
-            threads.decoded(1, 1, 512, 8.0 if at_s % 9 else 80.0, float(at_s))
+            record = DecodeRecord(at_s, 0, 0, n_kv=(512,))
+            ms = (8.0 if at_s % 9 else 80.0,)
+            threads.decoded(MirroredDecode(record, Batch.of(0, at_s, (1,)), "decode", ms, (float(at_s),), 1))
     assert {n for n, _ in chosen} == {1}
     assert chosen[0] == (1, 3)
 

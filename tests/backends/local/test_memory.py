@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,17 +11,20 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.llama import context as context_module
 from kvdesk.backends.local.llama import saved, self_check, state
 from kvdesk.backends.local.llama.binding import EngineVersion, lib
 from kvdesk.backends.local.llama.context import MAPS, Context
+from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.backends.local.llama.sampler import Sampler
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import parse_state
 from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.dump import parse_log
 from kvdesk.errors import ContextError, EngineError
-from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.settings import CacheType, ContextSettings, Sampling
 from tests.backends.local.tiny_models import N_VOCAB, write
 
 SMALL = ContextSettings(n_ctx=512, n_seq_max=4, n_batch=64, n_ubatch=8, n_threads=1, n_threads_batch=1)
@@ -65,6 +68,36 @@ def last_logits(context: Context, batch: Batch) -> NDArray[np.float32]:
 
 def verified(context: Context) -> None:
     assert context.audit().state == "verified", context.verification.detail
+
+
+def test_decodes_are_told_before_their_cells_change(context: Context) -> None:
+    """One token after another, told late: the journal still has every cell that was removed since."""
+    journal = OperationJournal(context, lambda _: None)
+    told: list[MirroredDecode] = []
+
+    def on_decoded(decodes: Sequence[MirroredDecode]) -> None:
+        told.extend(decodes)
+        for decode in decodes:
+            journal.decoded(decode)
+
+    context.on_decoded = on_decoded
+    sampler = Sampler(Sampling(temperature=0), N_VOCAB)
+    context.decode(text(4))
+    for _ in range(2):
+        first = context.seq_pos_max(0) + 1
+        assert context.begin(0, first, 3) == 3
+        token = 5
+        for _ in range(3):
+            token = context.advance(token, sampler)
+        context.settle()
+    context.seq_rm(0, 6, -1)
+    sampler.close()
+    assert sum(len(decode.ms) for decode in told) == 7
+    assert [decode.n_tokens for decode in told] == [4, *[1] * (len(told) - 1)]
+    assert [(decode.record.operation, decode.record.last_operation) for decode in told] == [(1, 1), (2, 4), (5, 7)]
+    used = [journal.journal.state_at(number)[0].streams[0].used for number in range(1, 9)]
+    assert used == [4, 5, 6, 7, 8, 9, 10, 6]
+    verified(context)
 
 
 # --- operations -----------------------------------------------------------------------------------------------------

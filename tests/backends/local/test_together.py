@@ -67,7 +67,7 @@ def test_an_answer_goes_on_while_a_prompt_is_read(
         n = len(of(headless.events, SpeedSample))
         headless.engine.step()
         session.context.settle()
-        session.digest()
+        session.context.publish()
         kinds += [(s.kind, s.n_tokens) for s in of(headless.events, SpeedSample)[n:]]
     while headless.engine.busy:
         headless.engine.step()

@@ -11,7 +11,7 @@ import pytest
 
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.context import Decoded
-from kvdesk.backends.local.llama.memory import DecodeKind
+from kvdesk.backends.local.llama.decodes import DecodeKind
 from kvdesk.backends.local.llama.sampler import Sampler as EngineSampler
 from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.batch import Batch

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.memory import MirroredDecode, MirroredRun
+from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.cache.journal import Journal, Operation
 from kvdesk.chat import ConversationId
 from kvdesk.protocol import calls
@@ -19,7 +19,6 @@ from kvdesk.protocol.messages import Event
 
 Emit = Callable[[Event], None]
 Owner = Callable[[int], ConversationId | None]
-_ONE_TOKEN = f"{calls.decode(1)} -> 0"
 
 
 class OperationJournal:
@@ -30,7 +29,6 @@ class OperationJournal:
         self._emit = emit
         self._doing: tuple[str, str, str] = ("", "", "")
         self.owner: Owner = lambda _: None
-        self.before: Callable[[], None] = lambda: None  # called before an operation is written down
         self.journal = Journal(context.mirror)
         context.on_operation = self._operation
 
@@ -60,30 +58,23 @@ class OperationJournal:
         done = OperationDone(number, time.monotonic(), name, call, ms, conversation, reason, emptied=emptied, note=note)
         self._emit(done)
 
-    def decoded(self, followed: MirroredDecode) -> None:
-        """One decode."""
-        record, batch, kind, ms, _, _ = followed
+    def decoded(self, decode: MirroredDecode) -> None:
+        """Write down decodes that the mirror has followed; those of an answer need no reason."""
+        record, batch, kind, ms, at_s, _ = decode
         conversation = self.owner(batch.seq_ids[0][0]) if batch.seq_ids and batch.seq_ids[0] else None
-        call = f"{calls.decode(len(batch.tokens))} -> {record.rc}"
-        reason = self._doing[2]
-        operation = Operation(record.operation, time.time(), kind, call, ms, conversation or "", reason)
-        self.journal.record(operation, record)
-
-    def run(self, followed: MirroredRun) -> None:
-        """Decodes of one token each."""
-        conversation = self.owner(followed.seq_id) or ""
-        unix, first = time.time() - time.monotonic(), followed.placed.first
-        self.journal.record_run(
+        call = f"{calls.decode(decode.n_tokens)} -> {record.rc}"
+        reason = "" if kind == "decode" else self._doing[2]
+        unix = time.time() - time.monotonic()
+        self.journal.record(
             [
-                Operation(first + i, at_s + unix, "decode", _ONE_TOKEN, ms, conversation)
-                for i, (at_s, ms) in enumerate(zip(followed.at_s, followed.ms, strict=True))
+                Operation(record.operation + i, end + unix, kind, call, took, conversation or "", reason)
+                for i, (end, took) in enumerate(zip(at_s, ms, strict=True))
             ],
-            followed.placed,
+            record,
         )
 
     def _operation(self, number: int, call: str, ms: float) -> None:
         """An operation that is no decode."""
-        self.before()
         name, conversation, reason = self._doing
         name = name or call.partition("(")[0].removeprefix("llama_").removeprefix("memory_")
-        self.journal.record(Operation(number, time.time(), name, call, ms, conversation, reason))
+        self.journal.record([Operation(number, time.time(), name, call, ms, conversation, reason)])

@@ -21,8 +21,8 @@ from kvdesk.backends.local.llama.binding import (
     lib,
 )
 from kvdesk.backends.local.llama.capabilities import Capabilities
+from kvdesk.backends.local.llama.decodes import DecodeKind
 from kvdesk.backends.local.llama.flush import plan_flush
-from kvdesk.backends.local.llama.memory import DecodeKind
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.params import buffer_bytes, create, planned
 from kvdesk.backends.local.llama.sampler import Sampler

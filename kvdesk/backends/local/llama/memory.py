@@ -7,10 +7,11 @@ settings (`saved`, `context`).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from kvdesk.backends.local.llama.binding import StopFlag, engine_log, lib
+from kvdesk.backends.local.llama.decodes import DecodeKind, MirroredDecode, PendingDecode
 from kvdesk.backends.local.llama.flush import pending, plan_flush
 from kvdesk.backends.local.llama.guards import Guards
 from kvdesk.backends.local.llama.traits import Traits
@@ -20,9 +21,8 @@ from kvdesk.cache.dump import parse_log, render_lines
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import DecodeRecord, SlotState
 from kvdesk.cache.report import AuditReport
-from kvdesk.cache.run import PlacedRun
 from kvdesk.cache.snapshot import CacheSnapshot, Verification
-from kvdesk.cache.verify import Difference, compare_lines, compare_run, compare_spans
+from kvdesk.cache.verify import Difference, compare_lines, compare_spans
 from kvdesk.errors import RefusedCall
 from kvdesk.protocol import calls
 
@@ -30,44 +30,19 @@ SETTLE_S = 0.06
 """For so long may decodes wait for the mirror to follow."""
 RUN_S = 0.25
 """The same for tokens of one answer while nobody looks at the cache."""
-
-DecodeKind = Literal["prefill", "decode", "check", "flush"]
-"""What a decode is for: a prompt, an answer, a look at logits, the application of what is pending."""
-
-
-class MirroredDecode(NamedTuple):
-    """A decode that the mirror has followed: its record, batch, what it was for, wall time in ms, time.monotonic() at
-    its end, and the threads that computed it.
-    """
-
-    record: DecodeRecord
-    batch: Batch
-    kind: DecodeKind
-    ms: float
-    at_s: float
-    n_threads: int
-
-
-class MirroredRun(NamedTuple):
-    """Decodes of one token each that the mirror has followed together: what they placed, sequence and tokens of the run
-    with the first position, for each the wall time in ms and time.monotonic() at its end, and the threads of all.
-    """
-
-    placed: PlacedRun
-    seq_id: int
-    pos: int
-    tokens: list[int]
-    ms: list[float]
-    at_s: list[float]
-    n_threads: int
+PUBLISH_S = 0.25
+"""So often decodes of an answer are published; at once when one took SLOW times what it used to."""
+SLOW = 1.3
 
 
 class _Run:
-    """Tokens decoded one after another for one sequence that the mirror has not followed yet. `ends` are
-    time.perf_counter() at the end of each, `ms` their wall times, `marks` the number of lines printed until then.
+    """Tokens of one sequence decoded one after another, from position `pos` on, that the mirror has not followed yet.
+
+    ms     wall times; `ends`: time.perf_counter() at the end of each
+    lines  how many the engine has printed until the end of the last one
     """
 
-    __slots__ = ("ends", "marks", "ms", "pos", "seq_id", "tokens")
+    __slots__ = ("ends", "ms", "n_lines", "pos", "seq_id", "tokens")
 
     def __init__(self, seq_id: int, pos: int) -> None:
         self.seq_id = seq_id
@@ -75,28 +50,14 @@ class _Run:
         self.tokens: list[int] = []
         self.ms: list[float] = []
         self.ends: list[float] = []
-        self.marks: list[int] = []
-
-
-class _Waiting(NamedTuple):
-    """A decode that the mirror has not followed yet. `last`: seq_pos_max right after it, by sequence, for the last of a
-    group; for the others the next decode prints it (llama-kv-cache.cpp:960).
-    """
-
-    batch: Batch
-    kind: DecodeKind
-    rc: int
-    ms: float
-    at_s: float
-    lines: list[bytes]
-    last: dict[int, int] | None
+        self.n_lines = 0
 
 
 class Memory:
     """Everything below `Context`. `inspect`: what the engine prints, 0 nothing, 1 lines, 3 every cell.
 
-    `on_decoded` is told of every decode that has been followed, `on_operation` of every other operation: its number,
-    the call in words, wall time in ms. `last_record` is of the latest decode that was not part of a run.
+    `on_decoded` gets the decodes that have been followed, in order, before anything else happens to their cells.
+    `on_operation` is told of every other operation: its number, the call in words, wall time in ms.
     """
 
     def __init__(self, ctx: Any, traits: Traits, trust: Verifier, inspect: int, stop: StopFlag) -> None:
@@ -107,14 +68,15 @@ class Memory:
         self._trust = trust
         self.stop = stop
         self.traits = traits
-        self.on_decoded: Callable[[MirroredDecode | MirroredRun], None] | None = None
+        self.on_decoded: Callable[[Sequence[MirroredDecode]], None] | None = None
         self.on_operation: Callable[[int, str, float], None] | None = None
         self.last_record = DecodeRecord(0, 0, 0)
-        self.last_n_kv = 0
         self.n_threads = self.n_threads_batch = 0  # of decodes of one token, and of more; never changed in a run
         self._mirror = Mirror(traits.geometry)
         self._mirror.capture = inspect > 1
-        self._unsettled: list[_Waiting] = []
+        self._unsettled: list[PendingDecode] = []
+        self._unpublished: list[MirroredDecode] = []
+        self._published_at = self._usual_ms = 0.0
         self._run_now: _Run | None = None
         self._settle_at = self._called_at = 0.0
         self._guards = Guards(traits, lambda: self.mirror)
@@ -292,6 +254,15 @@ class Memory:
         for decode in waiting:
             self._follow(decode)
 
+    def publish(self) -> None:
+        """Hand every decode so far to `on_decoded`: in groups too, for the reason that `settle` gives."""
+        self.settle()
+        decodes, self._unpublished = self._unpublished, []
+        if decodes:
+            self._published_at, self._usual_ms = decodes[-1].at_s[-1], max(decodes[-1].ms)
+            if self.on_decoded is not None:
+                self.on_decoded(decodes)
+
     def _begin_run(self, seq_id: int, pos: int) -> bool:
         """Prepare for `_run_on`: one token after another of the sequence, whose next position is `pos`.
 
@@ -328,39 +299,29 @@ class Memory:
             run.tokens.append(token)
             run.ms.append(ms)
             run.ends.append(end)
-            run.marks.append(self._log.n_captured)
+            run.n_lines = self._log.n_captured
             self._spare -= 1
             return 0
         self._rows = frozenset()
-        lines = self._close_run(run)[run.marks[-1] if run.marks else 0 :]
+        lines = self._close_run(run)[run.n_lines :]
         batch = Batch.of(run.seq_id, run.pos + len(run.tokens), (token,), "last")
         last = {run.seq_id: self.seq_pos_max(run.seq_id)}
-        self._unsettled.append(_Waiting(batch, "decode", rc, ms, time.monotonic(), lines, last))
+        self._unsettled.append(
+            PendingDecode(batch, "decode", rc, (ms,), (time.monotonic(),), self.n_threads, lines, last)
+        )
         self.settle()
         return rc
 
     def _close_run(self, run: _Run) -> list[bytes]:
-        """End the run and follow it: as a whole, or token by token where that is not possible. Returns its lines."""
+        """End the run and follow it. Returns its lines, and those of a decode that failed after it."""
         self._run_now = None
         lines = self._log.capture_stop()
-        if not run.tokens:
-            return lines
-        placed = self._mirror.decode_run(run.seq_id, run.pos, run.tokens)
-        monotonic = time.monotonic() - time.perf_counter()
-        at_s = [end + monotonic for end in run.ends]
-        batch = Batch.of(run.seq_id, run.pos, run.tokens, "all")
-        if placed is None:
-            for i, (mark, before) in enumerate(zip(run.marks, [0, *run.marks], strict=False)):
-                one = Batch.of(run.seq_id, run.pos + i, run.tokens[i : i + 1], "last")
-                self._follow(_Waiting(one, "decode", 0, run.ms[i], at_s[i], lines[before:mark], None))
-            return lines
-        number = self._mirror.operation
-        self._trust.note(number, "rc 0, one by one", batch)
-        self._trust.conclude(number, compare_run(placed.lines, lines[: run.marks[-1]]))
-        self.last_n_kv = placed.n_kv[-1]
-        if self.on_decoded is not None:
-            followed = MirroredRun(placed, run.seq_id, run.pos, run.tokens, run.ms, at_s, self.n_threads)
-            self.on_decoded(followed)
+        if run.tokens:
+            monotonic = time.monotonic() - time.perf_counter()
+            at_s = [end + monotonic for end in run.ends]
+            batch = Batch.of(run.seq_id, run.pos, run.tokens, "all")
+            lines_of_run = lines[: run.n_lines]
+            self._follow(PendingDecode(batch, "decode", 0, run.ms, at_s, self.n_threads, lines_of_run, None))
         return lines
 
     def _run(self, batch: Batch, kind: DecodeKind = "decode") -> tuple[int, float]:
@@ -377,36 +338,61 @@ class Memory:
         lines = self._log.capture_stop()
         settles = rc != 0 or now >= self._settle_at or kind != "decode" or self._inspect > 1
         last = {s: self.seq_pos_max(s) for ids in batch.seq_ids for s in ids} if settles else None
-        ms = (now - start) * 1e3
-        self._unsettled.append(_Waiting(batch, kind, rc, ms, time.monotonic(), lines, last))
+        n_threads = self.n_threads if len(batch.tokens) == 1 else self.n_threads_batch
+        ms, at_s = (now - start) * 1e3, time.monotonic()
+        self._unsettled.append(PendingDecode(batch, kind, rc, (ms,), (at_s,), n_threads, lines, last))
         if settles:
             self.settle()
             self._settle_at = now + SETTLE_S
         return rc, ms
 
-    def _follow(self, decode: _Waiting) -> None:
+    def _follow(self, decode: PendingDecode) -> None:
         """Move the mirror as the engine moved, and compare."""
-        batch, rc = decode.batch, decode.rc
-        record = self.last_record = self._mirror.decode(batch, rc, self.seq_pos_max)
-        self.last_n_kv = record.n_kv
-        self._trust.note(record.operation, f"rc {rc}", batch)
-        if self._inspect:
-            self._trust.conclude(record.operation, self._compare_decode(decode, record))
+        batch, kind, rc, ms, at_s, n_threads, lines, last = decode
+        appends = decode.each and kind == "decode" and not self._small_window  # changes no cell that holds something
+        if not appends:
+            self.publish()
+        records: Iterable[DecodeRecord]
+        if decode.each:
+            records = self._mirror.decode_each(batch)
         else:
-            self._trust.unproven()
-        if self.on_decoded is not None:
-            n_threads = self.n_threads if len(batch.tokens) == 1 else self.n_threads_batch
-            self.on_decoded(MirroredDecode(record, batch, decode.kind, decode.ms, decode.at_s, n_threads))
+            records = (self._mirror.decode(batch, rc, self.seq_pos_max),)
+        n = 0
+        for record in records:
+            part = slice(n, n + record.n_decodes)
+            n = part.stop
+            if record.n_decodes < len(ms):
+                tokens = Batch.of(batch.seq_ids[0][0], batch.pos[part.start], batch.tokens[part], "all")
+                n_lines = len(lines) if n == len(ms) else sum(1 + len(slot.spans) for slot in record.slots)
+                self._compared(record, tokens, lines[:n_lines], last)
+                lines = lines[n_lines:]
+                mirrored = MirroredDecode(record, tokens, kind, ms[part], at_s[part], n_threads)
+            else:
+                self._compared(record, batch, lines, last)
+                mirrored = MirroredDecode(record, batch, kind, ms, at_s, n_threads)
+            self._unpublished.append(mirrored)
+            if not appends:
+                self.publish()
+        if appends and (at_s[-1] - self._published_at >= PUBLISH_S or max(ms) > SLOW * self._usual_ms):
+            self.publish()
 
-    def _compare_decode(self, decode: _Waiting, record: DecodeRecord) -> Difference | None:
-        found = self._compare_lines(record.slots, decode.lines)
+    def _compared(
+        self, record: DecodeRecord, batch: Batch, lines: Sequence[bytes], last: Mapping[int, int] | None
+    ) -> None:
+        """Compare what the mirror has just followed with what the engine printed, and remember both."""
+        self.last_record = record
+        self._trust.note(record.last_operation, f"rc {record.rc}{', one by one' * (record.n_decodes > 1)}", batch)
+        if not self._inspect:
+            self._trust.unproven()
+            return
+        found = self._compare_lines(record.slots, lines)
         if found is None and record.mismatch:
             found = Difference(record.mismatch, f"rc {record.expected_rc}", f"rc {record.rc}")
-        for s, theirs in decode.last.items() if found is None and decode.last else ():
+        for s, theirs in last.items() if found is None and last else ():
             ours = self._mirror.seq_pos_max(s)
-            if ours != theirs:
-                return Difference(f"last position of sequence {s}", str(ours), str(theirs))
-        return found
+            if found is None and ours != theirs:
+                found = Difference(f"last position of sequence {s}", str(ours), str(theirs))
+        self._trust.conclude(record.last_operation, found)
 
     def _after(self, call: str, found: Difference | None = None) -> None:
         """An operation was made and mirrored: remember it and compare the positions of all sequences."""
@@ -418,8 +404,8 @@ class Memory:
             self.on_operation(self._mirror.operation, call, ms)
 
     def _calling(self) -> None:
-        """llama.cpp is called now, for an operation that `_after` will tell of; earlier decodes are followed first."""
-        self.settle()
+        """llama.cpp is called now, for an operation that `_after` will tell of; earlier decodes are published first."""
+        self.publish()
         self._called_at = time.perf_counter()
 
     def _compare_lines(self, expected: Sequence[SlotState], lines: Sequence[bytes]) -> Difference | None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, CacheSequence
 from kvdesk.backends.local.llama.context import Context
-from kvdesk.backends.local.llama.memory import DecodeKind
+from kvdesk.backends.local.llama.decodes import DecodeKind
 from kvdesk.backends.local.llama.sampler import Sampler
 from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, Fit, Step
 from kvdesk.backends.local.scheduler.overflow_move import carry_out, frees_enough
@@ -204,8 +204,7 @@ class Scheduler:
                 self._session().context.stop.lower()
         request.sequence.busy = False
         request.sampler.close()
-        self._session().context.settle()
-        self._session().digest()
+        self._session().context.publish()
         conversation, answer = request.command.conversation, request.command.answer
         self._session().tell_spans(request)
         self._tell(request, end=True)
@@ -312,8 +311,9 @@ class Scheduler:
         by_seq = {request.sequence.seq_id: request for request in self._requests}
         now = time.perf_counter()
         wants = [Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()]
-        times, together = self._session().speed_model.times, context.traits.model.together
-        shares = compose(wants, times.ms, context.last_n_kv, context.n_batch, self._n_decoded, together=together)
+        batch_ms, n_kv = self._session().speed_model.times.ms, context.last_record.n_kv[-1]
+        together = context.traits.model.together
+        shares = compose(wants, batch_ms, n_kv, context.n_batch, self._n_decoded, together=together)
         self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
         return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in shares]
 

@@ -6,7 +6,7 @@ Owns the learned times of one model. Runs on the engine's thread, in groups afte
 from __future__ import annotations
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
-from kvdesk.backends.local.llama.memory import MirroredDecode, MirroredRun
+from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.policies.batch_times import BatchTimes
 from kvdesk.policies.compaction_gain import Reads, SpanCost
 from kvdesk.protocol.cache import SpeedSample
@@ -29,28 +29,22 @@ class SpeedModel:
         """The first context, or another: what was measured with the same types, attention and threads still holds."""
         self.times, self.cost = self._by_settings.setdefault(_key(settings), (BatchTimes(), SpanCost(reads)))
 
-    def run(self, followed: MirroredRun) -> None:
-        """Decodes of one token each."""
-        placed = followed.placed
-        for i, (n_kv, ms, at_s) in enumerate(zip(placed.n_kv, followed.ms, followed.at_s, strict=True)):
-            self.times.learn(1, n_kv, ms)
-            self.cost.learn(n_kv, followed.pos + i + 1, ms, followed.n_threads)
-            self._emit(SpeedSample(at_s, "decode", 1, ms, n_kv, 1, len(placed.places)))
-        self._n_kv = placed.n_kv[-1]
-
-    def decoded(self, followed: MirroredDecode) -> None:
-        """One decode, with what the mirror made of it."""
-        record, batch, kind, ms, at_s, n_threads = followed
-        n = len(batch.tokens)
-        if record.rc == 0 and kind != "flush":
-            self._n_kv = record.n_kv
-            self.times.learn(n, record.n_kv, ms)
-            if n == 1:
-                self.cost.learn(record.n_kv, batch.pos[0] + 1, ms, n_threads)
-        if kind != "check" or record.n_shifted:
-            told = "flush" if kind == "check" else kind
-            counts = record.n_ubatches, record.n_tested, record.rc, record.n_shifted
-            self._emit(SpeedSample(at_s, told, n, ms, record.n_kv, *counts))
+    def decoded(self, decode: MirroredDecode) -> None:
+        """Learn from decodes that the mirror has followed, and tell of each."""
+        record, batch, kind, ms, at_s, n_threads = decode
+        n = decode.n_tokens
+        learns = record.rc == 0 and kind != "flush"
+        told = "flush" if kind == "check" else kind
+        counts = record.n_ubatches, record.n_tested // record.n_decodes, record.rc, record.n_shifted
+        for i, (n_kv, took, end) in enumerate(zip(record.n_kv, ms, at_s, strict=True)):
+            if learns:
+                self.times.learn(n, n_kv, took)
+                if n == 1:
+                    self.cost.learn(n_kv, batch.pos[i] + 1, took, n_threads)
+            if kind != "check" or record.n_shifted:
+                self._emit(SpeedSample(end, told, n, took, n_kv, *counts))
+        if learns:
+            self._n_kv = record.n_kv[-1]
 
     def gain(self, n_kv: int, n_kv_after: int) -> float | None:
         """Speed after over speed now when the span shrinks so; None while not enough was measured."""

@@ -9,6 +9,7 @@ import time
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.policies.load import LoadMeter
 from kvdesk.policies.threads import LARGE_BATCH, DecodeSample, ThreadPolicy
 from kvdesk.protocol.cache import LoadSample
@@ -34,7 +35,7 @@ class Threads:
     def choose(self, n_tokens: int) -> None:
         """Set the threads for the next decode, of so many tokens."""
         if self.trying:
-            self._context.settle()  # what was decoded meanwhile may have decided it
+            self._context.publish()  # what was decoded meanwhile may have decided it
         now = time.monotonic()
         others = self._meter.read(now)
         if others is not None:
@@ -49,11 +50,15 @@ class Threads:
             prefill = min(self._settings.n_threads_batch, choice.of_batch(at_once))
         self._context.set_threads(decode, prefill)
 
-    def decoded(self, n_threads: int, n_tokens: int, n_kv: int, ms: float, at_s: float) -> None:
-        """A decode was measured."""
-        fixed = n_tokens == 1 and self._settings.exact  # one thread, whatever the load
-        if self.follow and not fixed and n_tokens < LARGE_BATCH and n_tokens <= self._context.n_ubatch:
-            self._policy.decoded(DecodeSample(at_s, n_threads, n_tokens, n_kv, ms))
+    def decoded(self, decode: MirroredDecode) -> None:
+        """Let the policy learn how long decodes took."""
+        if not self.follow or decode.kind == "flush" or decode.record.rc != 0:
+            return
+        n = decode.n_tokens
+        fixed = n == 1 and self._settings.exact  # one thread, whatever the load
+        if not fixed and n < LARGE_BATCH and n <= self._context.n_ubatch:
+            for n_kv, ms, at_s in zip(decode.record.n_kv, decode.ms, decode.at_s, strict=True):
+                self._policy.decoded(DecodeSample(at_s, decode.n_threads, n, n_kv, ms))
 
     @property
     def trying(self) -> bool:
