@@ -1,14 +1,63 @@
-"""What the window knows of the cache and of who owns what in it: read by every panel, written by `EventRouter` only."""
+"""The state of the window, without Qt: conversations, the context, its cells and the sequences of each conversation.
+
+`CacheState` alone changes it: by `apply` for events of the engine, by its other methods for what the person or the
+application does. Everything else reads it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Flag, auto
+from typing import Final
 
 from kvdesk.chat import Conversation, ConversationId, MessageId
-from kvdesk.protocol.cache import CacheView, ContextInfo, Lease, MessageSpan, MessageSpans, OperationDone
+from kvdesk.protocol.cache import (
+    CacheView,
+    ContextInfo,
+    ContextReady,
+    Lease,
+    MessageSpan,
+    MessageSpans,
+    OperationDone,
+)
+from kvdesk.protocol.chat import (
+    ContextUse,
+    EngineDied,
+    EngineRestarted,
+    Generate,
+    MessageRetention,
+    ModelInfo,
+    ModelLoaded,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Capability
 from kvdesk.viewmodel.palette import branch_index
+from kvdesk.viewmodel.readout import cells_of_owners
+
+MAX_EFFECTS: Final = 256
+"""Operations by hand whose effects are kept for the timeline; the oldest go first."""
+
+
+class Changed(Flag):
+    """The parts of the state that an event changed."""
+
+    NOTHING = 0
+    SELECTED = auto()  # which conversation is shown
+    RUNNING = auto()  # which conversations are being answered
+    MODEL = auto()
+    CONTEXT = auto()  # another context, or none
+    VIEW = auto()  # the cells
+    CELLS = auto()  # how many cells each conversation holds
+    USE = auto()  # how full the context of a conversation is
+    GROWTH = auto()  # the same, by the tokens of an answer: many times a second
+    SPANS = auto()  # where the messages of a conversation lie
+    RETENTION = auto()  # which messages are near the end of the context, or evicted
+    EFFECTS = auto()  # what operations by hand did
+    DEAD = auto()  # the engine has stopped for good
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +76,18 @@ class Target:
 
 
 Leases = Mapping[int, Lease]
-"""Who has which sequence, by seq_id."""
+"""The lease of every sequence in use, by seq_id."""
 
 
 @dataclass(slots=True)
 class History:
-    """Of one context: who had which sequence since which operation, and what operations by hand did, by number."""
+    """Of one context: the leases since each operation that changed them, and the operations by hand, by number."""
 
     leases: list[tuple[int, Leases]] = field(default_factory=list)
     effects: dict[int, OperationDone] = field(default_factory=dict)
 
     def leases_at(self, operation: int) -> Leases:
-        """Who had which sequence after operation number `operation`; the first that is known where that is later."""
+        """The leases after operation number `operation`; the first known ones where those are later."""
         found: Leases = self.leases[0][1] if self.leases else {}
         for number, leases in self.leases:
             if number > operation:
@@ -49,47 +98,170 @@ class History:
 
 @dataclass(slots=True)
 class CacheState:
-    """Everything at this moment."""
+    """Everything at this moment. `cells` and `use` hold conversations of which something is known."""
 
     conversations: Mapping[ConversationId, Conversation] = field(default_factory=dict)
     selected: ConversationId | None = None
     running: frozenset[ConversationId] = frozenset()
+    model: ModelInfo | None = None
     context: ContextInfo | None = None
     view: CacheView | None = None
     leases: Leases = field(default_factory=dict)  # of the view
     sequences: Mapping[ConversationId, int] = field(default_factory=dict)  # of the view: in which each one goes on
+    cells: dict[ConversationId, int] = field(default_factory=dict)
+    use: dict[ConversationId, ContextUse] = field(default_factory=dict)
     dead: bool = False
     possible: Mapping[str, Capability] = field(default_factory=dict)
     spans: dict[ConversationId, MessageSpans] = field(default_factory=dict)
-    shades: dict[ConversationId, Mapping[MessageId, str]] = field(default_factory=dict)  # `operations.MessageRetention`
+    retention: dict[ConversationId, Mapping[MessageId, str]] = field(default_factory=dict)  # see `MessageRetention`
     history: History = field(default_factory=History)
 
-    @property
-    def undoable(self) -> tuple[int, ...]:
-        return self.view.undoable if self.view else ()
+    # --- changes --------------------------------------------------------------------------------------------------
 
-    def shades_of(self, conversation: ConversationId) -> Mapping[MessageId, str]:
-        """How its messages are shown; before its first turn, those that were evicted before the end of the last run."""
-        known = self.conversations.get(conversation)
-        stored = dict.fromkeys(known.evicted.messages, "gone") if known is not None else {}
-        return self.shades.get(conversation, stored)
+    def apply(self, event: Event) -> Changed:
+        """Take an event of the engine over; the parts that it changed."""
+        match event:
+            case TextDelta() | ContextUse() | MessageSpans():
+                return self._apply_use(event)
+            case CacheView():
+                self._set_view(event)
+                return Changed.VIEW
+            case OperationDone():
+                return self._apply_operation(event)
+            case TurnStarted():
+                return self.set_running(event.conversation, True) | self._use(event.conversation, event.prompt_tokens)
+            case TurnEnded():
+                return self.set_running(event.conversation, False) | self._count_turn(event)
+            case MessageRetention():
+                self.retention[event.conversation] = dict(event.shades)
+                return Changed.RETENTION
+            case CommandFailed(command=Generate() as command):
+                return self.set_running(command.conversation, False)
+            case ModelLoaded() | ContextReady() | EngineRestarted() | EngineDied():
+                return self._apply_engine(event)
+            case _:
+                return Changed.NOTHING
 
-    def forget_context(self) -> None:
-        """A new context: nothing that was known of the cells is true any more."""
+    def show_conversations(
+        self, conversations: Mapping[ConversationId, Conversation], selected: ConversationId | None
+    ) -> Changed:
+        """The conversations there are, and the one that is shown; None where `selected` is none of them."""
+        before = self.selected
+        self.conversations = conversations
+        self.selected = selected if selected in conversations else None
+        return Changed.SELECTED if selected != before else Changed.NOTHING
+
+    def set_running(self, conversation: ConversationId, running: bool) -> Changed:
+        """An answer to the conversation begins or ends."""
+        others = self.running - {conversation}
+        self.running = others | {conversation} if running else others
+        return Changed.RUNNING
+
+    def forget_view(self) -> Changed:
+        """No views will come: what the conversations hold is known from their turns from now on."""
         self.view = None
-        self.leases, self.sequences = {}, {}
-        self.history = History()
-        self.spans.clear()
-        self.shades.clear()
+        return Changed.VIEW
 
-    def show_view(self, view: CacheView) -> None:
-        """Remember a view, and who had which sequence since when."""
+    def count_cells(self) -> Changed:
+        """Count the cells of every conversation in the view; that costs more than a view may."""
+        if self.view is None:
+            return Changed.NOTHING
+        self.cells = cells_of_owners(self.view)
+        return Changed.CELLS
+
+    def _set_view(self, view: CacheView) -> None:
         self.view = view
         leases = {int(lease.seq_id): lease for lease in view.leases}
         if leases != self.leases or not self.history.leases:
             self.leases = leases
             self.history.leases.append((view.snapshot.operation, leases))
         self.sequences = {lease.conversation: int(lease.seq_id) for lease in view.leases if not lease.parked}
+
+    def _apply_use(self, event: TextDelta | ContextUse | MessageSpans) -> Changed:
+        """While a conversation is answered its use follows the answer, not what was counted before it."""
+        name = event.conversation
+        match event:
+            case TextDelta():
+                known = self.use.get(name)
+                is_known = known is not None and self._use(name, known.n_tokens + len(event.tokens))
+                return Changed.GROWTH if is_known else Changed.NOTHING
+            case ContextUse():
+                if name in self.running:
+                    return Changed.NOTHING
+                self.use[name] = event
+                return Changed.USE
+            case MessageSpans():
+                self.spans[name] = event
+                is_counted = bool(event.spans) and name in self.running
+                return Changed.SPANS | (self._use(name, event.spans[-1].p1) if is_counted else Changed.NOTHING)
+
+    def _apply_engine(self, event: ModelLoaded | ContextReady | EngineRestarted | EngineDied) -> Changed:
+        """A model, a context, or the end of them. The history of a lost context can be read until the next is made."""
+        match event:
+            case ModelLoaded():
+                self.model = event.model
+                return Changed.MODEL
+            case EngineDied():
+                self.dead, self.running, self.model = True, frozenset(), None
+                return Changed.DEAD | Changed.RUNNING | Changed.MODEL
+            case EngineRestarted():
+                self.context = None
+            case ContextReady():
+                self.context = event.context
+                self.possible = {row.operation: row for row in event.possible}
+                self.leases, self.sequences, self.history = {}, {}, History()
+                self.spans.clear()
+                self.retention.clear()
+        self.view = None
+        self.use.clear()
+        self.cells.clear()
+        return Changed.CONTEXT | Changed.CELLS | Changed.VIEW
+
+    def _apply_operation(self, done: OperationDone) -> Changed:
+        """Remember the effect of one by hand. Without views it alone tells which sequences hold nothing any more."""
+        changed = Changed.NOTHING
+        if done.effect is not None:
+            effects = self.history.effects
+            effects[done.operation] = done
+            while len(effects) > MAX_EFFECTS:
+                del effects[next(iter(effects))]
+            changed |= Changed.EFFECTS
+        if self.view is None and done.emptied:
+            for name in [done.conversation] if done.conversation else list(self.cells):
+                self.cells.pop(name, None)
+            changed |= Changed.CELLS
+        return changed
+
+    def _use(self, conversation: ConversationId, n_tokens: int) -> Changed:
+        """While it is answered a conversation is in the cache as far as it goes."""
+        if self.context is None:
+            return Changed.NOTHING
+        self.use[conversation] = ContextUse(conversation, n_tokens, n_tokens, self.context.n_ctx_seq)
+        return Changed.USE
+
+    def _count_turn(self, event: TurnEnded) -> Changed:
+        """Without views: a conversation holds what the turn took, and the cells that no other one is known to hold."""
+        if self.view is not None or self.context is None:
+            return Changed.NOTHING
+        name, stats = event.conversation, event.stats
+        if stats.prompt_tokens:
+            held = stats.prompt_tokens + stats.generated_tokens
+            if not self.running - {name}:
+                held = max(held, stats.cells_used - sum(n for other, n in self.cells.items() if other != name))
+            self.cells[name] = held
+        return Changed.CELLS
+
+    # --- readings -------------------------------------------------------------------------------------------------
+
+    @property
+    def undoable(self) -> tuple[int, ...]:
+        return self.view.undoable if self.view else ()
+
+    def retention_of(self, conversation: ConversationId) -> Mapping[MessageId, str]:
+        """How far its messages are from being evicted; before its first turn, those evicted in earlier runs."""
+        known = self.conversations.get(conversation)
+        stored = dict.fromkeys(known.evicted.messages, "gone") if known is not None else {}
+        return self.retention.get(conversation, stored)
 
     def title(self, conversation: ConversationId | None, seq_id: int) -> str:
         known = self.conversations.get(conversation) if conversation else None

@@ -41,7 +41,7 @@ class ChatView(QScrollArea):
         self._messages: list[Message] = []
         self._widgets: dict[MessageId, MessageWidget] = {}
         self._branches: Mapping[MessageId, tuple[MessageId, ...]] = {}
-        self._shades: Mapping[MessageId, str] = {}
+        self._retention: Mapping[MessageId, str] = {}
         self._full: set[MessageId] = set()  # answers that a full context ended, or kept from beginning
         self._dirty: set[MessageId] = set()
         self._following = True
@@ -93,7 +93,7 @@ class ChatView(QScrollArea):
 
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._messages = list(messages)
-        self._branches, self._shades = {}, {}
+        self._branches, self._retention = {}, {}
         self._following = True
         self._rebuild()
 
@@ -113,11 +113,11 @@ class ChatView(QScrollArea):
         for name, widget in self._widgets.items():
             widget.show_branches(branches.get(name, ()))
 
-    def show_shades(self, shades: Mapping[MessageId, str]) -> None:
+    def show_retention(self, retention: Mapping[MessageId, str]) -> None:
         """How far messages are from leaving the context: "in the cache", "next" or "gone"."""
-        self._shades = shades
+        self._retention = retention
         for name, widget in self._widgets.items():
-            widget.show_shade(shades.get(name, ""))
+            widget.show_retention(retention.get(name, ""))
 
     def show_overflow(self, event: Overflowed) -> None:
         """The context was full while this answer was asked for or written."""
@@ -236,7 +236,7 @@ class ChatView(QScrollArea):
         widget.menu_requested.connect(self.menu_requested)
         widget.text_selected.connect(self.text_selected)
         widget.show_branches(self._branches.get(message.id, ()))
-        widget.show_shade(self._shades.get(message.id, ""))
+        widget.show_retention(self._retention.get(message.id, ""))
         widget.set_full(message.id in self._full)
         widget.larger_clicked.connect(self.larger_clicked)
         widget.policy_clicked.connect(self.policy_clicked)

@@ -26,7 +26,7 @@ from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.readout import stats_line, stats_tip
 
 _STATE_WORDS: Final = {"stopped": "Stopped", "interrupted": "Interrupted", "failed": "Failed"}
-_SHADES: Final = {  # the word, what it means, how much of the text's ink is left
+_RETENTION: Final = {  # the word beside the message, what it means, the opacity of its text
     "next": (
         "removed next",
         "The context is nearly full: this message is removed from it next. Its text stays here.",
@@ -59,8 +59,8 @@ class MessageWidget(QWidget):
         self._edit: IconButton | None = None  # of what a person wrote
         who = {"user": "You", "system": "System prompt"}.get(message.role, message.model or "Answer")
         self._who = label(who, tone="secondary", scale="small", weight="strong")
-        self._shade = label("", tone="secondary", scale="small")
-        self._shade.hide()
+        self._retention = label("", tone="secondary", scale="small")
+        self._retention.hide()
         self._overflow = ""
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -112,16 +112,16 @@ class MessageWidget(QWidget):
         return self._note.text()
 
     @property
-    def shade(self) -> str:
-        """The word for a message that has left the context or is near it; empty for others."""
-        return "" if self._shade.isHidden() else self._shade.text()
+    def retention(self) -> str:
+        """The word for a message that is evicted from the context, or will be next; empty for others."""
+        return "" if self._retention.isHidden() else self._retention.text()
 
-    def show_shade(self, shade: str) -> None:
+    def show_retention(self, retention: str) -> None:
         """ "in the cache", "next" or "gone": fainter the nearer it is to gone, and said in a word."""
-        word, tip, ink = _SHADES.get(shade, ("", "", 1.0))
-        self._shade.setText(word)
-        self._shade.setToolTip(tip)
-        self._shade.setVisible(bool(word))
+        word, tip, ink = _RETENTION.get(retention, ("", "", 1.0))
+        self._retention.setText(word)
+        self._retention.setToolTip(tip)
+        self._retention.setVisible(bool(word))
         faint = QGraphicsOpacityEffect(self._body, opacity=ink) if word else None
         self._body.setGraphicsEffect(faint)  # type: ignore[arg-type]  # None takes it away
 
@@ -246,7 +246,7 @@ class MessageWidget(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
         row.addWidget(self._who, 1)
-        row.addWidget(self._shade)
+        row.addWidget(self._retention)
         if self._message.role == "user":
             self._edit = IconButton(theme, "edit", "Edit this message", "Edit and send as a new branch; this one stays")
             self._edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))

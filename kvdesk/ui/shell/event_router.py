@@ -1,4 +1,4 @@
-"""Leads each event and each list of messages to the widgets that show it, and remembers what is shown and running."""
+"""Leads each event and each list of messages to the widgets that show it, after `CacheState` has taken it over."""
 
 from __future__ import annotations
 
@@ -17,21 +17,17 @@ from kvdesk.protocol.cache import (
     ContextReady,
     LoadSample,
     MemoryLedger,
-    MessageSpans,
     OperationDone,
     RebuildContext,
     SpeedSample,
     TokenTexts,
 )
 from kvdesk.protocol.chat import (
-    ContextUse,
     EngineDied,
     EngineRestarted,
-    Generate,
     LoadModel,
     LogLine,
     MessageRetention,
-    ModelInfo,
     ModelLoaded,
     ModelLoading,
     Overflowed,
@@ -50,8 +46,8 @@ from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.shell.operations_controller import OperationsController
 from kvdesk.ui.shell.status_bar import StatusBar
 from kvdesk.ui.widgets.throttle import Throttle
-from kvdesk.viewmodel.cache_state import CacheState
-from kvdesk.viewmodel.readout import cells_of_owners, totals
+from kvdesk.viewmodel.cache_state import CacheState, Changed
+from kvdesk.viewmodel.readout import totals
 from kvdesk.viewmodel.series import Rate
 
 TEXT_INTERVAL_MS: Final = 250  # numbers change at most 4 times a second
@@ -59,7 +55,7 @@ _SHARE: Final = 0.0012  # of one core that writing them may take: to paint them 
 
 
 class EventRouter(QObject):
-    """Owns no widget; writes the cache state that all panels read."""
+    """Owns no widget and changes no state itself."""
 
     def __init__(
         self,
@@ -69,14 +65,11 @@ class EventRouter(QObject):
         chat: ChatPane,
         inspector: Inspector,
         status: StatusBar,
-        desk: OperationsController,
+        operations: OperationsController,
     ) -> None:
         super().__init__(parent)
-        self._state, self._desk = state, desk
+        self._state, self._operations = state, operations
         self._list, self._chat, self._inspector, self._status = names, chat, inspector, status
-        self._model: ModelInfo | None = None
-        self._cells: dict[ConversationId, int] = {}
-        self._use: dict[ConversationId, ContextUse] = {}  # how full their contexts are, for the meter
         self._default_overflow = Overflow.STOP
         self._speed = Rate()
         self._writing = Throttle(
@@ -97,14 +90,12 @@ class EventRouter(QObject):
         return conversation in self._state.running
 
     def show_conversations(self, conversations: Sequence[Conversation], selected: ConversationId | None) -> None:
-        self._state.conversations = {conversation.id: conversation for conversation in conversations}
-        changed = selected != self._state.selected
-        self._state.selected = selected if selected in self._state.conversations else None
+        changed = self._state.show_conversations({one.id: one for one in conversations}, selected)
         self._list.show_conversations(conversations, self._state.selected)
         self._inspector.show_names()
         shown = self._state.selected
         self._chat.show_conversation(self._state.conversations.get(shown) if shown else None)
-        if changed:
+        if changed & Changed.SELECTED:
             self._chat.show_messages(())
         self._show_overflow()
         self._show_state()
@@ -120,7 +111,7 @@ class EventRouter(QObject):
         if conversation != self._state.selected:
             return
         self._chat.show_messages(messages)
-        self._chat.view.show_shades(self._state.shades_of(conversation))
+        self._chat.view.show_retention(self._state.retention_of(conversation))
         self._set_running(conversation, any(message.state == "streaming" for message in messages))
 
     def append_message(self, message: Message) -> None:
@@ -136,7 +127,7 @@ class EventRouter(QObject):
     def stop_watching(self) -> None:
         """No cache views will come: what is known of the cache from now on comes from the turns."""
         self._write_numbers()
-        self._state.view = None
+        self._state.forget_view()
 
     def start_rebuild(self) -> None:
         """The wait for ContextReady or CommandFailed begins."""
@@ -147,49 +138,54 @@ class EventRouter(QObject):
     def apply(self, event: Event) -> None:
         """Show one event. Events of conversations that are not shown change only lists and graphs.
 
-        What is running is taken over first, and panels are shown each by itself: one that fails costs no other.
+        The state takes it over first, and panels are shown each by itself: one that fails costs no other.
         """
-        if isinstance(event, TurnStarted | TurnEnded):
-            guarded(partial(self._set_running, event.conversation, isinstance(event, TurnStarted)))
+        changed = guarded(partial(self._state.apply, event)) or Changed.NOTHING
+        if changed & Changed.RUNNING:
+            guarded(self._show_running)
         guarded(partial(self._show, event))
-        guarded(partial(self._desk.apply, event))
+        guarded(partial(self._show_changes, changed))
+        guarded(partial(self._operations.apply, event))
         if isinstance(event, SubscriptionDropped):
             self._chat.banner.show_error(event.sentence, "")
+
+    def _show_changes(self, changed: Changed) -> None:
+        """What does not depend on the event: the lists, the buttons, how full the context is."""
+        if changed & Changed.CELLS:
+            self._list.show_cells(self._state.cells)
+        if changed & Changed.CONTEXT:
+            self._list.show_branches({})
+            self._inspector.set_rebuilding(False)
+        if changed & ~(Changed.VIEW | Changed.GROWTH):
+            self._show_state()
 
     def _show(self, event: Event) -> None:
         match event:
             case TextDelta():
-                self._grow(event.conversation, len(event.tokens))
                 if event.conversation == self._state.selected:
                     self._chat.view.append_text(event)
             case CacheView():
-                self._show_cache(event)
+                self._show_cache()
             case SpeedSample():
                 self._show_speed(event)
             case OperationDone():
                 self._inspector.add_operation(event)
-                self._heed_removal(event)
             case LoadSample() | BatchRefused() | LogLine() | MemoryLedger() | TokenTexts() | Audited():
                 self._note(event)
             case TurnStarted() | PrefillProgress() | TurnEnded():
                 self._apply_turn(event)
-            case MessageRetention() | Overflowed() | TurnPreview() | ContextUse() | MessageSpans():
-                self._apply_room(event)
+            case MessageRetention() | Overflowed() | TurnPreview():
+                self._show_room(event)
             case ModelLoading() | ModelLoaded() | ContextReady() | EngineRestarted():
                 self._apply_engine(event)
             case CommandFailed():
                 self._show_failure(event)
             case EngineDied():
-                self._state.dead = True
-                self._state.running = frozenset()
-                self._list.show_running(self._state.running)
-                self._model = None
                 self._chat.show_dead()
                 self._inspector.set_rebuilding(False)
                 self._status.set_dead()
                 self._list.set_dead()
                 self._chat.banner.show_error(event.sentence, event.detail)
-                self._show_state()
 
     def _note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts | Audited) -> None:
         if isinstance(event, Audited):
@@ -199,35 +195,21 @@ class EventRouter(QObject):
         if isinstance(event, LoadSample):
             self._status.show_threads(event.n_threads)
 
-    def _apply_room(self, event: MessageRetention | Overflowed | TurnPreview | ContextUse | MessageSpans) -> None:
-        """Tokens of a conversation against its context, and what leaves it."""
-        if isinstance(event, MessageRetention | Overflowed):
-            self._show_leaving(event)
-        elif isinstance(event, TurnPreview):
-            if event.conversation == self._state.selected:
+    def _show_room(self, event: MessageRetention | Overflowed | TurnPreview) -> None:
+        """How far messages of the shown conversation are from being evicted, and what sending a draft would do."""
+        if event.conversation != self._state.selected:
+            return
+        match event:
+            case MessageRetention():
+                self._chat.view.show_retention(self._state.retention_of(event.conversation))
+            case Overflowed():
+                self._chat.view.show_overflow(event)
+            case TurnPreview():
                 self._chat.composer.show_preview(event)
-        elif isinstance(event, ContextUse):
-            if event.conversation not in self._state.running:  # else it counts what was before the answer
-                self._use[event.conversation] = event
-        elif event.spans and event.conversation in self._state.running:
-            self._use_context(event.conversation, event.spans[-1].p1)
-        self._show_state()
-
-    def _grow(self, conversation: ConversationId, n_tokens: int) -> None:
-        """An answer has become longer; the meter is written with the other numbers."""
-        if (known := self._use.get(conversation)) is not None:
-            self._use_context(conversation, known.n_tokens + n_tokens)
-
-    def _use_context(self, conversation: ConversationId, n_tokens: int) -> None:
-        """While it is answered a conversation is in the cache as far as it goes."""
-        if self._state.context is not None:
-            n_ctx = self._state.context.n_ctx_seq
-            self._use[conversation] = ContextUse(conversation, n_tokens, n_tokens, n_ctx)
 
     def _apply_turn(self, event: TurnStarted | PrefillProgress | TurnEnded) -> None:
         shown = event.conversation == self._state.selected
         if isinstance(event, TurnStarted):
-            self._use_context(event.conversation, event.prompt_tokens)
             self._inspector.measured.start_turn()
             if shown:
                 self._chat.view.start_turn(event)
@@ -240,34 +222,12 @@ class EventRouter(QObject):
             self._inspector.measured.add_turn(event.stats)
             context = self._state.context
             if self._state.view is None and context is not None:  # nobody looks: the turn's own numbers are the newest
-                self._count_cells(event)
                 self._status.show_used(event.stats.cells_used, context.n_ctx)
-                self._list.show_cells(self._cells)
             else:
                 self._writing.request()
             if shown:
                 self._chat.view.end_turn(event)
                 self._chat.composer.ask_again()
-            self._show_state()
-
-    def _count_cells(self, event: TurnEnded) -> None:
-        """What a conversation holds after a turn that nobody watched: what the others do not, other branches too."""
-        name, stats = event.conversation, event.stats
-        if not stats.prompt_tokens:
-            return
-        held = stats.prompt_tokens + stats.generated_tokens
-        if not self._state.running - {name}:
-            held = max(held, stats.cells_used - sum(n for other, n in self._cells.items() if other != name))
-        self._cells[name] = held
-
-    def _show_leaving(self, event: MessageRetention | Overflowed) -> None:
-        """Messages are near the end of the context, or have left it."""
-        if isinstance(event, MessageRetention):
-            self._state.shades[event.conversation] = dict(event.shades)
-            if event.conversation == self._state.selected:
-                self._chat.view.show_shades(self._state.shades[event.conversation])
-        elif event.conversation == self._state.selected:
-            self._chat.view.show_overflow(event)
 
     def _show_overflow(self) -> None:
         """What was chosen for the shown conversation."""
@@ -280,7 +240,6 @@ class EventRouter(QObject):
         if isinstance(event, ModelLoading):
             self._chat.show_loading(_stem(event.path), event.progress)
         elif isinstance(event, ModelLoaded):
-            self._model = event.model
             self._chat.show_model(event.model)
             self._chat.show_working(False)
             self._chat.composer.forget_preview()
@@ -288,45 +247,22 @@ class EventRouter(QObject):
             self._speed.clear()
             self._status.show_speed(None)
         elif isinstance(event, EngineRestarted):
-            self._state.context = None
-            self._forget_cells()
             self._chat.banner.show_error(event.sentence, event.detail)
         else:
-            self._state.context = event.context
             self._chat.overflow.choice.show_possible({row.operation: row for row in event.possible})
-            self._forget_cells()
             self._chat.show_working(False)
             self._chat.composer.forget_preview()
             self._chat.composer.ask_again()
             self._status.show_context(event.context)
         self._show_state()
 
-    def _forget_cells(self) -> None:
-        """The context is another one, or gone."""
-        self._use.clear()
-        self._cells.clear()
-        self._state.view = None
-        self._list.show_cells({})
-        self._list.show_branches({})
-        self._inspector.set_rebuilding(False)
-
-    def _show_cache(self, view: CacheView) -> None:
-        self._state.show_view(view)
+    def _show_cache(self) -> None:
         self._inspector.show_view()
         ran, self._ran = self._ran, bool(self._state.running)
         if ran and not self._ran:
             self._writing.now()  # the last view of an answer
         else:
             self._writing.request()
-
-    def _heed_removal(self, operation: OperationDone) -> None:
-        """While nobody looks at the cache, only the operation tells that a sequence, or all, hold nothing more."""
-        if self._state.view is not None or not operation.emptied:
-            return
-        for name in [operation.conversation] if operation.conversation else list(self._cells):
-            self._cells.pop(name, None)
-        self._list.show_cells(self._cells)
-        self._show_state()
 
     def _show_speed(self, sample: SpeedSample) -> None:
         self._inspector.measured.add_speed(sample)
@@ -339,8 +275,8 @@ class EventRouter(QObject):
         view = self._state.view
         if view is not None:
             numbers = totals(view.snapshot)
-            self._cells = cells_of_owners(view)
-            self._list.show_cells(self._cells)
+            self._state.count_cells()
+            self._list.show_cells(self._state.cells)
             self._list.show_branches(self._state.branches())
             self._status.show_used(numbers.used, numbers.capacity)
             self._status.show_verification(view.snapshot.verification, view.has_report)
@@ -349,12 +285,10 @@ class EventRouter(QObject):
 
     def _show_failure(self, event: CommandFailed) -> None:
         self._chat.banner.show_error(event.sentence, event.detail)
-        if isinstance(event.command, Generate):
-            self._set_running(event.command.conversation, False)
-        elif isinstance(event.command, Operate):
+        if isinstance(event.command, Operate):
             self._inspector.measured.add_refused_call()
         elif isinstance(event.command, LoadModel):
-            self._chat.show_model(self._model)
+            self._chat.show_model(self._state.model)
             self._chat.show_working(False)
         elif isinstance(event.command, RebuildContext):
             self._inspector.set_rebuilding(False)
@@ -362,8 +296,10 @@ class EventRouter(QObject):
         self._show_state()
 
     def _set_running(self, conversation: ConversationId, running: bool) -> None:
-        others = self._state.running - {conversation}
-        self._state.running = others | {conversation} if running else others
+        self._state.set_running(conversation, running)
+        self._show_running()
+
+    def _show_running(self) -> None:
         self._list.show_running(self._state.running)
         self._show_state()
 
@@ -371,10 +307,10 @@ class EventRouter(QObject):
         state, selected = self._state, self._state.selected
         busy = selected is not None and selected in state.running
         self._chat.set_running(busy)
-        holds = selected is not None and self._cells.get(selected, 0) > 0
+        holds = selected is not None and state.cells.get(selected, 0) > 0
         can_rebuild = state.context is not None and not state.running
         self._inspector.set_can(forget=holds and not busy and not state.dead, rebuild=can_rebuild and not state.dead)
-        use = self._use.get(selected) if selected is not None else None
+        use = state.use.get(selected) if selected is not None else None
         self._chat.show_use(use, has_context=selected is not None and state.context is not None)
 
 

@@ -16,7 +16,6 @@ from kvdesk.protocol.cache import (
     CacheView,
     ContextPreview,
     ContextReady,
-    MessageSpans,
     OperationDone,
     PreviewContext,
     RecordingTaken,
@@ -38,7 +37,6 @@ from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.effect_text import took
 from kvdesk.viewmodel.operation_specs import TIPS, CacheAction, Chosen, operation_of, refusal
 
-MAX_EFFECTS: Final = 256  # comparisons that are kept for the time line
 _NOT_WATCHED: Final = "Open the inspector (Ctrl+I) to operate on the cache by hand."
 
 
@@ -83,11 +81,7 @@ class OperationsController(QObject):
                 self._inspector.cache.effect.add_speed(event)
                 if self._dialog is not None:
                     self._dialog.add_speed(event)
-            case MessageSpans():
-                self._state.spans[event.conversation] = event
             case ContextReady():
-                self._state.possible = {row.operation: row for row in event.possible}
-                self._state.forget_context()
                 self._inspector.cache.question.forget()
                 self._inspector.cache.effect.forget()
                 if self._dialog is not None:
@@ -223,10 +217,6 @@ class OperationsController(QObject):
             self._strip.show_result(f"{title if done.emptied else f'A branch of {title}'} {done.note}", "warning")
         if done.effect is None:
             return
-        effects = self._state.history.effects
-        effects[done.operation] = done
-        while len(effects) > MAX_EFFECTS:
-            del effects[next(iter(effects))]
         leases = self._state.history.leases_at(done.operation)
         texts = self._inspector.texts
         self._inspector.cache.effect.show_effect(done, lambda seq: self._state.title_in(leases, seq), texts)

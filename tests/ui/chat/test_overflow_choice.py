@@ -31,7 +31,7 @@ def shades(*words: str) -> MessageRetention:
 
 
 def shown(window: MainWindow) -> list[str]:
-    return [widget.shade for widget in window.chat.view.widgets]
+    return [widget.retention for widget in window.chat.view.widgets]
 
 
 @pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display

@@ -1,0 +1,117 @@
+"""What an event changes in the state of the window, and that nothing else changes it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import fields
+from pathlib import Path
+
+import kvdesk
+from kvdesk.cache.compare import compare_snapshots
+from kvdesk.chat import MessageId
+from kvdesk.protocol.cache import ContextReady, MessageSpan, MessageSpans, OperationDone
+from kvdesk.protocol.chat import (
+    ContextUse,
+    EngineDied,
+    EngineRestarted,
+    MessageRetention,
+    ModelLoaded,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from kvdesk.protocol.operations import Capability, Effect
+from kvdesk.viewmodel.cache_state import MAX_EFFECTS, CacheState, Changed
+from tests.ui.samples import CONTEXT, CONVERSATIONS, MODEL, ONE, STATS, TWO, cache_view
+
+ANSWER = MessageId("a")
+
+
+def with_context() -> CacheState:
+    state = CacheState()
+    state.show_conversations({one.id: one for one in CONVERSATIONS}, ONE)
+    state.apply(ModelLoaded(MODEL))
+    state.apply(ContextReady(CONTEXT, rebuilt=False, possible=(Capability("swap", "yes", ""),)))
+    return state
+
+
+def operation(number: int, *, emptied: bool = False) -> OperationDone:
+    snapshot = cache_view().snapshot
+    effect = Effect(compare_snapshots(snapshot, snapshot))
+    return OperationDone(number, 0.0, "seq_rm", "", 1.0, ONE, effect=effect, emptied=emptied)
+
+
+def test_the_use_of_a_context_follows_the_answer() -> None:
+    state = with_context()
+    assert state.apply(TextDelta(ONE, ANSWER, "a", (1,))) is Changed.NOTHING, "nothing is known of it yet"
+    assert state.apply(ContextUse(ONE, 50, 0, 1024)) is Changed.USE
+    assert state.apply(TurnStarted(ONE, ANSWER, 0, 100, 0)) == Changed.RUNNING | Changed.USE
+    assert state.apply(ContextUse(ONE, 50, 0, 1024)) is Changed.NOTHING, "it counts what was before the answer"
+    assert state.apply(TextDelta(ONE, ANSWER, "a", (1, 2))) is Changed.GROWTH
+    assert state.use[ONE].n_tokens == 102
+    spans = MessageSpans(ONE, 0, (MessageSpan(ANSWER, 0, 90, 0, ()),))
+    assert state.apply(spans) == Changed.SPANS | Changed.USE
+    assert state.use[ONE].n_tokens == 90
+
+
+def test_cells_are_known_from_turns_until_a_view_comes() -> None:
+    state = with_context()
+    state.apply(TurnStarted(ONE, ANSWER, 0, 100, 0))
+    assert state.apply(TurnEnded(ONE, ANSWER, "complete", STATS)) == Changed.RUNNING | Changed.CELLS
+    assert state.cells == {ONE: STATS.cells_used}
+    assert state.apply(operation(3, emptied=True)) == Changed.EFFECTS | Changed.CELLS
+    assert state.cells == {}
+    state.apply(cache_view())
+    assert state.count_cells() is Changed.CELLS
+    assert set(state.cells) == {ONE, TWO}
+    assert state.apply(TurnEnded(ONE, ANSWER, "complete", STATS)) is Changed.RUNNING, "the next view counts them"
+
+
+def test_another_context_knows_nothing_of_the_one_before() -> None:
+    state = with_context()
+    state.apply(cache_view())
+    state.apply(MessageRetention(ONE, ((ANSWER, "gone"),)))
+    state.apply(operation(3))
+    changed = state.apply(EngineRestarted("", ""))
+    assert changed & Changed.CONTEXT
+    assert (state.context, state.view, state.cells) == (None, None, {})
+    assert state.history.effects, "what was done can be read until there is another context"
+    state.apply(ContextReady(CONTEXT, rebuilt=True))
+    assert (state.history.effects, state.leases, state.retention, state.possible) == ({}, {}, {}, {})
+
+
+def test_a_dead_engine_answers_nobody() -> None:
+    state = with_context()
+    state.apply(TurnStarted(ONE, ANSWER, 0, 100, 0))
+    assert state.apply(EngineDied("", "")) & Changed.DEAD
+    assert (state.dead, state.running, state.model) == (True, frozenset(), None)
+
+
+def test_the_oldest_effects_are_dropped_first() -> None:
+    state = with_context()
+    for number in range(MAX_EFFECTS + 2):
+        state.apply(operation(number))
+    assert (len(state.history.effects), min(state.history.effects)) == (MAX_EFFECTS, 2)
+
+
+def test_only_the_state_changes_itself() -> None:
+    """No assignment to a field of a `state`, to an item of one, or to a field of a field, in the window's modules."""
+    names = {field.name for field in fields(CacheState)}
+    found = []
+    for path in sorted(Path(kvdesk.__file__).parent.rglob("*.py")):
+        if path.parent.name in ("ui", "app", "dev") or "/ui/" in path.as_posix():
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                targets = node.targets if isinstance(node, ast.Assign | ast.Delete) else ()
+                found += [f"{path.name}:{target.lineno}" for target in targets if _is_of_state(target, names)]
+    assert found == []
+
+
+def _is_of_state(target: ast.expr, names: set[str]) -> bool:
+    while isinstance(target, ast.Subscript | ast.Attribute):
+        inner = target.value
+        if isinstance(target, ast.Attribute) and target.attr in names:
+            owner = inner.attr if isinstance(inner, ast.Attribute) else inner.id if isinstance(inner, ast.Name) else ""
+            if owner.lstrip("_") == "state":
+                return True
+        target = inner
+    return False
