@@ -26,6 +26,7 @@ from PySide6.QtGui import QCloseEvent
 from kvdesk.app import application
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.errors import UserError
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoading, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event
@@ -314,7 +315,11 @@ def main() -> int:
     MainWindow.show_unsaved = told_unsaved  # type: ignore[method-assign, assignment]
     MainWindow.closeEvent = told_close_event  # type: ignore[method-assign, assignment]
     application.build = build_and_drive
-    code = application.run(None)
+    try:
+        code = application.run(None)
+    except UserError as error:  # as `kvdesk` itself says it
+        sys.stderr.write(f"{error}\n")
+        return 2
     told("closed", waited_s=waits.seconds)
     return code
 
