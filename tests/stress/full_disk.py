@@ -79,13 +79,12 @@ class Case:
             what = "shown" if self.when == "streaming" else "delete"
             run.wait_until(lambda: bool(run.told(what)), 20)
             self.filler.take()
-        run.live_for(self.rng.uniform(1.5, 3.5))
+        run.live_for(self.rng.uniform(1.3, 2.3))
         self._look_at(run, full=True)
         if self.gives_back:
             self.filler.give_back()
             if not run.wait_until(lambda: not _unsaved(run), RETRY_S + 3 * PATIENCE_S):
                 self.problems.append(f"still not saved with room: {_unsaved(run)}")
-            run.live_for(0.5)
             self._look_at(run, full=False)
             self._close(run)
         else:
@@ -107,7 +106,9 @@ class Case:
         known = self.kept.texts | stored(run)  # of the sessions before, and of this one
         missing = [name for name, text in shown(run, until=old).items() if not known.get(name, "").startswith(text)]
         if missing and not _unsaved(run):
-            self.problems.append(f"{len(missing)} messages not saved {'on a full disk' if full else ''}, and unsaid")
+            self.problems.append(
+                f"{len(missing)} messages not saved {'on a full disk' if full else 'with room'}, and unsaid"
+            )
         parts = set(self.home.rglob("*.part"))
         run.live_for(0.5)
         if left := [path.name for path in parts if path.exists()]:
