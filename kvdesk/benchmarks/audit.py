@@ -63,7 +63,7 @@ class Audit:
     def __init__(self, model: Model, settings: ContextSettings, seed: int, stop_rate: float = 0.06) -> None:
         self._flag = CountdownFlag()
         self.context = Context(model, settings, inspect=MAPS, proved=False, stop=self._flag)
-        self._mirror = self.context.mirror
+        self._mirror = self.context.memory.mirror
         self.tally = Tally(model.path.name, settings.model_dump(mode="json"), seed, str(engine_version()))
         self._blobs: list[Blob] = []
         self._seq_blobs: list[Blob] = []
@@ -94,7 +94,7 @@ class Audit:
             self.tally.rejected += 1
         self.tally.ops += 1
         self._flag.left = -1
-        self.context.audit(whole=True)
+        self.context.auditor.audit(whole=True)
         self.tally.blobs += 1
         self._conclude()
 
@@ -104,52 +104,52 @@ class Audit:
     # --- private ------------------------------------------------------------------------------------------------------
 
     def _do(self, op: Operation) -> None:
-        c = self.context
+        memory, states = self.context.memory, self.context.states
         match op.kind:
             case "decode" | "bad" | "illegal":
                 assert op.batch is not None
                 self._decode(op.batch, op.stop)
             case "rm":
-                c.seq_rm(op.seq_id, op.p0, op.p1)
+                memory.seq_rm(op.seq_id, op.p0, op.p1)
             case "cp":
                 if op.fresh:
-                    c.seq_rm(op.dst, -1, -1)
-                c.seq_cp(op.seq_id, op.dst, op.p0, op.p1)
+                    memory.seq_rm(op.dst, -1, -1)
+                memory.seq_cp(op.seq_id, op.dst, op.p0, op.p1)
             case "keep":
-                c.seq_keep(op.seq_id)
+                memory.seq_keep(op.seq_id)
             case "add":
-                c.seq_add(op.seq_id, op.p0, op.p1, op.shift)
+                memory.seq_add(op.seq_id, op.p0, op.p1, op.shift)
             case "clear":
-                c.clear(data=op.data)
+                memory.clear(data=op.data)
             case "save":
-                self._blobs = [c.state_get(), *self._blobs][:_KEPT]
+                self._blobs = [states.get(), *self._blobs][:_KEPT]
             case "load" if self._blobs:
-                c.state_set(self._blobs[op.which % len(self._blobs)])
+                states.set(self._blobs[op.which % len(self._blobs)])
             case "save_seq":
-                self._seq_blobs = [c.state_seq_get(op.seq_id), *self._seq_blobs][:_KEPT]
+                self._seq_blobs = [states.seq_get(op.seq_id), *self._seq_blobs][:_KEPT]
             case "load_seq" if self._seq_blobs:
-                c.state_seq_set(op.seq_id, self._seq_blobs[op.which % len(self._seq_blobs)])
+                states.seq_set(op.seq_id, self._seq_blobs[op.which % len(self._seq_blobs)])
 
     def _decode(self, batch: Batch, stop: int) -> None:
         """A decode, its prediction compared too. The flag is set for this decode only, not for a flush before it."""
         if self._mirror.pending_shift:
             with contextlib.suppress(RefusedCall):
-                self.context.flush()
+                self.context.memory.flush()
         self._flag.left = stop
         expected = self._mirror.predict(batch) if all(batch.seq_ids) else -1
         decoded = self.context.decode(batch)
         self.tally.codes[decoded.rc] += 1
         self.tally.decodes += 1
-        self.tally.maps += len(self.context.last_record.slots)
+        self.tally.maps += len(self.context.memory.last_record.slots)
         if decoded.rc != 2 and decoded.rc != expected:
             self._found(f"rc {decoded.rc}, predicted {expected}")
 
     def _conclude(self) -> None:
-        if self.context.verification.state == "mismatch":
-            self._found(self.context.verification.detail)
-            if self.context.report is not None:
-                self.tally.report = self.context.report.to_json()
-            self.context.rebuild()
+        if self.context.memory.verification.state == "mismatch":
+            self._found(self.context.memory.verification.detail)
+            if self.context.verifier.report is not None:
+                self.tally.report = self.context.verifier.report.to_json()
+            self.context.auditor.rebuild()
 
     def _found(self, what: str) -> None:
         self.tally.mismatches += 1
@@ -168,7 +168,7 @@ def run(
     try:
         audit = Audit(model, settings, seed)
         try:
-            while audit.tally.ops < n_ops and audit.context.verification.state != "mismatch":
+            while audit.tally.ops < n_ops and audit.context.memory.verification.state != "mismatch":
                 audit.step()
                 audit.tally.seconds = round(time.perf_counter() - start, 2)
                 if on_progress is not None:

@@ -175,15 +175,15 @@ def _compaction() -> str:
         for turn in range(4):
             for seq in (0, 1):
                 _decode(context, seq, 6, first=100 * seq + 10 * turn)
-        context.seq_rm(0, 18, -1)
-        snapshot, blob = context.snapshot(), context.state_get()
+        context.memory.seq_rm(0, 18, -1)
+        snapshot, blob = context.memory.snapshot(), context.states.get()
         plan = plan_compaction(snapshot, Layout.BY_CONVERSATION)
         _expect(not plan.changes_nothing, "there was nothing to compact")
-        context.state_set(blob, carry=True)  # without it the next tokens would fall into the hole, before older cells
+        context.states.set(blob, carry=True)  # without it the next tokens would fall into the hole, before older cells
         expected = _next(context)
-        context.state_set(permute_blob(blob, plan, context.mirror.geometry), carry=True)
+        context.states.set(permute_blob(blob, plan, context.memory.mirror.geometry), carry=True)
         _verified(context)
-        cells = context.snapshot().maps[0].streams[0]
+        cells = context.memory.snapshot().maps[0].streams[0]
         _expect(np.array_equal(cells.token, plan.after[0].streams[0].token), "cells lie where they were not planned")
         apart = max(float(np.abs(a - b).max()) for a, b in zip(expected, _next(context), strict=True))
         _expect(apart <= 1e-3, f"a logit changed by {apart:.3g}")
@@ -195,13 +195,13 @@ def _audit() -> str:
     """After operations of every kind each cell is as the engine's own saved state has it."""
     with _embedded() as model, _context(model) as context:
         _decode(context, 0, 20, first=10)
-        context.seq_cp(0, 1, 0, 12)
+        context.memory.seq_cp(0, 1, 0, 12)
         _decode(context, 1, 5, first=50)
-        context.seq_rm(0, 4, 8)
-        context.seq_add(0, 8, -1, -4)
-        context.audit(whole=True)
+        context.memory.seq_rm(0, 4, 8)
+        context.memory.seq_add(0, 8, -1, -4)
+        context.auditor.audit(whole=True)
         _verified(context)
-        return f"{context.snapshot().maps[0].streams[0].used} cells compared"
+        return f"{context.memory.snapshot().maps[0].streams[0].used} cells compared"
 
 
 # --- what the steps share -------------------------------------------------------------------------------------------
@@ -249,7 +249,7 @@ def _context(model: Model) -> Iterator[Context]:
 
 def _decode(context: Context, seq: int, n: int, *, first: int) -> None:
     """`n` tokens with ids from `first` on, at the end of the sequence."""
-    decoded = context.decode(Batch.of(seq, context.seq_pos_max(seq) + 1, range(first, first + n), "last"))
+    decoded = context.decode(Batch.of(seq, context.memory.seq_pos_max(seq) + 1, range(first, first + n), "last"))
     _expect(decoded.rc == 0, f"llama_decode answered {decoded.rc}")
 
 
@@ -263,7 +263,7 @@ def _next(context: Context) -> list[NDArray[np.float32]]:
 
 
 def _verified(context: Context) -> None:
-    verification = context.verification
+    verification = context.memory.verification
     _expect(verification.state == "verified", f"the map is not verified: {verification.state} {verification.detail}")
 
 

@@ -392,7 +392,7 @@ class Engine:
         if not self._watched or self.session is None:
             return
         at = time.monotonic()
-        changed = self.session.context.changed_since(self._shown_operation)
+        changed = self.session.context.memory.changed_since(self._shown_operation)
         if not now and (at - self._shown_at < VIEW_INTERVAL_S or not changed):
             return
         assert self._cache_operations is not None

@@ -143,7 +143,7 @@ class Session:
             LedgerRow("output buffer", e.output, got.get("output")),
             LedgerRow("saved conversations", 0, self.snapshots.memory_bytes, self.snapshots.limits.memory_bytes),
             LedgerRow("undo", 0, undo_bytes, undo_most),
-            LedgerRow("transfer buffers", 0, self.context.transfer.n_bytes, MOST_KEPT),
+            LedgerRow("transfer buffers", 0, self.context.states.buffers.n_bytes, MOST_KEPT),
         ]
         return MemoryLedger(tuple(row for row in rows if row.estimated or row.measured))
 
@@ -261,10 +261,10 @@ class Session:
         """The cache and its leases, frozen. Read-only."""
         context, pool = self.context, self.cache_manager.pool
         return CacheView(
-            context.snapshot(),
+            context.memory.snapshot(),
             pool.leases(),
-            has_report=context.report is not None,
-            pending=context.mirror.pending_shift,
+            has_report=context.verifier.report is not None,
+            pending=context.memory.mirror.pending_shift,
             swapped=tuple((c, n) for c, n in self.snapshots.conversations() if not _held(pool.get(c))),
             undoable=undoable,
         )
@@ -272,8 +272,8 @@ class Session:
     def audit(self) -> None:
         """Compare every used cell with the engine's own state, and report it as an operation. Read-only."""
         start = time.perf_counter()
-        verification = self.context.audit(whole=True)
-        n_used, ms = self.context.totals()[0], (time.perf_counter() - start) * 1e3
+        verification = self.context.auditor.audit(whole=True)
+        n_used, ms = self.context.memory.totals()[0], (time.perf_counter() - start) * 1e3
         at = time.strftime("%H:%M:%S")
         match verification.state:
             case "verified":
@@ -288,22 +288,22 @@ class Session:
 
     def recording(self) -> Recording:
         """The journal up to now, frozen."""
-        self.context.publish()
+        self.context.memory.publish()
         return self.operation_journal.journal.recording()
 
     def save_report(self, path: Path) -> None:
         """Write the report of the last mismatch as JSON. Raises UserError: there is none, it cannot be written."""
-        if self.context.report is None:
+        if self.context.verifier.report is None:
             raise UserError("There is no mismatch to report: the map has agreed with the engine.")
         try:
-            path.write_text(self.context.report.to_json() + "\n", encoding="utf-8")
+            path.write_text(self.context.verifier.report.to_json() + "\n", encoding="utf-8")
         except OSError as error:
             raise UserError(f"The report could not be written to {path}: {error.strerror}.") from error
 
     def recover(self) -> None:
         """After an error nobody expected: what each sequence holds is what the map says it holds."""
         if self.context.is_open:
-            self.context.settle()
+            self.context.memory.settle()
             self.cache_manager.believe_map()
 
     def close(self) -> None:
@@ -357,7 +357,7 @@ class Session:
             OverflowManager(self.prompts, context.n_ctx_seq, abilities(context)) if self.prompts else None
         )
         self.operation_journal.owner = self._owner
-        context.on_decoded = self._on_decoded
+        context.memory.on_decoded = self._on_decoded
         self.threads = Threads(context, context.settings, self._emit, follow=self.own.policy.follow_load)
 
     def _snapshots(self) -> SavedStateStore:

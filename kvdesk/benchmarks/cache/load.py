@@ -53,7 +53,7 @@ def _under_load(bench: Bench, n_busy: int) -> Outcome:
             for way in order:
                 speeds[way].append(_slice_tok_s(desks[way]))
         reason = session_of(desks[FOLLOWING]).threads.reason
-        n_threads = session_of(desks[FOLLOWING]).context.n_threads
+        n_threads = session_of(desks[FOLLOWING]).context.memory.n_threads
         others = [load.others for load in of(desks[FOLLOWING].events, LoadSample)]
     tok_s = {way: statistics.median(values) for way, values in speeds.items()}
     bars = {"over_best_fixed": Threshold(tok_s[FOLLOWING] / max(tok_s[n] for n in fixed), 0.9, at_least=True)}

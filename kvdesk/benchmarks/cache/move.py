@@ -35,7 +35,7 @@ def moved(bench: Bench) -> Outcome:
         talks[1].answer(text_of_tokens(headless, N_TOKENS), BRIEF)
         long = session.pool.get(talks[1].id)
         assert long is not None
-        fresh = FreshMemory(session.model, settings, session.context.state_seq_get(long.seq_id))
+        fresh = FreshMemory(session.model, settings, session.context.states.seq_get(long.seq_id))
         ours: dict[str, list[float]] = {"compaction": [], "swap out": [], "undo": []}
         theirs: dict[str, list[float]] = {"compaction": [], "swap out": [], "undo": []}
         memcpy = []
@@ -48,7 +48,7 @@ def moved(bench: Bench) -> Outcome:
                         for name, ms in times.items():
                             to[name].append(ms)
                     memcpy.append(copied)
-            n_bytes = session.context.state_size(), fresh.n_bytes
+            n_bytes = session.context.states.size(), fresh.n_bytes
         finally:
             fresh.close()
     ratios = {name: [a / b for a, b in zip(theirs[name], ours[name], strict=True)] for name in ours}

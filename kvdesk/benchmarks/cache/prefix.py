@@ -99,7 +99,7 @@ def _asked(talk: HeadlessChat) -> HeadlessChat:
 
 
 def _used(headless: HeadlessEngine) -> int:
-    return session_of(headless).context.totals()[0]
+    return session_of(headless).context.memory.totals()[0]
 
 
 def _held(headless: HeadlessEngine, talk: HeadlessChat) -> list[int]:

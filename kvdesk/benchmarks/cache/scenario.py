@@ -57,7 +57,7 @@ class Bench:
             headless.do(UsePolicy(policy, folder))
             headless.do(LoadModel(self.path, settings or self.settings))
             yield headless
-            verification = session_of(headless).context.audit(whole=True)
+            verification = session_of(headless).context.auditor.audit(whole=True)
             wrong = f": {verification.detail}" if verification.state != "verified" else ""
             self.audits.append(f"{verification.state}{wrong}")
         finally:

@@ -203,8 +203,8 @@ def _step(headless: HeadlessEngine) -> list[Event]:
     """One step and its events."""
     headless.events = []
     headless.engine.step()
-    session_of(headless).context.settle()
-    session_of(headless).context.publish()
+    session_of(headless).context.memory.settle()
+    session_of(headless).context.memory.publish()
     for ended in of(headless.events, TurnEnded):
         raise UserError(f"The answer that is measured ended too early, after {ended.stats.generated_tokens} tokens.")
     return headless.events

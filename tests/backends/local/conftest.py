@@ -38,8 +38,8 @@ def empty(headless: HeadlessEngine) -> None:
     assert session is not None
     for sequence in session.pool:
         headless.do(CloseConversation(sequence.conversation))
-    assert session.context.totals()[0] == 0
-    session.context.clear()
+    assert session.context.memory.totals()[0] == 0
+    session.context.memory.clear()
     session.snapshots.drop([key.key for key in session.snapshots.values()])
 
 
@@ -56,7 +56,7 @@ def headless(loaded: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Headles
     monkeypatch.setattr(prompt_piece, "PROGRESS_MS", 1e9)
     empty(loaded)
     session = loaded.engine.session
-    assert session.context.verification.state == "verified", session.context.verification.detail
+    assert session.context.memory.verification.state == "verified", session.context.memory.verification.detail
     return loaded
 
 

@@ -66,15 +66,15 @@ class Table:
         c = self.open()
         c.decode(tokens(4))
         for bad in (-2, 4, 255, 256, 100_000):
-            self.attempt(f"seq_rm of sequence {bad}", lambda bad=bad: c.seq_rm(bad, -1, -1))  # type: ignore[misc]
+            self.attempt(f"seq_rm of sequence {bad}", lambda bad=bad: c.memory.seq_rm(bad, -1, -1))  # type: ignore[misc]
         for bad in (-1, 4, 256):
-            self.attempt(f"seq_cp from sequence {bad}", lambda bad=bad: c.seq_cp(bad, 0))  # type: ignore[misc]
-            self.attempt(f"seq_cp to sequence {bad}", lambda bad=bad: c.seq_cp(0, bad))  # type: ignore[misc]
-            self.attempt(f"seq_keep of sequence {bad}", lambda bad=bad: c.seq_keep(bad))  # type: ignore[misc]
-            self.attempt(f"seq_add to sequence {bad}", lambda bad=bad: c.seq_add(bad, 0, -1, 1))  # type: ignore[misc]
-            self.attempt(f"seq_pos_min of sequence {bad}", lambda bad=bad: c.seq_pos_min(bad))  # type: ignore[misc]
-            self.attempt(f"seq_pos_max of sequence {bad}", lambda bad=bad: c.seq_pos_max(bad))  # type: ignore[misc]
-            self.attempt(f"state_seq_get of sequence {bad}", lambda bad=bad: c.state_seq_get(bad))  # type: ignore[misc]
+            self.attempt(f"seq_cp from sequence {bad}", lambda bad=bad: c.memory.seq_cp(bad, 0))  # type: ignore[misc]
+            self.attempt(f"seq_cp to sequence {bad}", lambda bad=bad: c.memory.seq_cp(0, bad))  # type: ignore[misc]
+            self.attempt(f"seq_keep of sequence {bad}", lambda bad=bad: c.memory.seq_keep(bad))  # type: ignore[misc]
+            self.attempt(f"seq_add to sequence {bad}", lambda bad=bad: c.memory.seq_add(bad, 0, -1, 1))  # type: ignore[misc]
+            self.attempt(f"seq_pos_min of sequence {bad}", lambda bad=bad: c.memory.seq_pos_min(bad))  # type: ignore[misc]
+            self.attempt(f"seq_pos_max of sequence {bad}", lambda bad=bad: c.memory.seq_pos_max(bad))  # type: ignore[misc]
+            self.attempt(f"state_seq_get of sequence {bad}", lambda bad=bad: c.states.seq_get(bad))  # type: ignore[misc]
         self.attempt("seq_div", lambda: c.seq_div(0, 0, -1, 0))  # type: ignore[attr-defined]
         c.decode(tokens(1, 0, 4))
 
@@ -110,42 +110,42 @@ class Table:
         c.decode(tokens(2, 1, 0, output=False))
         self.attempt("sample after a decode without output", lambda: c.sample(sampler))
         c.decode(tokens(1, 0, 4))
-        c.state_set(c.state_get())
+        c.states.set(c.states.get())
         self.attempt("sample after a restored state", lambda: c.sample(sampler))
         c.decode(tokens(1, 0, 5))
-        blob = c.state_seq_get(0)
-        c.state_seq_set(2, blob)
+        blob = c.states.seq_get(0)
+        c.states.seq_set(2, blob)
         self.attempt("sample after a restored sequence", lambda: c.sample(sampler))
 
     def _states(self) -> None:
         c = self.open()
         c.decode(tokens(8))
-        blob, seq_blob = bytes(c.state_get()), bytes(c.state_seq_get(0))
+        blob, seq_blob = bytes(c.states.get()), bytes(c.states.seq_get(0))
         for bad in (-1, 4, 256):
-            self.attempt(f"state_seq_set into sequence {bad}", lambda bad=bad: c.state_seq_set(bad, seq_blob))  # type: ignore[misc]
-        self.attempt("state_seq_set with another magic", lambda: c.state_seq_set(1, b"\0\0\0\0" + seq_blob[4:]))
-        self.attempt("state_seq_set cut off", lambda: c.state_seq_set(1, seq_blob[:-7]))
-        self.attempt("state_seq_set of nothing", lambda: c.state_seq_set(1, b""))
-        self.attempt("state_set cut off", lambda: c.state_set(blob[:100]))
-        self.attempt("state_set of another architecture", lambda: c.state_set(blob.replace(b"llama", b"lmama")))
+            self.attempt(f"state_seq_set into sequence {bad}", lambda bad=bad: c.states.seq_set(bad, seq_blob))  # type: ignore[misc]
+        self.attempt("state_seq_set with another magic", lambda: c.states.seq_set(1, b"\0\0\0\0" + seq_blob[4:]))
+        self.attempt("state_seq_set cut off", lambda: c.states.seq_set(1, seq_blob[:-7]))
+        self.attempt("state_seq_set of nothing", lambda: c.states.seq_set(1, b""))
+        self.attempt("state_set cut off", lambda: c.states.set(blob[:100]))
+        self.attempt("state_set of another architecture", lambda: c.states.set(blob.replace(b"llama", b"lmama")))
         many = blob.replace(struct.pack("<iIi", 7, 1, 0), struct.pack("<iIi", 7, 1, 9))
-        self.attempt("state_set with an unknown sequence", lambda: c.state_set(many))
+        self.attempt("state_set with an unknown sequence", lambda: c.states.set(many))
         other = self.open(settings=Q8)
-        self.attempt("state_set of another K type", lambda: other.state_set(blob))
-        assert c.totals()[0] == 8
+        self.attempt("state_set of another K type", lambda: other.states.set(blob))
+        assert c.memory.totals()[0] == 8
         c.decode(tokens(1, 0, 8))
 
     def _copies(self) -> None:
         streams = self.open(settings=SMALL.model_copy(update={"kv_unified": False, "n_ctx": 1024}))
         streams.decode(tokens(8))
-        self.attempt("partial seq_cp between streams", lambda: streams.seq_cp(0, 1, 0, 4))
-        self.attempt("partial seq_cp between streams, the end", lambda: streams.seq_cp(0, 1, 3, -1))
-        streams.seq_cp(0, 1, 0, 8)
+        self.attempt("partial seq_cp between streams", lambda: streams.memory.seq_cp(0, 1, 0, 4))
+        self.attempt("partial seq_cp between streams, the end", lambda: streams.memory.seq_cp(0, 1, 3, -1))
+        streams.memory.seq_cp(0, 1, 0, 8)
         streams.decode(tokens(1, 1, 8))
         for architecture in ("mamba2", "granitehybrid"):
             state = self.open(architecture)
             state.decode(tokens(8))
-            self.attempt(f"partial seq_cp of {architecture}", lambda state=state: state.seq_cp(0, 1, 0, 4))  # type: ignore[misc]
+            self.attempt(f"partial seq_cp of {architecture}", lambda state=state: state.memory.seq_cp(0, 1, 0, 4))  # type: ignore[misc]
             state.decode(tokens(1, 0, 8))
 
     def _shifts(self) -> None:
@@ -162,16 +162,16 @@ class Table:
             ("no layer with RoPE", self.open("no_rope")),
         ):
             c.decode(tokens(4))
-            self.attempt(f"seq_add, {row}", lambda c=c: c.seq_add(0, 0, -1, 2))  # type: ignore[misc]
+            self.attempt(f"seq_add, {row}", lambda c=c: c.memory.seq_add(0, 0, -1, 2))  # type: ignore[misc]
             c.decode(tokens(1, 0, 4))
         state = self.open("mamba2")
         state.decode(tokens(4))
-        state.seq_add(0, 0, 2, -10)  # the state is at position 3: nothing moves
-        self.attempt("seq_add below position 0, recurrent state", lambda: state.seq_add(0, 0, -1, -10))
+        state.memory.seq_add(0, 0, 2, -10)  # the state is at position 3: nothing moves
+        self.attempt("seq_add below position 0, recurrent state", lambda: state.memory.seq_add(0, 0, -1, -10))
         state.decode(tokens(1, 0, 4))
         c = self.open()
         c.decode(tokens(4))
-        self.attempt("seq_add beyond the largest position", lambda: c.seq_add(0, 0, -1, 2**31 - 3))
+        self.attempt("seq_add beyond the largest position", lambda: c.memory.seq_add(0, 0, -1, 2**31 - 3))
         c.decode(tokens(1, 0, 4))
 
     def _creation(self) -> None:

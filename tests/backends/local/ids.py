@@ -54,7 +54,7 @@ class Ids(ByIds):
         super().__init__(context, CacheManager(context, operation_journal, swapper))
 
     def close(self) -> None:
-        assert self.context.audit(whole=True).state in ("verified", "mirrored")
+        assert self.context.auditor.audit(whole=True).state in ("verified", "mirrored")
         self.cache_manager.save_all()
         self.context.close()
 

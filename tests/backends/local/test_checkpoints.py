@@ -121,7 +121,7 @@ def test_checkpoints_keep_to_their_part_of_the_memory(tiny: Model, tmp_path: Pat
     ids = open_ids(tiny, tmp_path / "states")
     try:
         ids.answer("one", PROMPT, N)
-        size = ids.context.state_seq_size(ids.lease("one").seq_id)
+        size = ids.context.states.seq_size(ids.lease("one").seq_id)
     finally:
         ids.close()
     memory = 3 * size
@@ -155,7 +155,7 @@ def narrow(tmp_path: Path) -> Iterator[Ids]:
     """Seven sequences in a window cache that has just their windows and an ubatch: 7 x 32 + 32 cells."""
     model = open_model("iswa", tmp_path)
     ids = Ids(model, tmp_path / "states", CacheType.F16, n_ctx=2048, swa_full=False, n_seq_max=7, n_ubatch=32)
-    assert ids.context.mirror.caches[1].size == 256
+    assert ids.context.memory.mirror.caches[1].size == 256
     yield ids
     ids.close()
     model.close()
@@ -178,7 +178,7 @@ def test_loans_do_not_fill_a_small_window(narrow: Ids) -> None:
                 narrow.cache_manager.swap_in(ConversationId(name))
             told[name] = prompt + prompt_of(20 + i, 32)
     assert borrowed == 5, "for the sixth no window would have been left"
-    assert narrow.context.audit(whole=True).state == "verified"
+    assert narrow.context.auditor.audit(whole=True).state == "verified"
 
 
 def test_room_is_asked_of_the_window_too(narrow: Ids) -> None:
@@ -188,22 +188,22 @@ def test_room_is_asked_of_the_window_too(narrow: Ids) -> None:
     one, codes = narrow.lease("one").seq_id, set()
 
     def go_on(seq_id: int) -> None:
-        free, pos = context.free_cells(seq_id), context.seq_pos_max(seq_id) + 1
+        free, pos = context.memory.free_cells(seq_id), context.memory.seq_pos_max(seq_id) + 1
         rc = context.decode(Batch((7,), (pos,), ((seq_id,),), (False,))).rc
         assert (rc == 0) == (free > 0), (seq_id, free)
         codes.add(rc)
 
     for copy in range(7):
         if copy != one:
-            context.seq_cp(one, copy)
+            context.memory.seq_cp(one, copy)
             for _ in range(31):  # one more, and what only it holds would be overwritten
                 go_on(one)
-    assert context.mirror.caches[0].streams[0].used < 300, "while the other cache is nearly empty"
+    assert context.memory.mirror.caches[0].streams[0].used < 300, "while the other cache is nearly empty"
     for _ in range(40):
         for seq_id in {*range(7)} - {one}:
             go_on(seq_id)
     assert codes == {0, 1}, "the window was filled"
-    context.clear()
+    context.memory.clear()
 
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - {*WHOLE}))

@@ -59,7 +59,7 @@ def fresh(model: Model, folder: Path, type_kv: CacheType, prompt: list[int]) -> 
 
 
 def streams(ids: Ids) -> list[StreamCells]:
-    return [cells for cache in ids.context.mirror.caches for cells in cache.streams]
+    return [cells for cache in ids.context.memory.mirror.caches for cells in cache.streams]
 
 
 def test_compaction_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) -> None:
@@ -209,10 +209,10 @@ def test_the_embedded_model_answers_alike_after_compaction(headless: HeadlessEng
         ids.read("one", prompt[:n])
         ids.read("hole", hole[:n])
     ids.cache_manager.close(ConversationId("hole"), "")
-    used, high_water, _ = session.context.totals()
+    used, high_water, _ = session.context.memory.totals()
     assert used < high_water
     compact(session.context, SpanCost(Reads(1, 1, skips=True)), Layout.KEEP_ORDER)
-    assert session.context.totals()[:2] == (used, used)
+    assert session.context.memory.totals()[:2] == (used, used)
     prompt += prompt_of(50, 9)
     reused, tokens, _ = ids.answer("one", prompt, N)
     assert reused == 60

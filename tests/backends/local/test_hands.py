@@ -65,7 +65,7 @@ def operate(headless: HeadlessEngine, operation: HandOperation, *, measured: boo
     """Do it, and see that the map agrees with the engine afterwards."""
     events = headless.do(Operate(operation, measured))
     context = headless.engine.session.context
-    assert context.audit(whole=True).state == "verified", context.verification.detail
+    assert context.auditor.audit(whole=True).state == "verified", context.memory.verification.detail
     return next(e for e in of(events, OperationDone) if e.reason == "by hand")
 
 
@@ -74,7 +74,7 @@ def seq(headless: HeadlessEngine, talk: HeadlessChat) -> int:
 
 
 def used(headless: HeadlessEngine) -> int:
-    return headless.engine.session.context.totals()[0]
+    return headless.engine.session.context.memory.totals()[0]
 
 
 def test_a_range_is_removed_and_comes_back(headless: HeadlessEngine) -> None:
@@ -128,13 +128,13 @@ def test_a_copy_shares_every_cell(headless: HeadlessEngine) -> None:
 def test_positions_are_shifted(headless: HeadlessEngine) -> None:
     talk = talked(headless)
     s = seq(headless, talk)
-    last = headless.engine.session.context.seq_pos_max(s)
+    last = headless.engine.session.context.memory.seq_pos_max(s)
     done = operate(headless, ShiftPositions(s, 10, -1, 3))
-    assert headless.engine.session.context.seq_pos_max(s) == last + 3
+    assert headless.engine.session.context.memory.seq_pos_max(s) == last + 3
     assert done.effect.comparison.sequences[0].shifted == last - 9
     assert len(headless.engine.session.pool.get(talk.id).tokens) == 10
     operate(headless, Undo(done.operation))
-    assert headless.engine.session.context.seq_pos_max(s) == last
+    assert headless.engine.session.context.memory.seq_pos_max(s) == last
 
 
 def test_a_shift_waits_until_it_is_needed(headless: HeadlessEngine) -> None:
@@ -163,7 +163,7 @@ def test_copies_for_undo_take_a_part_of_the_machines_memory(
 ) -> None:
     """The oldest go first; a cache that is larger than that part is not copied."""
     talk = talked(headless)
-    state = headless.engine.session.context.state_size()
+    state = headless.engine.session.context.states.size()
     monkeypatch.setattr(undo, "total_bytes", lambda: undo.SHARE * (2 * state + state // 2))
     headless.do(RebuildContext(headless.engine.session.context.settings, "tokens"))
     s = seq(headless, talk)
@@ -252,7 +252,7 @@ def test_a_call_is_told_as_it_is_shown_before(headless: HeadlessEngine) -> None:
         RemoveRange(s, 10, 15),
         ShiftPositions(s, 20, -1, 3),
         Compact(Layout.KEEP_ORDER),
-        TryDecode(other, headless.engine.session.context.seq_pos_max(s) + 1),
+        TryDecode(other, headless.engine.session.context.memory.seq_pos_max(s) + 1),
         KeepOnly(s),
         ClearCache(),
     ):
@@ -270,7 +270,7 @@ def test_a_call_is_told_as_it_is_shown_before(headless: HeadlessEngine) -> None:
 def test_a_refused_batch_is_explained(headless: HeadlessEngine) -> None:
     talk = talked(headless)
     s = seq(headless, talk)
-    last = headless.engine.session.context.seq_pos_max(s)
+    last = headless.engine.session.context.memory.seq_pos_max(s)
     events = headless.do(Operate(TryDecode(s, last + 5)))
     refused = of(events, BatchRefused)[0]
     assert (refused.seq_id, refused.x, refused.y) == (s, last, last + 5)
@@ -278,7 +278,7 @@ def test_a_refused_batch_is_explained(headless: HeadlessEngine) -> None:
     assert not of(events, OperationDone)[-1].undoable
     events = headless.do(Operate(TryDecode(s, last + 1)))
     assert not of(events, BatchRefused)
-    assert headless.engine.session.context.seq_pos_max(s) == last + 1
+    assert headless.engine.session.context.memory.seq_pos_max(s) == last + 1
     talk.answer("Go on.", GREEDY)
 
 
@@ -376,8 +376,8 @@ def test_the_journal_has_every_operation(headless: HeadlessEngine) -> None:
     removed = next(e for e in entries if e.operation.number == done.operation)
     assert removed.n_cells == 5
     assert {e.operation.conversation for e in entries if e.operation.name == "decode"} == {talk.id}
-    session.context.settle()
-    for cache, mine in zip(recording.state_at(recording.last), session.context.snapshot().maps, strict=True):
+    session.context.memory.settle()
+    for cache, mine in zip(recording.state_at(recording.last), session.context.memory.snapshot().maps, strict=True):
         assert (cache.streams[0].pos == mine.streams[0].pos).all()
 
 

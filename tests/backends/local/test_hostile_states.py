@@ -83,7 +83,7 @@ def back(headless: HeadlessEngine, saved: tuple[Path, HeadlessChat], folder: Pat
         talks.append(talk)
         stats = talk.answer("And?", SHORT).stats
         assert stats.generated_tokens > 0
-        verification = headless.engine.session.context.audit(whole=True)
+        verification = headless.engine.session.context.auditor.audit(whole=True)
         assert verification.state == "verified", verification.detail
         return stats.reused_tokens
 
@@ -189,7 +189,7 @@ def test_the_state_of_another_model(folder: Path, back: Callable[[], int], tmp_p
     context = Context(model, ContextSettings(n_ctx=256, n_threads=1, n_threads_batch=1), proved=False)
     n = len(index(folder)[0]["tokens"])
     context.decode(Batch([5] * n, range(n), [(0,)] * n, [False] * n))
-    blob = bytes(context.state_seq_get(0))
+    blob = bytes(context.states.seq_get(0))
     context.close()
     model.close()
     forge(folder, blob)

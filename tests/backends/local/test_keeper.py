@@ -30,12 +30,12 @@ SYSTEM = "You are the keeper of a lighthouse, and you write down what the sea br
 
 
 def audited(headless: HeadlessEngine) -> None:
-    verification = headless.engine.session.context.audit(whole=True)
+    verification = headless.engine.session.context.auditor.audit(whole=True)
     assert verification.state == "verified", verification.detail
 
 
 def used(headless: HeadlessEngine) -> int:
-    return headless.engine.session.context.totals()[0]
+    return headless.engine.session.context.memory.totals()[0]
 
 
 def branches(headless: HeadlessEngine) -> dict[ConversationId, dict[bool, int]]:
@@ -203,7 +203,7 @@ def test_branches_are_kept_while_a_seq_id_is_free_and_then_the_reason_is_said(he
     talk.messages = talk.messages[:1]
     talk.answer("Tell me about a rope.", GREEDY)
     assert len(session.pool.parked(talk.id)) == 3
-    assert session.context.free_cells(0) > 500
+    assert session.context.memory.free_cells(0) > 500
     (cut,) = [e for e in headless.events if isinstance(e, OperationDone) and e.note]
     assert "no seq_id is free to keep it: all 4 (n_seq_max) are taken" in cut.reason
     assert "although cells are free: all 4 sequences (n_seq_max) are in use" in cut.note

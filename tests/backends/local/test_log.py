@@ -28,7 +28,7 @@ def test_a_stopped_decode_is_neither_a_warning_nor_an_error(headless: HeadlessEn
     headless.events.clear()
     context.stop.raise_()
     try:
-        rc, _ = context.decode(Batch.of(0, 0, list(range(100, 164))), "prefill")
+        rc = context.decode(Batch.of(0, 0, list(range(100, 164))), "prefill").rc
     finally:
         context.stop.lower()
     assert rc == 2

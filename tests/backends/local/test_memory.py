@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
+from kvdesk.backends.local.llama import auditor, self_check, state
 from kvdesk.backends.local.llama import context as context_module
-from kvdesk.backends.local.llama import saved, self_check, state
 from kvdesk.backends.local.llama.binding import EngineVersion, lib
 from kvdesk.backends.local.llama.context import MAPS, Context
 from kvdesk.backends.local.llama.decodes import MirroredDecode
@@ -67,7 +67,7 @@ def last_logits(context: Context, batch: Batch) -> NDArray[np.float32]:
 
 
 def verified(context: Context) -> None:
-    assert context.audit().state == "verified", context.verification.detail
+    assert context.auditor.audit().state == "verified", context.memory.verification.detail
 
 
 def test_decodes_are_told_before_their_cells_change(context: Context) -> None:
@@ -80,17 +80,17 @@ def test_decodes_are_told_before_their_cells_change(context: Context) -> None:
         for decode in decodes:
             journal.decoded(decode)
 
-    context.on_decoded = on_decoded
+    context.memory.on_decoded = on_decoded
     sampler = Sampler(Sampling(temperature=0), N_VOCAB)
     context.decode(text(4))
     for _ in range(2):
-        first = context.seq_pos_max(0) + 1
-        assert context.begin(0, first, 3) == 3
+        first = context.memory.seq_pos_max(0) + 1
+        assert context.memory.begin(0, first, 3) == 3
         token = 5
         for _ in range(3):
             token = context.advance(token, sampler)
-        context.settle()
-    context.seq_rm(0, 6, -1)
+        context.memory.settle()
+    context.memory.seq_rm(0, 6, -1)
     sampler.close()
     assert sum(len(decode.ms) for decode in told) == 7
     assert [decode.n_tokens for decode in told] == [4, *[1] * (len(told) - 1)]
@@ -109,33 +109,33 @@ def test_every_operation_is_verified(llama: Model, settings: ContextSettings) ->
     assert context.self_check is not None
     assert context.self_check.complete, str(context.self_check)
     context.decode(text(20))
-    context.seq_cp(0, 1)
-    context.seq_rm(0, 5, 9)
+    context.memory.seq_cp(0, 1)
+    context.memory.seq_rm(0, 5, 9)
     context.decode(text(3, 20, 1))
-    context.seq_add(1, 10, -1, 4)
-    blob, seq_blob = context.state_get(), context.state_seq_get(1)
-    context.state_set(blob)
-    assert context.state_seq_set(2, seq_blob, list(range(40)))
+    context.memory.seq_add(1, 10, -1, 4)
+    blob, seq_blob = context.states.get(), context.states.seq_get(1)
+    context.states.set(blob)
+    assert context.states.seq_set(2, seq_blob, list(range(40)))
     context.decode(text(1, 27, 2))
-    context.seq_keep(2)
-    context.clear()
+    context.memory.seq_keep(2)
+    context.memory.clear()
     verified(context)
-    assert context.totals()[0] == 0
+    assert context.memory.totals()[0] == 0
     context.close()
 
 
 def test_a_shift_is_exact_and_cannot_be_stopped_half_way(context: Context) -> None:
     whole = text(9)
     expected = last_logits(context, moved(whole, 30))
-    context.clear()
+    context.memory.clear()
     prefix = Batch(whole.tokens[:8], whole.pos[:8], whole.seq_ids[:8], (False,) * 8)
     last = Batch(whole.tokens[8:], (38,), ((0,),), (True,))
     context.decode(prefix)
-    context.seq_add(0, 0, -1, 30)
+    context.memory.seq_add(0, 0, -1, 30)
     context.stop.raise_()
     assert context.decode(last).rc == 2
     context.stop.lower()
-    assert context.seq_pos_max(0) == 37
+    assert context.memory.seq_pos_max(0) == 37
     assert np.abs(last_logits(context, last) - expected).max() < 0.02
     verified(context)
 
@@ -144,16 +144,16 @@ def test_a_shift_is_exact_and_cannot_be_stopped_half_way(context: Context) -> No
 def test_a_pending_shift_is_applied_before_a_state_is_saved(context: Context, full: bool) -> None:
     whole = text(9)
     expected = last_logits(context, moved(whole, 30))
-    context.clear()
+    context.memory.clear()
     context.decode(Batch(whole.tokens[:8], whole.pos[:8], whole.seq_ids[:8], (False,) * 8))
     if full:
         for s in (1, 2, 3):
             for first in range(0, 160, 40):
                 context.decode(text(40, first, s))
-    context.seq_add(0, 0, -1, 30)
-    blob = context.state_seq_get(0)
-    context.clear()
-    assert context.state_seq_set(3, blob)
+    context.memory.seq_add(0, 0, -1, 30)
+    blob = context.states.seq_get(0)
+    context.memory.clear()
+    assert context.states.seq_set(3, blob)
     got = last_logits(context, Batch(whole.tokens[8:], (38,), ((3,),), (True,)))
     assert np.abs(got - expected).max() < 0.02
     verified(context)
@@ -163,11 +163,11 @@ def test_a_queued_copy_does_not_overwrite_what_is_restored(llama: Model) -> None
     context = Context(llama, STREAMS, proved=False)
     whole = text(9)
     expected = last_logits(context, whole)
-    blob = context.state_seq_get(0)
+    blob = context.states.seq_get(0)
     context.decode(text(5, 3, 1))
-    context.seq_cp(1, 2)
-    context.state_seq_set(2, blob)
-    context.seq_rm(2, 8, -1)
+    context.memory.seq_cp(1, 2)
+    context.states.seq_set(2, blob)
+    context.memory.seq_rm(2, 8, -1)
     got = last_logits(context, Batch(whole.tokens[8:], (8,), ((2,),), (True,)))
     assert np.abs(got - expected).max() < 1e-4
     context.close()
@@ -179,7 +179,7 @@ def test_a_shift_with_no_sequence_free(folder: Path) -> None:
     context = Context(model, SMALL, proved=False)
     for s in range(4):
         context.decode(text(3, 0, s))
-    context.seq_add(0, 0, -1, 2)
+    context.memory.seq_add(0, 0, -1, 2)
     assert context.decode(text(1, 5, 0)).rc == 0
     verified(context)
     context.close()
@@ -194,14 +194,14 @@ def test_layers_without_rope_would_be_rotated(folder: Path) -> None:
     context.decode(text(8))
 
     def k_of_last_layer() -> NDArray[np.float16]:
-        blob = context.state_get()
-        section = parse_state(blob, context.mirror.geometry).caches[0][0].sections[3]
+        blob = context.states.get()
+        section = parse_state(blob, context.memory.mirror.geometry).caches[0][0].sections[3]
         return np.frombuffer(blob[section.offset : section.offset + section.n_bytes], dtype=np.float16)
 
     before = k_of_last_layer()
     lib.llama_memory_seq_add(lib.llama_get_memory(context._ctx), 0, 0, -1, 5)
-    context.mirror.seq_add(0, 0, -1, 5)
-    context.flush()
+    context.memory.mirror.seq_add(0, 0, -1, 5)
+    context.memory.flush()
     assert np.abs(k_of_last_layer() - before).max() > 1
     context.close()
     model.close()
@@ -212,7 +212,7 @@ def test_quantized_k_and_every_type_can_be_made(llama: Model) -> None:
         context = Context(llama, SMALL.model_copy(update={"type_k": kind, "type_v": kind}), proved=False)
         context.decode(text(12))
         if context.can("seq_add"):
-            context.seq_add(0, 3, -1, 2)
+            context.memory.seq_add(0, 3, -1, 2)
             context.decode(text(1, 14))
         verified(context)
         context.close()
@@ -222,21 +222,21 @@ def test_quantized_k_and_every_type_can_be_made(llama: Model) -> None:
 
 
 def test_a_large_state_is_not_copied_unasked(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saved, "AUDIT_BYTES", 1000)
+    monkeypatch.setattr(auditor, "AUDIT_BYTES", 1000)
     context.decode(text(20))
-    assert context.audit().state == "mirrored"
-    assert context.audit(whole=True).state == "verified"
+    assert context.auditor.audit().state == "mirrored"
+    assert context.auditor.audit(whole=True).state == "verified"
 
 
 def test_mismatch_is_reported_and_the_map_rebuilt(context: Context) -> None:
     context.decode(text(20))
-    context.seq_cp(0, 1)
-    context.seq_rm(0, 5, 9)
-    cells = context.mirror.caches[0].streams[0]
+    context.memory.seq_cp(0, 1)
+    context.memory.seq_rm(0, 5, 9)
+    cells = context.memory.mirror.caches[0].streams[0]
     cells.pos[10] = 99
-    assert context.audit().state == "mismatch"
-    assert "cell 10" in context.verification.detail
-    report = context.report
+    assert context.auditor.audit().state == "mismatch"
+    assert "cell 10" in context.memory.verification.detail
+    report = context.verifier.report
     assert report is not None
     told = json.loads(report.to_json())
     assert told["difference"]["mirror"] == "99"
@@ -245,20 +245,20 @@ def test_mismatch_is_reported_and_the_map_rebuilt(context: Context) -> None:
     assert told["versions"]["llama-cpp-python"]
     assert told["settings"]["n_ctx"] == 512
     assert context.decode(text(1, 20)).rc == 0
-    assert context.verification.state == "verified"
-    assert context.verification.rebuilt_at > 0
+    assert context.memory.verification.state == "verified"
+    assert context.memory.verification.rebuilt_at > 0
     verified(context)
-    assert context.totals()[0] == 21
+    assert context.memory.totals()[0] == 21
 
 
 def test_rules_that_stay_wrong_stay_marked(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StreamCells, "_lower_head", lambda *_: None)
     for first in range(20, 60, 2):
         context.decode(text(first, 0))
-        context.seq_rm(0, 3, -1)
+        context.memory.seq_rm(0, 3, -1)
         context.decode(text(first - 3, 3))
-        context.clear()
-    assert context.verification.state == "mismatch"
+        context.memory.clear()
+    assert context.memory.verification.state == "mismatch"
 
 
 def test_the_proof_finds_a_broken_rule(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +266,7 @@ def test_the_proof_finds_a_broken_rule(llama: Model, monkeypatch: pytest.MonkeyP
     context = Context(llama, SMALL)
     assert context.self_check is not None
     assert context.self_check.mismatch
-    assert context.verification.state == "mismatch"
+    assert context.memory.verification.state == "mismatch"
     context.close()
 
 
@@ -276,8 +276,8 @@ def test_the_proof_is_bounded_in_time_and_says_so(llama: Model, monkeypatch: pyt
     assert context.self_check is not None
     assert (context.self_check.n_steps, context.self_check.complete) == (1, False)
     assert str(context.self_check).startswith("1 of ")
-    assert context.verification.state == "verified"
-    assert "ran out of time" in context.verification.detail
+    assert context.memory.verification.state == "verified"
+    assert "ran out of time" in context.memory.verification.detail
     context.close()
 
 
@@ -288,8 +288,8 @@ def test_without_a_twin_nothing_is_verified(llama: Model, monkeypatch: pytest.Mo
     monkeypatch.setattr(context_module, "prove", no_room)
     context = Context(llama, SMALL)
     context.decode(text(20))
-    assert context.audit().state == "mirrored"
-    assert "no memory for it" in context.verification.detail
+    assert context.auditor.audit().state == "mirrored"
+    assert "no memory for it" in context.memory.verification.detail
     context.close()
 
 
@@ -297,8 +297,8 @@ def test_another_engine_is_never_verified(llama: Model, monkeypatch: pytest.Monk
     monkeypatch.setattr(context_module, "engine_version", lambda: EngineVersion("0.4.0", "abcdef0", ""))
     context = Context(llama, SMALL)
     context.decode(text(20))
-    context.seq_rm(0, 3, 5)
-    found = context.audit()
+    context.memory.seq_rm(0, 3, 5)
+    found = context.auditor.audit()
     assert found.state == "mirrored"
     assert "0.4.0" in found.detail
     assert "not proved" in found.detail
@@ -309,27 +309,27 @@ def test_an_unknown_kind_of_memory_is_never_verified(llama: Model, monkeypatch: 
     monkeypatch.setattr(llama, "facts", replace(llama.facts, kind="unknown", reason="it is of another kind"))
     context = Context(llama, SMALL)
     assert context.decode(text(20)).rc == 0
-    assert context.audit().state == "mismatch"
-    assert context.verification.detail == "it is of another kind"
+    assert context.auditor.audit().state == "mismatch"
+    assert context.memory.verification.detail == "it is of another kind"
     context.close()
 
 
 def test_a_state_the_engine_does_not_take(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     context.decode(text(20))
-    blob = context.state_get()
+    blob = context.states.get()
     monkeypatch.setattr(state, "set_state", lambda *_: False)
     with pytest.raises(EngineError):
-        context.state_set(blob)
-    assert context.totals()[0] == 0
+        context.states.set(blob)
+    assert context.memory.totals()[0] == 0
     verified(context)
 
 
 def test_maps_are_required_at_level_three(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     context = Context(llama, SMALL, inspect=MAPS, proved=False)
     context.decode(text(5))
-    assert context.verification.state == "verified"
+    assert context.memory.verification.state == "verified"
     without_maps = [replace(dump, position_map=None) for dump in parse_log([LINE])]
-    monkeypatch.setattr("kvdesk.backends.local.llama.memory.parse_log", lambda _: without_maps)
+    monkeypatch.setattr("kvdesk.backends.local.llama.mirrored_memory.parse_log", lambda _: without_maps)
     context.decode(text(1, 5))
-    assert "not printed" in context.verification.detail
+    assert "not printed" in context.memory.verification.detail
     context.close()

@@ -57,7 +57,7 @@ def long_answer(talk: HeadlessChat) -> TurnEnded:
 
 def audited(desk: HeadlessEngine, talk: HeadlessChat) -> list[int]:
     """What the conversation holds: positions from 0 without a hole, and every cell as the engine has it."""
-    verification = desk.engine.session.context.audit(whole=True)
+    verification = desk.engine.session.context.auditor.audit(whole=True)
     assert verification.state == "verified", verification.detail
     return list(held(desk, talk))
 
@@ -142,7 +142,7 @@ def test_recompute_is_exactly_the_shortened_conversation(desk: HeadlessEngine) -
 def continued(desk: HeadlessEngine, prompt: list[int], n: int) -> list[int]:
     """`n` greedy tokens after a prefill of `prompt` in a sequence of its own."""
     context = desk.engine.session.context
-    desk.engine.session.context.clear()
+    desk.engine.session.context.memory.clear()
     sampler = Sampler(Sampling(temperature=0.0), desk.engine.session.model.vocab.n_tokens)
     tokens: list[int] = []
     for first in range(0, len(prompt), 64):
@@ -264,7 +264,7 @@ def test_two_answers_at_once_never_move_shared_cells(desk: HeadlessEngine) -> No
     while desk.engine.busy:
         desk.engine.step()
     assert len(of(desk.events, TurnEnded)) == 2
-    assert desk.engine.session.context.audit(whole=True).state == "verified"
+    assert desk.engine.session.context.auditor.audit(whole=True).state == "verified"
 
 
 def test_another_policy_brings_everything_back(desk: HeadlessEngine) -> None:

@@ -35,7 +35,7 @@ def together(
             desk.events = []
     finally:
         vocab.is_eog = is_eog  # type: ignore[method-assign]
-    assert desk.engine.session.context.audit(whole=True).state == "verified"
+    assert desk.engine.session.context.auditor.audit(whole=True).state == "verified"
     return {talk.id: [e for e in events if getattr(e, "conversation", None) == talk.id] for talk in talks}
 
 
@@ -99,7 +99,7 @@ def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(
     desk.engine.handle(Generate(other.id, new_message_id(), tuple(other.messages), endless))
     while not of(desk.events, TextDelta):
         desk.engine.step()
-    free = session.context.free_cells(0)
+    free = session.context.memory.free_cells(0)
     question = QUESTION
     while len(session.fit(asked := generate(talk, question)).whole.tokens) < free - 1:
         question += " Why"
@@ -115,7 +115,7 @@ def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(
     ended = {e.answer: e for e in of(desk.events, TurnEnded)}
     assert ended[asked.answer].state == "complete"
     assert all(0 <= e.done <= e.total for e in of(desk.events, PrefillProgress))
-    assert session.context.audit(whole=True).state == "verified"
+    assert session.context.auditor.audit(whole=True).state == "verified"
 
 
 def generate(talk: HeadlessChat, question: str) -> Generate:

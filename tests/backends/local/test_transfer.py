@@ -94,9 +94,9 @@ def test_a_rebuild_gives_back_what_was_kept_for_the_old_context(headless: Headle
     HeadlessChat(headless).answer("Hello.", SHORT)
     headless.do(Operate(Compact(Layout.KEEP_ORDER), measured=False))
     old = headless.engine.session.context
-    assert old.transfer.n_bytes > 0
+    assert old.states.buffers.n_bytes > 0
     headless.do(RebuildContext(old.settings, "nothing"))
-    assert old.transfer.n_bytes == 0
+    assert old.states.buffers.n_bytes == 0
 
 
 def test_what_is_not_used_goes_back_to_the_system(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_the_ledger_tells_what_is_kept_until_it_is_given_back(
         return {row.name: row.measured for row in rows}
 
     context = headless.engine.session.context
-    assert told()["transfer buffers"] == context.transfer.n_bytes > 0
+    assert told()["transfer buffers"] == context.states.buffers.n_bytes > 0
     assert told()["undo"]
     monkeypatch.setattr(transfer, "KEPT_S", 0.0)
     assert headless.engine.idle_work_due
@@ -145,7 +145,7 @@ def test_the_ledger_tells_what_is_kept_until_it_is_given_back(
     headless.engine.idle()
     assert not headless.engine.idle_work_due
     headless.do(Operate(SwapIn(talk.id), measured=False))
-    assert context.audit(whole=True).state == "verified"
+    assert context.auditor.audit(whole=True).state == "verified"
 
 
 def test_an_audit_uses_the_memory_of_the_one_before(headless: HeadlessEngine) -> None:
@@ -154,11 +154,11 @@ def test_an_audit_uses_the_memory_of_the_one_before(headless: HeadlessEngine) ->
         talk.answer(f"Hello {talk.id}.", SHORT)
     context = headless.engine.session.context
     headless.do(Operate(SwapOut(talks[0].id), measured=False))
-    context.audit(whole=True)
-    before = context.transfer.n_bytes
+    context.auditor.audit(whole=True)
+    before = context.states.buffers.n_bytes
     assert before > 0
-    context.audit(whole=True)
-    assert context.transfer.n_bytes == before
+    context.auditor.audit(whole=True)
+    assert context.states.buffers.n_bytes == before
 
 
 def test_what_was_audited_is_not_audited_again_before_something_changes(
@@ -169,21 +169,21 @@ def test_what_was_audited_is_not_audited_again_before_something_changes(
         talk.answer("Hello.", SHORT)
     context = headless.engine.session.context
     read: list[memoryview] = []
-    get = context._read_state
+    get = context.auditor.read_state
 
     def counted() -> memoryview:
         read.append(get())
         return read[-1]
 
-    monkeypatch.setattr(context, "_read_state", counted)
-    context.state_set(context.state_get(), carry=True)
+    monkeypatch.setattr(context.auditor, "read_state", counted)
+    context.states.set(context.states.get(), carry=True)
     assert len(read) == 2, "got, and audited"
-    assert context.audit().state == "verified"
+    assert context.auditor.audit().state == "verified"
     assert len(read) == 2
-    context.audit(whole=True)
+    context.auditor.audit(whole=True)
     assert len(read) == 3, "asked for, it is compared again"
-    context.seq_rm(headless.engine.session.pool.get(talks[0].id).seq_id, -1, -1)
-    context.audit()
+    context.memory.seq_rm(headless.engine.session.pool.get(talks[0].id).seq_id, -1, -1)
+    context.auditor.audit()
     assert len(read) == 4
 
 
@@ -193,7 +193,7 @@ def test_a_compaction_that_changes_nothing_moves_nothing(
     HeadlessChat(headless).answer("Hello.", SHORT)
     session = headless.engine.session
     learned = session.speed_model.cost.blob_ms(1)
-    monkeypatch.setattr(session.context, "state_set", lambda *_a, **_k: pytest.fail("it was set"))
+    monkeypatch.setattr(session.context.states, "set", lambda *_a, **_k: pytest.fail("it was set"))
     headless.do(Operate(Compact(Layout.KEEP_ORDER), measured=False))
     done = next(event for event in headless.events if getattr(event, "name", "") == "compact")
     assert done.effect.bytes_moved == 0

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from kvdesk.backends.local.llama.binding import engine_log
-from kvdesk.backends.local.llama.context import Decoded
-from kvdesk.backends.local.llama.decodes import DecodeKind
+from kvdesk.backends.local.llama.decodes import DecodeKind, PendingDecode
 from kvdesk.backends.local.llama.sampler import Sampler as EngineSampler
 from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.batch import Batch
@@ -47,13 +46,13 @@ def held(headless: HeadlessEngine, talk: HeadlessChat) -> list[int]:
     session = headless.engine.session
     sequence = session.pool.get(talk.id)
     context = session.context
-    assert context.seq_pos_max(sequence.seq_id) == len(sequence.tokens) - 1
-    assert context.mirror.seq_pos_max(sequence.seq_id) == len(sequence.tokens) - 1
-    cells = context.snapshot().maps[0].streams[0]
+    assert context.memory.seq_pos_max(sequence.seq_id) == len(sequence.tokens) - 1
+    assert context.memory.mirror.seq_pos_max(sequence.seq_id) == len(sequence.tokens) - 1
+    cells = context.memory.snapshot().maps[0].streams[0]
     mine = (cells.seq_bits[:, 0] >> sequence.seq_id) & 1 == 1
     by_position = sorted(zip(cells.pos[mine].tolist(), cells.token[mine].tolist(), strict=True))
     assert by_position == list(enumerate(sequence.tokens))
-    assert context.verification.state == "verified", context.verification.detail
+    assert context.memory.verification.state == "verified", context.memory.verification.detail
     return sequence.tokens
 
 
@@ -241,7 +240,7 @@ def test_a_failed_decode_is_told_with_what_stayed(headless: HeadlessEngine, monk
     context = headless.engine.session.context
     decode = context.decode
 
-    def decode_and_fail(batch: Batch, kind: DecodeKind = "decode") -> Decoded:
+    def decode_and_fail(batch: Batch, kind: DecodeKind = "decode") -> PendingDecode:
         decode(batch, kind)
         raise DecodeError(-3, "The graph could not be computed.")
 
@@ -305,7 +304,7 @@ def test_forget_and_rebuild(headless: HeadlessEngine) -> None:
     assert again.stats.reused_tokens == 0
     assert again.stats.why.startswith("Its cells had been removed (forgotten by hand)")
     headless.do(RebuildContext(headless.engine.session.context.settings))
-    assert headless.engine.session.context.totals()[0] == 0
+    assert headless.engine.session.context.memory.totals()[0] == 0
     after = talk.answer("And now?", GREEDY).stats
     assert after.reused_tokens == 0
     assert after.why.startswith("Its cells had been removed (the context was rebuilt)")
@@ -320,21 +319,21 @@ def test_a_mismatch_is_shown_reported_and_survived(headless: HeadlessEngine, tmp
     context = headless.engine.session.context
     with pytest.raises(UserError, match="no mismatch"):
         headless.do(SaveReport(tmp_path / "report.json"))
-    cells = context.mirror.caches[0].streams[0]
+    cells = context.memory.mirror.caches[0].streams[0]
     cells.pos[3] = 77
     (audited,) = of(headless.do(AuditCache()), Audited)
     assert (audited.state, "disagree: " in audited.sentence, "cell 3" in audited.sentence) == ("mismatch", True, True)
-    assert context.verification.state == "mismatch"
-    assert "cell 3" in context.verification.detail
+    assert context.memory.verification.state == "mismatch"
+    assert "cell 3" in context.memory.verification.detail
     headless.do(SaveReport(tmp_path / "report.json"))
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["difference"]["cell"] == 3
     assert report["operations"]
     assert talk.answer("And again", GREEDY).stats.reused_tokens > 0
-    after = context.verification
+    after = context.memory.verification
     assert (after.state, after.rebuilt_at > 0) == ("verified", True)
     tokens = headless.engine.session.pool.get(talk.id).tokens
-    cells = context.snapshot().maps[0].streams[0]
+    cells = context.memory.snapshot().maps[0].streams[0]
     assert cells.pos[: len(tokens)].tolist() == list(range(len(tokens)))
     unknown = (cells.token[: len(tokens)] != np.array(tokens)).nonzero()[0]
     assert unknown.tolist() == [3]  # of the bent cell alone the token is not known any more

@@ -12,7 +12,7 @@ import pytest
 
 from kvdesk.backends.local import session as session_module
 from kvdesk.backends.local.llama import open_model as open_model_module
-from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
 from kvdesk.backends.local.session import Session
 from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.errors import UserError
@@ -59,21 +59,21 @@ def test_after_an_error_in_mid_operation_sequences_hold_what_the_map_says(
 ) -> None:
     talk, session = HeadlessChat(headless), session_of(headless)
     talk.answer("Hello", SHORT)
-    seq_rm = Context.seq_rm
+    seq_rm = MirroredMemory.seq_rm
 
-    def removes_and_fails(context: Context, seq_id: int, p0: int, p1: int) -> bool:
-        seq_rm(context, seq_id, p0, p1)
+    def removes_and_fails(memory: MirroredMemory, seq_id: int, p0: int, p1: int) -> bool:
+        seq_rm(memory, seq_id, p0, p1)
         raise ValueError("injected")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Context, "seq_rm", removes_and_fails)
+        patch.setattr(MirroredMemory, "seq_rm", removes_and_fails)
         with pytest.raises(UserError, match="Something unexpected went wrong: injected"):
             headless.do(Forget(talk.id))
     sequence = session.pool.get(talk.id)
     assert sequence is not None
     assert sequence.tokens == []
     assert talk.answer("And again", SHORT).state == "complete"
-    assert session.context.verification.state == "verified"
+    assert session.context.memory.verification.state == "verified"
 
 
 def test_a_job_that_fails_ends_by_itself(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ class CacheManager:
 
     def __init__(self, context: Context, operation_journal: OperationJournal, swapper: StateSwapper) -> None:
         self._context = context
+        self._memory = context.memory
         self._operation_journal = operation_journal
         self.swapper = swapper
         self.pool = SequencePool(context.n_seq_max)
@@ -47,7 +48,7 @@ class CacheManager:
         self.gone: dict[ConversationId, str] = {}  # why the cells of a conversation are no longer there
         self._tree = PrefixTree()
         self._in_tree: dict[int, int] = {}
-        geometry = context.mirror.geometry
+        geometry = context.memory.mirror.geometry
         self._can = context.can
         self._one_buffer = geometry.n_stream == 1
         self._n_swa = geometry.facts.n_swa if geometry.has_window else 0
@@ -132,13 +133,13 @@ class CacheManager:
         cannot remove a part; then nothing changed.
         """
         exact = ALL_EXACT if min(n, len(sequence.tokens)) <= sequence.exact else sequence.exact  # what moved leaves
-        if n >= len(sequence.tokens) and self._context.seq_pos_max(sequence.seq_id) < n:
+        if n >= len(sequence.tokens) and self._memory.seq_pos_max(sequence.seq_id) < n:
             sequence.exact = exact
             return True
         start = time.perf_counter()
         p0 = n if n > 0 else -1
         with self._operation_journal.doing("", sequence.conversation, reason):
-            removed = self._context.seq_rm(sequence.seq_id, p0, -1)
+            removed = self._memory.seq_rm(sequence.seq_id, p0, -1)
         if not removed:
             return False
         del sequence.tokens[n:]
@@ -158,7 +159,7 @@ class CacheManager:
         n = common_prefix(sequence.tokens, tokens)
         if exact:
             n = min(n, sequence.exact)
-        cut = n < len(sequence.tokens) or self._context.seq_pos_max(sequence.seq_id) >= n
+        cut = n < len(sequence.tokens) or self._memory.seq_pos_max(sequence.seq_id) >= n
         if cut and not (self._can("partial seq_rm") and self._window_holds(sequence.seq_id, n)):
             return 0
         return n
@@ -171,9 +172,9 @@ class CacheManager:
         """Cells at positions `[p0, p1)` that only the sequence holds, or that only idle ones do, which would leave:
         removing them makes room. Read-only.
         """
-        if not self._one_buffer or not self._context.mirror.caches:
+        if not self._one_buffer or not self._memory.mirror.caches:
             return 0
-        cells = self._context.snapshot().maps[0].streams[0]
+        cells = self._memory.snapshot().maps[0].streams[0]
         mine = holders(cells, sequence.seq_id) & (cells.pos >= p0) & (cells.pos < p1)
         for other in self.pool:
             if other.busy and other is not sequence:
@@ -193,8 +194,8 @@ class CacheManager:
         self.keep(sequence, held, reason)
         start = time.perf_counter()
         with self._operation_journal.doing("", sequence.conversation, reason):
-            self._context.seq_rm(sequence.seq_id, p0, p1)
-            self._context.seq_add(sequence.seq_id, p1, -1, p0 - p1)
+            self._memory.seq_rm(sequence.seq_id, p0, p1)
+            self._memory.seq_add(sequence.seq_id, p1, -1, p0 - p1)
         del sequence.tokens[p0:p1]
         sequence.exact = min(sequence.exact, p0)
         if self._context.traits.quantized_k:
@@ -274,10 +275,10 @@ class CacheManager:
 
         False when there is not enough even so. May change the cache.
         """
-        while not self._context.has_room(sequence.seq_id, n_tokens):
+        while not self._memory.has_room(sequence.seq_id, n_tokens):
             if not self._one_buffer:
                 return False  # cells of other streams are of no use
-            missing = n_tokens - self._context.free_cells(sequence.seq_id)
+            missing = n_tokens - self._memory.free_cells(sequence.seq_id)
             leaving = who_leaves([self.swapper.resident(s) for s in self.pool if self._may_leave(s, sequence)], missing)
             if not leaving:
                 return False
@@ -293,7 +294,7 @@ class CacheManager:
         Not where a state cannot give back a part: llama.cpp moves its position on before it computes, and cannot take
         that back (`Mirror._stopped`), so nothing tells what it holds.
         """
-        held = self._context.seq_pos_max(sequence.seq_id) + 1
+        held = self._memory.seq_pos_max(sequence.seq_id) + 1
         if held > len(sequence.tokens) and not self._can("partial seq_rm"):
             self.keep(sequence, 0, "it was stopped in the middle, and no part of this model's state can be removed")
             return
@@ -307,9 +308,9 @@ class CacheManager:
         if shifted < ALL_EXACT and self._context.traits.quantized_k:
             self._rounded_again()
         for sequence in self.pool:
-            held = self._context.mirror.tokens_of(sequence.seq_id)
+            held = self._memory.mirror.tokens_of(sequence.seq_id)
             if held is None:  # recurrent states do not tell; they are whole or empty
-                held = sequence.tokens[: self._context.seq_pos_max(sequence.seq_id) + 1]
+                held = sequence.tokens[: self._memory.seq_pos_max(sequence.seq_id) + 1]
             if len(held) < len(sequence.tokens):
                 self.gone.setdefault(sequence.conversation, "its cells were changed by hand")
             sequence.tokens = held
@@ -375,7 +376,7 @@ class CacheManager:
 
     def _window_holds(self, seq_id: int, n: int) -> bool:
         """Whether the sliding window before position `n` is still there."""
-        return not self._n_swa or not n or self._context.seq_pos_min(seq_id) <= max(0, n - self._n_swa)
+        return not self._n_swa or not n or self._memory.seq_pos_min(seq_id) <= max(0, n - self._n_swa)
 
     def _best_branch(
         self, sequence: CacheSequence, prompt: list[int], *, exact: bool
@@ -406,7 +407,7 @@ class CacheManager:
         """
         if not self._small_window or not self._one_buffer or not self._window_holds(seq_id, n):
             return self._window_holds(seq_id, n)
-        cells = self._context.mirror.caches[-1].streams[0]
+        cells = self._memory.mirror.caches[-1].streams[0]
         lent = cells.holders(seq_id) & (cells.pos[: cells.high_water] < n)
         n_stuck = int((cells.shared() | lent).sum())
         n_there = len({*cells.sequences, borrower})
@@ -456,7 +457,7 @@ class CacheManager:
         """`seq_cp` of the positions `[p0, p1)`. Changes the cache, and not yet what `dst` is said to hold."""
         start = time.perf_counter()
         with self._operation_journal.doing("", dst.conversation, reason):
-            self._context.seq_cp(src.seq_id, dst.seq_id, p0, p1)
+            self._memory.seq_cp(src.seq_id, dst.seq_id, p0, p1)
         call = calls.seq_cp(src.seq_id, dst.seq_id, p0, p1)
         self._operation_journal.report("seq_cp", call, start, dst.conversation, reason)
 
@@ -470,7 +471,7 @@ class CacheManager:
         if not self._one_buffer:
             return []
         found: set[int] = set()
-        for cache in self._context.snapshot().maps:
+        for cache in self._memory.snapshot().maps:
             cells = cache.streams[0]
             mine = (cells.pos >= p0) & holders(cells, sequence.seq_id)
             found.update(seq_members(np.bitwise_or.reduce(cells.seq_bits[mine], axis=0)))

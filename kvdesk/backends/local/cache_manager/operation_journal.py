@@ -25,12 +25,12 @@ class OperationJournal:
     """The journal of `context` from now on. `owner` tells whose a sequence is."""
 
     def __init__(self, context: Context, emit: Emit) -> None:
-        self._context = context
+        self._memory = context.memory
         self._emit = emit
         self._doing: tuple[str, str, str] = ("", "", "")
         self.owner: Owner = lambda _: None
-        self.journal = Journal(context.mirror)
-        context.on_operation = self._operation
+        self.journal = Journal(self._memory.mirror)
+        self._memory.on_operation = self._operation
 
     @contextmanager
     def doing(self, name: str, conversation: ConversationId | None = None, reason: str = "") -> Iterator[None]:
@@ -54,7 +54,7 @@ class OperationJournal:
     ) -> None:
         """Tell of an operation that began at `start` (time.perf_counter)."""
         ms = (time.perf_counter() - start) * 1e3
-        number = self._context.mirror.operation
+        number = self._memory.mirror.operation
         done = OperationDone(number, time.monotonic(), name, call, ms, conversation, reason, emptied=emptied, note=note)
         self._emit(done)
 

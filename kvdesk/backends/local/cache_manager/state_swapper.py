@@ -45,10 +45,11 @@ class StateSwapper:
         costs: Callable[[int, int], tuple[float, float]],
     ) -> None:
         self._context = context
+        self._memory, self._states = context.memory, context.states
         self._operation_journal = operation_journal
         self.snapshots = snapshots
         self._costs = costs
-        geometry, removes = context.mirror.geometry, context.can("partial seq_rm")
+        geometry, removes = context.memory.mirror.geometry, context.can("partial seq_rm")
         self._only_whole = geometry.has_window or not removes  # of saved states: they leave out what no window sees
         self.keeps_checkpoints = context.can("swap") and (not removes or 0 < geometry.n_window < geometry.n_cells)
 
@@ -57,9 +58,9 @@ class StateSwapper:
     def resident(self, sequence: CacheSequence) -> Resident:
         """What the policies judge."""
         n = len(sequence.tokens)
-        n_bytes = self._context.state_seq_size(sequence.seq_id) if self._context.can("swap") else 0
+        n_bytes = self._states.seq_size(sequence.seq_id) if self._context.can("swap") else 0
         prefill_ms, restore_ms = self._costs(n, n_bytes)
-        spans = self._context.snapshot().sequences
+        spans = self._memory.snapshot().sequences
         n_shared = next((span.n_shared for span in spans if span.seq_id == sequence.seq_id), 0)
         return Resident(
             seq_id=sequence.seq_id,
@@ -114,7 +115,7 @@ class StateSwapper:
         if placement.to == "nowhere":
             return 0
         try:
-            blob = self._context.state_seq_get(sequence.seq_id)
+            blob = self._states.seq_get(sequence.seq_id)
         except KvdeskError:
             if by_hand:
                 raise
@@ -131,7 +132,7 @@ class StateSwapper:
         n_new = len(tokens) - self._kept(tokens)
         if n_new < MIN_REUSE_TOKENS:
             return
-        who, n_bytes = sequence.conversation, self._context.state_seq_size(sequence.seq_id)
+        who, n_bytes = sequence.conversation, self._states.seq_size(sequence.seq_id)
         spared_ms, cost_ms = self._costs(n_new, n_bytes)
         if not pays(spared_ms, cost_ms):
             return
@@ -140,7 +141,7 @@ class StateSwapper:
             return
         start = time.perf_counter()
         try:
-            blob = self._context.state_seq_get(sequence.seq_id)
+            blob = self._states.seq_get(sequence.seq_id)
         except KvdeskError:
             return
         self.snapshots.drop(gone)
@@ -161,7 +162,7 @@ class StateSwapper:
             "swap in", sequence.conversation, f"{reason}: computing it would take longer"
         ):
             try:
-                taken = self._context.state_seq_set(sequence.seq_id, blob, saved.tokens, audited=False)
+                taken = self._states.seq_set(sequence.seq_id, blob, saved.tokens, audited=False)
             except KvdeskError:
                 taken = False
         if not taken or not self._is_whole(sequence.seq_id, len(saved.tokens)):
@@ -185,7 +186,7 @@ class StateSwapper:
     def _is_whole(self, seq_id: int, n: int) -> bool:
         """Whether what was restored lies at the first `n` positions; what lies behind them is removed."""
         context = self._context
-        if context.seq_pos_max(seq_id) >= n and not context.seq_rm(seq_id, n, -1):
+        if context.memory.seq_pos_max(seq_id) >= n and not context.memory.seq_rm(seq_id, n, -1):
             return False
-        held = context.mirror.tokens_of(seq_id)  # None: a recurrent state, which does not tell
-        return context.seq_pos_max(seq_id) == n - 1 and (held is None or len(held) == n)
+        held = context.memory.mirror.tokens_of(seq_id)  # None: a recurrent state, which does not tell
+        return context.memory.seq_pos_max(seq_id) == n - 1 and (held is None or len(held) == n)

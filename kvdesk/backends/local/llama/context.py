@@ -1,17 +1,17 @@
-"""One llama.cpp context together with the mirror of its cache: every change goes through here and is compared.
+"""One llama.cpp context with the mirror of its cache, in parts: memory, states, auditor, verifier.
 
-Owns the making of a `llama_context *`, its decodes as callers see them, and what they leave to sample from. The
-operations on the cache are in `memory` and `saved`. Knows nothing of conversations, prompts or Qt.
+Owns the `llama_context *`, from its making to its end, and what its decodes leave to sample from. Knows nothing of
+conversations, prompts or Qt.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.backends.local.llama.auditor import Auditor
 from kvdesk.backends.local.llama.binding import (
     MIRRORED_BINDING,
     MIRRORED_COMMIT,
@@ -21,18 +21,19 @@ from kvdesk.backends.local.llama.binding import (
     lib,
 )
 from kvdesk.backends.local.llama.capabilities import Capabilities
-from kvdesk.backends.local.llama.decodes import DecodeKind
-from kvdesk.backends.local.llama.flush import plan_flush
+from kvdesk.backends.local.llama.decodes import DecodeKind, PendingDecode
+from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.params import buffer_bytes, create, planned
 from kvdesk.backends.local.llama.sampler import Sampler
-from kvdesk.backends.local.llama.saved import SavedMemory
 from kvdesk.backends.local.llama.self_check import SelfCheck, prove
+from kvdesk.backends.local.llama.state_transfer import StateTransfer
 from kvdesk.backends.local.llama.traits import context_traits
+from kvdesk.backends.local.llama.transfer import TransferBuffers
 from kvdesk.backends.local.llama.verifier import MAX_REBUILDS, Subject, Verifier
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.creation import compare_creation
-from kvdesk.errors import ContextError, DecodeError
+from kvdesk.errors import ContextError
 from kvdesk.protocol.cache import ContextInfo
 from kvdesk.protocol.operations import OperationName
 from kvdesk.settings import ContextSettings
@@ -41,17 +42,7 @@ MAPS = 3
 """Inspection level at which the engine prints every cell before each slot search (LLAMA_KV_CACHE_DEBUG)."""
 
 
-_ROW_0 = frozenset({0})
-
-
-class Decoded(NamedTuple):
-    """One llama_decode: its return code (0, 1 or 2) and wall time; what it did to the cells comes by `on_decoded`."""
-
-    rc: int
-    ms: float
-
-
-class Context(SavedMemory):
+class Context:
     """A context of `model` made with `settings`.
 
     inspect   1 (True): the engine prints a line for every slot search and every decode is compared with it; 0: the
@@ -59,7 +50,9 @@ class Context(SavedMemory):
     proved    first prove the mirror's rules on a twin of few cells (`self_check`, about 0.2 s); not without `inspect`
     stop      what stops a decode from another thread
 
-    Raises ContextError where llama.cpp would refuse the combination or abort.
+    Its parts are for callers to use: `memory` (operations on the cache, what it holds), `states` (saved states),
+    `auditor`, `verifier` (how far the map is proven). Raises ContextError where llama.cpp would refuse the combination
+    or abort.
     """
 
     def __init__(
@@ -73,31 +66,41 @@ class Context(SavedMemory):
     ) -> None:
         geometry = planned(model, settings)
         ctx, said = create(model, settings, int(inspect))
+        self._ctx = ctx
         self.buffers = buffer_bytes(said)
-        traits = context_traits(model.traits, geometry, settings, model.vocab.n_tokens, said)
-        super().__init__(ctx, traits, Verifier(_subject(model, settings), _doubt()), int(inspect), stop or StopFlag())
         self.model = model
         self.settings = settings
+        self.stop = stop or StopFlag()
+        self.traits = context_traits(model.traits, geometry, settings, model.vocab.n_tokens, said)
         self.n_ctx = int(lib.llama_n_ctx(ctx))
         self.n_ctx_seq = int(lib.llama_n_ctx_seq(ctx))
         self.n_batch = int(lib.llama_n_batch(ctx))
         self.n_ubatch = int(lib.llama_n_ubatch(ctx))
         self.n_seq_max = int(lib.llama_n_seq_max(ctx))
-        self.n_threads, self.n_threads_batch = settings.decode_threads, settings.n_threads_batch
-        self._last_row = -1
+        self.verifier = Verifier(_subject(model, settings), _doubt())
+        threads = settings.decode_threads, settings.n_threads_batch
+        self.memory = MirroredMemory(ctx, self.traits, self.verifier, int(inspect), self.stop, threads)
+        buffers = TransferBuffers()
+        self.auditor = Auditor(self.memory, self.verifier, buffers)
+        self.states = StateTransfer(self.memory, self.auditor, self.verifier, buffers)
         self.self_check: SelfCheck | None = None
-        self._first_verdict(proved and bool(inspect))
+        self._first_verdict(proved=proved, compared=bool(inspect))
 
     # --- what it is ---------------------------------------------------------------------------------------------------
 
     @property
+    def is_open(self) -> bool:
+        """Whether the engine's context still exists."""
+        return self._ctx is not None
+
+    @property
     def capabilities(self) -> Capabilities:
         """What can be done to this cache, and why not."""
-        return self._guards.capabilities
+        return self.memory.guards.capabilities
 
     def can(self, operation: OperationName) -> bool:
         """Whether an operation is possible, if with loss."""
-        return self._guards.capabilities[operation].allowed
+        return self.memory.guards.capabilities[operation].allowed
 
     def info(self, k_bytes: int, v_bytes: int) -> ContextInfo:
         """Numbers read back from the engine."""
@@ -119,66 +122,15 @@ class Context(SavedMemory):
 
     # --- decode -------------------------------------------------------------------------------------------------------
 
-    def decode(self, batch: Batch, kind: DecodeKind = "decode") -> Decoded:
-        """Run the batch. Changes the cache. `kind`: what it is for, to be told with its measurement.
-
-        rc 0: every token is in the cache. rc 1: no slot, nothing was placed. rc 2: stopped; finished ubatches stay.
-        A pending K-shift is applied first, unstoppably: stopped in the middle it would turn K twice. Where there is no
-        way to apply it alone, this whole decode cannot be stopped.
-
-        Raises RefusedCall for a batch that would abort the process, DecodeError for any other return code.
-        """
-        self._guards.batch(batch)
-        if self._trust.mismatch and self._trust.n_rebuilt < MAX_REBUILDS:
-            self.rebuild()
-        unstoppable = False
-        if not self._unsettled and self._mirror.pending_shift:  # a decode that waits has applied it
-            unstoppable = plan_flush(self._mirror, self.traits.model.n_positions) is None
-            if not unstoppable:
-                self.flush()
-        if unstoppable:
-            self.stop.remove(self._ctx)
-        try:
-            rc, ms = self._run(batch, kind)
-        finally:
-            if unstoppable:
-                self.stop.install(self._ctx)
-        if rc < 0:
-            problem = self.last_record.problem
-            why = problem.sentence if problem else f"llama.cpp could not process a batch (code {rc})."
-            raise DecodeError(rc, why, self._log.problems())
-        if rc == 0:
-            if len(batch.tokens) == 1 and batch.output[0]:
-                self._rows, self._last_row = _ROW_0, 0
-            else:
-                self._rows = frozenset(i for i, wanted in enumerate(batch.output) if wanted)
-                self._last_row = max(self._rows, default=-1)
-        return Decoded(rc, ms)
-
-    def begin(self, seq_id: int, pos: int, most: int) -> int:
-        """Prepare for `advance`: one token after another of `seq_id`, whose next position is `pos`.
-
-        Returns for how many tokens, `most` or fewer, there is room and everything is plain; 0: use `decode`.
-        """
-        self._guards.seq(seq_id)
-        n = min(most, self.n_ctx_seq - pos, self.free_cells(seq_id))
-        if self.traits.model.n_positions:
-            n = min(n, self.traits.model.n_positions - pos)
-        return n if n > 0 and self._begin_run(seq_id, pos) else 0
+    def decode(self, batch: Batch, kind: DecodeKind = "decode") -> PendingDecode:
+        """`MirroredMemory.decode`; after a mismatch the map is rebuilt first, MAX_REBUILDS times at most."""
+        if self.verifier.mismatch and self.verifier.n_rebuilt < MAX_REBUILDS:
+            self.auditor.rebuild()
+        return self.memory.decode(batch, kind)
 
     def advance(self, token: int, sampler: Sampler) -> int:
-        """Decode `token` at the next position of the sequence that has begun; the token sampled then, -1 if stopped.
-
-        The shortest way from token to token; `begin` tells how often it may be called. Changes the cache. Raises
-        DecodeError as `decode` does.
-        """
-        rc = self._run_on(token)
-        if rc == 0:
-            self._rows, self._last_row = _ROW_0, 0
-            return sampler.sample(self._ctx, 0)
-        if rc == 2:
-            return -1
-        raise DecodeError(rc, f"llama.cpp could not process a token (code {rc}).", self._log.problems())
+        """Decode `token` after `memory.begin`; the token sampled then, -1 if stopped. Raises DecodeError."""
+        return sampler.sample(self._ctx, 0) if self.memory.advance(token) else -1
 
     def sample(self, sampler: Sampler, row: int | None = None) -> int:
         """Sample from the logits of batch entry `row` of the last decode; the last one that has logits by default.
@@ -186,50 +138,48 @@ class Context(SavedMemory):
         Raises RefusedCall where there are no logits (llama.cpp would abort, llama-sampler.cpp:940): before the first
         decode, without the entry's output flag, after a restored state.
         """
-        row = self._last_row if row is None else row
-        self._guards.row(row, self._rows)
+        row = self._checked(row)
         return sampler.sample(self._ctx, row)
 
     def logits(self, row: int | None = None) -> NDArray[np.float32]:
         """A copy of the logits of batch entry `row` of the last decode, shape (n_vocab,). Raises RefusedCall."""
-        row = self._last_row if row is None else row
-        self._guards.row(row, self._rows)
+        row = self._checked(row)
         pointer = lib.llama_get_logits_ith(self._ctx, row)
         return np.ctypeslib.as_array(pointer, shape=(self.model.vocab.n_tokens,)).copy()
 
-    def set_threads(self, n_threads: int, n_threads_batch: int) -> None:
-        """Threads for decodes of one token, and of more, from the next decode on. Those before are followed first."""
-        if (n_threads, n_threads_batch) != (self.n_threads, self.n_threads_batch):
-            self.settle()
-            self.n_threads, self.n_threads_batch = n_threads, n_threads_batch
-            lib.llama_set_n_threads(self._ctx, n_threads, n_threads_batch)
-
     def close(self) -> None:
         """Free the context, and the memory kept for its states. The model lives on."""
-        self.transfer.close()
+        self.states.buffers.close()
         if self._ctx:
-            lib.llama_batch_free(self._batch)
+            self.memory.close()
             lib.llama_free(self._ctx)
             self._ctx = None
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _first_verdict(self, proved: bool) -> None:
+    def _checked(self, row: int | None) -> int:
+        """A batch entry that has logits, by default the last one. Raises RefusedCall."""
+        rows = self.memory.rows
+        row = max(rows, default=-1) if row is None else row
+        self.memory.guards.row(row, rows)
+        return row
+
+    def _first_verdict(self, *, proved: bool, compared: bool) -> None:
         """Whether the engine made what was planned, and whether the rules hold on a twin."""
-        g = self.mirror.geometry
+        g = self.traits.geometry
         if self.model.facts.kind == "unknown":
-            self._trust.reject(self.model.facts.reason)
+            self.verifier.reject(self.model.facts.reason)
             return
         wrong = compare_creation(g, self.traits.creation)
         if (g.n_ctx, g.n_ctx_seq) != (self.n_ctx, self.n_ctx_seq):
             wrong = f"the context has {self.n_ctx} cells, the mirror {g.n_ctx}"
         if wrong:
-            self._trust.reject(wrong)
+            self.verifier.reject(wrong)
             return
-        if proved:
+        if proved and compared:
             self._prove()
-        if self.verification.state != "mismatch" and self._inspect:
-            self._trust.conclude(0, None)
+        if compared and not self.verifier.mismatch:
+            self.verifier.conclude(0, None)
 
     def _prove(self) -> None:
         log = engine_log()
@@ -237,12 +187,12 @@ class Context(SavedMemory):
         try:
             self.self_check = prove(lambda twin: Context(self.model, twin, inspect=MAPS, proved=False), self.settings)
             if self.self_check.mismatch:
-                self._trust.reject(str(self.self_check))
+                self.verifier.reject(str(self.self_check))
             elif not self.self_check.complete:
-                self._trust.remark = f"The proof ran out of time: {self.self_check}"
+                self.verifier.remark = f"The proof ran out of time: {self.self_check}"
         except ContextError as error:
             doubt = f"The cell rules could not be proved on a twin of this context: {error}"
-            self._trust.doubt = f"{self._trust.doubt} {doubt}".strip()
+            self.verifier.doubt = f"{self.verifier.doubt} {doubt}".strip()
         finally:
             log.listener = listener
 

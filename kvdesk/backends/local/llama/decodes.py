@@ -16,6 +16,24 @@ DecodeKind = Literal["prefill", "decode", "check", "flush"]
 """What a decode is for: a prompt, an answer, a look at logits, pending K-shifts and copies."""
 
 
+class OpenRun:
+    """Calls that go on: tokens of one sequence, one after another from position `pos` on, each placed (rc 0).
+
+    ms       wall times; `ends`: time.perf_counter() at the end of each
+    n_lines  how many lines the engine has printed until the end of the last one
+    """
+
+    __slots__ = ("ends", "ms", "n_lines", "pos", "seq_id", "tokens")
+
+    def __init__(self, seq_id: int, pos: int) -> None:
+        self.seq_id = seq_id
+        self.pos = pos
+        self.tokens: list[int] = []
+        self.ms: list[float] = []
+        self.ends: list[float] = []
+        self.n_lines = 0
+
+
 class PendingDecode(NamedTuple):
     """Calls that the mirror has not followed yet.
 

@@ -28,7 +28,7 @@ class Asked:
 
 def can_probe(context: Context, spare: Sequence[int]) -> bool:
     """Whether a sequence is free for the copy, and a cell for its last token. Read-only."""
-    return bool(spare) and context.has_room(spare[0], 1)
+    return bool(spare) and context.memory.has_room(spare[0], 1)
 
 
 def next_logits(context: Context, seq_id: int, spare: int, token: int) -> Asked:
@@ -37,18 +37,18 @@ def next_logits(context: Context, seq_id: int, spare: int, token: int) -> Asked:
     Where no part of a sequence can be removed (recurrent states) it is decoded behind itself: other logits, but the
     same ones for the same state. Changes nothing but the head. Raises RefusedCall, DecodeError.
     """
-    last = context.seq_pos_max(seq_id)
+    last = context.memory.seq_pos_max(seq_id)
     if last < 0:
         raise RefusedCall(f"Sequence {seq_id} holds nothing that could be asked.")
-    context.seq_cp(seq_id, spare)
+    context.memory.seq_cp(seq_id, spare)
     try:
-        again = context.can("partial seq_rm") and context.seq_rm(spare, last, -1)
+        again = context.can("partial seq_rm") and context.memory.seq_rm(spare, last, -1)
         pos = last if again else last + 1
         decoded = context.decode(Batch.of(spare, pos, (token,), "last"), "check")
         _expect(decoded.rc)
-        return Asked(context.logits(), decoded.ms)
+        return Asked(context.logits(), decoded.ms[0])
     finally:
-        context.seq_rm(spare, -1, -1)
+        context.memory.seq_rm(spare, -1, -1)
 
 
 def fresh_logits(context: Context, tokens: Sequence[int], spare: int, *, behind: bool) -> Iterator[int | Logits]:
@@ -58,7 +58,7 @@ def fresh_logits(context: Context, tokens: Sequence[int], spare: int, *, behind:
     empty afterwards, also when the iterator is closed before its end. Raises DecodeError, RefusedCall; UserError when
     the cache has no room.
     """
-    if not context.has_room(spare, len(tokens) + int(behind)):
+    if not context.memory.has_room(spare, len(tokens) + int(behind)):
         raise UserError(f"To compute {len(tokens):,} tokens afresh, as many cells must be free.")
     body = tokens if behind else tokens[:-1]
     try:
@@ -73,7 +73,7 @@ def fresh_logits(context: Context, tokens: Sequence[int], spare: int, *, behind:
         _expect(context.decode(last, "check").rc)
         yield context.logits()
     finally:
-        context.seq_rm(spare, -1, -1)
+        context.memory.seq_rm(spare, -1, -1)
 
 
 def _expect(rc: int) -> None:

@@ -72,9 +72,9 @@ def prove(make_twin: Callable[[ContextSettings], Context], settings: ContextSett
             if done and time.perf_counter() - start > BUDGET_S:
                 break
             step()
-            twin.audit()
-            if twin.verification.state == "mismatch":
-                return SelfCheck(done, len(steps), (time.perf_counter() - start) * 1e3, twin.verification.detail)
+            twin.auditor.audit()
+            if twin.memory.verification.state == "mismatch":
+                return SelfCheck(done, len(steps), (time.perf_counter() - start) * 1e3, twin.memory.verification.detail)
             done += 1
         return SelfCheck(done, len(steps), (time.perf_counter() - start) * 1e3)
     finally:
@@ -84,20 +84,20 @@ def prove(make_twin: Callable[[ContextSettings], Context], settings: ContextSett
 def _script(twin: Context) -> Iterator[Callable[[], object]]:
     """Placement in two ubatches, sharing, removal from the middle, reuse of the hole, round trips of the state."""
     last = twin.n_seq_max - 1
-    cut = -1 if twin.mirror.states else 1
+    cut = -1 if twin.memory.mirror.states else 1
     yield lambda: twin.decode(_tokens(twin, _UBATCH + 1, 0))
-    yield lambda: twin.seq_cp(0, last, -1, -1)
-    yield lambda: twin.seq_rm(0, cut, -1 if cut < 0 else cut + 1)
+    yield lambda: twin.memory.seq_cp(0, last, -1, -1)
+    yield lambda: twin.memory.seq_rm(0, cut, -1 if cut < 0 else cut + 1)
     yield lambda: twin.decode(_tokens(twin, 1, last))
-    yield lambda: twin.state_set(twin.state_get())
+    yield lambda: twin.states.set(twin.states.get())
     yield lambda: twin.decode(_tokens(twin, 2, 0))
-    yield lambda: twin.state_seq_set(0, twin.state_seq_get(last))
+    yield lambda: twin.states.seq_set(0, twin.states.seq_get(last))
     if twin.can("seq_add"):
-        yield lambda: twin.seq_add(0, 1, -1, 3)
+        yield lambda: twin.memory.seq_add(0, 1, -1, 3)
     yield lambda: twin.decode(_tokens(twin, 1, 0))
-    yield lambda: twin.seq_keep(0)
+    yield lambda: twin.memory.seq_keep(0)
     yield lambda: twin.decode(_tokens(twin, 1, last))
 
 
 def _tokens(twin: Context, n: int, seq_id: int) -> Batch:
-    return Batch.of(seq_id, twin.seq_pos_max(seq_id) + 1, (0,) * n, "last")
+    return Batch.of(seq_id, twin.memory.seq_pos_max(seq_id) + 1, (0,) * n, "last")

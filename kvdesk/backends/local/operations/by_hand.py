@@ -108,10 +108,10 @@ class CacheOperations:
         ms = (time.perf_counter() - start) * 1e3
         shifted = operation.p0 if isinstance(operation, ShiftPositions) else ALL_EXACT
         session.cache_manager.believe_map(max(0, shifted))
-        number, at_s = session.context.mirror.operation, time.monotonic()
+        number, at_s = session.context.memory.mirror.operation, time.monotonic()
         if kept is not None and done.changed:
             self.blobs.keep(number, kept)
-        audited = session.context.audit().state == "verified"
+        audited = session.context.auditor.audit().state == "verified"
         with session.operation_journal.doing("", None, "to compare the next token"):
             effect = self._effect(before, done, audited=audited)
         undoable = number in self.blobs.numbers
@@ -124,22 +124,23 @@ class CacheOperations:
 
     def _do(self, operation: HandOperation) -> _Done:
         context = self._session.context
+        memory = context.memory
         match operation:
             case RemoveRange(seq_id, p0, p1):
-                if not context.seq_rm(seq_id, p0, p1):
+                if not memory.seq_rm(seq_id, p0, p1):
                     raise RefusedCall("Only a whole conversation can be removed: no part of this model's state can.")
-                empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and context.seq_pos_max(seq_id) < 0)
+                empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and memory.seq_pos_max(seq_id) < 0)
                 return _Done("seq_rm", emptied=empty)
             case KeepOnly(seq_id):
-                context.seq_keep(seq_id)
+                memory.seq_keep(seq_id)
                 return _Done("seq_keep")
             case CopySequence(src, conversation, p0, p1):
                 return self._copy(src, conversation, p0, p1)
             case ShiftPositions(seq_id, p0, p1, shift):
-                context.seq_add(seq_id, p0, p1, shift)
+                memory.seq_add(seq_id, p0, p1, shift)
                 return _Done("seq_add")
             case ClearCache():
-                context.clear()
+                memory.clear()
                 return _Done("clear", emptied=True)
             case Compact(layout, hot):
                 n_bytes = compact(context, self._session.speed_model.cost, layout, hot)
@@ -166,7 +167,7 @@ class CacheOperations:
             session.pool.touch(source)
         target = session.cache_manager.lease(conversation)
         session.cache_manager.keep(target, 0, "its place was taken by a copy")
-        session.context.seq_cp(src, target.seq_id, p0, p1)
+        session.context.memory.seq_cp(src, target.seq_id, p0, p1)
         if source is not None:
             target.tokens = list(source.tokens)  # of a recurrent state, which cannot tell; else the map is believed
         return _Done("seq_cp", target.seq_id)
@@ -179,7 +180,7 @@ class CacheOperations:
         try:
             rc = context.decode(Batch.of(seq_id, pos, (token,)), "check").rc
         except DecodeError as error:
-            problem = context.last_record.problem
+            problem = context.memory.last_record.problem
             if problem is None:
                 raise
             rc, changed = error.code, False
@@ -189,7 +190,7 @@ class CacheOperations:
     # --- before and after ---------------------------------------------------------------------------------------------
 
     def _theme(self, measured: bool) -> _Before:
-        snapshot = self._session.context.snapshot()
+        snapshot = self._session.context.memory.snapshot()
         return _Before(snapshot, self._ask() if measured else {})
 
     def _ask(self) -> dict[int, Asked]:
@@ -208,7 +209,7 @@ class CacheOperations:
 
     def _effect(self, before: _Before, done: _Done, *, audited: bool) -> Effect:
         session = self._session
-        snapshot = session.context.snapshot()
+        snapshot = session.context.memory.snapshot()
         after = self._ask() if before.asked else {}
         both = [s for s in before.asked if s in after]
         pairs = {s: (before.asked[s].logits, after[s].logits) for s in both}

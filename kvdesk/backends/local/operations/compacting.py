@@ -23,16 +23,16 @@ def compact(context: Context, cost: SpanCost, layout: Layout, hot: Sequence[int]
     the cache is as it was.
     """
     start = time.perf_counter()
-    snapshot = context.snapshot()
+    snapshot = context.memory.snapshot()
     plan = plan_compaction(snapshot, layout, hot)
     if plan.changes_nothing and context.can("compaction"):
         return 0
-    blob = context.state_get()
-    moved = permute_blob(blob, plan, context.mirror.geometry, make_room=context.transfer.block)
+    blob = context.states.get()
+    moved = permute_blob(blob, plan, context.memory.mirror.geometry, make_room=context.states.buffers.block)
     try:
-        context.state_set(moved, carry=True)
+        context.states.set(moved, carry=True)
     except KvdeskError:
-        context.state_set(blob, known=snapshot.maps)
+        context.states.set(blob, known=snapshot.maps)
         raise
     cost.learn_blob(len(blob), (time.perf_counter() - start) * 1e3)
     return 2 * len(blob)

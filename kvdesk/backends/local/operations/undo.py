@@ -50,13 +50,13 @@ class UndoBlobs:
     def take(self, session: Session) -> Kept | None:
         """The cache as it is now; None where it cannot be saved or is too large. Applies what is pending."""
         context = session.context
-        if context.state_size() > self.most_bytes:
+        if context.states.size() > self.most_bytes:
             return None
         try:
-            blob = context.state_get()
+            blob = context.states.get()
         except KvdeskError:
             return None
-        return Kept(blob, context.snapshot().maps, tuple(_copied(s) for s in session.pool))
+        return Kept(blob, context.memory.snapshot().maps, tuple(_copied(s) for s in session.pool))
 
     def keep(self, number: int, kept: Kept) -> None:
         """Operation `number` was made after `kept`."""
@@ -72,7 +72,7 @@ class UndoBlobs:
         kept = self._kept.get(number)
         if kept is None:
             raise UserError(f"Operation {number:,} cannot be undone any more: its copy of the cache is gone.")
-        session.context.state_set(kept.blob, known=kept.maps)
+        session.context.states.set(kept.blob, known=kept.maps)
         session.pool.put_back(kept.sequences)
         for later in [n for n in self._kept if n >= number]:
             del self._kept[later]

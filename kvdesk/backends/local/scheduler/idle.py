@@ -40,18 +40,18 @@ class Idle:
     def due(self) -> bool:
         """Whether `work` may find something to do."""
         context = self._session.context
-        changed = self._ahead is not None or self._judged_at != context.mirror.operation
-        return changed or context.transfer.n_bytes > 0
+        changed = self._ahead is not None or self._judged_at != context.memory.mirror.operation
+        return changed or context.states.buffers.n_bytes > 0
 
     def work(self) -> bool:
         """Do one thing that is due. Whether the cache has changed."""
         request, self._ahead = self._ahead, None
         changed = request is not None and self._session.own.policy.prefill_ahead and self._read_ahead(request)
         context = self._session.context
-        if self._judged_at != context.mirror.operation:
+        if self._judged_at != context.memory.mirror.operation:
             changed = self._compact() or changed
-            self._judged_at = context.mirror.operation
-        context.transfer.expire()
+            self._judged_at = context.memory.mirror.operation
+        context.states.buffers.expire()
         return changed
 
     def _compact(self) -> bool:
@@ -59,9 +59,9 @@ class Idle:
         context = session.context
         if not context.can("compaction"):
             return False
-        plan = plan_compaction(context.snapshot(), Layout.KEEP_ORDER)
+        plan = plan_compaction(context.memory.snapshot(), Layout.KEEP_ORDER)
         n_visible = max((len(s.tokens) for s in session.pool), default=0)
-        cache = Fragmented(plan.n_kv_before, plan.n_kv_after, n_visible, context.state_size())
+        cache = Fragmented(plan.n_kv_before, plan.n_kv_after, n_visible, context.states.size())
         moment = Moment(False, True, EXPECTED, session.own.policy.auto_compact)
         verdict = judge_compaction(session.speed_model.cost, cache, moment)
         if not verdict.compact:
@@ -91,7 +91,9 @@ class Idle:
             return False
         n, held = common_prefix(first, second), len(sequence.tokens)
         more = first[held:n]
-        fits = held + len(more) <= session.context.n_ctx_seq and session.context.has_room(sequence.seq_id, len(more))
+        fits = held + len(more) <= session.context.n_ctx_seq and session.context.memory.has_room(
+            sequence.seq_id, len(more)
+        )
         if first[:held] != sequence.tokens or not more or not fits or len(more) > session.context.n_batch:
             return False
         with session.operation_journal.doing("", who, "prefilled ahead, between answers"):

@@ -63,7 +63,7 @@ def hold(session: Session, *, with_state: bool) -> list[Held]:
     held = []
     for s in sorted(session.pool, key=lambda s: -s.last_used):
         if s.tokens and not s.parked:
-            blob = session.context.state_seq_get(s.seq_id) if with_state else b""
+            blob = session.context.states.seq_get(s.seq_id) if with_state else b""
             held.append(Held(s.conversation, tuple(s.tokens), s.texts, s.spans, blob, s.exact))
     return held
 
@@ -82,12 +82,12 @@ def refill(session: Session, held: Sequence[Held]) -> Iterator[Working]:
         if cache_manager.pool.get(h.conversation) is not None or not cache_manager.pool.free or n >= context.n_ctx_seq:
             continue  # its next turn has begun meanwhile, or it has no place
         sequence = cache_manager.lease(h.conversation)
-        if not context.has_room(sequence.seq_id, n):
+        if not context.memory.has_room(sequence.seq_id, n):
             cache_manager.pool.release(sequence)
             continue
         sequence.busy, sequence.texts = True, h.texts
         try:
-            if h.blob and context.state_seq_set(sequence.seq_id, h.blob, h.tokens):
+            if h.blob and context.states.seq_set(sequence.seq_id, h.blob, h.tokens):
                 sequence.tokens, sequence.exact = list(h.tokens), h.exact
                 yield Working("Carrying conversations over", done, total)
             else:

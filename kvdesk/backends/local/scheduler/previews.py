@@ -29,10 +29,10 @@ def preview_compaction(session: Session, asked: PreviewCompaction) -> Compaction
     possible = context.capabilities["compaction"]
     if not possible.allowed:
         raise RefusedCall(possible.why)
-    plan = plan_compaction(context.snapshot(), asked.layout, asked.hot)
+    plan = plan_compaction(context.memory.snapshot(), asked.layout, asked.hot)
     if plan.changes_nothing:
         return CompactionPreview(plan, 1.0, "Every cell would stay where it is: nothing would be moved.")
-    plan = replace(plan, bytes_to_move=2 * context.state_size())
+    plan = replace(plan, bytes_to_move=2 * context.states.size())
     gain = session.speed_model.gain(plan.n_kv_before, plan.n_kv_after)
     if plan.n_kv_after >= plan.n_kv_before:
         gain = 1.0

@@ -204,13 +204,12 @@ class Scheduler:
                 self._session().context.stop.lower()
         request.sequence.busy = False
         request.sampler.close()
-        self._session().context.publish()
+        self._session().context.memory.publish()
         conversation, answer = request.command.conversation, request.command.answer
         self._session().tell_spans(request)
         self._tell(request, end=True)
-        self._emit(
-            TurnEnded(conversation, answer, state, request.stats(*self._session().context.totals()), request.note(note))
-        )
+        stats = request.stats(*self._session().context.memory.totals())
+        self._emit(TurnEnded(conversation, answer, state, stats, request.note(note)))
         if state == "complete":
             self._on_complete(request)
 
@@ -260,7 +259,7 @@ class Scheduler:
         context, tokens, generated = self._session().context, request.sequence.tokens, request.generated
         self._session().threads.choose(1)
         left = request.command.sampling.max_tokens - len(generated)
-        n = context.begin(request.sequence.seq_id, len(tokens), min(left, MOST_IN_BURST))
+        n = context.memory.begin(request.sequence.seq_id, len(tokens), min(left, MOST_IN_BURST))
         if not n:
             return False
         is_eog, sampler, clock = request.vocab.is_eog, request.sampler, time.perf_counter
@@ -311,7 +310,7 @@ class Scheduler:
         by_seq = {request.sequence.seq_id: request for request in self._requests}
         now = time.perf_counter()
         wants = [Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()]
-        batch_ms, n_kv = self._session().speed_model.times.ms, context.last_record.n_kv[-1]
+        batch_ms, n_kv = self._session().speed_model.times.ms, context.memory.last_record.n_kv[-1]
         together = context.traits.model.together
         shares = compose(wants, batch_ms, n_kv, context.n_batch, self._n_decoded, together=together)
         self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
@@ -331,7 +330,7 @@ class Scheduler:
             n_before = 0  # they have cells of their own
         if session.cache_manager.make_room(request.sequence, n_before + n_tokens):
             return True
-        self._overflow(request, session.context.free_cells(request.sequence.seq_id) - n_before)
+        self._overflow(request, session.context.memory.free_cells(request.sequence.seq_id) - n_before)
         return False
 
     def _use_fit(self, command: Generate, sequence: CacheSequence, fit: Fit) -> list[str]:
@@ -390,13 +389,13 @@ class Scheduler:
         session = self._session()
         session.threads.choose(sum(len(batch.tokens) for _, batch in batches))
         kind: DecodeKind = "prefill" if any(request.prefilling for request, _ in batches) else "decode"
-        rc, failure = -1, None
         try:
-            rc, ms = session.context.decode(_joined(batches), kind)
+            decoded = session.context.decode(_joined(batches), kind)
         except KvdeskError as error:
-            failure = error
-        if rc != 0:
-            self._not_decoded(batches, rc, failure)
+            self._not_decoded(batches, -1, error)
+            return
+        if decoded.rc != 0:
+            self._not_decoded(batches, decoded.rc, None)
             return
         for request, batch in batches:
             request.sequence.tokens += batch.tokens
@@ -404,7 +403,7 @@ class Scheduler:
         for request, batch in batches:
             row += len(batch.tokens)
             if not request.generated:
-                self._tell_progress(request, ms / 1e3)
+                self._tell_progress(request, decoded.ms[0] / 1e3)
             if batch.output[-1]:
                 self._sample(request, row)
         for request in self._requests:

@@ -23,6 +23,7 @@ class Threads:
 
     def __init__(self, context: Context, settings: ContextSettings, emit: Emit, *, follow: bool) -> None:
         self._context = context
+        self._memory = context.memory
         self._settings = settings
         self._emit = emit
         self.follow = follow
@@ -35,7 +36,7 @@ class Threads:
     def choose(self, n_tokens: int) -> None:
         """Set the threads for the next decode, of so many tokens."""
         if self.trying:
-            self._context.publish()  # what was decoded meanwhile may have decided it
+            self._memory.publish()  # what was decoded meanwhile may have decided it
         now = time.monotonic()
         others = self._meter.read(now)
         if others is not None:
@@ -48,7 +49,7 @@ class Threads:
             decode = min(self._settings.decode_threads, choice.decode)
             at_once = min(n_tokens, self._context.n_ubatch)  # what is computed in one graph
             prefill = min(self._settings.n_threads_batch, choice.of_batch(at_once))
-        self._context.set_threads(decode, prefill)
+        self._memory.set_threads(decode, prefill)
 
     def decoded(self, decode: MirroredDecode) -> None:
         """Let the policy learn how long decodes took."""
@@ -74,5 +75,5 @@ class Threads:
         own_s = time.process_time()
         if now - self._told_at >= TELL_S:
             own = (own_s - self._own_s) / (now - self._told_at)
-            self._emit(LoadSample(now, own, others, self._context.n_threads))
+            self._emit(LoadSample(now, own, others, self._memory.n_threads))
             self._own_s, self._told_at = own_s, now

@@ -1,0 +1,91 @@
+"""The audit of a mirrored memory against the engine's own state, and the way back after a mismatch.
+
+Must never know sampling, settings and what saved states are for. An audit costs a copy of all K and V of used cells.
+"""
+
+from __future__ import annotations
+
+from kvdesk.backends.local.llama import state
+from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
+from kvdesk.backends.local.llama.transfer import TransferBuffers
+from kvdesk.backends.local.llama.verifier import Verifier
+from kvdesk.cache.blob import BlobError, parse_state
+from kvdesk.cache.snapshot import Verification
+from kvdesk.cache.verify import Difference, compare_blob
+
+AUDIT_BYTES = 64 << 20
+"""States larger than this, in bytes, are copied only when a person asks for an audit."""
+
+
+class Auditor:
+    """Audits `memory`; what is found goes to `verifier`. `buffers`: where states are copied to."""
+
+    def __init__(self, memory: MirroredMemory, verifier: Verifier, buffers: TransferBuffers) -> None:
+        self._memory = memory
+        self._verifier = verifier
+        self._buffers = buffers
+        self._audited_at = -1  # the operation after which the whole state was found equal last
+
+    def audit(self, *, whole: bool = False) -> Verification:
+        """Compare every used cell with the engine: positions and sequences of its state, and all spans. Read-only.
+
+        Costs a copy of all K and V of used cells (20 MB in about 2 ms; more without flash attention): above
+        AUDIT_BYTES only with `whole`, else spans alone are compared and the map is at best "mirrored". At inspection
+        level MAPS each decode also compares every cell with its index. What was compared since the last operation is
+        compared again only with `whole`. Raises EngineError where llama.cpp does not copy its state.
+        """
+        memory = self._memory
+        found = memory.compare_positions()
+        operation = memory.mirror.operation
+        known = memory.guards.knows_states  # the geometry of another kind is only a stand-in
+        if found is None and known and self._audited_at == operation and not whole:
+            pass
+        elif found is None and known and (whole or state.state_size(memory.ctx) <= AUDIT_BYTES):
+            found = self._compare_state()
+            self._audited_at = operation if found is None else -1
+        elif found is None:
+            self._verifier.unproven()
+            return memory.verification
+        self._verifier.conclude(operation, found)
+        return memory.verification
+
+    def rebuild(self) -> bool:
+        """After a mismatch: take the map from the engine's own state, so that decoding can go on. Changes the cache.
+
+        The state is saved and restored: cells then lie at the front of their stream, in an order that the state itself
+        tells. Logits of the last decode are lost. False where the state is not known or too large. Raises EngineError.
+        """
+        memory = self._memory
+        if not memory.guards.knows_states or state.state_size(memory.ctx) > AUDIT_BYTES:
+            return False
+        memory.apply_pending_unmirrored()
+        blob = self.read_state()
+        memory.forget_logits()
+        try:
+            parsed = parse_state(blob, memory.mirror.geometry)
+        except BlobError:
+            return False
+        mirror = memory.mirror
+        if not state.set_state(memory.ctx, blob):
+            memory.clear_unmirrored()
+            mirror.clear(True)
+        else:
+            mirror.restore(parsed, carry=True)
+        mirror.rebuilt_at = mirror.operation
+        self._verifier.note(mirror.operation, "map rebuilt from the engine's state")
+        self._verifier.rebuilt(mirror.operation)
+        self.audit()
+        return True
+
+    def read_state(self) -> memoryview:
+        """The whole state as it is, without what is pending. Read-only. Raises EngineError."""
+        blob = self._buffers.block(state.state_size(self._memory.ctx))
+        state.get_state(self._memory.ctx, blob)
+        return blob.toreadonly()
+
+    def _compare_state(self) -> Difference | None:
+        mirror = self._memory.mirror
+        try:
+            return compare_blob(mirror, parse_state(self.read_state(), mirror.geometry))
+        except BlobError as error:
+            return Difference("layout of the saved state", "known", f"{error} {error.detail}")

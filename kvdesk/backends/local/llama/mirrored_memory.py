@@ -1,0 +1,489 @@
+"""The memory of one llama.cpp context with its mirror: each call to the engine is guarded, mirrored and compared.
+
+Owns decodes and the operations on sequences, at the level of single calls. Must never know saved states, sampling and
+settings (`state_transfer`, `context`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from kvdesk.backends.local.llama.batch_buffer import BatchBuffer
+from kvdesk.backends.local.llama.binding import StopFlag, engine_log, lib
+from kvdesk.backends.local.llama.decodes import DecodeKind, MirroredDecode, OpenRun, PendingDecode
+from kvdesk.backends.local.llama.flush import pending, plan_flush
+from kvdesk.backends.local.llama.guards import Guards
+from kvdesk.backends.local.llama.traits import Traits
+from kvdesk.backends.local.llama.verifier import Verifier
+from kvdesk.cache.batch import Batch
+from kvdesk.cache.dump import parse_log, render_lines
+from kvdesk.cache.mirror import Mirror
+from kvdesk.cache.record import DecodeRecord, SlotState
+from kvdesk.cache.snapshot import CacheSnapshot, Verification
+from kvdesk.cache.verify import Difference, compare_lines, compare_spans
+from kvdesk.errors import DecodeError, RefusedCall
+from kvdesk.protocol import calls
+
+SETTLE_S = 0.06
+"""For so long may decodes wait for the mirror to follow."""
+RUN_S = 0.25
+"""The same for tokens of one answer while nobody looks at the cache."""
+PUBLISH_S = 0.25
+"""So often decodes of an answer are published; at once when one took SLOW times what it used to."""
+SLOW = 1.3
+_ROW_0 = frozenset({0})
+
+
+class MirroredMemory:
+    """The memory of `ctx`, a `llama_context *` that outlives it.
+
+    inspect       what the engine prints (LLAMA_KV_CACHE_DEBUG): 0 nothing, 1 lines, 3 every cell
+    stop          stops a decode from another thread
+    on_decoded    gets the decodes that the mirror has followed, in order, before anything else happens to their cells
+    on_operation  is told of every other operation: its number, the call in words, wall time in ms
+    rows          batch entries of the last decode that have logits
+    last_record   what the mirror said of the latest decode that it has followed
+    n_threads     of decodes of one token; `n_threads_batch`: of larger ones
+    """
+
+    def __init__(
+        self, ctx: Any, traits: Traits, verifier: Verifier, inspect: int, stop: StopFlag, n_threads: tuple[int, int]
+    ) -> None:
+        self.ctx = ctx
+        self.stop = stop
+        self.guards = Guards(traits, lambda: self.mirror)
+        self.on_decoded: Callable[[Sequence[MirroredDecode]], None] | None = None
+        self.on_operation: Callable[[int, str, float], None] | None = None
+        self.rows: frozenset[int] = frozenset()
+        self.last_record = DecodeRecord(0, 0, 0)
+        self.n_threads, self.n_threads_batch = n_threads
+        self._memory = lib.llama_get_memory(ctx)
+        self._log = engine_log()
+        self._inspect = inspect
+        self._verifier = verifier
+        self._n_positions = traits.model.n_positions
+        self._mirror = Mirror(traits.geometry)
+        self._mirror.capture = inspect > 1
+        self._unsettled: list[PendingDecode] = []
+        self._unpublished: list[MirroredDecode] = []
+        self._published_at = self._usual_ms = 0.0
+        self._run_now: OpenRun | None = None
+        self._settle_at = self._called_at = 0.0
+        self._batch = BatchBuffer(int(lib.llama_n_batch(ctx)), int(lib.llama_n_seq_max(ctx)))
+        self._spare = 0  # cells that are certainly free in a unified cache without a small window
+        self._small_window = 0 < traits.geometry.n_window < traits.geometry.n_cells
+        stop.install(ctx)
+
+    # --- read-only ----------------------------------------------------------------------------------------------------
+
+    @property
+    def mirror(self) -> Mirror:
+        """The cells as the engine has them now."""
+        self.settle()
+        return self._mirror
+
+    @property
+    def verification(self) -> Verification:
+        """How far the map can be trusted now."""
+        self.settle()
+        return self._verifier.verification
+
+    def changed_since(self, operation: int) -> bool:
+        """Whether there was an operation after this one. Read-only."""
+        return bool(self._unsettled or self._run_now) or self._mirror.operation != operation
+
+    def snapshot(self) -> CacheSnapshot:
+        """The cells as the mirror has them, with how far they are proven. Read-only."""
+        return self.mirror.snapshot(self.verification)
+
+    def totals(self) -> tuple[int, int, int]:
+        """Used cells, high-water mark and n_kv of the whole cache (the largest stream's mark). Read-only."""
+        streams = [cells for cache in self.mirror.caches for cells in cache.streams]
+        used, high_water = sum(c.used for c in streams), max((c.high_water for c in streams), default=0)
+        return used, high_water, self.mirror.n_kv
+
+    def free_cells(self, seq_id: int) -> int:
+        """Cells a batch of the sequence can still take in every cache. Read-only."""
+        if not self._mirror.caches:
+            return self._mirror.geometry.n_ctx_seq
+        cache, *windows = self._mirror.caches[: 2 if self._small_window else 1]
+        stream, cells = cache.stream_of(seq_id), cache.cells_of(seq_id)
+        waiting = sum(cache.stream_of(ids[0]) == stream for w in self._unsettled for ids in w.batch.seq_ids)
+        if self._run_now is not None and cache.stream_of(self._run_now.seq_id) == stream:
+            waiting += len(self._run_now.tokens)
+        free = cells.size - cells.used - waiting
+        if any(window.cells_of(seq_id).shares for window in windows):
+            self.settle()
+            n_ubatch = self._mirror.geometry.n_ubatch
+            rooms = [window.room_beside_shared(seq_id, n_ubatch) for window in windows]
+            free = min([free, *(room for room in rooms if room is not None)])
+        return free
+
+    def has_room(self, seq_id: int, n_tokens: int) -> bool:
+        """Whether `free_cells` are enough for so many tokens. Read-only."""
+        if self._spare >= n_tokens:
+            return True
+        free = self.free_cells(seq_id)
+        self._spare = free if self._mirror.geometry.n_stream == 1 and not self._small_window else 0
+        return free >= n_tokens
+
+    def seq_pos_min(self, seq_id: int) -> int:
+        """Smallest position the engine holds for the sequence, -1 when empty. Read-only. Raises RefusedCall."""
+        self.guards.seq(seq_id)
+        return int(lib.llama_memory_seq_pos_min(self._memory, seq_id))
+
+    def seq_pos_max(self, seq_id: int) -> int:
+        """Largest position the engine holds for the sequence, -1 when empty. Read-only. Raises RefusedCall."""
+        self.guards.seq(seq_id)
+        return int(lib.llama_memory_seq_pos_max(self._memory, seq_id))
+
+    # --- decode: changes the cache ------------------------------------------------------------------------------------
+
+    def decode(self, batch: Batch, kind: DecodeKind = "decode") -> PendingDecode:
+        """Run the batch. Changes the cache. `kind`: what it is for, to be told with its measurement.
+
+        rc 0: every token is in the cache. rc 1: no slot, nothing was placed. rc 2: stopped; finished ubatches stay.
+        A pending K-shift is applied first, unstoppably: stopped in the middle it would turn K twice. Where there is no
+        way to apply it alone, this whole decode cannot be stopped.
+
+        Raises RefusedCall for a batch that would abort the process, DecodeError for any other return code.
+        """
+        self.guards.batch(batch)
+        unstoppable = False
+        if not self._unsettled and self._mirror.pending_shift:  # a decode that waits has applied it
+            unstoppable = plan_flush(self._mirror, self._n_positions) is None
+            if not unstoppable:
+                self.flush()
+        decoded = self._decode_unstoppably(batch, kind) if unstoppable else self._decode(batch, kind)
+        if decoded.rc < 0:
+            problem = self.last_record.problem
+            why = problem.sentence if problem else f"llama.cpp could not process a batch (code {decoded.rc})."
+            raise DecodeError(decoded.rc, why, self._log.problems())
+        if decoded.rc == 0:
+            if len(batch.tokens) == 1 and batch.output[0]:
+                self.rows = _ROW_0
+            else:
+                self.rows = frozenset(i for i, wanted in enumerate(batch.output) if wanted)
+        return decoded
+
+    def begin(self, seq_id: int, pos: int, most: int) -> int:
+        """Prepare for `advance`: one token after another of `seq_id`, whose next position is `pos`.
+
+        Returns for how many tokens, `most` or fewer, there is room; 0 where decodes must be made one by one: every cell
+        is printed, or nothing is, or something is pending. Raises RefusedCall for a sequence that does not exist.
+        """
+        self.guards.seq(seq_id)
+        n = min(most, self._mirror.geometry.n_ctx_seq - pos, self.free_cells(seq_id))
+        if self._n_positions:
+            n = min(n, self._n_positions - pos)
+        return n if n > 0 and self._begin_run(seq_id, pos) else 0
+
+    def advance(self, token: int) -> bool:
+        """Decode `token` at the next position of the sequence that has begun. False: it was stopped. Changes the cache.
+
+        The shortest way from token to token; `begin` tells how often it may be called. Raises DecodeError as `decode`.
+        """
+        run = self._run_now
+        assert run is not None
+        self._batch.replace_token(token, run.pos + len(run.tokens))
+        start = time.perf_counter()
+        rc = int(lib.llama_decode(self.ctx, self._batch.raw))
+        end = time.perf_counter()
+        ms = (end - start) * 1e3
+        if rc == 0:
+            run.tokens.append(token)
+            run.ms.append(ms)
+            run.ends.append(end)
+            run.n_lines = self._log.n_captured
+            self._spare -= 1
+            self.rows = _ROW_0
+            return True
+        self.rows = frozenset()
+        lines = self._close_run(run)[run.n_lines :]
+        batch = Batch.of(run.seq_id, run.pos + len(run.tokens), (token,), "last")
+        last = {run.seq_id: self.seq_pos_max(run.seq_id)}
+        self._unsettled.append(
+            PendingDecode(batch, "decode", rc, (ms,), (time.monotonic(),), self.n_threads, lines, last)
+        )
+        self.settle()
+        if rc != 2:
+            raise DecodeError(rc, f"llama.cpp could not process a token (code {rc}).", self._log.problems())
+        return False
+
+    def flush(self) -> None:
+        """Apply pending K-shifts and copies between streams now. Changes K and V, and no position.
+
+        Takes a decode that does not fit or of one token, which is removed again; logits of the last decode are lost.
+        Raises RefusedCall where neither is possible.
+        """
+        if not pending(self.mirror):
+            return
+        plan = plan_flush(self.mirror, self._n_positions)
+        if plan is None:
+            raise RefusedCall("Moved positions wait for the next decode, and there is no free sequence to do one in.")
+        self._decode_unstoppably(plan.batch, "flush")
+        if plan.rc == 0:
+            self.seq_rm(plan.seq_id, plan.p0, -1)
+
+    def set_threads(self, n_threads: int, n_threads_batch: int) -> None:
+        """Threads for decodes of one token, and of more, from the next decode on. Those before are followed first."""
+        if (n_threads, n_threads_batch) != (self.n_threads, self.n_threads_batch):
+            self.settle()
+            self.n_threads, self.n_threads_batch = n_threads, n_threads_batch
+            lib.llama_set_n_threads(self.ctx, n_threads, n_threads_batch)
+
+    def close(self) -> None:
+        """Free what belongs to the memory. The context is freed by its owner."""
+        self._batch.close()
+
+    # --- operations on sequences: change the cache ------------------------------------------------------------
+
+    def seq_rm(self, seq_id: int, p0: int, p1: int) -> bool:
+        """Remove the cells of `seq_id` in `[p0, p1)`; -1 means all sequences, from 0, to the end. Changes the cache.
+
+        False where the memory cannot remove a part (recurrent states): nothing was removed.
+        Raises RefusedCall for a sequence outside [-1, n_seq_max).
+        """
+        if seq_id != -1:
+            self.guards.seq(seq_id)
+        self.before_call()
+        done = bool(lib.llama_memory_seq_rm(self._memory, seq_id, p0, p1))
+        mirrored = self.mirror.seq_rm(seq_id, p0, p1)
+        found = Difference("answer of seq_rm", str(mirrored), str(done)) if done != mirrored else None
+        self.after_call(f"{calls.seq_rm(seq_id, p0, p1)} -> {done}", found)
+        return done
+
+    def seq_cp(self, src: int, dst: int, p0: int = -1, p1: int = -1) -> None:
+        """Let `dst` have the cells of `src` in `[p0, p1)` too. Changes the cache.
+
+        In a unified cache they become shared. With streams K and V are copied at the next decode, and what `dst` had is
+        lost. Raises RefusedCall for a part of a sequence between streams or of a recurrent state.
+        """
+        self.guards.seq_cp(src, dst, p0, p1)
+        if self.mirror.geometry.n_stream > 1:
+            p0, p1 = -1, -1  # the same, and never mistaken for a part (llama-kv-cache.cpp:493)
+        self.before_call()
+        lib.llama_memory_seq_cp(self._memory, src, dst, p0, p1)
+        self.mirror.seq_cp(src, dst, p0, p1)
+        self.after_call(calls.seq_cp(src, dst, p0, p1))
+
+    def seq_keep(self, seq_id: int) -> None:
+        """Remove all other sequences from the stream of this one. Changes the cache. Raises RefusedCall."""
+        self.guards.seq(seq_id)
+        self.before_call()
+        lib.llama_memory_seq_keep(self._memory, seq_id)
+        self.mirror.seq_keep(seq_id)
+        self.after_call(calls.seq_keep(seq_id))
+
+    def seq_add(self, seq_id: int, p0: int, p1: int, shift: int) -> None:
+        """Move the positions of `seq_id` in `[p0, p1)` by `shift`. Changes the cache.
+
+        Cells shared with others move for all of them; cells that get a negative position are freed. K is rotated before
+        the next decode. Raises RefusedCall where the rotation would abort, crash or be wrong.
+        """
+        self.guards.seq_add(seq_id, p0, p1, shift)
+        self.before_call()
+        lib.llama_memory_seq_add(self._memory, seq_id, p0, p1, shift)
+        self.mirror.seq_add(seq_id, p0, p1, shift)
+        self.after_call(calls.seq_add(seq_id, p0, p1, shift))
+
+    def clear(self, *, data: bool = True) -> None:
+        """Remove every cell of every sequence; `data` also zeroes K and V. Changes the cache."""
+        self.before_call()
+        lib.llama_memory_clear(self._memory, data)
+        self.mirror.clear(data)
+        self.after_call(calls.clear(data=data))
+
+    # --- for the mirror -----------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Let the mirror follow the decodes that wait for it, each compared with what the engine printed then.
+
+        One token after another is followed in groups: right after a decode the processor's caches are full of weights,
+        and following costs five times what it costs for the second of a group. Whoever looks at `mirror`,
+        `verification` or `snapshot` sees everything settled.
+        """
+        if self._run_now is not None:
+            self._close_run(self._run_now)
+        waiting, self._unsettled = self._unsettled, []
+        for decode in waiting:
+            self._follow(decode)
+
+    def publish(self) -> None:
+        """Hand every decode so far to `on_decoded`: in groups too, for the reason that `settle` gives."""
+        self.settle()
+        decodes, self._unpublished = self._unpublished, []
+        if decodes:
+            self._published_at, self._usual_ms = decodes[-1].at_s[-1], max(decodes[-1].ms)
+            if self.on_decoded is not None:
+                self.on_decoded(decodes)
+
+    # --- for saved states and audits ----------------------------------------------------------------------------------
+
+    def before_call(self) -> None:
+        """llama.cpp is called now, for an operation that `after_call` will tell of: earlier decodes are published."""
+        self.publish()
+        self._called_at = time.perf_counter()
+
+    def after_call(self, call: str, found: Difference | None = None) -> None:
+        """An operation was made and mirrored: remember it and compare the positions of all sequences."""
+        self._spare = 0
+        ms = (time.perf_counter() - self._called_at) * 1e3
+        self._verifier.note(self.mirror.operation, call)
+        self._verifier.conclude(self.mirror.operation, found or self.compare_positions())
+        if self.on_operation is not None:
+            self.on_operation(self._mirror.operation, call, ms)
+
+    def compare_lines(self, expected: Sequence[SlotState], lines: Sequence[bytes]) -> Difference | None:
+        """Slot searches as the mirror expects them with what the engine printed; nothing where it prints nothing."""
+        if not self._inspect:
+            return None
+        if not self._mirror.capture and lines == render_lines(expected):
+            return None
+        dumps = parse_log(line.decode("utf-8", "replace") for line in lines)
+        if self._mirror.capture and any(dump.position_map is None or dump.sequence_map is None for dump in dumps):
+            return Difference("the engine's maps", "expected", "not printed")
+        return compare_lines(expected, dumps)
+
+    def compare_positions(self) -> Difference | None:
+        """The cheap check after every operation: pos_min and pos_max of every sequence. Read-only."""
+        return compare_spans(self.mirror, self.seq_pos_min, self.seq_pos_max)
+
+    def forget_logits(self) -> None:
+        """The logits of the last decode are lost: llama.cpp would abort where somebody samples from them."""
+        self.rows = frozenset()
+
+    def apply_pending_unmirrored(self) -> None:
+        """Like `flush`, but asking the engine, not the mirror, where there is room. The mirror does not follow.
+
+        Changes K and V, and no position.
+        """
+        if not pending(self.mirror):
+            return
+        last = {s: self.seq_pos_max(s) for s in range(self._mirror.geometry.n_seq_max)}
+        seq_id = min(last, key=lambda s: (last[s] >= 0, s))
+        self._batch.fill(Batch.of(seq_id, last[seq_id] + 1, (0,)))
+        self.stop.remove(self.ctx)
+        try:
+            lib.llama_decode(self.ctx, self._batch.raw)
+        finally:
+            self.stop.install(self.ctx)
+        lib.llama_memory_seq_rm(self._memory, seq_id, last[seq_id] + 1, -1)
+
+    def clear_unmirrored(self) -> None:
+        """Remove every cell. Changes the cache; the mirror does not follow."""
+        lib.llama_memory_clear(self._memory, True)
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _begin_run(self, seq_id: int, pos: int) -> bool:
+        """Prepare the batch, and go on with the run that there is where that is possible. See `begin`."""
+        if self._inspect != 1 or self._verifier.mismatch:
+            return False
+        run = self._run_now
+        goes_on = run is not None and run.seq_id == seq_id and run.pos + len(run.tokens) == pos
+        if run is not None and goes_on and run.ends and time.perf_counter() - run.ends[0] < RUN_S:
+            return True
+        self.settle()
+        if goes_on and self._mirror.seq_pos_max(seq_id) != self.seq_pos_max(seq_id):
+            found = Difference(f"last position of sequence {seq_id}", str(pos - 1), str(self.seq_pos_max(seq_id)))
+            self._verifier.conclude(self._mirror.operation, found)
+        if pending(self._mirror) or self._verifier.mismatch:
+            return False
+        self._batch.fill(Batch.of(seq_id, pos, (0,), "last"))
+        self._run_now = OpenRun(seq_id, pos)
+        self._log.capture_start()
+        return True
+
+    def _decode(self, batch: Batch, kind: DecodeKind) -> PendingDecode:
+        """llama_decode of a batch that was checked. Changes the cache."""
+        if self._run_now is not None:
+            self.settle()
+        self._batch.fill(batch)
+        self._spare -= batch.n_tokens
+        self.rows = frozenset()
+        self._log.capture_start()
+        start = time.perf_counter()
+        rc = int(lib.llama_decode(self.ctx, self._batch.raw))
+        now = time.perf_counter()
+        lines = self._log.capture_stop()
+        settles = rc != 0 or now >= self._settle_at or kind != "decode" or self._inspect > 1
+        last = {s: self.seq_pos_max(s) for ids in batch.seq_ids for s in ids} if settles else None
+        n_threads = self.n_threads if len(batch.tokens) == 1 else self.n_threads_batch
+        ms, at_s = (now - start) * 1e3, time.monotonic()
+        decoded = PendingDecode(batch, kind, rc, (ms,), (at_s,), n_threads, lines, last)
+        self._unsettled.append(decoded)
+        if settles:
+            self.settle()
+            self._settle_at = now + SETTLE_S
+        return decoded
+
+    def _decode_unstoppably(self, batch: Batch, kind: DecodeKind) -> PendingDecode:
+        """`_decode` that cannot be stopped: a K-shift that was stopped half-way would be applied again."""
+        self.stop.remove(self.ctx)
+        try:
+            return self._decode(batch, kind)
+        finally:
+            self.stop.install(self.ctx)
+
+    def _close_run(self, run: OpenRun) -> list[bytes]:
+        """End the run and follow it. Returns its lines, and those of a decode that failed after it."""
+        self._run_now = None
+        lines = self._log.capture_stop()
+        if run.tokens:
+            monotonic = time.monotonic() - time.perf_counter()
+            at_s = [end + monotonic for end in run.ends]
+            batch = Batch.of(run.seq_id, run.pos, run.tokens, "all")
+            lines_of_run = lines[: run.n_lines]
+            self._follow(PendingDecode(batch, "decode", 0, run.ms, at_s, self.n_threads, lines_of_run, None))
+        return lines
+
+    def _follow(self, decode: PendingDecode) -> None:
+        """Move the mirror as the engine moved, and compare."""
+        batch, kind, rc, ms, at_s, n_threads, lines, last = decode
+        appends = decode.each and kind == "decode" and not self._small_window  # changes no cell that holds something
+        if not appends:
+            self.publish()
+        records: Iterable[DecodeRecord]
+        if decode.each:
+            records = self._mirror.decode_each(batch)
+        else:
+            records = (self._mirror.decode(batch, rc, self.seq_pos_max),)
+        n = 0
+        for record in records:
+            part = slice(n, n + record.n_decodes)
+            n = part.stop
+            if record.n_decodes < len(ms):
+                tokens = Batch.of(batch.seq_ids[0][0], batch.pos[part.start], batch.tokens[part], "all")
+                n_lines = len(lines) if n == len(ms) else sum(1 + len(slot.spans) for slot in record.slots)
+                self._compared(record, tokens, lines[:n_lines], last)
+                lines = lines[n_lines:]
+                mirrored = MirroredDecode(record, tokens, kind, ms[part], at_s[part], n_threads)
+            else:
+                self._compared(record, batch, lines, last)
+                mirrored = MirroredDecode(record, batch, kind, ms, at_s, n_threads)
+            self._unpublished.append(mirrored)
+            if not appends:
+                self.publish()
+        if appends and (at_s[-1] - self._published_at >= PUBLISH_S or max(ms) > SLOW * self._usual_ms):
+            self.publish()
+
+    def _compared(
+        self, record: DecodeRecord, batch: Batch, lines: Sequence[bytes], last: Mapping[int, int] | None
+    ) -> None:
+        """Compare what the mirror has just followed with what the engine printed, and remember both."""
+        self.last_record = record
+        self._verifier.note(record.last_operation, f"rc {record.rc}{', one by one' * (record.n_decodes > 1)}", batch)
+        if not self._inspect:
+            self._verifier.unproven()
+            return
+        found = self.compare_lines(record.slots, lines)
+        if found is None and record.mismatch:
+            found = Difference(record.mismatch, f"rc {record.expected_rc}", f"rc {record.rc}")
+        for s, theirs in last.items() if found is None and last else ():
+            ours = self._mirror.seq_pos_max(s)
+            if found is None and ours != theirs:
+                found = Difference(f"last position of sequence {s}", str(ours), str(theirs))
+        self._verifier.conclude(record.last_operation, found)
