@@ -1,17 +1,25 @@
-"""What can be done to the cache by hand: the operation that each button makes, and why it cannot be pressed. Pure."""
+"""Operations on the cache by hand as the window offers them: one declaration each, in the tuple `OPERATIONS`. No Qt.
+
+The form, the menus and the compaction dialog are made from these. What crosses to the engine, its call and the cells it
+affects are declared with its type in `kvdesk.protocol.operations`; one function of
+`kvdesk.backends.local.operations.by_hand` carries it out.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
-from typing import Final
+from enum import Enum, auto
+from typing import Final, Literal
 
 from kvdesk.chat import ConversationId
+from kvdesk.protocol.calls import call_text
 from kvdesk.protocol.operations import (
     ClearCache,
     CopySequence,
     HandOperation,
     KeepOnly,
+    OperationName,
     RemoveRange,
     ShiftPositions,
     SwapIn,
@@ -22,44 +30,9 @@ from kvdesk.protocol.operations import (
 from kvdesk.viewmodel.cache_state import CacheState, Target
 
 
-class CacheAction(StrEnum):
-    """The buttons, by the words on them."""
-
-    REMOVE = "Remove"
-    KEEP = "Keep only"
-    FORK = "Fork"
-    SWAP_OUT = "Swap out"
-    SWAP_IN = "Swap in"
-    SHIFT = "Shift by"
-    TRY = "Try at"
-    VERIFY = "Verify"
-    COMPACT = "Compact…"
-    REBUILD = "Rebuild…"
-    CLEAR = "Clear"
-    UNDO = "Undo"
-
-
-TIPS: Final = {
-    CacheAction.REMOVE: "Removes these positions of the sequence from the cache",
-    CacheAction.KEEP: "Removes the cells of all other sequences",
-    CacheAction.FORK: "Starts a new chat that shares these cells: they are not stored twice",
-    CacheAction.SWAP_OUT: "Saves the sequence outside the cache and removes its cells",
-    CacheAction.SWAP_IN: "Puts the saved sequence back: nothing is computed",
-    CacheAction.SHIFT: "Moves these positions; K is rotated before the next decode",
-    CacheAction.TRY: "Decodes one token there: llama.cpp takes it only right after the sequence's last position",
-    CacheAction.VERIFY: "Computes the conversation again in a free sequence and compares the logits of the next token",
-    CacheAction.COMPACT: "Moves used cells to the front; first shows what would change",
-    CacheAction.REBUILD: "Makes a new context; conversations are forgotten, prefilled again or carried over",
-    CacheAction.CLEAR: "Removes everything from the cache; the texts stay",
-    CacheAction.UNDO: "Puts the whole cache back as it was before the last operation by hand",
-}
-_WHOLE_CACHE: Final = frozenset({CacheAction.COMPACT, CacheAction.REBUILD, CacheAction.CLEAR, CacheAction.UNDO})
-_NO_TARGET: Final = Target(-1, None, "", 0, -1)
-
-
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """What the form says: a target and a half-open range of positions, -1 for start and end."""
+    """A target, a half-open range of its positions (-1 for start and end), and the other fields of the form."""
 
     target: Target | None
     p0: int = -1
@@ -72,100 +45,227 @@ class Chosen:
         """Whether the range holds every position of the target."""
         return self.p0 <= 0 and (self.p1 < 0 or (self.target is not None and self.p1 > self.target.pos_max))
 
+    @property
+    def seq_id(self) -> int:
+        return self.target.seq_id if self.target else -1
 
-def operation_of(act: CacheAction, chosen: Chosen, state: CacheState) -> HandOperation | None:
-    """The operation that the button asks for; None where it asks for something else (a dialog, a verification)."""
-    target = chosen.target or _NO_TARGET
-    name = target.conversation or ConversationId("")
-    match act:
-        case CacheAction.REMOVE:
-            return RemoveRange(target.seq_id, chosen.p0, chosen.p1)
-        case CacheAction.KEEP:
-            return KeepOnly(target.seq_id)
-        case CacheAction.FORK:
-            return CopySequence(target.seq_id, ConversationId(""), chosen.p0, chosen.p1)
-        case CacheAction.SWAP_OUT:
-            return SwapOut(name)
-        case CacheAction.SWAP_IN:
-            return SwapIn(name)
-        case CacheAction.SHIFT:
-            return ShiftPositions(target.seq_id, chosen.p0, chosen.p1, chosen.shift)
-        case CacheAction.TRY:
-            return TryDecode(target.seq_id, chosen.pos)
-        case CacheAction.CLEAR:
-            return ClearCache()
-        case CacheAction.UNDO:
-            return Undo(state.undoable[-1]) if state.undoable else None
-        case _:
-            return None
+    @property
+    def conversation(self) -> ConversationId:
+        """Of the target; empty where none has it."""
+        return (self.target.conversation if self.target else None) or ConversationId("")
 
 
-def refusal(act: CacheAction, chosen: Chosen, state: CacheState) -> str:
-    """Why the button cannot be pressed, in one sentence; empty where it can."""
+class Scope(Enum):
+    """The cells that an operation affects: while an answer is written there it is refused."""
+
+    SEQUENCE = auto()  # of the target
+    OTHER_SEQUENCES = auto()  # of all but the target
+    CACHE = auto()  # all; it needs no target
+
+
+class Request(Enum):
+    """What its button asks for."""
+
+    OPERATION = auto()  # the operation that `build` makes
+    FORK = auto()  # a new chat; `build` makes the copy of cells that comes with it
+    VERIFICATION = auto()
+    COMPACTION = auto()  # a dialog
+    REBUILD = auto()  # the settings of the context
+
+
+def _nothing(_chosen: Chosen, _state: CacheState) -> None:
+    return None
+
+
+def _no_problem(_chosen: Chosen, _state: CacheState) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OperationSpec:
+    """One operation.
+
+    label, tip      the word on its button; what it does, in one sentence
+    menu            its text in the menu of a conversation, "" for none
+    capability      the row of the context's capabilities that allows it; None where every context does
+    partial         the row instead, where not the whole target is chosen
+    takes_range     it affects only the chosen positions, of which there must be some
+    needs_cells     the target must have cells
+    needs_owner     the target must belong to a conversation
+    field           the field of the form that stands beside its button
+    build           the operation, made from what is chosen
+    problem         why it makes no sense for what is chosen, in one sentence; empty where it does
+    """
+
+    label: str
+    tip: str
+    scope: Scope = Scope.SEQUENCE
+    request: Request = Request.OPERATION
+    menu: str = ""
+    capability: OperationName | None = None
+    partial: OperationName | None = None
+    takes_range: bool = False
+    needs_cells: bool = True
+    needs_owner: bool = False
+    field: Literal["", "shift", "pos"] = ""
+    build: Callable[[Chosen, CacheState], HandOperation | None] = _nothing
+    problem: Callable[[Chosen, CacheState], str] = _no_problem
+
+
+def _problem_of_shift(chosen: Chosen, _state: CacheState) -> str:
+    first = max(chosen.p0, 0)
+    if chosen.shift == 0:
+        return "A shift by 0 moves nothing."
+    return f"Positions cannot be below 0: shift by {-first:,} at most." if first + chosen.shift < 0 else ""
+
+
+REMOVE: Final = OperationSpec(
+    "Remove",
+    "Removes these positions of the sequence from the cache",
+    capability="seq_rm",
+    partial="partial seq_rm",
+    takes_range=True,
+    build=lambda chosen, _: RemoveRange(chosen.seq_id, chosen.p0, chosen.p1),
+)
+KEEP: Final = OperationSpec(
+    "Keep only",
+    "Removes the cells of all other sequences",
+    scope=Scope.OTHER_SEQUENCES,
+    menu="Keep only its cells",
+    capability="seq_keep",
+    build=lambda chosen, _: KeepOnly(chosen.seq_id),
+)
+FORK: Final = OperationSpec(
+    "Fork",
+    "Starts a new chat that shares these cells: they are not stored twice",
+    request=Request.FORK,
+    menu="Fork into a new chat",
+    capability="seq_cp",
+    partial="partial seq_cp",
+    takes_range=True,
+    needs_owner=True,
+    build=lambda chosen, _: CopySequence(chosen.seq_id, ConversationId(""), chosen.p0, chosen.p1),
+)
+SWAP_OUT: Final = OperationSpec(
+    "Swap out",
+    "Saves the sequence outside the cache and removes its cells",
+    menu="Swap out of the cache",
+    capability="swap",
+    needs_owner=True,
+    build=lambda chosen, _: SwapOut(chosen.conversation),
+)
+SWAP_IN: Final = OperationSpec(
+    "Swap in",
+    "Puts the saved sequence back: nothing is computed",
+    menu="Swap in again",
+    capability="swap",
+    needs_cells=False,
+    build=lambda chosen, _: SwapIn(chosen.conversation),
+    problem=lambda chosen, _: "" if chosen.target and chosen.target.swapped_bytes else "It is not swapped out.",
+)
+SHIFT: Final = OperationSpec(
+    "Shift by",
+    "Moves these positions; K is rotated before the next decode",
+    capability="seq_add",
+    takes_range=True,
+    field="shift",
+    build=lambda chosen, _: ShiftPositions(chosen.seq_id, chosen.p0, chosen.p1, chosen.shift),
+    problem=_problem_of_shift,
+)
+TRY: Final = OperationSpec(
+    "Try at",
+    "Decodes one token there: llama.cpp takes it only right after the sequence's last position",
+    field="pos",
+    build=lambda chosen, _: TryDecode(chosen.seq_id, chosen.pos),
+)
+VERIFY: Final = OperationSpec(
+    "Verify",
+    "Computes the conversation again in a free sequence and compares the logits of the next token",
+    request=Request.VERIFICATION,
+    menu="Verify its cells",
+    needs_owner=True,
+)
+COMPACT: Final = OperationSpec(
+    "Compact…",
+    "Moves used cells to the front; first shows what would change",
+    scope=Scope.CACHE,
+    request=Request.COMPACTION,
+    capability="compaction",
+)
+REBUILD: Final = OperationSpec(
+    "Rebuild…",
+    "Makes a new context; conversations are forgotten, prefilled again or carried over",
+    scope=Scope.CACHE,
+    request=Request.REBUILD,
+)
+CLEAR: Final = OperationSpec(
+    "Clear",
+    "Removes everything from the cache; the texts stay",
+    scope=Scope.CACHE,
+    build=lambda *_: ClearCache(),
+)
+UNDO: Final = OperationSpec(
+    "Undo",
+    "Puts the whole cache back as it was before the last operation by hand",
+    scope=Scope.CACHE,
+    build=lambda _, state: Undo(state.undoable[-1]) if state.undoable else None,
+    problem=lambda _, state: "" if state.undoable else "There is nothing to undo.",
+)
+
+OPERATIONS: Final = (REMOVE, KEEP, FORK, SWAP_OUT, SWAP_IN, SHIFT, TRY, VERIFY, COMPACT, REBUILD, CLEAR, UNDO)
+"""In the order of the form and of the menus."""
+
+
+def alternative(spec: OperationSpec, target: Target | None) -> OperationSpec:
+    """Swapping out and in have one button and one line in a menu: the operation that it stands for now."""
+    if spec in (SWAP_OUT, SWAP_IN):
+        return SWAP_IN if target and target.swapped_bytes else SWAP_OUT
+    return spec
+
+
+def refusal(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
+    """Why the operation cannot be done, in one sentence; empty where it can."""
     if state.dead:
         return "The engine has stopped."
     if state.context is None:
         return "No model is open."
-    if act in _WHOLE_CACHE:
-        if state.running:
-            return "An answer is being written; stop it first."
-        if act is CacheAction.UNDO and not state.undoable:
-            return "There is nothing to undo."
-    else:
-        sentence = _refusal_of_target(act, chosen, state)
-        if sentence:
-            return sentence
-    allowed, why = state.answer(_capability(act, chosen))
+    sentence = _refusal_of_target(spec, chosen, state) or spec.problem(chosen, state)
+    if sentence:
+        return sentence
+    allowed, why = state.answer(_capability(spec, chosen))
     return "" if allowed else why
 
 
-def remark(act: CacheAction, chosen: Chosen, state: CacheState) -> str:
-    """What is lost or should be known when it is done all the same."""
-    allowed, why = state.answer(_capability(act, chosen))
+def remark(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
+    """What is lost, or should be known, when it is done."""
+    allowed, why = state.answer(_capability(spec, chosen))
     return why if allowed else ""
 
 
-def _refusal_of_target(act: CacheAction, chosen: Chosen, state: CacheState) -> str:
+def call_of(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
+    """llama.cpp's call with its arguments; empty where the button asks for something else. A fork gets a new seq_id."""
+    operation = spec.build(chosen, state)
+    seq_id = -1 if spec.request is Request.FORK else chosen.seq_id
+    return call_text(operation, seq_id) if operation is not None else ""
+
+
+def _refusal_of_target(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
     target = chosen.target
-    if target is None:
+    if target is None and spec.scope is not Scope.CACHE:
         return "No sequence is in the cache yet."
-    if target.conversation in state.running or (act is CacheAction.KEEP and state.running):
+    is_own = spec.scope is Scope.SEQUENCE
+    if (target is not None and target.conversation in state.running) if is_own else state.running:
         return "An answer is being written; stop it first."
-    if act is CacheAction.SWAP_IN:
-        return "" if target.swapped_bytes else "It is not swapped out."
-    if not target.n_cells:
+    if target is None or spec.scope is Scope.CACHE:
+        return ""
+    if spec.needs_cells and not target.n_cells:
         return "It is swapped out: swap it in first." if target.swapped_bytes else "It holds no cells."
-    if act in (CacheAction.FORK, CacheAction.SWAP_OUT, CacheAction.VERIFY) and target.conversation is None:
+    if spec.needs_owner and target.conversation is None:
         return "No conversation owns this sequence."
-    if chosen.p1 >= 0 and chosen.p1 <= max(chosen.p0, 0):
-        return (
-            "The range is empty: its end lies before its start."
-            if act in (CacheAction.REMOVE, CacheAction.FORK, CacheAction.SHIFT)
-            else ""
-        )
-    if act is CacheAction.SHIFT:
-        first = max(chosen.p0, 0)
-        if chosen.shift == 0:
-            return "A shift by 0 moves nothing."
-        if first + chosen.shift < 0:
-            return f"Positions cannot be below 0: shift by {-first:,} at most."
+    if spec.takes_range and 0 <= chosen.p1 <= max(chosen.p0, 0):
+        return "The range is empty: its end lies before its start."
     return ""
 
 
-def _capability(act: CacheAction, chosen: Chosen) -> str:
-    """The row of the capability matrix (`kvdesk.backends.local.llama.capabilities`)."""
-    match act:
-        case CacheAction.REMOVE:
-            return "seq_rm" if chosen.whole else "partial seq_rm"
-        case CacheAction.FORK:
-            return "seq_cp" if chosen.whole else "partial seq_cp"
-        case CacheAction.KEEP:
-            return "seq_keep"
-        case CacheAction.SHIFT:
-            return "seq_add"
-        case CacheAction.SWAP_OUT | CacheAction.SWAP_IN:
-            return "swap"
-        case CacheAction.COMPACT:
-            return "compaction"
-        case _:
-            return ""
+def _capability(spec: OperationSpec, chosen: Chosen) -> str:
+    return (spec.capability if chosen.whole else spec.partial or spec.capability) or ""

@@ -15,7 +15,8 @@ from kvdesk.protocol.operations import BatchRefused, Operate, RemoveRange, SwapI
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
 from kvdesk.ui.operations.compaction_dialog import CompactionDialog
-from kvdesk.viewmodel.operation_specs import CacheAction
+from kvdesk.viewmodel import operation_specs as specs
+from kvdesk.viewmodel.operation_specs import OperationSpec
 from tests.app.test_main_path import App
 
 SETTINGS = Settings(
@@ -46,12 +47,12 @@ class Desk(App):
     def done(self, name: str = "") -> list[OperationDone]:
         return [e for e in self.events if isinstance(e, OperationDone) and e.reason == "by hand" and name in e.name]
 
-    def press(self, act: CacheAction, *, expect: int = 1) -> OperationDone:
+    def press(self, spec: OperationSpec, *, expect: int = 1) -> OperationDone:
         """Press a button and wait for what it did; the map must agree with the engine's own state then."""
         before = len(self.done())
         self.form.show_state(self.parts.window._state)
-        button = self.form.button(act)
-        assert button.isEnabled(), f"{act}: {button.toolTip()}"
+        button = self.form.button(spec)
+        assert button.isEnabled(), f"{spec.label}: {button.toolTip()}"
         button.click()
         self.wait(lambda: len(self.done()) >= before + expect)
         assert not [e for e in self.events if isinstance(e, CommandFailed)]
@@ -79,24 +80,24 @@ def desk(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 def test_every_button_on_the_real_engine(desk: Desk) -> None:
     form, used = desk.form, desk.used()
     form.set_range(0, 30, 34)  # behind what both share
-    removed = desk.press(CacheAction.REMOVE)
+    removed = desk.press(specs.REMOVE)
     assert desk.used() < used
     assert removed.effect is not None
     assert removed.effect.comparison.sequences
-    desk.press(CacheAction.UNDO)
+    desk.press(specs.UNDO)
     assert desk.used() == used
     form.set_range(0, 20, -1)
     form._shift.setValue(4)
-    desk.press(CacheAction.SHIFT)
-    desk.press(CacheAction.UNDO)
+    desk.press(specs.SHIFT)
+    desk.press(specs.UNDO)
     form.set_range(0, -1, -1)
     form._pos.setValue(400)
-    desk.press(CacheAction.TRY)
+    desk.press(specs.TRY)
     refused = desk.last(BatchRefused)
     assert isinstance(refused, BatchRefused)
     assert refused.y == 400
     assert desk.parts.window.inspector.rulers is not None
-    desk.press(CacheAction.SWAP_OUT)
+    desk.press(specs.SWAP_OUT)
     assert desk.view.swapped
     desk.parts.window.command_requested.emit(Operate(SwapIn(desk.view.swapped[0][0])))  # the menu of its chat
     desk.wait(lambda: bool(desk.done("swap in")))
@@ -104,18 +105,18 @@ def test_every_button_on_the_real_engine(desk: Desk) -> None:
     assert not desk.view.swapped
     used = desk.used()  # what comes back has cells of its own
     form.set_range(1, -1, -1)
-    desk.press(CacheAction.KEEP)
-    desk.press(CacheAction.UNDO)
-    desk.press(CacheAction.CLEAR)
+    desk.press(specs.KEEP)
+    desk.press(specs.UNDO)
+    desk.press(specs.CLEAR)
     assert desk.used() == 0
-    desk.press(CacheAction.UNDO)
+    desk.press(specs.UNDO)
     assert desk.used() == used
 
 
 def test_a_fork_shares_its_cells(desk: Desk) -> None:
     used = desk.used()
     desk.form.set_range(0, -1, -1)
-    desk.press(CacheAction.FORK)
+    desk.press(specs.FORK)
     assert desk.used() == used
     assert len(desk.view.leases) == 3
 
@@ -123,7 +124,7 @@ def test_a_fork_shares_its_cells(desk: Desk) -> None:
 def test_verify_says_how_exact_the_cache_is(desk: Desk) -> None:
     desk.form.set_range(0, -1, -1)
     desk.form.show_state(desk.parts.window._state)
-    desk.form.button(CacheAction.VERIFY).click()
+    desk.form.button(specs.VERIFY).click()
     desk.wait(lambda: desk.last(Verified) is not None)
     verified = desk.last(Verified)
     assert isinstance(verified, Verified)
@@ -135,7 +136,7 @@ def test_compaction_from_its_dialog(desk: Desk) -> None:
     desk.parts.window.command_requested.emit(Operate(RemoveRange(0), measured=False))
     desk.wait(lambda: bool(desk.done("seq_rm")))
     desk.form.show_state(desk.parts.window._state)
-    desk.form.button(CacheAction.COMPACT).click()
+    desk.form.button(specs.COMPACT).click()
     desk.wait(lambda: desk.parts.window.findChild(CompactionDialog) is not None)
     dialog = desk.parts.window.findChild(CompactionDialog)
     assert isinstance(dialog, CompactionDialog)

@@ -49,8 +49,9 @@ from kvdesk.settings import ContextSettings
 from kvdesk.ui.operations.panel import OperationsPanel
 from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel import operation_specs as specs
 from kvdesk.viewmodel.effect_text import logits_sentence
-from kvdesk.viewmodel.operation_specs import CacheAction
+from kvdesk.viewmodel.operation_specs import OperationSpec
 from tests.ui.samples import CONTEXT, CONVERSATIONS, ONE, TWO, cache_view, message
 
 Record = Callable[[object], list[tuple[object, ...]]]
@@ -64,23 +65,23 @@ def show(window: MainWindow, view: CacheView | None = None) -> OperationsPanel:
     return panel
 
 
-def press(window: MainWindow, act: CacheAction) -> None:
-    window.inspector.cache.operations.button(act).click()
+def press(window: MainWindow, spec: OperationSpec) -> None:
+    window.inspector.cache.operations.button(spec).click()
 
 
 def test_every_button_makes_its_operation(window: MainWindow, record: Record) -> None:
     sent = record(window.command_requested)
     panel = show(window)
     panel.set_range(0, 32, 64)
-    press(window, CacheAction.REMOVE)
-    press(window, CacheAction.KEEP)
+    press(window, specs.REMOVE)
+    press(window, specs.KEEP)
     panel._shift.setValue(-5)
-    press(window, CacheAction.SHIFT)
+    press(window, specs.SHIFT)
     panel._pos.setValue(200)
-    press(window, CacheAction.TRY)
-    press(window, CacheAction.SWAP_OUT)
-    press(window, CacheAction.VERIFY)
-    press(window, CacheAction.CLEAR)
+    press(window, specs.TRY)
+    press(window, specs.SWAP_OUT)
+    press(window, specs.VERIFY)
+    press(window, specs.CLEAR)
     assert [command for (command,) in sent] == [
         Operate(RemoveRange(0, 32, 64)),
         Operate(KeepOnly(0)),
@@ -96,8 +97,8 @@ def test_the_call_is_shown_before_it_is_made(window: MainWindow) -> None:
     panel = show(window)
     panel.set_range(1, 40, -1)
     assert panel.call == "llama_memory_seq_rm(mem, 1, 40, -1)"
-    assert "llama_memory_seq_cp(mem, 1, new, 40, -1)" in panel.button(CacheAction.FORK).toolTip()
-    QApplication.sendEvent(panel.button(CacheAction.SHIFT), QEvent(QEvent.Type.Enter))
+    assert "llama_memory_seq_cp(mem, 1, new, 40, -1)" in panel.button(specs.FORK).toolTip()
+    QApplication.sendEvent(panel.button(specs.SHIFT), QEvent(QEvent.Type.Enter))
     assert panel.call == "llama_memory_seq_add(mem, 1, 40, -1, -1)"
     panel._shift.setValue(7)
     assert panel.call.endswith("40, -1, 7)")
@@ -112,13 +113,13 @@ def test_what_the_model_cannot_do_is_disabled_with_its_reason(window: MainWindow
     )
     window.apply_event(ContextReady(CONTEXT, rebuilt=False, possible=rows))
     panel = show(window)
-    assert panel.button(CacheAction.REMOVE).isEnabled(), "all of it can be removed"
+    assert panel.button(specs.REMOVE).isEnabled(), "all of it can be removed"
     panel.set_range(0, 32, 64)
-    assert not panel.button(CacheAction.REMOVE).isEnabled()
+    assert not panel.button(specs.REMOVE).isEnabled()
     assert why in panel.remark
-    assert why in panel.button(CacheAction.REMOVE).toolTip()
-    QApplication.sendEvent(panel.button(CacheAction.SWAP_OUT), QEvent(QEvent.Type.Enter))
-    assert panel.button(CacheAction.SWAP_OUT).isEnabled()
+    assert why in panel.button(specs.REMOVE).toolTip()
+    QApplication.sendEvent(panel.button(specs.SWAP_OUT), QEvent(QEvent.Type.Enter))
+    assert panel.button(specs.SWAP_OUT).isEnabled()
     assert panel.remark == "Leaves out."
 
 
@@ -129,17 +130,17 @@ def test_a_shift_that_makes_no_sense_is_refused(window: MainWindow, p0: int, p1:
     panel = show(window)
     panel.set_range(0, p0, p1)
     panel._shift.setValue(shift)
-    assert not panel.button(CacheAction.SHIFT).isEnabled()
-    assert why in panel.button(CacheAction.SHIFT).toolTip()
+    assert not panel.button(specs.SHIFT).isEnabled()
+    assert why in panel.button(specs.SHIFT).toolTip()
 
 
 def test_nothing_by_hand_while_an_answer_is_written_there(window: MainWindow) -> None:
     window.append_message(message("a", "assistant", "", state="streaming"))
     panel = show(window)
-    assert not panel.button(CacheAction.REMOVE).isEnabled()
-    assert not panel.button(CacheAction.CLEAR).isEnabled()
+    assert not panel.button(specs.REMOVE).isEnabled()
+    assert not panel.button(specs.CLEAR).isEnabled()
     panel.set_range(1, -1, -1)
-    assert panel.button(CacheAction.REMOVE).isEnabled(), "the other conversation is at rest"
+    assert panel.button(specs.REMOVE).isEnabled(), "the other conversation is at rest"
 
 
 def test_a_swapped_conversation_can_come_back(window: MainWindow, record: Record) -> None:
@@ -149,10 +150,10 @@ def test_a_swapped_conversation_can_come_back(window: MainWindow, record: Record
     panel = show(window, view)
     assert "Caches  ·  no sequence  ·  swapped out" in [panel._target.itemText(i) for i in range(panel._target.count())]
     panel.set_range(-1, -1, -1)
-    assert panel.button(CacheAction.SWAP_OUT).text() == "Swap in"
-    press(window, CacheAction.SWAP_OUT)
+    assert panel.button(specs.SWAP_OUT).text() == "Swap in"
+    press(window, specs.SWAP_OUT)
     assert sent == [(Operate(SwapIn(TWO)),)]
-    assert not panel.button(CacheAction.REMOVE).isEnabled()
+    assert not panel.button(specs.REMOVE).isEnabled()
 
 
 def test_the_target_stays_while_the_cache_changes(window: MainWindow) -> None:
@@ -257,8 +258,8 @@ def test_what_did_that_do(window: MainWindow, record: Record) -> None:
 def test_compaction_is_previewed_and_done(window: MainWindow, record: Record) -> None:
     sent = record(window.command_requested)
     show(window)
-    press(window, CacheAction.COMPACT)
-    dialog = window.desk.dialog
+    press(window, specs.COMPACT)
+    dialog = window.operations.dialog
     assert dialog is not None
     assert sent == [(PreviewCompaction(Layout.KEEP_ORDER),)]
     assert not dialog.compact_button.isEnabled(), "not before one has seen what it does"
@@ -276,8 +277,8 @@ def test_compaction_is_previewed_and_done(window: MainWindow, record: Record) ->
 
 def test_a_compaction_that_changes_nothing_is_not_offered(window: MainWindow) -> None:
     show(window)
-    window.desk.open_compaction()
-    dialog = window.desk.dialog
+    window.operations.open_compaction()
+    dialog = window.operations.dialog
     assert dialog is not None
     tight = cache_view(9, runs=((0, 100, (0,), 0, 1),)).snapshot
     plan = plan_compaction(tight, Layout.KEEP_ORDER)
@@ -379,7 +380,7 @@ def test_what_is_done_to_a_chat_is_done_where_it_goes_on_and_not_to_its_parked_b
     sent = record(window.command_requested)
     leases = (Lease(ONE, 1), Lease(ONE, 0, parked=True))
     window.apply_event(replace(cache_view(), leases=leases, swapped=((TWO, 99),)))
-    window._desk.act(CacheAction.REMOVE, ONE)
+    window.operations.request(specs.REMOVE, ONE)
     assert sent == [(Operate(RemoveRange(1, -1, -1)),)]
     targets = [(target.seq_id, target.conversation, target.swapped_bytes) for target in window._state.targets()]
     assert targets == [(0, ONE, 0), (1, ONE, 0), (-1, TWO, 99)]
@@ -388,11 +389,11 @@ def test_what_is_done_to_a_chat_is_done_where_it_goes_on_and_not_to_its_parked_b
 def test_the_menu_of_a_conversation(window: MainWindow, record: Record) -> None:
     sent = record(window.command_requested)
     menu = QMenu(window)
-    window.desk.fill_menu(menu, TWO)
+    window.operations.fill_menu(menu, TWO)
     assert not any(actions(menu).values()), "nothing is known of the cache yet"
     window.apply_event(cache_view())
     menu = QMenu(window)
-    window.desk.fill_menu(menu, TWO)
+    window.operations.fill_menu(menu, TWO)
     found = {action.text(): action for action in menu.actions()}
     found["Keep only its cells"].trigger()
     found["Verify its cells"].trigger()

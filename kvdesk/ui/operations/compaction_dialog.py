@@ -25,7 +25,7 @@ from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.widgets.controls import fit_to_screen, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
-from kvdesk.viewmodel.operation_specs import CacheAction, Chosen, refusal
+from kvdesk.viewmodel.operation_specs import COMPACT, Chosen, refusal
 
 _LAYOUTS = {
     Layout.KEEP_ORDER: ("Keep order", "as they are, only closer"),
@@ -122,7 +122,7 @@ class CompactionDialog(QDialog):
         """The cache or who uses it has changed."""
         if not self.isVisible():
             return
-        why = refusal(CacheAction.COMPACT, Chosen(None), self._state)
+        why = refusal(COMPACT, Chosen(None), self._state)
         if why:
             self._compact.setEnabled(False)
             self._remark.setText(why)
@@ -146,7 +146,7 @@ class CompactionDialog(QDialog):
         self._remark.setText(preview.remark)
         self._compact.setToolTip(call_text(Compact(plan.layout)))
         set_tone(self._remark, "secondary" if plan.changes_nothing else "")
-        why = refusal(CacheAction.COMPACT, Chosen(None), state)
+        why = refusal(COMPACT, Chosen(None), state)
         self._compact.setEnabled(not why and not plan.changes_nothing)
 
     def show_done(self, done: OperationDone, texts: dict[int, str]) -> None:
@@ -163,7 +163,7 @@ class CompactionDialog(QDialog):
 
     @Slot()
     def _ask(self) -> None:
-        if self.isVisible() and not refusal(CacheAction.COMPACT, Chosen(None), self._state):
+        if self.isVisible() and not refusal(COMPACT, Chosen(None), self._state):
             self._asked_for = self._wanted()
             self.asked.emit(PreviewCompaction(self.layout_chosen, self._hot()))
 

@@ -12,30 +12,32 @@ from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
 from kvdesk.chat import ConversationId
-from kvdesk.protocol.calls import call_text
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import Choice, label, roomy, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState, Target
-from kvdesk.viewmodel.operation_specs import TIPS, CacheAction, Chosen, operation_of, refusal, remark
-
-_ROWS: Final = (
-    (CacheAction.REMOVE, CacheAction.KEEP, CacheAction.FORK, CacheAction.SWAP_OUT),
-    (CacheAction.SHIFT, None, CacheAction.TRY, None),
-    (CacheAction.VERIFY, CacheAction.COMPACT, CacheAction.REBUILD, CacheAction.CLEAR),
+from kvdesk.viewmodel.operation_specs import (
+    OPERATIONS,
+    REMOVE,
+    SWAP_IN,
+    UNDO,
+    Chosen,
+    OperationSpec,
+    alternative,
+    call_of,
+    refusal,
+    remark,
 )
+
+_COLUMNS: Final = 4
 _MAX_POS: Final = 2**31 - 1
 
 
 class OperationsPanel(QWidget):
     """Says which operation was asked for; what it did is shown elsewhere."""
 
-    operated = Signal(object)  # a HandOperation
-    fork_clicked = Signal(str, int, int)  # conversation, p0, p1
-    verify_clicked = Signal(str)
-    compact_clicked = Signal()
-    rebuild_clicked = Signal()
+    pressed = Signal(object, object)  # an OperationSpec that is not refused, and Chosen
     toggled = Signal(bool)  # unfolded, or folded again
     range_chosen = Signal(int, int, int)  # seq_id, p0, p1: by hand in this form
 
@@ -46,8 +48,8 @@ class OperationsPanel(QWidget):
         self._targets: tuple[Target, ...] = ()
         self._selected: ConversationId | None = None
         self._is_chosen = False  # a target was, by hand or with its cells
-        self._act = CacheAction.REMOVE  # whose call is shown
-        self._buttons: dict[CacheAction, QPushButton] = {}
+        self._spec = REMOVE  # its call is shown
+        self._buttons: dict[OperationSpec, QPushButton] = {}
         self._target = Choice(theme)
         self._target.setAccessibleName("Sequence to operate on")
         self._target.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
@@ -99,9 +101,9 @@ class OperationsPanel(QWidget):
         """Why it cannot be made, or what is lost."""
         return self._remark.text()
 
-    def button(self, act: CacheAction) -> QPushButton:
+    def button(self, spec: OperationSpec) -> QPushButton:
         self._catch_up()
-        return self._buttons[act]
+        return self._buttons[spec]
 
     def show_state(self, state: CacheState) -> None:
         """What there is to operate on now; written when the form is open."""
@@ -196,54 +198,33 @@ class OperationsPanel(QWidget):
         if target := self.chosen.target:
             self.range_chosen.emit(target.seq_id, self._p0.value(), self._p1.value())
 
-    def _press(self, act: CacheAction) -> None:
+    def _press(self, spec: OperationSpec) -> None:
         chosen = self.chosen
-        name = chosen.target.conversation if chosen.target and chosen.target.conversation else ""
-        if refusal(act, chosen, self._state):
-            return
-        match act:
-            case CacheAction.FORK:
-                self.fork_clicked.emit(name, chosen.p0, chosen.p1)
-            case CacheAction.VERIFY:
-                self.verify_clicked.emit(name)
-            case CacheAction.COMPACT:
-                self.compact_clicked.emit()
-            case CacheAction.REBUILD:
-                self.rebuild_clicked.emit()
-            case _:
-                self.operated.emit(operation_of(act, chosen, self._state))
+        spec = alternative(spec, chosen.target)
+        if not refusal(spec, chosen, self._state):
+            self.pressed.emit(spec, chosen)
 
     @Slot()
     def _show(self) -> None:
         chosen, state = self.chosen, self._state
-        for act, button in self._buttons.items():
-            shown = self._shown(act)
+        for spec, button in self._buttons.items():
+            shown = alternative(spec, chosen.target)
             why = refusal(shown, chosen, state)
             button.setEnabled(not why)
-            button.setText(shown.value)
-            button.setAccessibleName(shown.value)
-            operation = operation_of(shown, chosen, state)
-            call = f"\n{call_text(operation, _seq(chosen, shown))}" if operation else ""
-            button.setToolTip(f"{TIPS[shown]}{call}{f'{chr(10)}{why}' if why else ''}")
-        shown = self._shown(self._act)
-        operation = operation_of(shown, chosen, state)
-        self._call.setText(call_text(operation, _seq(chosen, shown)) if operation else "")
+            button.setText(shown.label)
+            button.setAccessibleName(shown.label)
+            button.setToolTip("\n".join(line for line in (shown.tip, call_of(shown, chosen, state), why) if line))
+        shown = alternative(self._spec, chosen.target)
+        self._call.setText(call_of(shown, chosen, state))
         why = refusal(shown, chosen, state)
-        self._remark.setText(
-            f"{shown.value.rstrip('…')}: {why}" if why else remark(shown, chosen, state) or TIPS[shown]
-        )
+        self._remark.setText(f"{shown.label.rstrip('…')}: {why}" if why else remark(shown, chosen, state) or shown.tip)
         set_tone(self._remark, "secondary")
-
-    def _shown(self, act: CacheAction) -> CacheAction:
-        """The swap button is two in one."""
-        target = self.chosen.target
-        return CacheAction.SWAP_IN if act is CacheAction.SWAP_OUT and target and target.swapped_bytes else act
 
     def _make_body(self) -> QWidget:
         grid = QGridLayout()
         grid.setHorizontalSpacing(4)
         grid.setVerticalSpacing(4)
-        for column in range(4):
+        for column in range(_COLUMNS):
             grid.setColumnStretch(column, 1)
         grid.addWidget(label("Sequence", tone="secondary", scale="small"), 0, 0)
         grid.addWidget(self._target, 0, 1, 1, 3)
@@ -255,16 +236,20 @@ class OperationsPanel(QWidget):
         between.addWidget(self._p1, 1)
         grid.addLayout(between, 1, 1, 1, 3)
         grid.setRowMinimumHeight(2, 4)
-        for row, acts in enumerate(_ROWS, start=3):
-            for column, act in enumerate(acts):
-                if act is not None:
-                    grid.addWidget(self._make_button(act), row, column)
-        grid.addWidget(self._shift, 4, 1)
-        grid.addWidget(self._pos, 4, 3)
+        fields = {"shift": self._shift, "pos": self._pos}
+        place = 3 * _COLUMNS  # below the target and the range
+        for spec in OPERATIONS:
+            if spec in (SWAP_IN, UNDO):  # one shares a button, one stands beside the call
+                continue
+            grid.addWidget(self._make_button(spec), *divmod(place, _COLUMNS))
+            place += 1
+            if spec.field:
+                grid.addWidget(fields[spec.field], *divmod(place, _COLUMNS))
+                place += 1
         call = QHBoxLayout()
         call.setSpacing(8)
         call.addWidget(self._call, 1)
-        call.addWidget(self._make_button(CacheAction.UNDO), 0, Qt.AlignmentFlag.AlignTop)
+        call.addWidget(self._make_button(UNDO), 0, Qt.AlignmentFlag.AlignTop)
         body = QWidget()
         rows = QVBoxLayout(body)
         rows.setContentsMargins(0, 4, 0, 0)
@@ -276,20 +261,20 @@ class OperationsPanel(QWidget):
             widget.setProperty("scale", "small")
         return body
 
-    def _make_button(self, act: CacheAction) -> QPushButton:
-        button = QPushButton(act.value)
+    def _make_button(self, spec: OperationSpec) -> QPushButton:
+        button = QPushButton(spec.label)
         button.setProperty("scale", "small")
         button.setMinimumWidth(0)
-        button.clicked.connect(lambda: self._press(self._shown(act)))
+        button.clicked.connect(lambda: self._press(spec))
         button.installEventFilter(self)
-        self._buttons[act] = button
+        self._buttons[spec] = button
         return button
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.Enter, QEvent.Type.FocusIn):
-            for act, button in self._buttons.items():
-                if button is watched and act is not self._act:
-                    self._act = act
+            for spec, button in self._buttons.items():
+                if button is watched and spec is not self._spec:
+                    self._spec = spec
                     self._show()
         return super().eventFilter(watched, event)
 
@@ -315,8 +300,3 @@ def _key(target: Target) -> tuple[int, str | None]:
 def _name(target: Target) -> str:
     where = f"seq {target.seq_id}" if target.seq_id >= 0 else "no sequence"
     return f"{target.title}  ·  {where}{'  ·  swapped out' if target.swapped_bytes else ''}"
-
-
-def _seq(chosen: Chosen, act: CacheAction) -> int:
-    """The sequence that a call names: of a fork it is a new one."""
-    return chosen.target.seq_id if chosen.target and act is not CacheAction.FORK else -1

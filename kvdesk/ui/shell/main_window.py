@@ -150,10 +150,12 @@ class MainWindow(QMainWindow):
         """Whether closing asks while messages are not saved. Not when the system ends the session."""
         self._status = StatusBar()
         self._settings_panel: SettingsPanel | None = None
-        self._desk = OperationsController(self, self._theme, self._state, self._inspector, self._strip)
-        self._menus = Menus(self, self._chat, self._desk, self._state)
+        self._operations = OperationsController(self, self._theme, self._state, self._inspector, self._strip)
+        self._menus = Menus(self, self._chat, self._operations, self._state)
         self._menus.regenerate_clicked.connect(self.regenerate)
-        self._events = EventRouter(self, self._state, self._list, self._chat, self._inspector, self._status, self._desk)
+        self._events = EventRouter(
+            self, self._state, self._list, self._chat, self._inspector, self._status, self._operations
+        )
         self._panes = Panes(self._list, self._chat, self._inspector)
         centre = QWidget()
         column = QVBoxLayout(centre)
@@ -208,8 +210,8 @@ class MainWindow(QMainWindow):
         return self._unsaved
 
     @property
-    def desk(self) -> OperationsController:
-        return self._desk
+    def operations(self) -> OperationsController:
+        return self._operations
 
     def set_place(self, place: WindowPlace) -> None:
         """Where it was last, as far as the screens there are allow it. Before it is shown."""
@@ -369,7 +371,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _ask_rebuild(self) -> None:
-        if not self._desk.ask_rebuild(self._settings.context):
+        if not self._operations.ask_rebuild(self._settings.context):
             self.rebuild()
 
     @Slot()
@@ -458,9 +460,9 @@ class MainWindow(QMainWindow):
         self._inspector.timeline.export_requested.connect(self.journal_save_requested)
         self._strip.cancel_clicked.connect(self.cancel_requested)
         self._unsaved.save_requested.connect(self.unsaved_save_requested)
-        self._desk.command.connect(self.command_requested)
-        self._desk.fork_requested.connect(self.fork_requested)
-        self._desk.rebuild_clicked.connect(self.open_context_settings)
+        self._operations.command.connect(self.command_requested)
+        self._operations.fork_requested.connect(self.fork_requested)
+        self._operations.rebuild_clicked.connect(self.open_context_settings)
 
     def _shortcuts(self) -> tuple[Shortcut, ...]:
         return (

@@ -15,13 +15,13 @@ from kvdesk.viewmodel.cache_state import CacheState
 
 
 class Menus(QObject):
-    """Makes a menu when it is asked for; the desk adds what concerns the cache."""
+    """Makes a menu when it is asked for; what concerns the cache is added by the controller of operations."""
 
     regenerate_clicked = Signal(int)
 
-    def __init__(self, parent: QWidget, chat: ChatPane, desk: OperationsController, state: CacheState) -> None:
+    def __init__(self, parent: QWidget, chat: ChatPane, operations: OperationsController, state: CacheState) -> None:
         super().__init__(parent)
-        self._parent, self._chat, self._desk, self._state = parent, chat, desk, state
+        self._parent, self._chat, self._operations, self._state = parent, chat, operations, state
 
     @Slot(str)
     def start_edit(self, message: str) -> None:
@@ -53,7 +53,7 @@ class Menus(QObject):
                 again.setEnabled(not self._busy and self._chat.can_chat and not self._state.dead)
                 again.setToolTip("Each answer becomes a branch; the question is prefilled only once")
         menu.addSeparator()
-        self._desk.fill_message_menu(menu, widget.message.conversation, message)
+        self._operations.fill_message_menu(menu, widget.message.conversation, message)
         return menu
 
     @Slot(str, QPoint)
@@ -65,7 +65,7 @@ class Menus(QObject):
     @Slot(str, object)
     def fill_conversation_menu(self, conversation: str, menu: QMenu) -> None:
         """The cells of a conversation, below what the list itself offers."""
-        self._desk.fill_menu(menu, ConversationId(conversation))
+        self._operations.fill_menu(menu, ConversationId(conversation))
 
     @property
     def _busy(self) -> bool:

@@ -5,7 +5,7 @@ Owns the compaction dialog. Knows no worker: every command leaves by the signal 
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, assert_never
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMenu, QWidget
@@ -24,10 +24,9 @@ from kvdesk.protocol.cache import (
     Verified,
     VerifyConversation,
 )
-from kvdesk.protocol.calls import call_text
 from kvdesk.protocol.chat import ModelLoaded, Working
 from kvdesk.protocol.messages import Event
-from kvdesk.protocol.operations import BatchRefused, CompactionPreview, Operate, Undo
+from kvdesk.protocol.operations import BatchRefused, CompactionPreview, HandOperation, Operate, Undo
 from kvdesk.settings import ContextSettings
 from kvdesk.ui.operations.compaction_dialog import CompactionDialog
 from kvdesk.ui.shell.activity_strip import ActivityStrip
@@ -35,7 +34,17 @@ from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.effect_text import took
-from kvdesk.viewmodel.operation_specs import TIPS, CacheAction, Chosen, operation_of, refusal
+from kvdesk.viewmodel.operation_specs import (
+    FORK,
+    OPERATIONS,
+    REMOVE,
+    Chosen,
+    OperationSpec,
+    Request,
+    alternative,
+    call_of,
+    refusal,
+)
 
 _NOT_WATCHED: Final = "Open the inspector (Ctrl+I) to operate on the cache by hand."
 
@@ -54,12 +63,7 @@ class OperationsController(QObject):
         self._parent, self._theme, self._state = parent, theme, state
         self._inspector, self._strip = inspector, strip
         self._dialog: CompactionDialog | None = None
-        panel = inspector.cache.operations
-        panel.operated.connect(self._operate)
-        panel.fork_clicked.connect(self._on_fork_clicked)
-        panel.verify_clicked.connect(self._on_verify_clicked)
-        panel.compact_clicked.connect(self.open_compaction)
-        panel.rebuild_clicked.connect(self.rebuild_clicked)
+        inspector.cache.operations.pressed.connect(self._request)
         inspector.cache.question.asked.connect(lambda settings: self.command.emit(PreviewContext(settings)))
         inspector.cache.effect.undo_clicked.connect(self._on_undo_clicked)
         inspector.timeline.undo_clicked.connect(self._on_undo_clicked)
@@ -107,35 +111,25 @@ class OperationsController(QObject):
             self._inspector.cache.reveal(self._inspector.cache.question)
         return bool(held)
 
-    def refusal(self, act: CacheAction, conversation: ConversationId, p0: int = -1, p1: int = -1) -> str:
-        """Why something cannot be done to a conversation's cells, empty where it can."""
+    def refusal(self, spec: OperationSpec, conversation: ConversationId, p0: int = -1, p1: int = -1) -> str:
+        """Why an operation cannot be done to a conversation's cells, empty where it can."""
         if self._state.view is None and not self._state.dead and self._state.context is not None:
             return _NOT_WATCHED
-        return refusal(act, Chosen(self._state.target_of(conversation), p0, p1), self._state)
+        return refusal(spec, Chosen(self._state.target_of(conversation), p0, p1), self._state)
 
-    def act(self, act: CacheAction, conversation: ConversationId, p0: int = -1, p1: int = -1) -> None:
+    def request(self, spec: OperationSpec, conversation: ConversationId, p0: int = -1, p1: int = -1) -> None:
         """Do something to a conversation's cells, or say why not."""
-        if why := self.refusal(act, conversation, p0, p1):
+        if why := self.refusal(spec, conversation, p0, p1):
             self._strip.show_result(why, "warning")
-        elif act is CacheAction.FORK:
-            self._on_fork_clicked(conversation, p0, p1)
-        elif act is CacheAction.VERIFY:
-            self._on_verify_clicked(conversation)
         else:
-            chosen = Chosen(self._state.target_of(conversation), p0, p1)
-            self._operate(operation_of(act, chosen, self._state))
+            self._request(spec, Chosen(self._state.target_of(conversation), p0, p1))
 
     def fill_menu(self, menu: QMenu, conversation: ConversationId) -> None:
         """What can be done to the cells of a conversation."""
         target = self._state.target_of(conversation)
-        swap = CacheAction.SWAP_IN if target and target.swapped_bytes else CacheAction.SWAP_OUT
-        words = {CacheAction.KEEP: "Keep only its cells", CacheAction.FORK: "Fork into a new chat"}
-        words |= {
-            swap: f"{swap.value} of the cache" if swap is CacheAction.SWAP_OUT else "Swap in again",
-            CacheAction.VERIFY: "Verify its cells",
-        }
-        for act, text in words.items():
-            self._add_action(menu, text, act, conversation)
+        for spec in OPERATIONS:
+            if spec.menu and alternative(spec, target) is spec:
+                self._add_action(menu, spec.menu, spec, conversation)
 
     def fill_message_menu(self, menu: QMenu, conversation: ConversationId, message: MessageId) -> None:
         """What can be done to the cells of a message."""
@@ -145,9 +139,9 @@ class OperationsController(QObject):
             nothing.setEnabled(False)
             nothing.setToolTip("Its place in the cache is known after the next answer in this chat.")
             return
-        self._add_action(menu, "Fork the chat after it", CacheAction.FORK, conversation, -1, span.p1)
-        self._add_action(menu, "Remove its cells", CacheAction.REMOVE, conversation, span.p0, span.p1)
-        self._add_action(menu, "Remove its cells and all after it", CacheAction.REMOVE, conversation, span.p0, -1)
+        self._add_action(menu, "Fork the chat after it", FORK, conversation, -1, span.p1)
+        self._add_action(menu, "Remove its cells", REMOVE, conversation, span.p0, span.p1)
+        self._add_action(menu, "Remove its cells and all after it", REMOVE, conversation, span.p0, -1)
         choose = menu.addAction("Choose its cells for an operation")
         choose.triggered.connect(lambda: self.choose_range(conversation, span.p0, span.p1))
 
@@ -175,40 +169,48 @@ class OperationsController(QObject):
         self._dialog.raise_()
         self._dialog.activateWindow()
 
+    @Slot(object, object)
+    def _request(self, spec: OperationSpec, chosen: Chosen) -> None:
+        match spec.request:
+            case Request.OPERATION:
+                if (operation := spec.build(chosen, self._state)) is not None:
+                    self._operate(operation)
+            case Request.FORK:
+                self._fork(chosen.conversation, chosen.p0, chosen.p1)
+            case Request.VERIFICATION:
+                self.command.emit(VerifyConversation(chosen.conversation))
+            case Request.COMPACTION:
+                self.open_compaction()
+            case Request.REBUILD:
+                self.rebuild_clicked.emit()
+            case _:
+                assert_never(spec.request)
+
     @Slot(object)
-    def _operate(self, operation: object) -> None:
-        if operation is not None:
-            self.command.emit(Operate(operation))  # type: ignore[arg-type]
+    def _operate(self, operation: HandOperation) -> None:
+        self.command.emit(Operate(operation))
 
     @Slot(int)
     def _on_undo_clicked(self, operation: int) -> None:
         self._operate(Undo(operation))
 
-    @Slot(str)
-    def _on_verify_clicked(self, conversation: str) -> None:
-        self.command.emit(VerifyConversation(ConversationId(conversation)))
-
-    @Slot(str, int, int)
-    def _on_fork_clicked(self, conversation: str, p0: int, p1: int) -> None:
+    def _fork(self, conversation: ConversationId, p0: int, p1: int) -> None:
         """A fork of the first positions has the messages that end there; without their places known, all of them."""
         last = ""
-        spans = self._state.spans.get(ConversationId(conversation))
+        spans = self._state.spans.get(conversation)
         if p1 >= 0 and spans is not None:
             last = next((str(span.message) for span in reversed(spans.spans) if span.p1 <= p1), "")
         self.fork_requested.emit(conversation, last, p0, p1)
 
     def _add_action(
-        self, menu: QMenu, text: str, act: CacheAction, conversation: ConversationId, p0: int = -1, p1: int = -1
+        self, menu: QMenu, text: str, spec: OperationSpec, conversation: ConversationId, p0: int = -1, p1: int = -1
     ) -> None:
-        why = self.refusal(act, conversation, p0, p1)
-        target = self._state.target_of(conversation)
-        operation = operation_of(act, Chosen(target, p0, p1), self._state)
-        seq_id = target.seq_id if target and act is not CacheAction.FORK else -1
-        call = f"\n{call_text(operation, seq_id)}" if operation else ""
+        why = self.refusal(spec, conversation, p0, p1)
+        call = call_of(spec, Chosen(self._state.target_of(conversation), p0, p1), self._state)
         action = menu.addAction(text)
-        action.setToolTip(why or f"{TIPS[act]}{call}")
+        action.setToolTip(why or f"{spec.tip}\n{call}".rstrip())
         action.setEnabled(not why)
-        action.triggered.connect(lambda: self.act(act, conversation, p0, p1))
+        action.triggered.connect(lambda: self.request(spec, conversation, p0, p1))
 
     def _show_operation(self, done: OperationDone) -> None:
         self._changed()

@@ -61,6 +61,6 @@ def test_one_click_shows_all_instruments_and_the_settings_remember_it(
 def test_cells_chosen_for_an_operation_bring_the_operations(window: MainWindow) -> None:
     window.set_settings(Settings())
     window.apply_event(cache_view())
-    window.desk.choose_range(ONE, 3, 9)
+    window.operations.choose_range(ONE, 3, 9)
     assert window.inspector.cache.operations.isVisible()
     assert window.inspector.cache.operations.chosen.p1 == 9
