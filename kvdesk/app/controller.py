@@ -1,7 +1,7 @@
 """Between window, worker and store: intents of the window become commands, events of the worker what is shown.
 
-Owns the settings, the model that is open and the pace of events. Conversations are in `chats`, operations on the cache
-by hand in `cache_intents`. Knows no widgets' insides, no llama.cpp.
+Owns the settings, the model that is open and the pace of events. What a person asks of conversations is in `chats`,
+operations on the cache by hand in `cache_intents`. Knows no widgets' insides, no llama.cpp.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from kvdesk import paths
 from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chats import Chats
-from kvdesk.app.outbox import Outbox
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
 from kvdesk.app.worker import Worker
@@ -31,9 +30,9 @@ from kvdesk.protocol.cache import (
     UsePolicy,
     Watch,
 )
-from kvdesk.protocol.chat import CloseConversation, EngineDied, LoadModel, MessagesEvicted, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import EngineDied, LoadModel, MessagesEvicted, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
-from kvdesk.settings import ContextSettings, Overflow, Settings, WindowPlace
+from kvdesk.settings import ContextSettings, Settings, WindowPlace
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter, Unsaved
 from kvdesk.ui.shell.main_window import MainWindow
@@ -57,8 +56,8 @@ class Controller(QObject):
         self._store = store
         self._marker = marker
         self.settings = settings
-        self.chats = Chats(window, store, worker.send, lambda: self.settings)
-        self.outbox = Outbox(self.chats, window.chat)
+        self.chats = Chats(window, worker, store, lambda: self.settings)
+        self.conversations = self.chats.service
         self._cache = CacheIntents(window, worker, self.chats)
         self._silence = Silence(window, worker)
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
@@ -71,12 +70,6 @@ class Controller(QObject):
         self._frame.timeout.connect(self._on_frame)
         self._search_done.connect(self._on_search_done)
         worker.events_ready.connect(self._on_events_ready)
-        window.message_sent.connect(self._on_message_sent)
-        window.stop_requested.connect(self._on_stop_requested)
-        window.new_chat_requested.connect(self._on_new_chat_requested)
-        window.conversation_selected.connect(self._on_conversation_selected)
-        window.conversation_renamed.connect(self._on_conversation_renamed)
-        window.conversation_deleted.connect(self._on_conversation_deleted)
         window.chat_save_requested.connect(self._on_chat_save_requested)
         window.search_requested.connect(self._on_search_requested)
         window.forget_requested.connect(self._on_forget_requested)
@@ -85,12 +78,6 @@ class Controller(QObject):
         window.report_requested.connect(self._on_report_requested)
         window.model_open_requested.connect(self._on_model_open_requested)
         window.embedded_model_requested.connect(self._on_embedded_model_requested)
-        window.regenerate_requested.connect(self._on_regenerate_requested)
-        window.draft_changed.connect(self._on_draft_changed)
-        window.draft_typed.connect(self._on_draft_typed)
-        window.message_edited.connect(self._on_message_edited)
-        window.branch_requested.connect(self._on_branch_requested)
-        window.overflow_chosen.connect(self._on_overflow_chosen)
         window.settings_changed.connect(self._on_settings_changed)
         window.place_changed.connect(self._on_place_changed)
         window.inspector_watched.connect(self._on_inspector_watched)
@@ -105,7 +92,6 @@ class Controller(QObject):
         self._window.set_place(self.settings.window)
         self._window.show_embedded(self._marker.embedded is not None)
         self.chats.start()
-        self.outbox.start()
         self._send_policy()
         if model is not None:
             self.open_model(model)
@@ -114,12 +100,12 @@ class Controller(QObject):
         """Ask the worker to load a model; an unfinished load leaves a mark that the next start heeds."""
         self._model = path
         self._marker.set(path)
-        self.outbox.wait_for_model()
+        self.conversations.wait_for_model()
         self._worker.send(LoadModel(path, self.settings.context))
 
     def send_message(self, conversation: ConversationId, text: str) -> MessageId | None:
-        """Add the person's message and ask for an answer. Returns the answer's id; None where it waits (`Outbox`)."""
-        return self.outbox.send(conversation, text)
+        """Add the person's message and ask for an answer. Returns the answer's id; None where it waits in the queue."""
+        return self.conversations.send(conversation, text)
 
     @Slot()
     def shut_down(self) -> None:
@@ -127,9 +113,9 @@ class Controller(QObject):
         if self._closed:
             return
         self._closed = True
-        self.outbox.close()
+        self.conversations.close_queues()
         self._silence.close()
-        interrupt = partial(self.chats.interrupt, "kvdesk was closed.")
+        interrupt = partial(self.conversations.interrupt, "kvdesk was closed.")
         try:  # `_on_frame`: what the engine said while it closed
             for step in (self._end_worker, self._on_frame, interrupt, self._cache.close):
                 guarded(step)
@@ -156,43 +142,12 @@ class Controller(QObject):
     # --- intents of the window ----------------------------------------------------------------------------------------
 
     @Slot(str, str)
-    def _on_message_sent(self, conversation: str, text: str) -> None:
-        self.send_message(ConversationId(conversation), text)
-
-    @Slot(str)
-    def _on_stop_requested(self, conversation: str) -> None:
-        self.outbox.hold(ConversationId(conversation), "stopped")
-        for answer in self.chats.answers_of(ConversationId(conversation)):
-            self._worker.stop(answer)
-
-    @Slot()
-    def _on_new_chat_requested(self) -> None:
-        self.chats.new()
-
-    @Slot(str)
-    def _on_conversation_selected(self, conversation: str) -> None:
-        if self.chats.get(conversation) is not None:
-            self.chats.select(ConversationId(conversation))
-
-    @Slot(str, str)
-    def _on_conversation_renamed(self, conversation: str, title: str) -> None:
-        self.chats.rename(ConversationId(conversation), title)
-
-    @Slot(str, str)
     def _on_chat_save_requested(self, path: str, conversation: str) -> None:
         self._export(partial(self.chats.export, ConversationId(conversation)), Path(path), "The chat")
 
     @Slot(str)
     def _on_unsaved_save_requested(self, path: str) -> None:
         self._export(partial(self.chats.export_all, self._unsaved.conversations), Path(path), "A copy")
-
-    @Slot(str)
-    def _on_conversation_deleted(self, conversation: str) -> None:
-        gone = ConversationId(conversation)
-        for answer in self.chats.answers_of(gone):
-            self._worker.stop(answer)
-        self._worker.send(CloseConversation(gone))
-        self.chats.delete(gone)
 
     @Slot(str)
     def _on_search_requested(self, text: str) -> None:
@@ -242,31 +197,6 @@ class Controller(QObject):
         if self._marker.embedded is not None:
             self.open_model(self._marker.embedded)
 
-    @Slot(str, int)
-    def _on_regenerate_requested(self, conversation: str, n: int) -> None:
-        self.chats.regenerate(ConversationId(conversation), n)
-
-    @Slot(str, str, str)
-    def _on_draft_changed(self, conversation: str, text: str, replaced: str) -> None:
-        self.chats.preview(ConversationId(conversation), text, MessageId(replaced) if replaced else None)
-
-    @Slot(str, str)
-    def _on_draft_typed(self, conversation: str, text: str) -> None:
-        self.chats.keep_draft(ConversationId(conversation), text)
-
-    @Slot(str, str, str)
-    def _on_message_edited(self, conversation: str, message: str, text: str) -> None:
-        self.chats.edit(ConversationId(conversation), MessageId(message), text)
-
-    @Slot(str, str)
-    def _on_branch_requested(self, conversation: str, message: str) -> None:
-        self.chats.show_branch(ConversationId(conversation), MessageId(message))
-
-    @Slot(str, object)
-    def _on_overflow_chosen(self, conversation: str, overflow: Overflow) -> None:
-        self.chats.choose_overflow(ConversationId(conversation), overflow)
-        self.chats.measure()
-
     @Slot(object)
     def _on_settings_changed(self, settings: Settings) -> None:
         """All but the context, of which `_on_rebuild_requested` decides."""
@@ -295,14 +225,15 @@ class Controller(QObject):
         Each step is guarded by itself, so that a widget that fails costs neither a token nor the events after it.
         """
         events = self._worker.take_events()
-        shows = [guarded(partial(self.chats.apply, event)) or () for event in events]
-        guarded(self.chats.store_running)
-        for event, of_chats in zip(events, shows, strict=True):
-            for show in of_chats:
-                guarded(show)
-            for apply in (self._cache.apply, self._apply, self._window.apply_event, self.outbox.apply):
+        changes = [self.chats.take(event) for event in events]
+        self.conversations.tell_growth()
+        for event, changed in zip(events, changes, strict=True):
+            for change in changed:
+                guarded(partial(self.chats.show, change))
+            for apply in (self._cache.apply, self._apply, self._window.apply_event):
                 guarded(partial(apply, event))
             self.event_applied.emit(event)
+        guarded(self.conversations.send_queued)
         if not self._closed and any(map(_fills, events)):
             guarded(self.chats.measure)
 

@@ -50,7 +50,7 @@ def answer(rig: Rig, qtbot: QtBot, asked: Generate, text: str, state: str = "com
         TextDelta(asked.conversation, asked.answer, text[3:], (3,)),
         TurnEnded(asked.conversation, asked.answer, state, STATS),  # type: ignore[arg-type]
     )
-    qtbot.waitUntil(lambda: rig.controller.chats.answer_of(asked.conversation) is None)
+    qtbot.waitUntil(lambda: rig.controller.conversations.answer_of(asked.conversation) is None)
 
 
 def stored(rig: Rig, conversation: ConversationId) -> tuple[Message, ...]:
@@ -102,7 +102,7 @@ def test_stop_reaches_the_running_answer(rig: Rig, qtbot: QtBot) -> None:
 def test_a_failed_turn_keeps_the_text_and_is_not_sent_again(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "A prompt that is too long")
     rig.worker.give(TurnEnded(asked.conversation, asked.answer, "failed", STATS, "Too long."))
-    qtbot.waitUntil(lambda: rig.controller.chats.answer_of(asked.conversation) is None)
+    qtbot.waitUntil(lambda: rig.controller.conversations.answer_of(asked.conversation) is None)
     question, reply = stored(rig, asked.conversation)
     assert question.text == "A prompt that is too long"
     assert (reply.state, reply.note) == ("failed", "Too long.")
@@ -120,18 +120,18 @@ def test_a_window_that_was_dropped_has_the_whole_answer_all_the_same(rig: Rig, q
     asked = say(rig, "Go")
     where, name = asked.conversation, asked.answer
     rig.worker.give(TextDelta(where, name, "half ", (5,)))
-    qtbot.waitUntil(lambda: rig.controller.chats.branch(where)[-1].text == "half ")
+    qtbot.waitUntil(lambda: rig.controller.conversations.branch(where)[-1].text == "half ")
     rig.worker.give(
         SubscriptionDropped("It was too slow."),
         TurnStarted(where, name, 0, 4, 0),
         TextDelta(where, name, "half of it", (5, 6, 7)),
         TextDelta(where, name, " and more", (8,)),
     )
-    qtbot.waitUntil(lambda: rig.controller.chats.branch(where)[-1].text == "half of it and more")
+    qtbot.waitUntil(lambda: rig.controller.conversations.branch(where)[-1].text == "half of it and more")
     assert rig.window.chat.view.widgets[-1].message.text == "half of it and more"
     assert rig.window.chat.banner.sentence == "It was too slow."
     rig.worker.give(TurnEnded(where, name, "complete", STATS))
-    qtbot.waitUntil(lambda: rig.controller.chats.answer_of(where) is None)
+    qtbot.waitUntil(lambda: rig.controller.conversations.answer_of(where) is None)
     assert stored(rig, where)[-1].tokens == (5, 6, 7, 8)
 
 
@@ -153,7 +153,7 @@ def test_a_restart_shows_what_was_there(make_rig: Callable[..., Rig], qtbot: QtB
     answer(rig, qtbot, asked, "I will.")
     rig.controller.shut_down()
     again = make_rig()
-    qtbot.waitUntil(lambda: len(again.controller.chats.branch(asked.conversation)) == 2)
+    qtbot.waitUntil(lambda: len(again.controller.conversations.branch(asked.conversation)) == 2)
     carried = say(again, "Who am I?")
     assert [m.text for m in carried.messages] == ["Remember me", "I will.", "Who am I?"]
 
@@ -224,7 +224,7 @@ def test_two_conversations_have_two_colours_and_their_own_messages(rig: Rig, qtb
     assert a.colour != b.colour
     rig.window.new_chat_requested.emit()
     rig.window.new_chat_requested.emit()  # an empty one is there already
-    assert len(rig.controller.chats) == 3
+    assert len(rig.controller.conversations) == 3
 
 
 def test_delete_closes_its_sequence_and_its_rows(rig: Rig, qtbot: QtBot) -> None:
@@ -246,7 +246,7 @@ def test_rename(rig: Rig) -> None:
 
 def test_a_chat_is_exported_as_markdown(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
     rig.worker.give(ModelLoaded(replace(MODEL, name="Tiny")))
-    qtbot.waitUntil(lambda: rig.controller.chats.model_name == "Tiny")
+    qtbot.waitUntil(lambda: rig.controller.conversations.model_name == "Tiny")
     asked = say(rig, "Where do puffins live?")
     answer(rig, qtbot, asked, "On **cliffs**.\nMostly.")
     file = tmp_path / "chat.md"
@@ -256,6 +256,21 @@ def test_a_chat_is_exported_as_markdown(rig: Rig, qtbot: QtBot, tmp_path: Path) 
     rig.window.chat_save_requested.emit(str(tmp_path / "no" / "chat.md"), asked.conversation)
     assert "could not be written" in rig.window.activity.text
     assert stored(rig, asked.conversation)[-1].model == "Tiny", "kept with the answer"
+
+
+def test_a_chat_that_was_not_opened_since_the_start_is_exported_whole(
+    make_rig: Callable[..., Rig], qtbot: QtBot, tmp_path: Path
+) -> None:
+    rig = make_rig()
+    asked = say(rig, "Where do puffins live?")
+    answer(rig, qtbot, asked, "On cliffs.")
+    rig.window.new_chat_requested.emit()
+    answer(rig, qtbot, say(rig, "Something else"), "Indeed.")
+    rig.controller.shut_down()
+    again = make_rig()
+    assert again.controller.selected != asked.conversation
+    again.window.chat_save_requested.emit(str(tmp_path / "chat.md"), asked.conversation)
+    assert "On cliffs." in (tmp_path / "chat.md").read_text(encoding="utf-8")
 
 
 def test_search_looks_into_conversations_that_were_never_opened(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
@@ -343,7 +358,7 @@ def test_a_second_answer_without_a_word_gives_way_to_the_first(rig: Rig, qtbot: 
     rig.window.regenerate_requested.emit(asked.conversation, 1)
     second = rig.worker.asked[-1]
     rig.worker.give(TurnEnded(second.conversation, second.answer, "stopped", STATS))
-    qtbot.waitUntil(lambda: rig.controller.chats.answer_of(asked.conversation) is None)
+    qtbot.waitUntil(lambda: rig.controller.conversations.answer_of(asked.conversation) is None)
     assert [m.text for m in stored(rig, asked.conversation)] == ["Joke?", "First joke"]
 
 
@@ -355,7 +370,7 @@ def test_the_system_prompt_of_the_settings_is_sent(make_rig: Callable[..., Rig])
 def test_a_dead_engine_leaves_the_text(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Go")
     rig.worker.give(TextDelta(asked.conversation, asked.answer, "half", (1,)), EngineDied("It broke.", "trace"))
-    qtbot.waitUntil(lambda: rig.controller.chats.answer_of(asked.conversation) is None)
+    qtbot.waitUntil(lambda: rig.controller.conversations.answer_of(asked.conversation) is None)
     reply = stored(rig, asked.conversation)[-1]
     assert (reply.text, reply.state, reply.note) == ("half", "interrupted", "It broke.")
 

@@ -61,7 +61,7 @@ class App:
         return view.snapshot.maps[0].streams[0].used
 
     def texts(self, conversation: ConversationId) -> list[str]:
-        return [m.text for m in self.parts.controller.chats.branch(conversation)]
+        return [m.text for m in self.parts.controller.conversations.branch(conversation)]
 
 
 def test_chat_watch_forget_rebuild_restart(
@@ -104,7 +104,7 @@ def test_chat_watch_forget_rebuild_restart(
 
     again = App(qtbot)
     again.parts.window.conversation_selected.emit(conversation)
-    again.wait(lambda: again.parts.controller.chats.branch(conversation) != [])
+    again.wait(lambda: again.parts.controller.conversations.branch(conversation) != [])
     assert again.texts(conversation) == said
     after = again.ask("Still there?").stats
     assert after.prompt_tokens > third.prompt_tokens

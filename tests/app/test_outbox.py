@@ -177,7 +177,7 @@ def test_it_outlives_the_process_and_then_waits(make_rig: Callable[..., Rig], qt
     assert queue(again).texts == ("Two",)
     assert queue(again).state_text == "Waiting since kvdesk was closed"
     again.worker.give(ModelLoaded(MODEL), ContextReady(CONTEXT, rebuilt=False))
-    qtbot.waitUntil(lambda: len(again.controller.chats.branch(one.conversation)) == 2)
+    qtbot.waitUntil(lambda: len(again.controller.conversations.branch(one.conversation)) == 2)
     assert asked(again) == []
     queue(again).send_button.click()
     assert asked(again) == ["One\n\nTwo"]
@@ -212,7 +212,7 @@ def test_an_edited_message_is_not_swallowed(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     answer(ready, qtbot, one, "First answer")
     ready.window._menus.start_edit(ready.window.chat.view.widgets[0].message.id)
-    ready.controller.chats.regenerate(ConversationId(one.conversation))
+    ready.controller.conversations.regenerate(ConversationId(one.conversation))
     composer = ready.window.chat.composer
     qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
     assert (composer.text, len(ready.worker.asked)) == ("One", 2)

@@ -135,6 +135,7 @@ class Driver:
         self.window = parts.window
         self._controller, self._told = parts.controller, told
         self._chats, self._model = parts.controller.chats, model
+        self._conversations = parts.controller.conversations
         self._random = random.Random(seed)
         self._texts: dict[str, str] = {}
         self._ready = False
@@ -176,7 +177,7 @@ class Driver:
         act()
         where = self._chats.selected
         if act in (self._send, self._send_long, self._edit) and where is not None:
-            for message in self._chats.branch(where):
+            for message in self._conversations.branch(where):
                 if message.role == "user":
                     self._told("shown", id=message.id, where=where, text=message.text)
 
@@ -198,7 +199,7 @@ class Driver:
         self.window.message_sent.emit(self._where, self._words(self._random.randint(100, 400)))
 
     def _edit(self) -> None:
-        if asked := [m for m in self._chats.branch(self._where) if m.role == "user"]:
+        if asked := [m for m in self._conversations.branch(self._where) if m.role == "user"]:
             self.window.message_edited.emit(self._where, self._random.choice(asked).id, self._words(5))
 
     def _regenerate(self) -> None:
@@ -208,7 +209,7 @@ class Driver:
         self.window.stop_requested.emit(self._where)
 
     def _new(self) -> None:
-        if len(self._chats) > MOST_CHATS:
+        if len(self._conversations) > MOST_CHATS:
             self._delete()
         self.window.new_chat_requested.emit()
 
@@ -226,7 +227,7 @@ class Driver:
         self.window.command_requested.emit(Operate(self._random.choice(operations)))
 
     def _fork(self) -> None:
-        if len(self._chats) <= MOST_CHATS:
+        if len(self._conversations) <= MOST_CHATS:
             self.window.fork_requested.emit(self._where, "", -1, -1)
 
     def _forget(self) -> None:
@@ -262,7 +263,7 @@ class Driver:
         self.window.toggle_inspector()
 
     def _all(self) -> list[str]:
-        return list(self._chats._conversations)
+        return [known.id for known in self._conversations.conversations]
 
 
 def hang(told: Told, at: int) -> None:

@@ -65,13 +65,14 @@ def main(kind: Path) -> int:
 
 def _close_when_ready(parts: application.Parts) -> None:
     chats = parts.controller.chats
-    is_read = chats.selected in chats._trees or any("Nothing can be added to this chat" in text for text in said)
-    if not seen or not is_read or messages:
+    service, shown = chats.service, chats.selected
+    is_read = shown is not None and service.is_read(shown)
+    if not seen or messages or not (is_read or any("Nothing can be added to this chat" in text for text in said)):
         return
-    for conversation in tuple(chats._conversations):
+    for known in service.conversations:
         with suppress(StoreError):  # a chat on a damaged page, which the window says when it is selected
-            found = chats._store.ask(partial(Store.all_messages, conversation=conversation)).result()
-            messages.update((m.id, (conversation, m.text, m.note)) for m in found)
+            found = chats._store.ask(partial(Store.all_messages, conversation=known.id)).result()
+            messages.update((m.id, (known.id, m.text, m.note)) for m in found)
     messages[""] = ("", "", "")  # seen, also where there are none
     parts.window.asks_before_closing = False
     parts.window.close()

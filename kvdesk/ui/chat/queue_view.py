@@ -9,11 +9,22 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId
+from kvdesk.conversations.changes import SENT_BY_THEMSELVES, QueueState
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
 from kvdesk.ui.widgets.theme import Theme
 
 _MOST_ROWS: Final = 3  # more are scrolled
 _ROW_PX: Final = 28
+_WORDS: Final[Mapping[QueueState, str]] = {
+    "answer": "Sent when the answer has ended",
+    "model": "Sent when the model is ready",
+    "stopped": "Waiting: the answer was stopped",
+    "failed": "Waiting: the answer failed",
+    "interrupted": "Waiting: the answer was interrupted",
+    "kvdesk closed": "Waiting since kvdesk was closed",
+    "load failed": "Waiting: the model could not be opened",
+    "engine ended": "Waiting: the engine has stopped",
+}
 
 
 class QueueView(QFrame):
@@ -31,8 +42,7 @@ class QueueView(QFrame):
         self._theme = theme
         self._conversation = ConversationId("")
         self._texts: tuple[str, ...] = ()
-        self._words: Mapping[ConversationId, str] = {}
-        self._held: frozenset[ConversationId] = frozenset()
+        self._states: Mapping[ConversationId, QueueState] = {}
         self._widgets: list[QWidget] = []
         self._state = ElidedLabel()
         self._state.setProperty("tone", "secondary")
@@ -90,14 +100,15 @@ class QueueView(QFrame):
             self._rebuild()
         self._show_state()
 
-    def show_states(self, words: Mapping[ConversationId, str], held: frozenset[ConversationId]) -> None:
-        """What the queue of every conversation waits for, and which ones wait for the person."""
-        self._words, self._held = words, held
+    def show_states(self, states: Mapping[ConversationId, QueueState]) -> None:
+        """What the queue of every conversation waits for that has one."""
+        self._states = states
         self._show_state()
 
     def _show_state(self) -> None:
-        self._state.setText(self._words.get(self._conversation, ""))
-        self._send.setVisible(self._conversation in self._held)
+        state = self._states.get(self._conversation)
+        self._state.setText(_WORDS[state] if state else "")
+        self._send.setVisible(state is not None and state not in SENT_BY_THEMSELVES)
         self.setVisible(bool(self._texts))
 
     def _rebuild(self) -> None:

@@ -1,0 +1,74 @@
+"""The answers that are being generated, and their text so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from kvdesk.chat import ConversationId, Message, MessageId
+from kvdesk.protocol.chat import TextDelta
+
+
+@dataclass(slots=True)
+class RunningAnswer:
+    """An answer that is being generated."""
+
+    message: Message
+    replaces: MessageId | None = None  # the answer that was shown before, when this is another one to its question
+    parts: list[str] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+
+    def so_far(self) -> Message:
+        return replace(self.message, text="".join(self.parts), tokens=tuple(self.tokens))
+
+
+class RunningAnswers:
+    """All of them, in the order in which they were asked for."""
+
+    def __init__(self) -> None:
+        self._answers: dict[MessageId, RunningAnswer] = {}
+        self._grown: set[MessageId] = set()  # since `take_grown`
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def __iter__(self) -> Iterator[RunningAnswer]:
+        return iter(self._answers.values())
+
+    def of(self, conversation: ConversationId) -> list[MessageId]:
+        """Those of one conversation."""
+        return [r.message.id for r in self._answers.values() if r.message.conversation == conversation]
+
+    def so_far(self, message: Message) -> Message:
+        """A message with the text that has come so far, if it is an answer that is running."""
+        running = self._answers.get(message.id)
+        return message if running is None else running.so_far()
+
+    def start(self, answer: Message, replaces: MessageId | None) -> None:
+        self._answers[answer.id] = RunningAnswer(answer, replaces)
+
+    def append(self, delta: TextDelta) -> None:
+        """Nothing where the answer is not known, such as of a conversation that was deleted."""
+        if (running := self._answers.get(delta.answer)) is not None:
+            running.parts.append(delta.text)
+            running.tokens += delta.tokens
+            self._grown.add(delta.answer)
+
+    def begin_anew(self) -> set[ConversationId]:
+        """Their texts come again from the beginning. Returns their conversations."""
+        for running in self._answers.values():
+            running.parts.clear()
+            running.tokens.clear()
+        self._grown.clear()  # what was told of them is more than is known now
+        return {running.message.conversation for running in self._answers.values()}
+
+    def end(self, answer: MessageId) -> RunningAnswer | None:
+        """It is no longer among them; None where it was not."""
+        self._grown.discard(answer)
+        return self._answers.pop(answer, None)
+
+    def take_grown(self) -> tuple[Message, ...]:
+        """Those that became longer since this was asked last."""
+        grown = tuple(self._answers[answer].so_far() for answer in self._grown)
+        self._grown.clear()
+        return grown

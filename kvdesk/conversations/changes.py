@@ -1,0 +1,101 @@
+"""What a `ConversationService` tells its listeners. Frozen values; each is told after it is so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.errors import KvdeskError
+
+QueueState = Literal[
+    "answer", "model", "stopped", "failed", "interrupted", "kvdesk closed", "load failed", "engine ended"
+]
+"""What the queued messages of a conversation wait for: for the first two, the end of the answer and a model, by
+themselves; after anything else until a person says to send them."""
+SENT_BY_THEMSELVES: tuple[QueueState, ...] = ("answer", "model")
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationChanged:
+    """A conversation is new, or a value of it is another one. It may have got another place among the others."""
+
+    conversation: Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class DraftChanged:
+    """Only what is typed for the conversation is another text."""
+
+    conversation: Conversation
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationDeleted:
+    """It is no more, and no message of it."""
+
+    conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesAdded:
+    """New messages of one conversation, oldest first. An answer that is asked for is empty, its state "streaming"."""
+
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersGrew:
+    """Running answers with the text so far: those that became longer since this was told last."""
+
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerEnded:
+    """The answer as it is from now on."""
+
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class BranchChanged:
+    """The branch that is shown of a conversation is this one: its tree was read, or another branch chosen.
+
+    is_cut  it ends where the next message is about to be added (`MessagesAdded`)
+    """
+
+    conversation: ConversationId
+    messages: tuple[Message, ...]
+    is_cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFailed:
+    """The messages of a conversation could not be read. `unsent`: what was sent to it meanwhile, kept nowhere else."""
+
+    conversation: ConversationId
+    error: KvdeskError
+    unsent: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueuesChanged:
+    """What the queue of every conversation waits for that has one."""
+
+    states: Mapping[ConversationId, QueueState]
+
+
+Change = (
+    ConversationChanged
+    | DraftChanged
+    | ConversationDeleted
+    | MessagesAdded
+    | AnswersGrew
+    | AnswerEnded
+    | BranchChanged
+    | ReadFailed
+    | QueuesChanged
+)
+Listener = Callable[[Change], None]

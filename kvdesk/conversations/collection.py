@@ -1,0 +1,91 @@
+"""All conversations and their messages, as far as they were read. Tells nobody of what is changed in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId, new_conversation_id
+from kvdesk.conversations.tree import Tree
+
+TITLE_LENGTH = 48
+
+
+class Collection:
+    """In the order in which a person used them, the last one first. `n_colours`: of the palette they are drawn in."""
+
+    def __init__(self, n_colours: int = 1) -> None:
+        self._n_colours = n_colours
+        self._conversations: dict[ConversationId, Conversation] = {}
+        self._trees: dict[ConversationId, Tree] = {}
+
+    def __len__(self) -> int:
+        return len(self._conversations)
+
+    def __contains__(self, conversation: ConversationId) -> bool:
+        return conversation in self._conversations
+
+    def __getitem__(self, conversation: ConversationId) -> Conversation:
+        return self._conversations[conversation]
+
+    def get(self, conversation: ConversationId) -> Conversation | None:
+        return self._conversations.get(conversation)
+
+    def all(self) -> tuple[Conversation, ...]:
+        return tuple(self._conversations.values())
+
+    def waiting(self) -> list[ConversationId]:
+        """Those in which messages wait to be sent."""
+        return [name for name, known in self._conversations.items() if known.queued]
+
+    def tree(self, conversation: ConversationId) -> Tree | None:
+        """All its messages; None where they were not read."""
+        return self._trees.get(conversation)
+
+    def branch(self, conversation: ConversationId) -> list[Message]:
+        """Its messages from the first to the leaf of the branch that is shown; none where they were not read."""
+        tree, known = self._trees.get(conversation), self._conversations.get(conversation)
+        return tree.branch(known.leaf) if tree is not None and known is not None else []
+
+    # --- changes ------------------------------------------------------------------------------------------------------
+
+    def load(self, conversations: Iterable[Conversation]) -> None:
+        """These and no others, in this order."""
+        self._conversations = {conversation.id: conversation for conversation in conversations}
+
+    def put(self, conversation: Conversation) -> None:
+        """What is known of a conversation from now on. Its place stays."""
+        self._conversations[conversation.id] = conversation
+
+    def put_first(self, conversation: Conversation) -> None:
+        """The same of a new one, or one that a person has just used."""
+        rest = {name: known for name, known in self._conversations.items() if name != conversation.id}
+        self._conversations = {conversation.id: conversation, **rest}
+
+    def put_tree(self, conversation: ConversationId, tree: Tree) -> Tree:
+        """Its messages, read or begun. What is known of them already counts more."""
+        return self._trees.setdefault(conversation, tree)
+
+    def remove(self, conversation: ConversationId) -> None:
+        self._conversations.pop(conversation, None)
+        self._trees.pop(conversation, None)
+
+    # --- new ones -----------------------------------------------------------------------------------------------------
+
+    def made(self, title: str, system_prompt: str, overflow: str = "", leaf: MessageId | None = None) -> Conversation:
+        """A new conversation in the colour that is used least. It is not among these yet."""
+        colours = [known.colour for known in self._conversations.values()]
+        colour = min(range(self._n_colours), key=lambda index: (colours.count(index), index))
+        now = now_ms()
+        return Conversation(new_conversation_id(), title, colour, leaf, system_prompt, now, now, overflow)
+
+
+def title_of(text: str) -> str:
+    """A title from a first message: its words on one line, shortened at a word."""
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_LENGTH else line[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
+
+
+def now_ms() -> int:
+    """Unix time in milliseconds."""
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,66 @@
+"""What is asked of a back end about a conversation, made from the conversation, its messages and the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvdesk.chat import Conversation, Message, MessageId, history, new_message_id
+from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn
+from kvdesk.settings import Overflow, Settings
+
+
+def overflow_of(conversation: Conversation, settings: Settings) -> Overflow:
+    """What happens when the conversation's context is full: as was chosen for it, else as the settings say."""
+    chosen = conversation.overflow
+    return Overflow(chosen) if chosen in set(Overflow) else settings.cache.overflow
+
+
+def shown_to_model(conversation: Conversation, messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The system prompt and the messages that count."""
+    name = MessageId(f"{conversation.id}:system")  # the same in every turn
+    prompt = conversation.system_prompt
+    system = (Message(name, conversation.id, None, "system", prompt),) if prompt.strip() else ()
+    return system + history(messages)
+
+
+def generate(
+    conversation: Conversation, answer: MessageId, messages: Sequence[Message], settings: Settings
+) -> Generate:
+    """Answer `messages` as the message `answer`."""
+    return Generate(
+        conversation.id,
+        answer,
+        shown_to_model(conversation, messages),
+        settings.sampling,
+        overflow_of(conversation, settings),
+        settings.cache.n_keep,
+        conversation.evicted,
+    )
+
+
+def preview(conversation: Conversation, before: Sequence[Message], text: str, settings: Settings) -> PreviewTurn:
+    """What would sending `text` after the messages `before` cost?"""
+    question = Message(new_message_id(), conversation.id, None, "user", text)
+    return PreviewTurn(
+        conversation.id,
+        shown_to_model(conversation, [*before, question]),
+        overflow_of(conversation, settings),
+        settings.cache.n_keep,
+        conversation.evicted,
+        max_tokens=settings.sampling.max_tokens,
+        n_typed=len(text),
+    )
+
+
+def measure(conversation: Conversation, messages: Sequence[Message], settings: Settings) -> MeasureContext:
+    """How full is its context? A question whose answer failed counts: it is what is asked when it is answered again."""
+    shown = list(messages)
+    while shown and shown[-1].role == "assistant" and not shown[-1].text:
+        shown.pop()
+    return MeasureContext(
+        conversation.id,
+        shown_to_model(conversation, shown) if shown else (),
+        overflow_of(conversation, settings),
+        settings.cache.n_keep,
+        conversation.evicted,
+    )

@@ -1,0 +1,335 @@
+"""What a person does with conversations, without a window, a database or an engine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId
+from kvdesk.conversations.changes import (
+    AnswerEnded,
+    AnswersGrew,
+    BranchChanged,
+    ConversationChanged,
+    ConversationDeleted,
+    DraftChanged,
+    MessagesAdded,
+    ReadFailed,
+)
+from kvdesk.conversations.tree import Tree
+from kvdesk.errors import StoreError
+from kvdesk.protocol.chat import (
+    CloseConversation,
+    EngineDied,
+    MeasureContext,
+    MessagesEvicted,
+    ModelInfo,
+    ModelLoaded,
+    PreviewTurn,
+    TextDelta,
+)
+from kvdesk.protocol.messages import SubscriptionDropped
+from kvdesk.settings import Overflow, Settings
+from tests.conversations.conftest import STATS, Held
+
+MODEL = ModelInfo(Path("tiny.gguf"), "Tiny", "llama", "llama 1M F16", 1, 1, 256, 1, 99, True, True)
+
+
+def test_a_message_is_told_before_its_answer_is_asked_for(held: Held) -> None:
+    asked = held.say("What is a ring buffer,\nand why would one use it in a cache of keys and values?")
+    added = [message for change in held.told if isinstance(change, MessagesAdded) for message in change.messages]
+    assert [(m.role, m.state) for m in added] == [("user", "complete"), ("assistant", "streaming")]
+    assert (added[1].id, added[1].parent) == (asked.answer, added[0].id)
+    changed = [change.conversation for change in held.told if isinstance(change, ConversationChanged)]
+    assert changed[-1].title == "What is a ring buffer, and why would one use it…"
+    first = next(i for i, change in enumerate(held.told) if isinstance(change, MessagesAdded))
+    assert any(isinstance(change, ConversationChanged) and change.conversation.leaf for change in held.told[:first]), (
+        "a row of a message needs the row of its conversation"
+    )
+
+
+def test_text_is_told_once_for_many_tokens_and_has_them_all(held: Held) -> None:
+    asked = held.say("Go")
+    held.told.clear()
+    held.write(asked, "A", " loop", " of", " cells")
+    (grew,) = held.told
+    assert isinstance(grew, AnswersGrew)
+    assert [(m.text, m.tokens, m.state) for m in grew.messages] == [("A loop of cells", (0, 1, 2, 3), "streaming")]
+    assert held.last(asked.conversation).text == "A loop of cells"
+    held.end(asked)
+    assert held.last(asked.conversation) == replace(grew.messages[0], state="complete", stats=STATS)
+    held.service.tell_growth()
+    assert not isinstance(held.told[-1], AnswersGrew)
+
+
+def test_the_next_turn_carries_the_answer_with_its_tokens() -> None:
+    held = Held(Settings(system_prompt="Be brief."))
+    held.service.apply(ModelLoaded(MODEL))
+    first = held.say("One")
+    held.answer(first, "First")
+    second = held.say("Two", first.conversation)
+    assert [(m.role, m.text, m.tokens, m.model) for m in second.messages] == [
+        ("system", "Be brief.", (), ""),
+        ("user", "One", (), ""),
+        ("assistant", "First", (0, 1), "Tiny"),
+        ("user", "Two", (), ""),
+    ]
+
+
+def test_stop_reaches_every_running_answer_and_keeps_its_text(held: Held) -> None:
+    asked = held.say("Tell me everything")
+    held.write(asked, "Every")
+    held.service.stop(asked.conversation)
+    assert held.stopped == [asked.answer]
+    held.end(asked, "stopped")
+    last = held.last(asked.conversation)
+    assert (last.text, last.state, held.service.answer_of(asked.conversation)) == ("Every", "stopped", None)
+
+
+def test_a_failed_turn_keeps_the_question_and_is_not_sent_again(held: Held) -> None:
+    asked = held.say("Too long")
+    held.end(asked, "failed", "It needs 1,082 tokens.")
+    assert held.last(asked.conversation).note == "It needs 1,082 tokens."
+    assert held.texts(asked.conversation) == ["Too long", ""]
+    assert [m.text for m in held.say("Short", asked.conversation).messages] == ["Short"]
+
+
+def test_a_second_answer_is_a_branch_that_can_be_walked(held: Held) -> None:
+    first = held.say("Joke?")
+    held.answer(first, "First joke")
+    held.service.regenerate(first.conversation)
+    second = held.asked[-1]
+    assert [m.text for m in second.messages] == ["Joke?"]
+    held.answer(second, "Second joke")
+    assert held.service.forks(first.conversation)[first.answer] == (first.answer, second.answer)
+    held.told.clear()
+    held.service.show_branch(first.conversation, first.answer)
+    told = next(change for change in held.told if isinstance(change, BranchChanged))
+    assert ([m.text for m in told.messages], told.is_cut) == (["Joke?", "First joke"], False)
+    assert [m.text for m in held.say("Another", first.conversation).messages] == ["Joke?", "First joke", "Another"]
+
+
+def test_three_more_answers_are_written_together_each_its_own(held: Held) -> None:
+    first = held.say("Joke?")
+    held.answer(first, "First joke")
+    held.service.regenerate(first.conversation, 3)
+    more = held.asked[1:]
+    assert len({command.answer for command in more}) == 3
+    assert len({command.messages for command in more}) == 1
+    for piece in ("Begin", "End"):
+        texts = [f"{piece} of {i}. " for i in range(3)]
+        held.service.take(TextDelta(c.conversation, c.answer, text, (1,)) for c, text in zip(more, texts, strict=True))
+    for command in more:
+        held.end(command)
+    ended = {change.message.id: change.message.text for change in held.told if isinstance(change, AnswerEnded)}
+    assert [ended[command.answer] for command in more] == [f"Begin of {i}. End of {i}. " for i in range(3)]
+    held.service.stop(first.conversation)
+    assert held.stopped == []
+
+
+def test_an_edited_question_is_a_branch_beside_the_first(held: Held) -> None:
+    first = held.say("Cats?")
+    held.answer(first, "Miaow")
+    question = first.messages[0].id
+    held.told.clear()
+    held.service.edit(first.conversation, question, "Dogs?")
+    cut = held.told[0]
+    assert isinstance(cut, BranchChanged)
+    assert (cut.messages, cut.is_cut) == ((), True)
+    held.answer(held.asked[-1], "Wuff")
+    assert held.texts(first.conversation) == ["Dogs?", "Wuff"]
+    held.service.show_branch(first.conversation, question)
+    assert held.texts(first.conversation) == ["Cats?", "Miaow"]
+    held.service.edit(first.conversation, first.answer, "an answer is not edited")
+    assert len(held.asked) == 2
+
+
+def test_an_answer_without_a_word_gives_way_to_the_one_before(held: Held) -> None:
+    first = held.say("Joke?")
+    held.answer(first, "First joke")
+    held.service.regenerate(first.conversation)
+    held.end(held.asked[-1], "stopped")
+    assert held.texts(first.conversation) == ["Joke?", "First joke"]
+    assert held.service.forks(first.conversation) == {}
+
+
+def test_one_of_several_without_a_word_does_not_hide_the_others(held: Held) -> None:
+    first = held.say("Joke?")
+    held.answer(first, "First joke")
+    held.service.regenerate(first.conversation, 2)
+    empty, good = held.asked[1:]
+    held.end(empty, "failed", "No room.")
+    held.answer(good, "Third joke")
+    assert held.texts(first.conversation) == ["Joke?", "Third joke"], "it was shown all the time"
+    assert held.service.forks(first.conversation)[good.answer] == (first.answer, good.answer)
+
+
+def test_deleting_while_two_alternatives_are_written(held: Held) -> None:
+    first = held.say("Joke?")
+    held.answer(first, "First joke")
+    held.service.regenerate(first.conversation, 2)
+    one, two = held.asked[1:]
+    held.write(one, "half")
+    other = held.say("Something else")
+    held.service.delete(first.conversation)
+    assert held.stopped == [one.answer, two.answer]
+    assert held.commands[-1] == CloseConversation(first.conversation)
+    held.told.clear()
+    held.write(two, "of the deleted one")
+    held.end(one, "stopped")
+    held.end(two, "stopped")
+    assert held.told == []
+    held.answer(other, "kept")
+    assert held.texts(other.conversation) == ["Something else", "kept"]
+    assert [known.id for known in held.service.conversations] == [other.conversation]
+
+
+def test_a_dead_engine_leaves_the_text(held: Held) -> None:
+    asked = held.say("Go")
+    held.service.take([TextDelta(asked.conversation, asked.answer, "half", (1,)), EngineDied("It stopped.", "trace")])
+    last = held.last(asked.conversation)
+    assert (last.text, last.state, last.note) == ("half", "interrupted", "It stopped.")
+    assert held.service.answers_of(asked.conversation) == []
+
+
+def test_texts_that_come_again_from_the_beginning_are_not_doubled(held: Held) -> None:
+    asked = held.say("Go")
+    held.write(asked, "half", " lost")
+    held.told.clear()
+    held.service.take(
+        [
+            SubscriptionDropped("It was too slow."),
+            TextDelta(asked.conversation, asked.answer, "half lost and found", (1,)),
+        ]
+    )
+    begun, grew = held.told
+    assert isinstance(begun, BranchChanged)
+    assert begun.messages[-1].text == ""
+    assert isinstance(grew, AnswersGrew)
+    assert grew.messages[0].text == held.last(asked.conversation).text == "half lost and found"
+
+
+def test_what_was_evicted_is_told_with_everything_that_is_asked(held: Held) -> None:
+    first = held.say("One")
+    evicted = EvictedMessages(frozenset({first.messages[0].id}))
+    gone = ConversationId("deleted")
+    held.service.take([MessagesEvicted(first.conversation, evicted), MessagesEvicted(gone, evicted)])
+    held.answer(first, "Answer")
+    assert held.say("Two", first.conversation).evicted == evicted
+    held.end(held.asked[-1])
+    held.service.preview(first.conversation, "Three")
+    held.service.measure(first.conversation)
+    previewed, measured = held.commands[-2:]
+    assert isinstance(previewed, PreviewTurn)
+    assert isinstance(measured, MeasureContext)
+    assert previewed.evicted == measured.evicted == evicted
+
+
+def test_a_preview_is_of_a_message_in_its_place(held: Held) -> None:
+    first = held.say("Joke?")
+    held.answer(first, "First joke")
+    held.service.preview(first.conversation, "Long joke?", first.messages[0].id)
+    previewed = held.commands[-1]
+    assert isinstance(previewed, PreviewTurn)
+    assert ([m.text for m in previewed.messages], previewed.n_typed) == (["Long joke?"], 10)
+    held.service.preview(first.conversation, "  ")
+    assert held.commands[-1] is previewed
+
+
+def test_a_running_conversation_is_not_measured(held: Held) -> None:
+    asked = held.say("Go")
+    held.service.measure(asked.conversation)
+    assert held.commands[-1] is asked
+
+
+def test_the_overflow_of_a_conversation_counts_before_that_of_the_settings(held: Held) -> None:
+    first = held.say("One")
+    assert first.overflow is held.settings.cache.overflow
+    held.answer(first, "Answer")
+    held.service.choose_overflow(first.conversation, Overflow.SINKS)
+    assert held.say("Two", first.conversation).overflow is Overflow.SINKS
+
+
+def test_a_fork_has_copies_up_to_a_message_and_a_colour_of_its_own(held: Held) -> None:
+    first = held.say("One")
+    held.answer(first, "Answer")
+    held.say("Two", first.conversation)
+    new = held.service.fork(first.conversation, first.answer)
+    assert new is not None
+    assert held.texts(new) == ["One", "Answer"]
+    known, source = held.service.get(new), held.service.get(first.conversation)
+    assert known is not None
+    assert source is not None
+    assert known.title == "One, forked"
+    assert known.colour != source.colour
+    assert not {m.id for m in held.service.branch(new)} & {m.id for m in held.service.branch(source.id)}
+    assert held.service.fork(held.service.create(), None) is None
+
+
+def test_a_draft_is_told_by_itself_and_ends_when_it_is_sent(held: Held) -> None:
+    conversation = held.service.create()
+    held.told.clear()
+    held.service.keep_draft(conversation, "Hel")
+    held.service.keep_draft(conversation, "Hello")
+    held.service.keep_draft(conversation, "Hello")
+    assert [type(change) for change in held.told] == [DraftChanged, DraftChanged]
+    held.say("Hello", conversation)
+    known = held.service.get(conversation)
+    assert known is not None
+    assert known.draft == ""
+
+
+def test_a_conversation_used_comes_first_one_that_ends_stays(held: Held) -> None:
+    first, second = held.say("One"), held.say("Two")
+    held.answer(first, "Answer")
+    assert [known.title for known in held.service.conversations] == ["Two", "One"]
+    held.say("More", first.conversation)
+    assert [known.title for known in held.service.conversations] == ["One", "Two"]
+    held.service.rename(second.conversation, "  Second ")
+    assert [known.title for known in held.service.conversations] == ["One", "Second"]
+
+
+# --- conversations that are read first --------------------------------------------------------------------------------
+
+
+def stored() -> tuple[Conversation, list[Message]]:
+    known = Conversation(ConversationId("c"), "Old", 0, MessageId("a"))
+    question = Message(MessageId("q"), known.id, None, "user", "One")
+    return known, [question, Message(MessageId("a"), known.id, question.id, "assistant", "First", tokens=(1, 2))]
+
+
+def test_what_is_sent_before_a_conversation_was_read_follows_it_in_order(held: Held) -> None:
+    known, messages = stored()
+    held.service.load([known])
+    held.service.open(known.id)
+    held.service.open(known.id)
+    assert held.reading == [(known.id, "a")], "asked for once"
+    assert held.service.send(known.id, "Two") is None
+    assert held.service.send(known.id, "Three") is None
+    held.service.tree_read(known.id, Tree(messages))
+    assert [m.text for m in held.asked[-1].messages] == ["One", "First", "Two"]
+    assert held.queued(known.id) == ("Three",)
+    held.answer(held.asked[-1], "Second")
+    assert [m.text for m in held.asked[-1].messages] == ["One", "First", "Two", "Second", "Three"]
+
+
+def test_what_cannot_be_read_is_told_with_what_was_sent_to_it(held: Held) -> None:
+    known, _ = stored()
+    held.service.load([known])
+    held.service.send(known.id, "Two")
+    held.service.send(known.id, "Three")
+    damaged = StoreError("The database is damaged.")
+    held.service.tree_failed(known.id, damaged)
+    assert held.told[-1] == ReadFailed(known.id, damaged, ("Two", "Three"))
+    held.service.send(known.id, "Four")
+    assert len(held.reading) == 2, "it is tried again: what is sent is never silently nowhere"
+
+
+def test_a_conversation_deleted_while_it_was_read_stays_deleted(held: Held) -> None:
+    known, messages = stored()
+    held.service.load([known])
+    held.service.send(known.id, "Two")
+    held.service.delete(known.id)
+    held.service.tree_read(known.id, Tree(messages))
+    assert (held.asked, len(held.service)) == ([], 0)
+    assert held.told[-1] == ConversationDeleted(known.id)
