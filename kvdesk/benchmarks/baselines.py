@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kvdesk.backends.local.llama.binding import lib, llama_class
+from kvdesk.backends.local.llama.binding import free_context, lib, llama_class
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.blob import Blob
 from kvdesk.settings import ContextSettings
@@ -58,7 +58,7 @@ class BareLoop:
     def close(self) -> None:
         lib.llama_batch_free(self._batch)
         lib.llama_sampler_free(self._sampler)
-        lib.llama_free(self.ctx)
+        free_context(self.ctx)
 
     def _run(self, tokens: Sequence[int], position: int) -> None:
         batch = self._batch

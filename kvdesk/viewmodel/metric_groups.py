@@ -80,6 +80,7 @@ _LEDGER: Final = {
     "compute buffers": "The graph of one ubatch; grows with n_ubatch",
     "output buffer": "Logits of one batch entry for every sequence",
     "saved conversations": "States of conversations outside the cache, in memory; on disk there may be more",
+    "being written to disk": "States of conversations on their way from memory to disk",
     "undo": "Copies of the whole cache from before operations by hand; the oldest go first",
     "transfer buffers": "Memory kept for the next state that is saved, moved or audited; for a minute",
 }

@@ -20,7 +20,7 @@ from kvdesk.host import host
 from kvdesk.protocol.cache import ContextReady, OperationDone
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
-from kvdesk.protocol.operations import Compact, Operate, SwapIn, SwapOut
+from kvdesk.protocol.operations import Compact, Operate, RemoveRange, SwapIn, SwapOut
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
 from tests.app.test_main_path import App
@@ -123,13 +123,15 @@ def no_memory(row: Row, app: App, n: int) -> None:
     """For saving or restoring one: the command fails with a sentence, and the map stays true."""
     for name, numbers in row.rounds("no memory for a state", n):
         call = numbers.choice(STATE_CALLS)
+        app.parts.window.new_chat_requested.emit()
         app.ask("Name a bird.")
         where = app.parts.controller.selected
         assert where is not None
         with pytest.MonkeyPatch.context() as patch:
             faulty = Faulty(getattr(lib, call), 1, raises(MemoryError))
             patch.setattr(lib, call, faulty)
-            for operation in (Compact(Layout.BY_CONVERSATION), SwapOut(where), SwapIn(where)):
+            hole = RemoveRange(-1, 4, 6)  # else there would be nothing to compact
+            for operation in (hole, Compact(Layout.BY_CONVERSATION), SwapOut(where), SwapIn(where)):
                 n_done = n_of(app, OperationDone) + n_of(app, CommandFailed)
                 app.parts.window.command_requested.emit(Operate(operation))
                 app.wait(lambda n_done=n_done: n_of(app, OperationDone) + n_of(app, CommandFailed) > n_done)  # type: ignore[misc]

@@ -142,6 +142,7 @@ class Session:
             LedgerRow("compute buffers", e.compute, got.get("compute")),
             LedgerRow("output buffer", e.output, got.get("output")),
             LedgerRow("saved conversations", 0, self.snapshots.memory_bytes, self.snapshots.limits.memory_bytes),
+            LedgerRow("being written to disk", 0, self.snapshots.writing_bytes),
             LedgerRow("undo", 0, undo_bytes, undo_most),
             LedgerRow("transfer buffers", 0, self.context.states.buffers.n_bytes, MOST_KEPT),
         ]

@@ -9,12 +9,15 @@ import psutil
 import pytest
 
 from kvdesk.backends.local.llama import transfer
+from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.transfer import MOST_BLOCKS, MOST_KEPT, TransferBuffers
 from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.compaction import Layout
+from kvdesk.errors import EngineError
 from kvdesk.protocol.cache import MemoryLedger, RebuildContext
-from kvdesk.protocol.operations import Compact, Operate, SwapIn, SwapOut
+from kvdesk.protocol.operations import Compact, Operate, RemoveRange, SwapIn, SwapOut
 from kvdesk.settings import Sampling
+from tests.backends.local.conftest import SMALL
 
 MB = 1 << 20
 SHORT = Sampling(temperature=0.0, max_tokens=4)
@@ -77,6 +80,41 @@ def test_memory_given_up_leaves_the_process(monkeypatch: pytest.MonkeyPatch) -> 
     assert buffers.expire()
     assert before - process.memory_info().rss > 0.8 * size
     del above
+
+
+def test_memory_of_a_closed_context_leaves_the_process(loaded: HeadlessEngine) -> None:
+    process, session = psutil.Process(), loaded.engine.session
+    del [bytearray(31 * MB)][0]  # from now on glibc takes blocks of that size from the heap
+    context = Context(session.model, SMALL, proved=False)
+    above = [bytearray(MB // 16) for _ in range(64)]
+    before = process.memory_info().rss
+    context.close()
+    assert before - process.memory_info().rss > 0.8 * session.estimate.k
+    del above
+
+
+def test_no_memory_for_a_state_is_said() -> None:
+    with pytest.raises(EngineError, match="no memory for a state of 4,611,686,018,427 MB"):
+        TransferBuffers().block(1 << 62)
+
+
+def test_without_memory_for_its_copy_an_operation_is_done_but_not_undone(
+    headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    talk = HeadlessChat(headless)
+    talk.answer("Hello.", SHORT)
+    seq_id = headless.engine.session.pool.get(talk.id).seq_id
+    context = headless.engine.session.context
+
+    def none(_n_bytes: int) -> memoryview:
+        raise EngineError("There is no memory for it.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(context.states.buffers, "block", none)
+        headless.do(Operate(RemoveRange(seq_id, 4, 6), measured=False))
+    done = next(event for event in headless.events if getattr(event, "name", "") == "seq_rm")
+    assert (done.undoable, done.effect.audited, context.memory.verification.state) == (False, False, "mirrored")
+    assert context.auditor.audit(whole=True).state == "verified"
 
 
 def test_a_closed_context_keeps_nothing_for_states() -> None:

@@ -145,11 +145,14 @@ class SavedStateStore:
 
     @property
     def memory_bytes(self) -> int:
-        """Of the states that are in memory, checkpoints too, and those on their way to disk."""
+        """Of the states that are in memory, checkpoints too; without those on their way to disk."""
+        return sum(s.n_bytes for s in self._all() if s.blob is not None)
+
+    @property
+    def writing_bytes(self) -> int:
+        """Of the states on their way to disk: still in memory, but no longer of what may stay there."""
         with self._lock:
-            return sum(s.n_bytes for s in self._saved.values() if s.blob is not None) + sum(
-                len(blob) for blob in self._writing.values()
-            )
+            return sum(len(blob) for blob in self._writing.values())
 
     # --- changes ------------------------------------------------------------------------------------------------------
 

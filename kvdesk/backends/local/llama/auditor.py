@@ -12,6 +12,7 @@ from kvdesk.backends.local.llama.verifier import Verifier
 from kvdesk.cache.blob import BlobError, parse_state
 from kvdesk.cache.snapshot import Verification
 from kvdesk.cache.verify import Difference, compare_blob
+from kvdesk.errors import EngineError
 
 AUDIT_BYTES = 64 << 20
 """States larger than this, in bytes, are copied only when a person asks for an audit."""
@@ -32,7 +33,7 @@ class Auditor:
         Costs a copy of all K and V of used cells (20 MB in about 2 ms; more without flash attention): above
         AUDIT_BYTES only with `whole`, else spans alone are compared and the map is at best "mirrored". At inspection
         level MAPS each decode also compares every cell with its index. What was compared since the last operation is
-        compared again only with `whole`. Raises EngineError where llama.cpp does not copy its state.
+        compared again only with `whole`. Raises with `whole` EngineError where the state cannot be copied.
         """
         memory = self._memory
         found = memory.compare_positions()
@@ -41,7 +42,13 @@ class Auditor:
         if found is None and known and self._audited_at == operation and not whole:
             pass
         elif found is None and known and (whole or state.state_size(memory.ctx) <= AUDIT_BYTES):
-            found = self._compare_state()
+            try:
+                found = self._compare_state()
+            except EngineError:
+                if whole:
+                    raise
+                self._verifier.unproven()
+                return memory.verification
             self._audited_at = operation if found is None else -1
         elif found is None:
             self._verifier.unproven()

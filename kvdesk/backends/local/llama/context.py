@@ -18,6 +18,7 @@ from kvdesk.backends.local.llama.binding import (
     StopFlag,
     engine_log,
     engine_version,
+    free_context,
     lib,
 )
 from kvdesk.backends.local.llama.capabilities import Capabilities
@@ -152,7 +153,7 @@ class Context:
         self.states.buffers.close()
         if self._ctx:
             self.memory.close()
-            lib.llama_free(self._ctx)
+            free_context(self._ctx)
             self._ctx = None
 
     # --- private ------------------------------------------------------------------------------------------------------

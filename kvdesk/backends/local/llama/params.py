@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from kvdesk.backends.local.llama.binding import engine_log, lib
+from kvdesk.backends.local.llama.binding import engine_log, free_context, lib
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.traits import FLOAT_TYPES
 from kvdesk.cache.geometry import ContextParams, Geometry, plan
@@ -90,7 +90,7 @@ def create(model: Model, settings: ContextSettings, level: int) -> tuple[Any, li
             log.problems(),
         )
     if not lib.llama_get_memory(ctx):
-        lib.llama_free(ctx)
+        free_context(ctx)
         raise ContextError(f"{model.path.name} keeps no cache ({model.facts.architecture}): it cannot be decoded.")
     return ctx, said
 

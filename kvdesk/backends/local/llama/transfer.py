@@ -19,6 +19,8 @@ from collections import deque
 
 import numpy as np
 
+from kvdesk.errors import EngineError
+
 MOST_KEPT = 192 << 20
 """Bytes that may be kept: three states of the size up to which maps are audited unasked, as a compaction needs."""
 MOST_BLOCKS = 4
@@ -49,7 +51,7 @@ class TransferBuffers:
     def block(self, n_bytes: int) -> memoryview:
         """So many bytes, undefined at first. They are kept for another state when nothing refers to them any more.
 
-        Raises MemoryError.
+        Raises EngineError: the system has no memory for it.
         """
         self._take_back()
         self._used_at = time.monotonic()
@@ -85,13 +87,13 @@ class TransferBuffers:
 
 
 def _mapping(n_bytes: int) -> mmap.mmap:
-    """Memory of its own, all zeros. Raises MemoryError."""
+    """Memory of its own, all zeros. Raises EngineError."""
     try:
         if sys.platform == "win32":
             return mmap.mmap(-1, n_bytes)
         return mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
-        raise MemoryError(f"no memory for a state of {n_bytes:,} bytes") from error
+        raise EngineError(f"There is no memory for a state of {n_bytes / 1e6:,.0f} MB.") from error
 
 
 def _give_back(buffers: weakref.ref[TransferBuffers], memory: mmap.mmap) -> None:

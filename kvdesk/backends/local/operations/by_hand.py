@@ -101,7 +101,7 @@ class CacheOperations:
         session = self._session
         kept = None if isinstance(operation, Undo) else self.blobs.take(session)
         with session.operation_journal.doing("", None, "to compare the next token"):
-            before = self._theme(measured)
+            before = self._look(measured)
         conversation, start = self._conversation(operation), time.perf_counter()
         with session.operation_journal.doing(_NAMES.get(type(operation), ""), conversation, BY_HAND):
             done = self._do(operation)
@@ -189,7 +189,7 @@ class CacheOperations:
 
     # --- before and after ---------------------------------------------------------------------------------------------
 
-    def _theme(self, measured: bool) -> _Before:
+    def _look(self, measured: bool) -> _Before:
         snapshot = self._session.context.memory.snapshot()
         return _Before(snapshot, self._ask() if measured else {})
 
