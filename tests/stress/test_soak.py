@@ -13,14 +13,15 @@ import psutil
 import pytest
 
 from kvdesk import paths
-from kvdesk.benchmarks.baselines import BareLoop
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, asked, prompt_of, session_of
+from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.benchmarks.interleaved import against, in_turns
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import new_conversation_id
 from kvdesk.errors import UserError
-from kvdesk.protocol.cache import AuditCache, CacheView, Forget, RebuildContext, UsePolicy, Watch
+from kvdesk.protocol.cache import AuditCache, CacheView, Forget, MemoryLedger, RebuildContext, UsePolicy, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel
-from kvdesk.protocol.operations import Compact, CopySequence, HandOperation, Operate, SwapIn, SwapOut
+from kvdesk.protocol.messages import Event
+from kvdesk.protocol.operations import ClearCache, Compact, CopySequence, HandOperation, Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
 from tests.stress.conftest import SEED, SOAK_MINUTES, Row
 
@@ -28,8 +29,11 @@ SETTINGS = ContextSettings(n_ctx=1024, n_seq_max=4, n_threads=1, n_threads_batch
 MEASURED = Sampling(temperature=0.0, max_tokens=32)
 STORY = "Tell me a long story about a whale and a lamp."
 LOOK_S = 5.0
-ENDS = 1 / 30
-"""Share of the whole at the beginning and the end whose speeds are compared. (Memory: second and last fifth.)"""
+ENDS_S, N_REQUESTS = 60.0, 12
+"""The speeds of the first and the last minute are compared, by so many requests at each look. (Memory: second and last
+fifth of all looks.)
+"""
+STORES = ("saved conversations", "being written to disk", "undo", "transfer buffers")
 MOST_MEMORY, LEAST_SPEED = 1.02, 0.95
 WORDS = ["puffin", "gull", "lamp", "rain", "glass", "whale", "über", "海"]
 
@@ -38,7 +42,8 @@ class Soak:
     """One engine and up to five conversations, used by random numbers."""
 
     def __init__(self, model: Path, states: Path, random: Random) -> None:
-        self.desk = HeadlessEngine()
+        self.desk = HeadlessEngine(self._on_event)
+        self._ledger = MemoryLedger(())
         self._random, self._states = random, states
         self.talks: list[HeadlessChat] = []
         self.n_acts = self.n_refused = 0
@@ -63,23 +68,27 @@ class Soak:
         view = next(event for event in reversed(self.desk.events) if isinstance(event, CacheView))
         assert view.snapshot.verification.state == "verified", view.snapshot.verification.detail
 
-    def speed(self) -> float:
-        """Decode speed over that of the bare loop, in turns: a machine whose speed drifts does not decide."""
-        session = session_of(self.desk)
-        prompt = prompt_of(self.desk, asked(STORY, MEASURED))
-        bare = BareLoop(session.model, session.context.settings)
-        try:
-            ratios = [self._story() / bare.decode_tok_s(prompt, MEASURED.max_tokens) for _ in range(3)]
-        finally:
-            bare.close()
-        return statistics.median(ratios)
+    def stores(self) -> int:
+        """Bytes of what fills with use, as the window tells them: for undo, saved conversations, transfers. Each is as
+        bounded as it says.
+        """
+        rows = [row for row in self._ledger.rows if row.name in STORES]
+        assert all(row.most is None or (row.measured or 0) <= row.most for row in rows), rows
+        return sum(row.measured or 0 for row in rows)
 
-    def _story(self) -> float:
-        talk = HeadlessChat(self.desk)
-        stats = talk.answer(STORY, MEASURED).stats
-        self.desk.do(CloseConversation(talk.id))
-        assert stats.generated_tokens == MEASURED.max_tokens
-        return stats.decode_tok_s
+    def slowness(self) -> list[float]:
+        """Seconds of equal requests where nothing is cached or saved, each over those of the bare loop before and after
+        it, without what either waited for a processor: a machine whose speed drifts, or that is busy, does not decide.
+        """
+        self.desk.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), self._states))
+        self.desk.do(Operate(ClearCache(), measured=False))
+        ratios = against(*in_turns(self.desk, [STORY] * N_REQUESTS, MEASURED))
+        self._settings()
+        return ratios
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, MemoryLedger):
+            self._ledger = event
 
     def _answer(self) -> None:
         if len(self.talks) < 5 and (not self.talks or self._random.random() < 0.2):
@@ -94,8 +103,10 @@ class Soak:
 
     def _fork(self) -> None:
         """Its cells as another conversation's, which is closed at once or lives on without text."""
-        new = new_conversation_id()
-        self.desk.do(Operate(CopySequence(self._random.choice(list(session_of(self.desk).pool)).seq_id, new)))
+        held, new = list(session_of(self.desk).pool), new_conversation_id()
+        if not held:
+            return
+        self.desk.do(Operate(CopySequence(self._random.choice(held).seq_id, new)))
         self.desk.do(CloseConversation(new))
 
     def _settings(self) -> None:
@@ -123,9 +134,9 @@ def soak(row: Row, tmp_path: Path, seconds: float, *, judged: bool) -> None:
     """`judged`: long enough for memory and speed to be compared with the beginning."""
     me, model = psutil.Process(), paths.embedded_model()
     assert model is not None
-    before = me.num_fds(), threading.active_count()
+    before, ends_s = (me.num_fds(), threading.active_count()), min(ENDS_S, seconds / 3)
     run = Soak(model, tmp_path / "states", Random(SEED))
-    memory, speeds = list[int](), list[float]()
+    memory, first, last = list[int](), list[float](), list[float]()
     start = looked = time.monotonic()
     try:
         while (at := time.monotonic() - start) < seconds:
@@ -133,27 +144,35 @@ def soak(row: Row, tmp_path: Path, seconds: float, *, judged: bool) -> None:
             if time.monotonic() - looked < min(LOOK_S, seconds / 10):
                 continue
             run.audit()
-            speeds.append(run.speed())
+            if judged and at < ends_s:
+                first += run.slowness()
+            elif judged and at > seconds - ends_s:
+                last += run.slowness()
             gc.collect()
             looked = time.monotonic()
-            memory.append(me.memory_info().rss)
-            row.say(f"soak: {at / 60:.1f} of {seconds / 60:.1f} minutes, {run.n_acts} acts, {memory[-1] >> 20} MB")
+            stores = run.stores()
+            memory.append(me.memory_info().rss - stores)
+            row.say(
+                f"soak: {at / 60:.1f} of {seconds / 60:.1f} minutes, {run.n_acts} acts, {memory[-1] >> 20} MB"
+                f" and {stores >> 20} MB in stores"
+            )
     finally:
         run.desk.close()
     del run
     gc.collect()
     assert me.num_fds() <= before[0], f"seed {SEED}: {me.num_fds()} descriptors, {before[0]} before"
     assert threading.active_count() <= before[1], f"seed {SEED}: threads left: {threading.enumerate()}"
-    fifth, end = max(1, len(memory) // 5), max(1, round(ENDS * len(speeds)), min(3, len(speeds) // 2))
-    warm, last = memory[fifth : 2 * fifth] or memory, memory[-fifth:]
-    first_speed, last_speed = statistics.median(speeds[:end]), statistics.median(speeds[-end:])
-    grown = statistics.median(last) / statistics.median(warm)
-    row.say(f"soak: memory x {grown:.4f}, speed x {last_speed / first_speed:.3f} of the beginning")
-    if judged:
-        assert grown <= MOST_MEMORY, f"seed {SEED}: memory grew by {100 * (grown - 1):.1f} %"
-        assert last_speed / first_speed >= LEAST_SPEED, (
-            f"seed {SEED}: {last_speed / first_speed:.3f} of the first speed"
-        )
+    fifth = max(1, len(memory) // 5)
+    warm, end = memory[fifth : 2 * fifth] or memory, memory[-fifth:]
+    grown = statistics.median(end) / statistics.median(warm)
+    if not judged:
+        return
+    faster = statistics.median(first) / statistics.median(last)
+    row.say(
+        f"soak: memory x {grown:.4f}, speed x {faster:.3f} of the beginning, from {len(first)} and {len(last)} requests"
+    )
+    assert grown <= MOST_MEMORY, f"seed {SEED}: memory grew by {100 * (grown - 1):.1f} %"
+    assert faster >= LEAST_SPEED, f"seed {SEED}: {faster:.3f} of the first speed"
 
 
 def test_soak_short(row: Row, tmp_path: Path) -> None:
