@@ -22,6 +22,9 @@ from kvdesk.protocol.cache import (
     OperationDone,
     SpeedSample,
 )
+from kvdesk.viewmodel import palette
+from kvdesk.viewmodel.cell_metrics import DRAWN
+from kvdesk.viewmodel.graph_spec import Curve, GraphSpec
 from kvdesk.viewmodel.percentiles import Gaps, Percentiles, of_values
 from kvdesk.viewmodel.series import Rate, Series
 
@@ -81,11 +84,12 @@ class Measurements:
         self.prefill, self.decode = Rate(least=FEW_TOKENS), Rate()
         self.p50, self.p95, self.p99 = Series(), Series(), Series()
         self.token_ms, self.token_n_kv = Series(), Series()  # appended together: one point per token
-        self.used, self.high_water = Series(), Series()
+        self.cells = {metric.name: Series() for metric in DRAWN}
         self.k_mb, self.kv_mb, self.live_mb = Series(), Series(), Series()
         self.hit, self.hits = Series(), Series()  # per request, cumulative; in %
         self.own, self.others, self.threads = Series(), Series(), Series()
         self.marks: deque[Mark] = deque(maxlen=MAX_MARKS)
+        self.graphs = self._make_graphs()
         self.forget()
 
     def forget(self) -> None:
@@ -175,8 +179,9 @@ class Measurements:
         """
         at_s = self._clock() if at_s is None else at_s
         first = view.snapshot.maps[0].streams if view.snapshot.maps else ()
-        self.used.hold(at_s, sum(cells.used for cells in first))
-        self.high_water.hold(at_s, max((cells.high_water for cells in first), default=0))
+        for metric in DRAWN:
+            if metric.over_time is not None:
+                self.cells[metric.name].hold(at_s, metric.over_time(metric.read(cells) for cells in first))
         streams = [cells for cache in view.snapshot.maps for cells in cache.streams]
         capacity = sum(cells.size for cells in streams)
         if context is not None and capacity:
@@ -231,28 +236,60 @@ class Measurements:
         return self.gaps.rolling()
 
     def all_series(self) -> tuple[Named, ...]:
-        """Every series, by name and unit."""
+        """Every series, by name and unit: those of the graphs, and two that are drawn against each other."""
+        drawn = ((curve, spec) for spec in self.graphs for curve in spec.curves)
         return (
-            Named("prefill", "tok/s", self.prefill.series),
-            Named("decode", "tok/s", self.decode.series),
-            Named("inter-token latency P50", "ms", self.p50),
-            Named("inter-token latency P95", "ms", self.p95),
-            Named("inter-token latency P99", "ms", self.p99),
+            *(Named(curve.export or curve.name, curve.unit or spec.unit, curve.series) for curve, spec in drawn),
             Named("time per token", "ms", self.token_ms),
             Named("n_kv of the token", "cells", self.token_n_kv),
-            Named("used", "cells", self.used),
-            Named("high water", "cells", self.high_water),
-            Named("K occupied", "MB", self.k_mb),
-            Named("K and V occupied", "MB", self.kv_mb),
-            Named("K and V up to n_kv", "MB", self.live_mb),
-            Named("prefix hit of the request", "%", self.hit),
-            Named("prefix hit cumulative", "%", self.hits),
-            Named("processor, this process", "cores", self.own),
-            Named("processor, others", "cores", self.others),
-            Named("threads", "threads", self.threads),
         )
 
     # --- private ------------------------------------------------------------------------------------------------------
+
+    def _make_graphs(self) -> tuple[GraphSpec, ...]:
+        """Every graph over time, from top to bottom: the one list that the graphs, their legends and exports read."""
+
+        def row(unit: str, *curves: tuple[str, str, Series]) -> GraphSpec:
+            inks = (palette.BLUE, palette.ORANGE, palette.SILVER)
+            drawn = zip(curves, inks, strict=True)
+            return GraphSpec(unit, tuple(Curve(name, series, ink, export=full) for (name, full, series), ink in drawn))
+
+        hits = (
+            Curve("prefix hits", self.hit, palette.ORANGE, "points", "prefix hit of the request"),
+            Curve("cumulative", self.hits, palette.SILVER, export="prefix hit cumulative"),
+        )
+        processors = (
+            Curve("kvdesk", self.own, palette.BLUE, export="processor, this process"),
+            Curve("others", self.others, palette.ORANGE, export="processor, others"),
+            Curve("threads", self.threads, palette.SILVER, unit="threads"),
+        )
+        cells = tuple(
+            GraphSpec(
+                unit,
+                tuple(Curve(m.name, self.cells[m.name], m.ink) for m in DRAWN if m.unit == unit),
+                under_map=unit == "cells",
+            )
+            for unit in dict.fromkeys(metric.unit for metric in DRAWN)
+        )
+        return (
+            GraphSpec("tok/s", (Curve("prefill", self.prefill.series, palette.ORANGE, "dots"),), under_map=True),
+            GraphSpec("tok/s", (Curve("decode", self.decode.series, palette.BLUE),), under_map=True),
+            row(
+                "ms",
+                ("between tokens P50", "inter-token latency P50", self.p50),
+                ("P95", "inter-token latency P95", self.p95),
+                ("P99", "inter-token latency P99", self.p99),
+            ),
+            *cells,
+            row(
+                "MB",
+                ("K", "K occupied", self.k_mb),
+                ("K and V", "K and V occupied", self.kv_mb),
+                ("up to n_kv", "K and V up to n_kv", self.live_mb),
+            ),
+            GraphSpec("%", hits, top=100.0),
+            GraphSpec("cores", processors),
+        )
 
     def _add_token(self, sample: SpeedSample) -> None:
         if sample.n_tokens == 1:

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kvdesk.cache.metrics import SequenceMetrics, StreamMetrics, sequence_metrics, stream_metrics
-from kvdesk.cache.snapshot import CacheMap, CacheSnapshot
+from kvdesk.cache.metrics import SequenceMetrics, sequence_metrics
+from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
 from kvdesk.chat import FEW_TOKENS
 from kvdesk.protocol.cache import CacheView
+from kvdesk.viewmodel.cell_metrics import CELL_METRICS, CellMetric
 from kvdesk.viewmodel.measurements import CacheBytes, Measurements
 from kvdesk.viewmodel.percentiles import ROLLING, Percentiles
 
@@ -49,23 +50,6 @@ class Group:
     empty: str = ""  # what to say when there are no rows
 
 
-_CELLS: Final[tuple[tuple[str, str, str, str], ...]] = (
-    ("capacity", "capacity", "cells", "N: the cells of the stream"),
-    ("used", "used", "cells", "U: non-empty cells (the engine's `used`)"),
-    ("high water", "high_water", "cells", "H: index of the last non-empty cell + 1 (`used_max_p1`)"),
-    ("n_kv", "n_kv", "cells", "min(N, max(256, H rounded up to 256)): the cells that attention reads"),
-    ("hole ratio", "hole_ratio", "%", "(H - U) / H, 0 when H is 0: free cells that attention still reads"),
-    ("free runs", "n_free_runs", "runs", "Maximal intervals of empty cells"),
-    ("largest free run", "largest_free_run", "cells", "The longest interval of empty cells"),
-    (
-        "external fragmentation",
-        "external_fragmentation",
-        "%",
-        "1 - largest free run / (N - U). For information: cells are placed one by one, so it makes nothing fail",
-    ),
-    ("shared cells", "n_shared", "cells", "Cells that more than one sequence holds: stored once"),
-    ("sharing factor", "sharing_factor", "×", "Sum of sequences per used cell / U: 1 when nothing is shared"),
-)
 _SEQUENCE: Final[tuple[tuple[str, str, str], ...]] = (
     ("cells", "n_cells", "Cells that hold the sequence"),
     ("scatter", "scatter", "Scatter, in runs: runs of neighbouring cells - 1, so 0 is one piece"),
@@ -140,7 +124,7 @@ def number(value: float | None, unit: str = "", digits: int | None = None) -> Va
 
 def _cells(snapshot: CacheSnapshot | None) -> Group:
     found = [
-        (cells.used, _stream_name(cache, i), stream_metrics(cells))
+        (cells.used, _stream_name(cache, i), cells)
         for cache in (snapshot.maps if snapshot else ())
         for i, cells in enumerate(cache.streams)
     ]
@@ -150,15 +134,14 @@ def _cells(snapshot: CacheSnapshot | None) -> Group:
         found = sorted(found, key=lambda entry: -entry[0])[:MAX_STREAMS]
     columns = tuple(Column(name) for _, name, _ in found) if len(found) > 1 else ()
     rows = tuple(
-        Row(name, definition, tuple(_cell_value(metrics, field, unit) for _, _, metrics in found) or (Value(),))
-        for name, field, unit, definition in _CELLS
+        Row(metric.name, metric.definition, tuple(_cell_value(metric, cells) for _, _, cells in found) or (Value(),))
+        for metric in CELL_METRICS
     )
     return Group(title, columns, rows)
 
 
-def _cell_value(metrics: StreamMetrics, field: str, unit: str) -> Value:
-    value = getattr(metrics, field)
-    return number(100 * value, unit, 1) if unit == "%" else number(value, unit)
+def _cell_value(metric: CellMetric, cells: StreamMap) -> Value:
+    return number(metric.read(cells), metric.unit, 1 if metric.unit == "%" else None)
 
 
 def _stream_name(cache: CacheMap, i: int) -> str:

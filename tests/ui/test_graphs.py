@@ -14,7 +14,6 @@ from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import LoadSample, OperationDone, SpeedSample
 from kvdesk.protocol.chat import PrefillProgress
 from kvdesk.settings import ThemeChoice
-from kvdesk.ui.graphs.graph import Curve, RowSpec
 from kvdesk.ui.graphs.graph_stack import GraphStack
 from kvdesk.ui.graphs.graphs_page import GraphsPage
 from kvdesk.ui.graphs.plot import Plot
@@ -24,6 +23,7 @@ from kvdesk.ui.graphs.trend import TrendPlot
 from kvdesk.ui.graphs.trends import Trends
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.graph_spec import Curve, GraphSpec
 from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.palette import BLUE
 from kvdesk.viewmodel.series import FloatArray
@@ -118,7 +118,7 @@ def test_nothing_is_drawn_while_hidden(theme: Theme, qtbot: QtBot) -> None:
 
 def test_numbers_are_written_more_often_than_long_curves_are_drawn(theme: Theme, qtbot: QtBot) -> None:
     measured, now = session(), [0.0]
-    row = RowSpec("tok/s", (Curve("decode", measured.decode.series, BLUE),))
+    row = GraphSpec("tok/s", (Curve("decode", measured.decode.series, BLUE),))
     stack = GraphStack(theme, measured, [TrendPlot(theme, row, ticks=True)], clock=lambda: now[0])
     qtbot.addWidget(stack)
     stack.resize(444, 100)  # 400 px for 100 s

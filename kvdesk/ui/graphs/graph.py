@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from PySide6.QtCore import QRectF, SignalInstance
@@ -14,35 +14,13 @@ from kvdesk.ui.graphs.time_axis import TimeAxis
 from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
-from kvdesk.viewmodel.series import FloatArray, Series, round_up, visible
+from kvdesk.viewmodel.graph_spec import GraphSpec
+from kvdesk.viewmodel.series import FloatArray, round_up, visible
 
 LEFT_PX: Final = 44  # for the numbers of a vertical axis
 TICKS_PX: Final = 20  # for those of a time axis
 WORD_PX: Final = 72  # from one word of a time axis to the next
 _LOW_PX: Final = 40  # a lower plot has room for two numbers beside it
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A series as it is drawn. `ink` is (dark, light); style "dots": line and points; "points": no line."""
-
-    name: str
-    series: Series
-    ink: tuple[str, str]
-    style: Literal["line", "dots", "points"] = "line"
-
-
-@dataclass(frozen=True, slots=True)
-class RowSpec:
-    """One graph: curves of one unit. `top`: a fixed end of the axis, None for as high as the values are."""
-
-    unit: str
-    curves: tuple[Curve, ...]
-    top: float | None = None
-
-    @property
-    def title(self) -> str:
-        return " and ".join(curve.name for curve in self.curves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +66,7 @@ class Plotting(Protocol):
     """A widget that draws curves of `spec`. Signals: `hovered`, a second or None; `painted`, the ms it took."""
 
     @property
-    def spec(self) -> RowSpec: ...
+    def spec(self) -> GraphSpec: ...
     @property
     def inside(self) -> QRectF: ...  # where the curves are, in pixels of the widget
     @property
@@ -101,7 +79,7 @@ class Plotting(Protocol):
 
 
 def readings(
-    spec: RowSpec, start_s: float, begin: float, end: float, n_bins: int
+    spec: GraphSpec, start_s: float, begin: float, end: float, n_bins: int
 ) -> tuple[list[tuple[FloatArray, FloatArray]], float | None]:
     """Every curve as (seconds of the axis, values), and the highest value that is seen; None: none was ever measured.
 
@@ -118,7 +96,7 @@ def readings(
 class Captions(QHBoxLayout):
     """Name and value of every curve in its own ink, and the unit, in one line over a graph."""
 
-    def __init__(self, theme: Theme, spec: RowSpec) -> None:
+    def __init__(self, theme: Theme, spec: GraphSpec) -> None:
         super().__init__()
         self._theme, self._spec = theme, spec
         self.setSpacing(8)

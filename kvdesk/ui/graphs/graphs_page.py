@@ -18,41 +18,19 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.ui.graphs.graph import Curve, RowSpec
 from kvdesk.ui.graphs.graph_stack import GraphStack
 from kvdesk.ui.graphs.picture import write_csv, write_png, write_svg
 from kvdesk.ui.graphs.span_graph import SpanGraph
 from kvdesk.ui.graphs.time_graph import TimePlot
-from kvdesk.ui.graphs.trends import cells_row, speed_rows
 from kvdesk.ui.widgets.controls import ElidedLabel, label, set_tone
 from kvdesk.ui.widgets.save_file import ask_where_to_save
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.measurements import Measurements
-from kvdesk.viewmodel.series import Series
 
 _WINDOWS: Final[tuple[tuple[str, float | None], ...]] = (("30 s", 30.0), ("5 min", 300.0), ("All", None))
 _KEYS: Final = (
     "Ctrl and the wheel zoom, a drag moves the time axis; keys: Left, Right, Ctrl+Left, Ctrl+Right, +, -, End"
 )
-
-
-def _all_rows(measured: Measurements) -> tuple[RowSpec, ...]:
-    m = measured
-
-    def row(unit: str, *curves: tuple[str, Series]) -> RowSpec:
-        inks = (palette.BLUE, palette.ORANGE, palette.SILVER)
-        return RowSpec(unit, tuple(Curve(name, series, ink) for (name, series), ink in zip(curves, inks, strict=True)))
-
-    hits = (Curve("prefix hits", m.hit, palette.ORANGE, "points"), Curve("cumulative", m.hits, palette.SILVER))
-    return (
-        *speed_rows(m),
-        row("ms", ("between tokens P50", m.p50), ("P95", m.p95), ("P99", m.p99)),
-        cells_row(m),
-        row("MB", ("K", m.k_mb), ("K and V", m.kv_mb), ("up to n_kv", m.live_mb)),
-        RowSpec("%", hits, top=100.0),
-        row("cores", ("kvdesk", m.own), ("others", m.others), ("threads", m.threads)),
-    )
 
 
 class GraphsPage(QWidget):
@@ -61,7 +39,7 @@ class GraphsPage(QWidget):
     def __init__(self, theme: Theme, measured: Measurements) -> None:
         super().__init__()
         self._theme, self._measured = theme, measured
-        plots = [TimePlot(theme, row) for row in _all_rows(measured)]
+        plots = [TimePlot(theme, spec) for spec in measured.graphs]
         self.stack = GraphStack(theme, measured, plots, movable=True)
         for plot in plots:
             plot.zoomed.connect(self.stack.zoom)

@@ -10,11 +10,12 @@ from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from kvdesk.ui.graphs.graph import TICKS_PX, Captions, Curve, RowSpec, ink_of
+from kvdesk.ui.graphs.graph import TICKS_PX, Captions, ink_of
 from kvdesk.ui.graphs.graph_stack import INTERVAL_MS
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
+from kvdesk.viewmodel.graph_spec import Curve, GraphSpec
 from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.series import FloatArray, Series, round_up
 
@@ -31,7 +32,7 @@ class SpanGraph(QWidget):
         self._medians: tuple[FloatArray, FloatArray] = (np.zeros(0), np.zeros(0))
         self._at: float | None = None
         ink = palette.BLUE
-        spec = RowSpec("ms", (Curve("time per token, median at n_kv", Series(), ink),))
+        spec = GraphSpec("ms", (Curve("time per token, median at n_kv", Series(), ink),))
         self.captions = Captions(theme, spec)
         self.plot = Plot(theme, "Time per token against n_kv", movable=False)
         self.plot.setMinimumHeight(96 + TICKS_PX)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 
-from kvdesk.ui.graphs.graph import TICKS_PX, Drawing, RowSpec, ink_of
+from kvdesk.ui.graphs.graph import TICKS_PX, Drawing, ink_of
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
+from kvdesk.viewmodel.graph_spec import GraphSpec
 
 _LEAST_PX = 64  # height of the plot
 
@@ -18,7 +19,7 @@ _LEAST_PX = 64  # height of the plot
 class TimePlot(Plot):
     """Its curves, a line for every operation and one at the time that is read out."""
 
-    def __init__(self, theme: Theme, spec: RowSpec) -> None:
+    def __init__(self, theme: Theme, spec: GraphSpec) -> None:
         super().__init__(theme, f"{spec.title} over time", movable=True)
         self.spec = spec
         self.setMinimumHeight(_LEAST_PX + TICKS_PX)

@@ -14,9 +14,10 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.ui.graphs.graph import LEFT_PX, TICKS_PX, WORD_PX, Drawing, RowSpec, Scale, ink_of
+from kvdesk.ui.graphs.graph import LEFT_PX, TICKS_PX, WORD_PX, Drawing, Scale, ink_of
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
+from kvdesk.viewmodel.graph_spec import GraphSpec
 from kvdesk.viewmodel.series import FloatArray
 
 _LEAST_PX: Final = 28  # height of the plot
@@ -33,7 +34,7 @@ class TrendPlot(QWidget):
     painted = Signal(float)  # milliseconds it took
     hovered = Signal(object)  # a second of the axis, None: outside
 
-    def __init__(self, theme: Theme, spec: RowSpec, *, ticks: bool) -> None:
+    def __init__(self, theme: Theme, spec: GraphSpec, *, ticks: bool) -> None:
         super().__init__()
         self.spec = spec
         self.drawing = Drawing((0.0, 10.0), [], None, [], [])

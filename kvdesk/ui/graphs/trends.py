@@ -5,24 +5,22 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
-from kvdesk.ui.graphs.graph import Curve, RowSpec
 from kvdesk.ui.graphs.graph_stack import GraphStack
 from kvdesk.ui.graphs.trend import TrendPlot
 from kvdesk.ui.widgets.controls import ElidedLabel
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.measurements import Measurements
 
 
 class Trends(QWidget):
-    """Three small graphs over one time axis. A line says what was done last, or at the time under the mouse."""
+    """Small graphs over one time axis. A line says what was done last, or at the time under the mouse."""
 
     less_clicked = Signal()  # nobody needs all the instruments now
 
     def __init__(self, theme: Theme, measured: Measurements) -> None:
         super().__init__()
-        rows = (*speed_rows(measured), cells_row(measured))
-        self.stack = GraphStack(theme, measured, [TrendPlot(theme, row, ticks=row is rows[-1]) for row in rows])
+        specs = [spec for spec in measured.graphs if spec.under_map]
+        self.stack = GraphStack(theme, measured, [TrendPlot(theme, spec, ticks=spec is specs[-1]) for spec in specs])
         self._note = ElidedLabel(self.stack.note)
         self._note.setProperty("tone", "secondary")
         self._note.setProperty("scale", "small")
@@ -43,15 +41,3 @@ class Trends(QWidget):
         column.setSpacing(0)
         column.addWidget(self.stack, 1)
         column.addLayout(last)
-
-
-def speed_rows(measured: Measurements) -> tuple[RowSpec, ...]:
-    return (
-        RowSpec("tok/s", (Curve("prefill", measured.prefill.series, palette.ORANGE, "dots"),)),
-        RowSpec("tok/s", (Curve("decode", measured.decode.series, palette.BLUE),)),
-    )
-
-
-def cells_row(measured: Measurements) -> RowSpec:
-    used = Curve("used", measured.used, palette.GREEN)
-    return RowSpec("cells", (used, Curve("high water", measured.high_water, palette.SILVER)))
