@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import numpy as np
@@ -80,6 +81,19 @@ def test_memory_given_up_leaves_the_process(monkeypatch: pytest.MonkeyPatch) -> 
     assert buffers.expire()
     assert before - process.memory_info().rss > 0.8 * size
     del above
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system is asked as Linux is")
+def test_a_smaller_state_holds_no_more_than_its_own_bytes() -> None:
+    process, buffers = psutil.Process(), TransferBuffers()
+    block = buffers.block(40 * MB)
+    block[:] = b"x" * len(block)
+    where = address(block)
+    del block
+    before = process.memory_info().rss
+    block = buffers.block(33 * MB)
+    assert address(block) == where
+    assert before - process.memory_info().rss > 6 * MB
 
 
 def test_memory_of_a_closed_context_leaves_the_process(loaded: HeadlessEngine) -> None:

@@ -59,6 +59,7 @@ class TransferBuffers:
         fitting = [i for i, kept in enumerate(self._kept) if n_bytes <= len(kept) <= most]
         if fitting:
             memory = self._kept.pop(min(fitting, key=lambda i: len(self._kept[i])))
+            _give_up_behind(memory, n_bytes)
         else:
             memory = _mapping(max(1, -(-n_bytes // _STEP)) * _STEP)
         view = np.frombuffer(memory, np.uint8, n_bytes)
@@ -94,6 +95,15 @@ def _mapping(n_bytes: int) -> mmap.mmap:
         return mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
         raise EngineError(f"There is no memory for a state of {n_bytes / 1e6:,.0f} MB.") from error
+
+
+def _give_up_behind(memory: mmap.mmap, n_bytes: int) -> None:
+    """What a smaller state leaves of a block goes back to the system: copies for undo stay long, and count as the bytes
+    of their state.
+    """
+    start = -(-n_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    if sys.platform == "linux" and start < len(memory):
+        memory.madvise(mmap.MADV_DONTNEED, start, len(memory) - start)
 
 
 def _give_back(buffers: weakref.ref[TransferBuffers], memory: mmap.mmap) -> None:
