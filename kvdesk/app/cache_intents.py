@@ -40,7 +40,9 @@ class CacheIntents(QObject):
         """Keep up with who has which sequence."""
         match event:
             case CacheView():
-                self._sequences = {lease.conversation: int(lease.seq_id) for lease in event.leases if not lease.parked}
+                self._sequences = {
+                    lease.conversation: int(lease.seq_id) for lease in event.leases if not lease.inactive
+                }
             case TurnStarted():
                 self._sequences[event.conversation] = event.seq_id
             case ContextReady():

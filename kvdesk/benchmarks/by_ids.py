@@ -1,6 +1,6 @@
 """Greedy answers to prompts of token ids through the cache: for experiments on models that need not have any text.
 
-Owns the loop over `llama_decode`; what is in the cache is the keeper's.
+Owns the loop over `llama_decode`; what is in the cache is the cache manager's.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ByIds:
         The last token has just been decoded: its logits are the context's. Raises DecodeError.
         """
         sequence = self.lease(name)
-        reused = self.cache_manager.take_prefix(sequence, prompt)
+        reused = self.cache_manager.acquire_prefix(sequence, prompt).n_tokens
         pauses = self.cache_manager.pauses(sequence, prompt, marks)
         while (start := len(sequence.tokens)) < len(prompt):
             end = min([start + self.context.n_batch, *(at for at in pauses if at > start)])
@@ -91,5 +91,5 @@ class ByIds:
         if rc != 0:
             raise DecodeError(rc, f"A batch of {len(tokens)} tokens was not decoded (code {rc}).")
         for sequence, (_, more) in zip(sequences, parts, strict=True):
-            sequence.tokens += more
+            self.cache_manager.append_decoded(sequence, more)
         return [self.context.logits(row) for row in rows]

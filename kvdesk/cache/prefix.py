@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from array import array
-from typing import TypeVar
-
-Tokens = TypeVar("Tokens", list[int], "array[int]")
+from collections.abc import Sequence
 
 
-def common_prefix(a: Tokens, b: Tokens) -> int:
-    """How many leading tokens the two have in common, found by halving: slices are compared in C."""
+def common_prefix(a: Sequence[int], b: Sequence[int]) -> int:
+    """How many leading tokens the two have in common, found by halving: slices are compared in C.
+
+    Both must be of one type, since a list never equals a tuple or an array.
+    """
+    assert type(a) is type(b), (type(a), type(b))
     low, high = 0, min(len(a), len(b))
     if a[:high] == b[:high]:
         return high

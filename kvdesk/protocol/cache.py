@@ -37,13 +37,13 @@ class ContextInfo:
 class Lease:
     """A conversation and the sequence it has in the cache.
 
-    parked   another branch of it, kept while there is room
-    branch   its number among those of the conversation, from 1 on; it keeps the number while it is in the cache
+    inactive  it holds another branch of the conversation, kept while there is room
+    branch    its number among those of the conversation, from 1 on; it keeps the number while it is in the cache
     """
 
     conversation: ConversationId
     seq_id: int
-    parked: bool = False
+    inactive: bool = False
     branch: int = 1
 
 

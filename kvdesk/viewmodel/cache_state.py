@@ -175,7 +175,7 @@ class CacheState:
         if leases != self.leases or not self.history.leases:
             self.leases = leases
             self.history.leases.append((view.snapshot.operation, leases))
-        self.sequences = {lease.conversation: int(lease.seq_id) for lease in view.leases if not lease.parked}
+        self.sequences = {lease.conversation: int(lease.seq_id) for lease in view.leases if not lease.inactive}
 
     def _apply_use(self, event: TextDelta | ContextUse | MessageSpans) -> Changed:
         """While a conversation is answered its use follows the answer, not what was counted before it."""

@@ -29,7 +29,7 @@ def test_a_fork_has_the_messages_up_to_one_and_shares_its_cells(rig: Rig, qtbot:
     asked = say(rig, "One")
     answer(rig, qtbot, asked, "First")
     answer(rig, qtbot, say(rig, "Two"), "Second")
-    leases = Lease(asked.conversation, 3), Lease(asked.conversation, 1, parked=True)
+    leases = Lease(asked.conversation, 3), Lease(asked.conversation, 1, inactive=True)
     view = CacheView(cache_view().snapshot, leases)
     rig.worker.give(view)
     qtbot.waitUntil(lambda: rig.controller._cache._sequences == {asked.conversation: 3})

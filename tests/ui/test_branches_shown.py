@@ -18,7 +18,7 @@ from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.ruler_row import RulerRow, empty_row, together
 from tests.ui.samples import CONVERSATIONS, ONE, TWO, cache_view
 
-THREE = (Lease(ONE, 0, branch=3), Lease(TWO, 1), Lease(ONE, 2, parked=True), Lease(ONE, 3, parked=True, branch=2))
+THREE = (Lease(ONE, 0, branch=3), Lease(TWO, 1), Lease(ONE, 2, inactive=True), Lease(ONE, 3, inactive=True, branch=2))
 
 
 def three_branches() -> CacheView:

@@ -374,11 +374,11 @@ def test_the_menu_of_a_message_knows_its_cells(window: MainWindow, record: Recor
     assert panel.call == "llama_memory_seq_rm(mem, 0, 0, 12)"
 
 
-def test_what_is_done_to_a_chat_is_done_where_it_goes_on_and_not_to_its_parked_branch(
+def test_what_is_done_to_a_chat_is_done_where_it_goes_on_and_not_to_its_inactive_branch(
     window: MainWindow, record: Record
 ) -> None:
     sent = record(window.command_requested)
-    leases = (Lease(ONE, 1), Lease(ONE, 0, parked=True))
+    leases = (Lease(ONE, 1), Lease(ONE, 0, inactive=True))
     window.apply_event(replace(cache_view(), leases=leases, swapped=((TWO, 99),)))
     window.operations.request(specs.REMOVE, ONE)
     assert sent == [(Operate(RemoveRange(1, -1, -1)),)]

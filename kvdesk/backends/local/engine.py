@@ -355,7 +355,7 @@ class Engine:
         conversation = command.conversation if isinstance(command, VerifyConversation) else None
         reason = "to verify the conversation" if conversation else "read again after a rebuild"
         try:
-            with self._require().operation_journal.doing("", conversation, reason):
+            with self._require().operation_journal.purpose(conversation, reason):
                 progress = None if self._cancelled or self._scheduler.closing else next(work, None)
         except Exception as error:  # noqa: BLE001 - it costs this job, never the engine
             self._fail(command, error)

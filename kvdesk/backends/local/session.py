@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.manager import Acquired, CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
-from kvdesk.backends.local.cache_manager.sequences import CacheSequence, SequencePool
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence, Sequences
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.context import Context
@@ -100,7 +100,7 @@ class Session:
         self._emit = emit
         self.own = own
         self.speed_model = SpeedModel(emit)
-        self._gone: dict[ConversationId, str] = {}
+        self._lost: dict[ConversationId, str] = {}
         self._old_snapshots: SavedStateStore | None = None
         self.header, self.model, self.estimate = opened.header, opened.model, opened.estimate
         self.fingerprint = fingerprint(opened.header.path)
@@ -121,8 +121,8 @@ class Session:
         return self.context.info(self.estimate.k, self.estimate.v)
 
     @property
-    def pool(self) -> SequencePool:
-        """Who has which sequence."""
+    def pool(self) -> Sequences:
+        """All leased sequences, read-only."""
         return self.cache_manager.pool
 
     @property
@@ -188,8 +188,8 @@ class Session:
         """
         before, wanted = self.context.settings, self.check(settings)
         start = time.perf_counter()
-        self._gone = {s.conversation: "the context was rebuilt" for s in self.cache_manager.pool if s.tokens}
-        for conversation in self._gone:
+        self._lost = {s.conversation: "the context was rebuilt" for s in self.cache_manager.pool if s.tokens}
+        for conversation in self._lost:
             self.snapshots.drop_of(conversation)
         self.context.close()
         try:
@@ -198,7 +198,8 @@ class Session:
         except Exception:
             self._use(Context(self.model, before))
             raise
-        self.operation_journal.report("rebuild", calls.new_context(), start, emptied=True)
+        with self.operation_journal.operation("rebuild", call=calls.new_context(), started=start) as operation:
+            operation.emptied = True
 
     def reopen(self) -> None:
         """Make the context anew with its old settings, after it was closed for a session that came to nothing."""
@@ -219,24 +220,29 @@ class Session:
         return self._chatting().now(asked)[0]
 
     def explain(
-        self, sequence: CacheSequence, held: list[int], prompt: list[int], messages: tuple[Message, ...]
+        self,
+        sequence: CacheSequence,
+        acquired: Acquired,
+        held: list[int],
+        prompt: list[int],
+        messages: tuple[Message, ...],
     ) -> str:
-        """Why the turn that begins reuses so much, in words. `held`: what the sequence held before. Read-only."""
+        """Why the turn that begins reuses what was `acquired`, in words. `held`: what the sequence held before."""
         texts = tuple(message.text for message in messages)
         changed = next((i for i, (a, b) in enumerate(zip(sequence.texts, texts, strict=False)) if a != b), -1)
         reused = len(sequence.tokens)
         common = common_prefix(held, prompt)
         began_again = reused == 0 and min(common, len(prompt) - 1) > 0
         facts = Facts(
-            evicted=self.cache_manager.gone.pop(sequence.conversation, ""),
+            evicted=self.cache_manager.pop_eviction_reason(sequence.conversation),
             edited=f"message {changed + 1}" if changed >= 0 else "",
             thinking=changed < 0 and common < len(held) and any("</think>" in text for text in texts),
             window_lost=began_again and self.model.facts.n_swa > 0,
             recurrent=began_again and self.model.facts.n_swa == 0,
-            taken=self.cache_manager.taken,
-            checkpoint=self.cache_manager.went_back,
+            taken=acquired.source,
+            checkpoint=acquired.checkpoint,
         )
-        sequence.texts = texts
+        self.cache_manager.set_texts(sequence, texts)
         return explain(held, prompt, self.model.vocab.label, facts, reused).sentence
 
     def tell_spans(self, request: Request) -> None:
@@ -248,14 +254,14 @@ class Session:
         if ends := request.char_ends():
             first = len(request.prompt)
             spans.append(MessageSpan(request.command.answer, start, first + len(ends), first, tuple(ends)))
-        sequence.spans = tuple(spans)
+        self.cache_manager.set_spans(sequence, tuple(spans))
         self._emit(MessageSpans(sequence.conversation, sequence.seq_id, sequence.spans))
         if self.overflow_manager is not None:
             self._emit(MessageRetention(sequence.conversation, self.overflow_manager.shades(request)))
 
     def retell_spans(self, sequence: CacheSequence, spans: tuple[MessageSpan, ...]) -> None:
         """The messages of a conversation that came back lie where they were."""
-        sequence.spans = spans
+        self.cache_manager.set_spans(sequence, spans)
         self._emit(MessageSpans(sequence.conversation, sequence.seq_id, spans))
 
     def view(self, undoable: tuple[int, ...] = ()) -> CacheView:
@@ -272,9 +278,10 @@ class Session:
 
     def audit(self) -> None:
         """Compare every used cell with the engine's own state, and report it as an operation. Read-only."""
-        start = time.perf_counter()
-        verification = self.context.auditor.audit(whole=True)
-        n_used, ms = self.context.memory.totals()[0], (time.perf_counter() - start) * 1e3
+        with self.operation_journal.operation("audit", call=calls.state_get()) as operation:
+            verification = self.context.auditor.audit(whole=True)
+            n_used = self.context.memory.totals()[0]
+            operation.reason = f"the map is {verification.state}"
         at = time.strftime("%H:%M:%S")
         match verification.state:
             case "verified":
@@ -283,9 +290,7 @@ class Session:
                 found = f"{n_used:,} used cells; nothing disagrees, but not all can be proven: {verification.detail}"
             case "mismatch":
                 found = f"the map and llama.cpp's own state disagree: {verification.detail}"
-        reason = f"the map is {verification.state}"
-        self.operation_journal.report("audit", calls.state_get(), start, reason=reason)
-        self._emit(Audited(verification.state, at, f"{found.rstrip('.')} ({ms:,.0f} ms)."))
+        self._emit(Audited(verification.state, at, f"{found.rstrip('.')} ({operation.ms:,.0f} ms)."))
 
     def recording(self) -> Recording:
         """The journal up to now, frozen."""
@@ -305,7 +310,7 @@ class Session:
         """After an error nobody expected: what each sequence holds is what the map says it holds."""
         if self.context.is_open:
             self.context.memory.settle()
-            self.cache_manager.believe_map()
+            self.cache_manager.adopt_map()
 
     def close(self) -> None:
         """Save the conversations' states, free the context, then the model."""
@@ -348,16 +353,14 @@ class Session:
 
     def _use(self, context: Context) -> None:
         self.context = context
-        self.operation_journal = OperationJournal(context, self._emit)
+        self.operation_journal = OperationJournal(context, self._emit, self._conversation_of)
         self.speed_model.use(context.settings, self._reads())
         self._old_snapshots = self._snapshots()
         swapper = StateSwapper(context, self.operation_journal, self._old_snapshots, self.speed_model.costs)
-        self.cache_manager = CacheManager(context, self.operation_journal, swapper)
-        self.cache_manager.gone |= self._gone
+        self.cache_manager = CacheManager(context, self.operation_journal, swapper, self._lost)
         self.overflow_manager = (
             OverflowManager(self.prompts, context.n_ctx_seq, abilities(context)) if self.prompts else None
         )
-        self.operation_journal.owner = self._owner
         context.memory.on_decoded = self._on_decoded
         self.threads = Threads(context, context.settings, self._emit, follow=self.own.policy.follow_load)
 
@@ -393,7 +396,7 @@ class Session:
         for decode in decodes:
             self.threads.decoded(decode)
 
-    def _owner(self, seq_id: int) -> ConversationId | None:
+    def _conversation_of(self, seq_id: int) -> ConversationId | None:
         sequence = self.cache_manager.pool.by_seq(seq_id)
         return sequence.conversation if sequence else None
 

@@ -53,7 +53,7 @@ def system_prompt(bench: Bench) -> Outcome:
 
 
 def fork(bench: Bench) -> Outcome:
-    """Turn 5 is asked otherwise: in the same conversation, where the first answer stays parked, and in another one."""
+    """Turn 5 is asked otherwise: in the same conversation, where the first answer stays as a branch, and in another."""
     raw: dict[str, object] = {}
     prefilled = copied = 0
     texts = []

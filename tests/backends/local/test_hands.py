@@ -125,6 +125,18 @@ def test_a_copy_shares_every_cell(headless: HeadlessEngine) -> None:
         headless.do(Operate(CopySequence(seq(headless, talk), talk.id)))
 
 
+def test_what_was_moved_is_no_more_exact_in_a_copy(headless: HeadlessEngine) -> None:
+    """A hole is closed: the tokens at 10 and later were computed elsewhere, so no other conversation reuses them."""
+    talk, copy = talked(headless), new_conversation_id()
+    operate(headless, RemoveRange(seq(headless, talk), 10, 15))
+    operate(headless, ShiftPositions(seq(headless, talk), 15, -1, -5))
+    pool = headless.engine.session.pool
+    assert len(pool.get(talk.id).tokens) > 15
+    assert pool.get(talk.id).exact == 10
+    operate(headless, CopySequence(seq(headless, talk), copy))
+    assert (pool.get(copy).tokens, pool.get(copy).exact) == (pool.get(talk.id).tokens, 10)
+
+
 def test_positions_are_shifted(headless: HeadlessEngine) -> None:
     talk = talked(headless)
     s = seq(headless, talk)

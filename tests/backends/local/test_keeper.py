@@ -39,10 +39,10 @@ def used(headless: HeadlessEngine) -> int:
 
 
 def branches(headless: HeadlessEngine) -> dict[ConversationId, dict[bool, int]]:
-    """Numbers of the branch that goes on, and of the parked one, by whether it is parked."""
+    """Numbers of the branch that goes on, and of the inactive one, by whether it is inactive."""
     found: dict[ConversationId, dict[bool, int]] = {}
     for lease in headless.engine.session.pool.leases():
-        found.setdefault(lease.conversation, {})[lease.parked] = lease.branch
+        found.setdefault(lease.conversation, {})[lease.inactive] = lease.branch
     return found
 
 
@@ -70,7 +70,7 @@ def test_a_fork_shares_and_its_branches_come_back(headless: HeadlessEngine) -> N
     before = used(headless)
     stats = talk.answer("Name a mountain.", GREEDY).stats
     assert used(headless) - before == len(held(headless, talk)) - stats.reused_tokens, "0 cells copied"
-    assert len(headless.engine.session.pool.parked(talk.id)) == 1
+    assert len(headless.engine.session.pool.inactive_branches(talk.id)) == 1
     assert branches(headless)[talk.id] == {False: 2, True: 1}, "the new one has a number of its own"
     assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
     talk.messages = list(first)
@@ -168,7 +168,7 @@ def test_every_memory_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) 
         if can("partial seq_cp") and can("partial seq_rm"):
             assert shared == n
             assert edited >= n
-        _, again, _ = ids.answer("one", a, N)  # the branch that was parked, or anew
+        _, again, _ = ids.answer("one", a, N)  # the inactive branch, or anew
         assert again == first
         longer = a + first[:-1] + prompt_of(90, 4)
         wanted = fresh(longer)
@@ -198,11 +198,11 @@ def test_branches_are_kept_while_a_seq_id_is_free_and_then_the_reason_is_said(he
     for n_kept in (0, 1, 2, 3):
         talk.messages = talk.messages[:1]
         talk.answer(f"Tell me about bottle number {n_kept}, and nothing else.", GREEDY)
-        assert len(session.pool.parked(talk.id)) == n_kept
+        assert len(session.pool.inactive_branches(talk.id)) == n_kept
         assert [e.note for e in headless.events if isinstance(e, OperationDone) and e.note] == []
     talk.messages = talk.messages[:1]
     talk.answer("Tell me about a rope.", GREEDY)
-    assert len(session.pool.parked(talk.id)) == 3
+    assert len(session.pool.inactive_branches(talk.id)) == 3
     assert session.context.memory.free_cells(0) > 500
     (cut,) = [e for e in headless.events if isinstance(e, OperationDone) and e.note]
     assert "no seq_id is free to keep it: all 4 (n_seq_max) are taken" in cut.reason

@@ -94,7 +94,7 @@ def test_slide_goes_on_and_finds_its_cache_again(desk: HeadlessEngine, system: s
     assert operation.reason == event.sentence
     recording = desk.engine.session.operation_journal.journal.recording()
     done = [e.operation for e in recording.operations(recording.first, recording.last)]
-    assert [e.name for e in done if e.reason == event.sentence] == ["seq_rm", "seq_add"]
+    assert [(e.name, e.call) for e in done if e.reason == event.sentence] == [("slide", operation.call)]
     holds = audited(desk, talk)
     assert holds == next_prompt(desk, talk, oldest)[: len(holds)]
     stats = talk.answer("And?", Sampling(temperature=0.0, max_tokens=2)).stats
@@ -154,7 +154,7 @@ def continued(desk: HeadlessEngine, prompt: list[int], n: int) -> list[int]:
         if len(tokens) < n:
             context.decode(Batch((tokens[-1],), (len(prompt) + len(tokens) - 1,), ((0,),), (True,)))
     sampler.close()
-    desk.engine.session.cache_manager.believe_map()
+    desk.engine.session.cache_manager.adopt_map()
     return tokens
 
 
@@ -236,7 +236,7 @@ def test_shades_tell_what_is_next(desk: HeadlessEngine) -> None:
 
 
 def test_whoever_shares_the_cells_that_move_leaves_first(desk: HeadlessEngine) -> None:
-    """An answer given again leaves the first one parked on the same cells."""
+    """An answer given again leaves the first one as an inactive branch on the same cells."""
     talk = filled(desk, Overflow.SLIDE)
     answer = talk.messages.pop()
     desk.do(Generate(talk.id, new_message_id(), tuple(talk.messages), Sampling(temperature=1.5, seed=3, max_tokens=16)))
@@ -427,7 +427,7 @@ def test_a_shift_of_quantized_k_leaves_nothing_exact(model_file: Path) -> None:
         assert sequence is not None
         assert pool.get(other.id).exact == ALL_EXACT
         for branch in cache_manager.sharing(sequence, 4):
-            cache_manager.leave(branch, "the test moves its cells")
+            cache_manager.evict(branch, "the test moves its cells")
         other.answer("Name a town.", SHORT)
         assert cache_manager.slide(sequence, len(sequence.tokens), 4, 8, "the test moves its cells")
         assert (sequence.exact, pool.get(other.id).exact) == (0, 0)

@@ -74,7 +74,7 @@ def test_each_branch_is_as_full_as_it_is(desk: HeadlessEngine) -> None:
     talk.messages = short
     again = use(desk, talk)
     assert long.n_tokens > again.n_tokens + 30
-    assert again.n_cached >= again.n_tokens - 1, "it is parked, and still in the cache"
+    assert again.n_cached >= again.n_tokens - 1, "its branch is inactive, and still in the cache"
 
 
 def test_what_left_the_context_takes_no_room(desk: HeadlessEngine) -> None:

@@ -53,7 +53,7 @@ def held(headless: HeadlessEngine, talk: HeadlessChat) -> list[int]:
     by_position = sorted(zip(cells.pos[mine].tolist(), cells.token[mine].tolist(), strict=True))
     assert by_position == list(enumerate(sequence.tokens))
     assert context.memory.verification.state == "verified", context.memory.verification.detail
-    return sequence.tokens
+    return list(sequence.tokens)
 
 
 def fresh_answer(headless: HeadlessEngine, messages: list[Message]) -> tuple[int, ...]:
@@ -104,9 +104,11 @@ def test_repeating_a_turn_decodes_one_token(headless: HeadlessEngine) -> None:
     assert ended.stats.prefilled_tokens == 1
     assert ended.stats.why.startswith("The answer is given anew")
     assert tuple(t for e in of(events, TextDelta) for t in e.tokens) == answer.tokens
-    parked, removal = of(events, OperationDone)[:2]
-    assert parked.call == f"llama_memory_seq_cp(mem, {ended.stats.seq_id}, 1, -1, -1)", "the first answer stays"
-    assert removal.call == f"llama_memory_seq_rm(mem, {ended.stats.seq_id}, {first.stats.prompt_tokens - 1}, -1)"
+    kept, removal = of(events, OperationDone)[:2]
+    assert kept.call == f"llama_memory_seq_cp(mem, {ended.stats.seq_id}, 1, -1, -1)", "the first answer stays"
+    assert (
+        removal.call == f"llama_memory_seq_rm(mem, {ended.stats.seq_id}, {first.stats.prompt_tokens - 1}, -1) -> True"
+    )
 
 
 def test_an_edited_message_keeps_the_common_prefix(headless: HeadlessEngine) -> None:
@@ -294,7 +296,7 @@ def test_forget_and_rebuild(headless: HeadlessEngine) -> None:
     talk = HeadlessChat(headless)
     first = talk.answer("Hello", GREEDY)
     events = headless.do(Forget(talk.id))
-    assert of(events, OperationDone)[0].call == f"llama_memory_seq_rm(mem, {first.stats.seq_id}, -1, -1)"
+    assert of(events, OperationDone)[0].call == f"llama_memory_seq_rm(mem, {first.stats.seq_id}, -1, -1) -> True"
     assert first.stats.why.startswith("Nothing of this conversation was in the cache")
     assert held(headless, talk) == []
     talk.messages = talk.messages[:1]

@@ -389,8 +389,8 @@ def test_the_meter_grows_with_the_answer(window: MainWindow) -> None:
 def test_the_list_counts_the_cells_of_every_branch_once(window: MainWindow) -> None:
     """Which branch is shown changes nothing in the cache, so it changes no count of cells."""
     runs = ((0, 32, (0, 1), 0, 1), (32, 100, (0,), 32, 3), (100, 140, (1,), 32, 4))
-    one_goes_on = (Lease(ONE, 0), Lease(ONE, 1, parked=True))
-    other_goes_on = (Lease(ONE, 1), Lease(ONE, 0, parked=True))
+    one_goes_on = (Lease(ONE, 0), Lease(ONE, 1, inactive=True))
+    other_goes_on = (Lease(ONE, 1), Lease(ONE, 0, inactive=True))
     for leases in (one_goes_on, other_goes_on):
         window.apply_event(replace(cache_view(runs=runs), leases=leases))
         window._events._write_numbers()

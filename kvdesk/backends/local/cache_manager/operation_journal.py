@@ -1,6 +1,7 @@
-"""What happens to the cache, told and written down: every operation in the journal, with its reason.
+"""Operations on the cache, written down and told: one entry in the journal and one event for each, with its reason.
 
-Owns the journal of one context and the events about operations. Runs on the engine's thread.
+Owns the journal of one context and the events about operations. An operation is one or more calls of llama.cpp that
+belong together: a slide is `seq_rm` and `seq_add`. Runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import MirroredDecode
@@ -16,54 +19,123 @@ from kvdesk.chat import ConversationId
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.messages import Event
+from kvdesk.protocol.operations import Effect
 
 Emit = Callable[[Event], None]
-Owner = Callable[[int], ConversationId | None]
+
+
+@dataclass(slots=True, eq=False)
+class RunningOperation:
+    """An operation while it is made. What is set here is told with it; see `OperationDone` for what it means.
+
+    call    llama.cpp's calls as text; "": those that are collected, joined by "; "
+    told    False: there is no event, only the entry of what was called
+    number  `Mirror.operation` after it; ms: wall time in milliseconds. Both are known once it has ended
+    calls   those that were made, as llama.cpp's calls with their answers
+    """
+
+    name: str
+    conversation: ConversationId | None
+    reason: str
+    call: str
+    started: float  # time.perf_counter()
+    note: str = ""
+    emptied: bool = False
+    effect: Effect | None = None
+    undoable: bool = False
+    told: bool = True
+    number: int = -1
+    ms: float = 0.0
+    calls: list[str] = field(default_factory=list)
+
+
+class _Unwritten(NamedTuple):
+    """A call that has no entry yet: its number, llama.cpp's call as text, wall time in ms."""
+
+    number: int
+    call: str
+    ms: float
 
 
 class OperationJournal:
-    """The journal of `context` from now on. `owner` tells whose a sequence is."""
+    """The journal of `context` from now on. `conversation_of` gives the conversation that has a seq_id."""
 
-    def __init__(self, context: Context, emit: Emit) -> None:
-        self._memory = context.memory
+    def __init__(
+        self,
+        context: Context,
+        emit: Emit,
+        conversation_of: Callable[[int], ConversationId | None] = lambda _: None,
+    ) -> None:
+        self._context = context
         self._emit = emit
-        self._doing: tuple[str, str, str] = ("", "", "")
-        self.owner: Owner = lambda _: None
-        self.journal = Journal(self._memory.mirror)
-        self._memory.on_operation = self._operation
+        self._conversation_of = conversation_of
+        self._running: RunningOperation | None = None
+        self._unwritten: list[_Unwritten] = []  # calls of the running operation
+        self._purpose: tuple[str, str] = ("", "")  # conversation and reason of what is no operation
+        self.journal = Journal(context.memory.mirror)
+        context.memory.on_operation = self._called
 
     @contextmanager
-    def doing(self, name: str, conversation: ConversationId | None = None, reason: str = "") -> Iterator[None]:
-        """What happens to the cache meanwhile is for this: the journal says so. `name` "": as llama.cpp's call."""
-        before, self._doing = self._doing, (name or self._doing[0], conversation or "", reason)
-        try:
-            yield
-        finally:
-            self._doing = before
-
-    def report(
+    def operation(
         self,
         name: str,
-        call: str,
-        start: float,
         conversation: ConversationId | None = None,
         reason: str = "",
         *,
-        emptied: bool = False,
-        note: str = "",
-    ) -> None:
-        """Tell of an operation that began at `start` (time.perf_counter)."""
-        ms = (time.perf_counter() - start) * 1e3
-        number = self._memory.mirror.operation
-        done = OperationDone(number, time.monotonic(), name, call, ms, conversation, reason, emptied=emptied, note=note)
-        self._emit(done)
+        call: str = "",
+        started: float | None = None,
+    ) -> Iterator[RunningOperation]:
+        """The calls made meanwhile are one operation, written down and told at the end. `started`: time.perf_counter()
+        where it began before.
+
+        Within another operation of the same conversation it is a part of that: its calls are told there, and nothing
+        else of it. An operation that calls nothing and has no `call` is not told; nor is one that raises.
+        """
+        operation = RunningOperation(
+            name, conversation, reason, call, time.perf_counter() if started is None else started
+        )
+        outer = self._running
+        if outer is not None and conversation == outer.conversation:
+            yield operation
+            return
+        self._write()
+        self._running = operation
+        try:
+            yield operation
+        finally:
+            self.end(operation)
+            self._running = outer
+        if operation.told and (operation.call or operation.calls):
+            self._emit(_event(operation))
+
+    def end(self, operation: RunningOperation) -> None:
+        """All its calls are made; what follows until it is told looks at what it did. Again: changes nothing."""
+        if operation.number < 0:
+            operation.ms = (time.perf_counter() - operation.started) * 1e3
+            operation.number = self._context.memory.mirror.operation
+            self._write()
+
+    @contextmanager
+    def purpose(self, conversation: ConversationId | None, reason: str) -> Iterator[None]:
+        """Decodes and calls that are made meanwhile are no operation: each has an entry with this reason, and none is
+        told.
+        """
+        self._write()
+        before = self._running, self._purpose
+        self._running, self._purpose = None, (conversation or "", reason)
+        try:
+            yield
+        finally:
+            self._running, self._purpose = before
 
     def decoded(self, decode: MirroredDecode) -> None:
         """Write down decodes that the mirror has followed; those of an answer need no reason."""
+        self._write()
         record, batch, kind, ms, at_s, _ = decode
-        conversation = self.owner(batch.seq_ids[0][0]) if batch.seq_ids and batch.seq_ids[0] else None
+        conversation = self._conversation_of(batch.seq_ids[0][0]) if batch.seq_ids and batch.seq_ids[0] else None
         call = f"{calls.decode(decode.n_tokens)} -> {record.rc}"
-        reason = "" if kind == "decode" else self._doing[2]
+        reason = self._purpose[1] if self._running is None else self._running.reason
+        reason = "" if kind == "decode" else reason
         unix = time.time() - time.monotonic()
         self.journal.record(
             [
@@ -73,8 +145,41 @@ class OperationJournal:
             record,
         )
 
-    def _operation(self, number: int, call: str, ms: float) -> None:
-        """An operation that is no decode."""
-        name, conversation, reason = self._doing
-        name = name or call.partition("(")[0].removeprefix("llama_").removeprefix("memory_")
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _called(self, number: int, call: str, ms: float) -> None:
+        """A call that is no decode was made, and the mirror has followed it."""
+        if self._running is not None:
+            self._running.calls.append(call)
+            self._unwritten.append(_Unwritten(number, call, ms))
+            return
+        conversation, reason = self._purpose
+        name = call.partition("(")[0].removeprefix("llama_").removeprefix("memory_")
         self.journal.record([Operation(number, time.time(), name, call, ms, conversation, reason)])
+
+    def _write(self) -> None:
+        """One entry for the calls of the running operation that have none yet."""
+        operation, made, self._unwritten = self._running, self._unwritten, []
+        if operation is None or not made:
+            return
+        text = operation.call or "; ".join(one.call for one in made)
+        who, ms = operation.conversation or "", sum(one.ms for one in made)
+        self.journal.record([Operation(made[-1].number, time.time(), operation.name, text, ms, who, operation.reason)])
+
+
+def _event(operation: RunningOperation) -> OperationDone:
+    o = operation
+    call = o.call or "; ".join(o.calls)
+    return OperationDone(
+        o.number,
+        time.monotonic(),
+        o.name,
+        call,
+        o.ms,
+        o.conversation,
+        o.reason,
+        o.effect,
+        o.undoable,
+        o.emptied,
+        o.note,
+    )

@@ -1,31 +1,90 @@
-"""Which conversation has which seq_id, and which tokens that sequence holds. No llama.cpp, no cells: bookkeeping."""
+"""Which conversation has which seq_id, and which tokens that sequence holds. Bookkeeping only: no llama.cpp, no cells.
+
+`CacheSequence` and `Sequences` are what everybody may read. `LeasedSequence` and `SequencePool` are what changes; only
+the modules of this package use them.
+"""
 
 from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Protocol
 
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import Lease, MessageSpan
 
 MIN_REUSE_TOKENS = 16
-"""A prefix of so many tokens is worth an operation; a branch of so many is worth a sequence."""
+"""Shorter common beginnings are not copied, shorter branches and states are not kept."""
 ALL_EXACT = 1 << 30
 """`CacheSequence.exact` where no token was moved."""
 
 
-@dataclass(slots=True, eq=False)
-class CacheSequence:
-    """A leased seq_id. `tokens[i]` is the token at position i: exactly what the engine holds for the sequence.
+class CacheSequence(Protocol):
+    """A seq_id of llama.cpp and the conversation that has it, read-only: the cache manager alone changes it.
 
-    exact   so many leading tokens have K and V as a prefill would make them; those behind were moved there
-    texts   the messages of the last turn, to see which was changed since; `spans`: where they lie
-    parked  another branch of the conversation, kept while there is room; the conversation goes on in its other sequence
-    branch  number of the branch that it holds among those of the conversation, from 1 on
+    tokens     tokens[i] is the token at position i, as llama.cpp holds it for the sequence. The list itself, not a
+               copy: it grows while an answer is written
+    exact      so many leading tokens have K and V as a prefill computes them; those behind were moved to their position
+    texts      texts of the messages of the last turn, to see which one was changed since
+    spans      where those messages lie
+    last_used  larger for sequences used later; used_at: time.monotonic() of that use
+    busy       an answer is being written in it
+    inactive   it holds another branch of the conversation, which goes on in another sequence
+    branch     number of its branch among those of the conversation, from 1 on
     """
+
+    @property
+    def seq_id(self) -> int: ...
+    @property
+    def conversation(self) -> ConversationId: ...
+    @property
+    def tokens(self) -> Sequence[int]: ...
+    @property
+    def exact(self) -> int: ...
+    @property
+    def texts(self) -> tuple[str, ...]: ...
+    @property
+    def spans(self) -> tuple[MessageSpan, ...]: ...
+    @property
+    def last_used(self) -> int: ...
+    @property
+    def used_at(self) -> float: ...
+    @property
+    def busy(self) -> bool: ...
+    @property
+    def inactive(self) -> bool: ...
+    @property
+    def branch(self) -> int: ...
+
+
+class Sequences(Protocol):
+    """All leased sequences of a context, read-only."""
+
+    def get(self, conversation: ConversationId) -> CacheSequence | None:
+        """The sequence in which the conversation goes on."""
+
+    def by_seq(self, seq_id: int) -> CacheSequence | None:
+        """The sequence with this seq_id; None when the seq_id is free."""
+
+    def inactive_branches(self, conversation: ConversationId) -> Sequence[CacheSequence]:
+        """The other branches of the conversation."""
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        """The seq_ids that are not leased, ascending."""
+
+    def leases(self) -> tuple[Lease, ...]:
+        """As told to the window; sequences in which a conversation goes on come first."""
+
+    def __iter__(self) -> Iterator[CacheSequence]: ...
+
+
+@dataclass(slots=True, eq=False)
+class LeasedSequence:
+    """The `CacheSequence` that the cache manager changes; the attributes are explained there."""
 
     seq_id: int
     conversation: ConversationId
@@ -36,81 +95,85 @@ class CacheSequence:
     last_used: int = 0
     used_at: float = 0.0
     busy: bool = False
-    parked: bool = False
+    inactive: bool = False
     branch: int = 1
+
+    def copy(self) -> LeasedSequence:
+        """With a list of tokens of its own."""
+        copied = copy.copy(self)
+        copied.tokens = list(self.tokens)
+        return copied
 
 
 class SequencePool:
-    """Leases seq_ids of `[0, n_seq_max)` to conversations, the lowest free one first.
+    """Leases seq_ids of `[0, n_seq_max)` to conversations, the lowest free one first. Readers see `Sequences`.
 
-    A conversation has one sequence that goes on, and any number of parked ones. Never touches the cache: whoever takes
-    a lease away removes the cells first.
+    A conversation has one sequence in which it goes on, and any number of inactive branches. Never touches the cache:
+    the cells of a sequence must be removed before it is released.
     """
 
     def __init__(self, n_seq_max: int) -> None:
         self._n = n_seq_max
-        self._all: list[CacheSequence] = []
+        self._all: list[LeasedSequence] = []
         self._clock = 0
 
-    def get(self, conversation: ConversationId) -> CacheSequence | None:
-        """The sequence in which the conversation goes on."""
-        return next((s for s in self._all if s.conversation == conversation and not s.parked), None)
+    def get(self, conversation: ConversationId) -> LeasedSequence | None:
+        return next((s for s in self._all if s.conversation == conversation and not s.inactive), None)
 
-    def by_seq(self, seq_id: int) -> CacheSequence | None:
-        """Who has this seq_id; None when nobody has."""
+    def by_seq(self, seq_id: int) -> LeasedSequence | None:
         return next((s for s in self._all if s.seq_id == seq_id), None)
 
-    def parked(self, conversation: ConversationId) -> list[CacheSequence]:
-        """The other branches of the conversation."""
-        return [s for s in self._all if s.conversation == conversation and s.parked]
+    def inactive_branches(self, conversation: ConversationId) -> list[LeasedSequence]:
+        return [s for s in self._all if s.conversation == conversation and s.inactive]
 
     @property
     def free(self) -> tuple[int, ...]:
-        """The seq_ids nobody has, ascending."""
-        taken = {s.seq_id for s in self._all}
-        return tuple(s for s in range(self._n) if s not in taken)
+        leased = {s.seq_id for s in self._all}
+        return tuple(s for s in range(self._n) if s not in leased)
 
-    def lease(self, conversation: ConversationId, *, parked: bool = False) -> CacheSequence | None:
-        """The conversation's sequence, a free one, or None when another must yield first. `parked`: a new one."""
-        sequence = None if parked else self.get(conversation)
+    def leases(self) -> tuple[Lease, ...]:
+        going_on_first = sorted(self._all, key=lambda s: s.inactive)
+        return tuple(Lease(s.conversation, s.seq_id, s.inactive, s.branch) for s in going_on_first)
+
+    def __iter__(self) -> Iterator[LeasedSequence]:
+        return iter(tuple(self._all))
+
+    def lease(self, conversation: ConversationId, *, inactive: bool = False) -> LeasedSequence | None:
+        """The conversation's sequence, or a free one; None when no seq_id is free. `inactive`: always a new one."""
+        sequence = None if inactive else self.get(conversation)
         if sequence is None:
             free = self.free
             if not free:
                 return None
             taken = {s.branch for s in self._all if s.conversation == conversation}
             number = next(n for n in count(1) if n not in taken)
-            sequence = CacheSequence(free[0], conversation, parked=parked, branch=number)
+            sequence = LeasedSequence(free[0], conversation, inactive=inactive, branch=number)
             self._all.append(sequence)
         self.touch(sequence)
         return sequence
 
-    def touch(self, sequence: CacheSequence) -> None:
+    def touch(self, sequence: LeasedSequence) -> None:
         """Mark the sequence as used now."""
         self._clock += 1
         sequence.last_used, sequence.used_at = self._clock, time.monotonic()
 
-    def release(self, sequence: CacheSequence) -> None:
-        """Give the seq_id back. Its cells must be gone."""
+    def release(self, sequence: LeasedSequence) -> None:
+        """Free its seq_id."""
         self._all.remove(sequence)
 
-    def change_places(self, sequence: CacheSequence, parked: CacheSequence) -> None:
-        """The conversation goes on in the cells of its parked branch, and what it had is parked: nothing is copied."""
-        for field_name in ("seq_id", "branch", "tokens", "exact", "texts", "spans"):
-            mine, theirs = getattr(sequence, field_name), getattr(parked, field_name)
-            setattr(sequence, field_name, theirs)
-            setattr(parked, field_name, mine)
+    def exchange(self, sequence: LeasedSequence, inactive: LeasedSequence) -> None:
+        """The conversation goes on in the cells of its inactive branch; those it had are the inactive ones now."""
+        for name in ("seq_id", "branch", "tokens", "exact", "texts", "spans"):
+            mine, theirs = getattr(sequence, name), getattr(inactive, name)
+            setattr(sequence, name, theirs)
+            setattr(inactive, name, mine)
 
-    def put_back(self, sequences: Iterable[CacheSequence]) -> None:
-        """Leases and tokens as they were at an earlier moment; `sequences` are copies made then."""
-        self._all = [copy.copy(s) for s in sequences]
+    def copies(self) -> tuple[LeasedSequence, ...]:
+        """All leases as they are now, for `restore`."""
+        return tuple(sequence.copy() for sequence in self._all)
+
+    def restore(self, copies: Iterable[LeasedSequence]) -> None:
+        """All leases as they were when `copies` were made. No answer is being written afterwards."""
+        self._all = [sequence.copy() for sequence in copies]
         for sequence in self._all:
-            sequence.tokens = list(sequence.tokens)
             sequence.busy = False
-
-    def leases(self) -> tuple[Lease, ...]:
-        """Those that go on first."""
-        going_on_first = sorted(self._all, key=lambda s: s.parked)
-        return tuple(Lease(s.conversation, s.seq_id, s.parked, s.branch) for s in going_on_first)
-
-    def __iter__(self) -> Iterator[CacheSequence]:
-        return iter(tuple(self._all))

@@ -8,7 +8,7 @@ thread.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -68,7 +68,7 @@ class StateSwapper:
             n_own=n - n_shared,
             state_bytes=n_bytes,
             idle_s=time.monotonic() - sequence.used_at,
-            prefill_ms=prefill_ms / (4.0 if sequence.parked else 1.0),  # a branch is missed less
+            prefill_ms=prefill_ms / (4.0 if sequence.inactive else 1.0),  # a branch is missed less
             restore_ms=restore_ms,
             busy=sequence.busy,
             has_snapshot=self.snapshots.has(sequence.tokens, sequence.conversation, sequence.exact),
@@ -104,7 +104,7 @@ class StateSwapper:
         Raises with `by_hand` RefusedCall where this memory cannot be saved, EngineError.
         """
         if not by_hand and (
-            len(sequence.tokens) < MIN_REUSE_TOKENS or sequence.parked or not self._context.can("swap")
+            len(sequence.tokens) < MIN_REUSE_TOKENS or sequence.inactive or not self._context.can("swap")
         ):
             return 0
         resident = self.resident(sequence)
@@ -127,7 +127,7 @@ class StateSwapper:
     def checkpoint(self, sequence: CacheSequence) -> None:
         """Keep the state that the sequence has now, to go back to, where that is worth it. Read-only for the cache."""
         tokens = sequence.tokens
-        if not self.keeps_checkpoints or sequence.parked or sequence.exact < len(tokens):
+        if not self.keeps_checkpoints or sequence.inactive or sequence.exact < len(tokens):
             return
         n_new = len(tokens) - self._kept(tokens)
         if n_new < MIN_REUSE_TOKENS:
@@ -136,49 +136,52 @@ class StateSwapper:
         spared_ms, cost_ms = self._costs(n_new, n_bytes)
         if not pays(spared_ms, cost_ms):
             return
-        gone = give_way(self.snapshots.checkpoints(), who, n_bytes, self.snapshots.limits.memory_bytes)
-        if gone is None:
+        dropped = give_way(self.snapshots.checkpoints(), who, n_bytes, self.snapshots.limits.memory_bytes)
+        if dropped is None:
             return
-        start = time.perf_counter()
-        try:
-            blob = self._states.seq_get(sequence.seq_id)
-        except KvdeskError:
-            return
-        self.snapshots.drop(gone)
-        resident = Resident(sequence.seq_id, len(tokens), len(tokens), n_bytes, 0.0, spared_ms, cost_ms)
-        placement = place(resident, self.snapshots.values(), self.snapshots.limits)
-        self.snapshots.put(placement, who, tokens, blob, spared_ms, (), (), checkpoint=True)
-        reason = f"an edit or another answer can go back to these {len(tokens):,} tokens: {placement.reason}"
-        self._operation_journal.report("checkpoint", calls.state_seq_get(sequence.seq_id), start, who, reason)
+        with self._operation_journal.operation(
+            "checkpoint", who, call=calls.state_seq_get(sequence.seq_id)
+        ) as operation:
+            try:
+                blob = self._states.seq_get(sequence.seq_id)
+            except KvdeskError:
+                operation.told = False
+                return
+            self.snapshots.drop(dropped)
+            resident = Resident(sequence.seq_id, len(tokens), len(tokens), n_bytes, 0.0, spared_ms, cost_ms)
+            placement = place(resident, self.snapshots.values(), self.snapshots.limits)
+            self.snapshots.put(placement, who, tokens, blob, spared_ms, (), (), checkpoint=True)
+            operation.reason = (
+                f"an edit or another answer can go back to these {len(tokens):,} tokens: {placement.reason}"
+            )
 
     def restore(self, sequence: CacheSequence, saved: SavedState, blob: Blob) -> bool:
-        """Put a saved state into the sequence, which is empty and for which there is room. Changes the cache.
+        """Put a saved state into the cells of the sequence, which is empty and for which there is room. Changes the
+        cache, not the sequence.
 
         False: it is not what it was said to be; it is forgotten, and what is there of it must be removed.
         """
-        start = time.perf_counter()
         reason = f"back to a checkpoint of {len(saved.tokens):,} tokens" if saved.checkpoint else "its state was saved"
-        with self._operation_journal.doing(
-            "swap in", sequence.conversation, f"{reason}: computing it would take longer"
-        ):
+        with self._operation_journal.operation(
+            "swap in",
+            sequence.conversation,
+            reason,
+            call=calls.state_seq_set(sequence.seq_id, len(blob)),
+        ) as operation:
             try:
-                taken = self._states.seq_set(sequence.seq_id, blob, saved.tokens, audited=False)
+                accepted = self._states.seq_set(sequence.seq_id, blob, saved.tokens, audited=False)
             except KvdeskError:
-                taken = False
-        if not taken or not self._is_whole(sequence.seq_id, len(saved.tokens)):
+                accepted = False
+            operation.told = accepted and self._is_whole(sequence.seq_id, len(saved.tokens))
+        if operation.told:
+            self.snapshots.touch(saved)
+        else:
             self.snapshots.drop([saved.key])
-            return False
-        self.snapshots.touch(saved)
-        sequence.tokens, sequence.exact = list(saved.tokens), saved.exact
-        if saved.conversation == sequence.conversation and not saved.checkpoint:
-            sequence.texts, sequence.spans = saved.texts, saved.spans
-        call = calls.state_seq_set(sequence.seq_id, len(blob))
-        self._operation_journal.report("swap in", call, start, sequence.conversation, reason)
-        return True
+        return operation.told
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _kept(self, tokens: list[int]) -> int:
+    def _kept(self, tokens: Sequence[int]) -> int:
         """Tokens of the longest saved state that these begin with."""
         saved = self.snapshots.longest_whole(tokens)
         return 0 if saved is None else len(saved.tokens)

@@ -6,7 +6,6 @@ from (`ends`). Runs on the engine's thread.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -21,7 +20,6 @@ from kvdesk.cache.compare import compare_logits, compare_snapshots
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId
 from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
-from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.calls import call_text
 from kvdesk.protocol.operations import (
     BatchRefused,
@@ -46,11 +44,10 @@ MOST_MEASURED = 4
 
 @dataclass(frozen=True, slots=True)
 class _Done:
-    """What was done; the sequence of the conversation that the operation names; bytes of K and V that moved; what
-    llama.cpp answered, where that is told.
+    """The sequence of the conversation that the operation names; bytes of K and V that moved; what llama.cpp answered,
+    where that is told; whether the sequence holds nothing any more; whether the cache changed.
     """
 
-    name: str
     seq_id: int = -1
     bytes_moved: int = 0
     answer: str = ""
@@ -66,7 +63,19 @@ class _Before:
     asked: dict[int, Asked]
 
 
-_NAMES = {Compact: "compact", SwapOut: "swap out", SwapIn: "swap in", Undo: "undo"}
+_NAMES: dict[type[HandOperation], str] = {
+    RemoveRange: "seq_rm",
+    KeepOnly: "seq_keep",
+    CopySequence: "seq_cp",
+    ShiftPositions: "seq_add",
+    ClearCache: "clear",
+    Compact: "compact",
+    SwapOut: "swap out",
+    SwapIn: "swap in",
+    TryDecode: "decode",
+    Undo: "undo",
+}
+_TO_COMPARE = "to compare the next token"
 
 
 class CacheOperations:
@@ -98,27 +107,25 @@ class CacheOperations:
 
     def do(self, operation: HandOperation, *, measured: bool) -> None:
         """Carry it out and tell of it. Raises UserError, RefusedCall, EngineError; nothing is lost then."""
-        session = self._session
+        session, journal = self._session, self._session.operation_journal
         kept = None if isinstance(operation, Undo) else self.blobs.take(session)
-        with session.operation_journal.doing("", None, "to compare the next token"):
+        with journal.purpose(None, _TO_COMPARE):
             before = self._look(measured)
-        conversation, start = self._conversation(operation), time.perf_counter()
-        with session.operation_journal.doing(_NAMES.get(type(operation), ""), conversation, BY_HAND):
+        with journal.operation(_NAMES[type(operation)], self._conversation(operation), BY_HAND) as told:
             done = self._do(operation)
-        ms = (time.perf_counter() - start) * 1e3
-        shifted = operation.p0 if isinstance(operation, ShiftPositions) else ALL_EXACT
-        session.cache_manager.believe_map(max(0, shifted))
-        number, at_s = session.context.memory.mirror.operation, time.monotonic()
-        if kept is not None and done.changed:
-            self.blobs.keep(number, kept)
-        audited = session.context.auditor.audit().state == "verified"
-        with session.operation_journal.doing("", None, "to compare the next token"):
-            effect = self._effect(before, done, audited=audited)
-        undoable = number in self.blobs.numbers
-        call = call_text(operation, done.seq_id) + done.answer
-        self._emit(
-            OperationDone(number, at_s, done.name, call, ms, conversation, BY_HAND, effect, undoable, done.emptied)
-        )
+            told.call = call_text(operation, done.seq_id) + done.answer
+            told.emptied = done.emptied
+            journal.end(told)
+            moved_from = ALL_EXACT
+            if isinstance(operation, ShiftPositions):
+                moved_from = max(0, min(operation.p0, operation.p0 + operation.shift))
+            session.cache_manager.adopt_map(moved_from)
+            if kept is not None and done.changed:
+                self.blobs.keep(told.number, kept)
+            told.undoable = told.number in self.blobs.numbers
+            audited = session.context.auditor.audit().state == "verified"
+            with journal.purpose(None, _TO_COMPARE):
+                told.effect = self._effect(before, done, audited=audited)
 
     # --- each -----------------------------------------------------------------------------------------------------
 
@@ -130,33 +137,33 @@ class CacheOperations:
                 if not memory.seq_rm(seq_id, p0, p1):
                     raise RefusedCall("Only a whole conversation can be removed: no part of this model's state can.")
                 empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and memory.seq_pos_max(seq_id) < 0)
-                return _Done("seq_rm", emptied=empty)
+                return _Done(emptied=empty)
             case KeepOnly(seq_id):
                 memory.seq_keep(seq_id)
-                return _Done("seq_keep")
+                return _Done()
             case CopySequence(src, conversation, p0, p1):
                 return self._copy(src, conversation, p0, p1)
             case ShiftPositions(seq_id, p0, p1, shift):
                 memory.seq_add(seq_id, p0, p1, shift)
-                return _Done("seq_add")
+                return _Done()
             case ClearCache():
                 memory.clear()
-                return _Done("clear", emptied=True)
+                return _Done(emptied=True)
             case Compact(layout, hot):
                 n_bytes = compact(context, self._session.speed_model.cost, layout, hot)
-                return _Done("compact", bytes_moved=n_bytes)
+                return _Done(bytes_moved=n_bytes)
             case SwapOut(conversation):
                 sequence = self._leased(conversation)
                 n_bytes = self._session.cache_manager.swap_out(sequence)
-                return _Done("swap out", sequence.seq_id, n_bytes, emptied=True)
+                return _Done(sequence.seq_id, n_bytes, emptied=True)
             case SwapIn(conversation):
                 n_bytes = self._session.cache_manager.swap_in(conversation)
-                return _Done("swap in", self._leased(conversation).seq_id, n_bytes)
+                return _Done(self._leased(conversation).seq_id, n_bytes)
             case TryDecode(seq_id, pos):
                 return self._try(seq_id, pos)
             case Undo(number):
                 self.blobs.restore(number, self._session)
-                return _Done("undo")
+                return _Done()
 
     def _copy(self, src: int, conversation: ConversationId, p0: int, p1: int) -> _Done:
         session = self._session
@@ -164,13 +171,14 @@ class CacheOperations:
             raise UserError("A conversation cannot be copied onto itself.")
         source = session.pool.by_seq(src)
         if source is not None:
-            session.pool.touch(source)
+            session.cache_manager.touch(source)
         target = session.cache_manager.lease(conversation)
-        session.cache_manager.keep(target, 0, "its place was taken by a copy")
+        session.cache_manager.truncate(target, 0, "its place was taken by a copy")
         session.context.memory.seq_cp(src, target.seq_id, p0, p1)
         if source is not None:
-            target.tokens = list(source.tokens)  # of a recurrent state, which cannot tell; else the map is believed
-        return _Done("seq_cp", target.seq_id)
+            # a recurrent state cannot tell what it holds; `adopt_map` follows for the others
+            session.cache_manager.adopt(target, source.tokens, source.exact)
+        return _Done(target.seq_id)
 
     def _try(self, seq_id: int, pos: int) -> _Done:
         """One token at a position of the person's choice. What llama.cpp refuses is explained, and harmless."""
@@ -185,7 +193,7 @@ class CacheOperations:
                 raise
             rc, changed = error.code, False
             self._emit(BatchRefused(seq_id, problem.x, problem.y, problem.sentence))
-        return _Done("decode", answer=f" -> {rc}", changed=changed)
+        return _Done(answer=f" -> {rc}", changed=changed)
 
     # --- before and after ---------------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ Owns the blobs, oldest dropped first. Runs on the engine's thread.
 
 from __future__ import annotations
 
-import copy
 from collections import OrderedDict
 from dataclasses import dataclass
 
@@ -27,7 +26,7 @@ class Kept:
 
     blob: memoryview
     maps: tuple[CacheMap, ...]
-    sequences: tuple[CacheSequence, ...]
+    leases: tuple[CacheSequence, ...]
 
 
 class UndoBlobs:
@@ -56,7 +55,7 @@ class UndoBlobs:
             blob = context.states.get()
         except KvdeskError:
             return None
-        return Kept(blob, context.memory.snapshot().maps, tuple(_copied(s) for s in session.pool))
+        return Kept(blob, context.memory.snapshot().maps, session.cache_manager.copies())
 
     def keep(self, number: int, kept: Kept) -> None:
         """Operation `number` was made after `kept`."""
@@ -73,12 +72,6 @@ class UndoBlobs:
         if kept is None:
             raise UserError(f"Operation {number:,} cannot be undone any more: its copy of the cache is gone.")
         session.context.states.set(kept.blob, known=kept.maps)
-        session.pool.put_back(kept.sequences)
+        session.cache_manager.restore_leases(kept.leases)
         for later in [n for n in self._kept if n >= number]:
             del self._kept[later]
-
-
-def _copied(sequence: CacheSequence) -> CacheSequence:
-    copied = copy.copy(sequence)
-    copied.tokens = list(sequence.tokens)
-    return copied

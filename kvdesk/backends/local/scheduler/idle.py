@@ -6,8 +6,6 @@ Owns when something is due. The judgement is `kvdesk.policies.compaction_gain`. 
 
 from __future__ import annotations
 
-import time
-
 from kvdesk.backends.local.operations.compacting import compact
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.backends.local.session import Session
@@ -66,13 +64,12 @@ class Idle:
         verdict = judge_compaction(session.speed_model.cost, cache, moment)
         if not verdict.compact:
             return False
-        start = time.perf_counter()
+        call = call_text(Compact(Layout.KEEP_ORDER))
         try:
-            with session.operation_journal.doing("compact", None, verdict.reason):
-                compact(session.context, session.speed_model.cost, Layout.KEEP_ORDER)
+            with session.operation_journal.operation("compact", None, verdict.reason, call=call):
+                compact(context, session.speed_model.cost, Layout.KEEP_ORDER)
         except KvdeskError:
             return False
-        session.operation_journal.report("compact", call_text(Compact(Layout.KEEP_ORDER)), start, None, verdict.reason)
         return True
 
     def _read_ahead(self, request: Request) -> bool:
@@ -96,9 +93,9 @@ class Idle:
         )
         if first[:held] != sequence.tokens or not more or not fits or len(more) > session.context.n_batch:
             return False
-        with session.operation_journal.doing("", who, "prefilled ahead, between answers"):
+        with session.operation_journal.purpose(who, "prefilled ahead, between answers"):
             if session.context.decode(Batch.of(sequence.seq_id, held, more), "prefill").rc == 0:
-                sequence.tokens += more
+                session.cache_manager.append_decoded(sequence, more)
             else:
-                session.cache_manager.agree(sequence, more)
+                session.cache_manager.adopt_unfinished(sequence, more)
         return True

@@ -28,7 +28,7 @@ def verify(session: Session, conversation: ConversationId, emit: Emit) -> Iterat
         raise UserError("This conversation has nothing in the cache that could be verified.")
     if sequence.busy:
         raise UserError("This conversation is being answered: verify it when the answer is there.")
-    session.cache_manager.free_parked()
+    session.cache_manager.free_a_sequence()
     if not session.pool.free:
         raise UserError("All sequences are in use: close a conversation, so that one is free to compute in.")
     context, tokens, spare = session.context, list(sequence.tokens), session.pool.free[0]
@@ -47,7 +47,7 @@ def verify(session: Session, conversation: ConversationId, emit: Emit) -> Iterat
 class Held:
     """What a conversation had in a context that is no more: its tokens, and its state where that is carried over.
 
-    exact   as in `Sequence`
+    exact   as in `CacheSequence`
     """
 
     conversation: ConversationId
@@ -62,7 +62,7 @@ def hold(session: Session, *, with_state: bool) -> list[Held]:
     """What every conversation has in the cache now, the last used first. Raises RefusedCall, EngineError."""
     held = []
     for s in sorted(session.pool, key=lambda s: -s.last_used):
-        if s.tokens and not s.parked:
+        if s.tokens and not s.inactive:
             blob = session.context.states.seq_get(s.seq_id) if with_state else b""
             held.append(Held(s.conversation, tuple(s.tokens), s.texts, s.spans, blob, s.exact))
     return held
@@ -83,23 +83,24 @@ def refill(session: Session, held: Sequence[Held]) -> Iterator[Working]:
             continue  # its next turn has begun meanwhile, or it has no place
         sequence = cache_manager.lease(h.conversation)
         if not context.memory.has_room(sequence.seq_id, n):
-            cache_manager.pool.release(sequence)
+            cache_manager.release(sequence)
             continue
-        sequence.busy, sequence.texts = True, h.texts
+        cache_manager.mark_busy(sequence)
+        cache_manager.set_texts(sequence, h.texts)
         try:
             if h.blob and context.states.seq_set(sequence.seq_id, h.blob, h.tokens):
-                sequence.tokens, sequence.exact = list(h.tokens), h.exact
+                cache_manager.adopt(sequence, h.tokens, h.exact)
                 yield Working("Carrying conversations over", done, total)
             else:
-                cache_manager.take_prefix(sequence, list(h.tokens))  # what others have already
+                cache_manager.acquire_prefix(sequence, list(h.tokens))  # what others have already
             while len(sequence.tokens) < n:
                 first = len(sequence.tokens)
                 part = h.tokens[first : first + context.n_batch]
                 if context.decode(Batch.of(sequence.seq_id, first, part), "prefill").rc != 0:
-                    cache_manager.agree(sequence, list(part))
+                    cache_manager.adopt_unfinished(sequence, part)
                     return
-                sequence.tokens += part
+                cache_manager.append_decoded(sequence, part)
                 yield Working("Reading conversations again", done - n + len(sequence.tokens), total)
         finally:
-            sequence.busy = False
+            cache_manager.mark_idle(sequence)
         session.retell_spans(sequence, h.spans)

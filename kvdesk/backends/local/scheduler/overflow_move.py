@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
@@ -25,7 +26,7 @@ class Move(NamedTuple):
         return self.held - (self.p1 - self.p0)
 
 
-def move_for(held: list[int], step: Step, policy: Overflow) -> Move | None:
+def move_for(held: Sequence[int], step: Step, policy: Overflow) -> Move | None:
     """How a sequence that holds `held` gets to what `step.after` begins with; None where nothing of it would move.
 
     That is so with "recompute", where the template writes the rest in other words when messages are gone, and where the
@@ -47,13 +48,13 @@ def frees_enough(
     Cells that another sequence shares are not freed. Read-only.
     """
     move = move_for(sequence.tokens, step, policy)
-    if move is not None and cache_manager.may_slide(sequence, move.p1):
-        freed = cache_manager.own_cells(sequence, move.p0, move.p1) + cache_manager.own_cells(
+    if move is not None and cache_manager.can_slide(sequence, move.p1):
+        freed = cache_manager.cells_freed(sequence, move.p0, move.p1) + cache_manager.cells_freed(
             sequence, move.held, ALL_EXACT
         )
         return n_free + freed >= len(step.after) - move.stays
-    n = cache_manager.stays(sequence, step.after[:-1], exact=policy is Overflow.RECOMPUTE)
-    return n_free + cache_manager.own_cells(sequence, n, ALL_EXACT) >= len(step.after) - n
+    n = cache_manager.reusable_prefix(sequence, step.after[:-1], exact=policy is Overflow.RECOMPUTE)
+    return n_free + cache_manager.cells_freed(sequence, n, ALL_EXACT) >= len(step.after) - n
 
 
 def carry_out(cache_manager: CacheManager, sequence: CacheSequence, step: Step, policy: Overflow) -> str:
@@ -68,8 +69,8 @@ def carry_out(cache_manager: CacheManager, sequence: CacheSequence, step: Step, 
         sentence = slide_sentence(step.full, len(step.gone), n_left, move.p0, parted=step.plan.parted)
         if cache_manager.slide(sequence, move.held, move.p0, move.p1, sentence):
             return sentence
-    n = cache_manager.stays(sequence, step.after[:-1], exact=policy is Overflow.RECOMPUTE)
+    n = cache_manager.reusable_prefix(sequence, step.after[:-1], exact=policy is Overflow.RECOMPUTE)
     sentence = recompute_sentence(step.full, len(step.gone), n_left, len(step.after) - n)
-    cache_manager.keep(sequence, n, sentence)
-    cache_manager.gone.pop(sequence.conversation, None)
+    cache_manager.truncate(sequence, n, sentence)
+    cache_manager.pop_eviction_reason(sequence.conversation)
     return sentence

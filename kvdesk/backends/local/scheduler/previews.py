@@ -57,7 +57,7 @@ def preview_context(session: Session, settings: ContextSettings) -> ContextPrevi
     except ContextError as error:
         refused = str(error)
         needed = estimate(session.header, settings)
-    n_tokens = sum(len(sequence.tokens) for sequence in session.pool if not sequence.parked)  # as `jobs.hold` has it
+    n_tokens = sum(len(sequence.tokens) for sequence in session.pool if not sequence.inactive)  # as `jobs.hold` has it
     why_not = _why_not_carried(session, settings)
     ms = session.speed_model.prefill_ms(n_tokens, settings.n_batch) if n_tokens else 0.0
     return ContextPreview(
@@ -102,7 +102,7 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
         shown = replace(shown, n_draft=draft.n_tokens, refused=str(full), text=asked.text)
         return replace(shown, n_fitting=draft.n_characters(shown.room))
     prompt = fit.whole.tokens
-    reused, restore_ms = session.cache_manager.foresee(
+    reused, restore_ms = session.cache_manager.estimate_reuse(
         asked.conversation, prompt, moved=asked.overflow is not Overflow.RECOMPUTE
     )
     sequence = session.pool.get(asked.conversation)

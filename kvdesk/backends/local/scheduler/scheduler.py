@@ -116,16 +116,16 @@ class Scheduler:
             if self._is_being_read(prompt, session.pool.get(command.conversation)):
                 return False
             there = session.pool.get(command.conversation)
-            sequence = session.cache_manager.lease(command.conversation, parked=there is not None and there.busy)
+            sequence = session.cache_manager.lease(command.conversation, inactive=there is not None and there.busy)
             told = self._told.setdefault(command.answer, [])
             told += self._use_fit(command, sequence, fit)
             held = list(sequence.tokens)
-            reused = session.cache_manager.take_prefix(
+            acquired = session.cache_manager.acquire_prefix(
                 sequence, prompt, moved=command.overflow is not Overflow.RECOMPUTE
             )
-            if not session.cache_manager.make_room(sequence, len(prompt) - reused):
+            if not session.cache_manager.make_room(sequence, len(prompt) - acquired.n_tokens):
                 if self._requests:
-                    session.cache_manager.give_back(sequence)
+                    session.cache_manager.release_empty_branch(sequence)
                     return False
                 raise PromptError("The cache has no room for this conversation.")
         except KvdeskError as error:
@@ -140,8 +140,9 @@ class Scheduler:
         sampler = Sampler(command.sampling, session.model.vocab.n_tokens)
         if command.sampling.repeat_penalty != 1.0:
             sampler.accept(prompt[-command.sampling.repeat_last_n :])
-        sequence.busy = True
-        why = session.explain(sequence, held, prompt, command.messages)
+        session.cache_manager.mark_busy(sequence)
+        reused = acquired.n_tokens
+        why = session.explain(sequence, acquired, held, prompt, command.messages)
         request = Request(
             command, sequence, fit.whole, reused, sampler, submitted_at, why, session.model.vocab, fit.left
         )
@@ -202,7 +203,7 @@ class Scheduler:
             self._stopping.discard(request.command.answer)
             if not self.closing:
                 self._session().context.stop.lower()
-        request.sequence.busy = False
+        self._session().cache_manager.mark_idle(request.sequence)
         request.sampler.close()
         self._session().context.memory.publish()
         conversation, answer = request.command.conversation, request.command.answer
@@ -256,22 +257,25 @@ class Scheduler:
         """Token after token of the only turn, until its text is to be told. False: not possible, nothing was done."""
         if not self._has_room(request, 1):
             return True
-        context, tokens, generated = self._session().context, request.sequence.tokens, request.generated
+        context, cache_manager = self._session().context, self._session().cache_manager
+        sequence, generated = request.sequence, request.generated
         self._session().threads.choose(1)
         left = request.command.sampling.max_tokens - len(generated)
-        n = context.memory.begin(request.sequence.seq_id, len(tokens), min(left, MOST_IN_BURST))
+        n = context.memory.begin(sequence.seq_id, len(sequence.tokens), min(left, MOST_IN_BURST))
         if not n:
             return False
         is_eog, sampler, clock = request.vocab.is_eog, request.sampler, time.perf_counter
         answer, stopping = request.command.answer, self._stopping
         token, until, before, now = generated[-1], request.tell_at, request.last_at, 0.0
+        decoded: list[int] = []
+        failure, stopped = None, False
         try:
             for _ in range(n):
                 new = context.advance(token, sampler)
                 if new < 0:
-                    self._session().cache_manager.agree(request.sequence, [token])
+                    stopped = True
                     break
-                tokens.append(token)
+                decoded.append(token)
                 token = new
                 if is_eog(token):
                     break
@@ -282,8 +286,13 @@ class Scheduler:
                     break  # the next token would be farther from the time than this one
                 before = now
         except KvdeskError as error:
-            self.finish(request, "failed", str(error))
+            failure = error
+        cache_manager.append_decoded(sequence, decoded)
+        if failure is not None:
+            self.finish(request, "failed", str(failure))
             return True
+        if stopped:
+            cache_manager.adopt_unfinished(sequence, [token])
         request.last_at = now or request.last_at
         if is_eog(token):
             self.finish(request, "complete")
@@ -340,7 +349,7 @@ class Scheduler:
         if fit.step is not None:
             return [self._carry_out(command, sequence, fit.step)]
         if command.overflow is Overflow.RECOMPUTE and sequence.exact < len(sequence.tokens):
-            session.cache_manager.keep(
+            session.cache_manager.truncate(
                 sequence, sequence.exact, "what was moved is read again: exact answers were chosen"
             )
         return []
@@ -398,7 +407,7 @@ class Scheduler:
             self._not_decoded(batches, decoded.rc, None)
             return
         for request, batch in batches:
-            request.sequence.tokens += batch.tokens
+            session.cache_manager.append_decoded(request.sequence, batch.tokens)
         row = -1
         for request, batch in batches:
             row += len(batch.tokens)
@@ -414,7 +423,7 @@ class Scheduler:
     def _not_decoded(self, batches: Sequence[tuple[Request, Batch]], rc: int, failure: KvdeskError | None) -> None:
         """Ends the turns, unless the decode was stopped (rc 2): then the next step ends those that were asked to."""
         for request, batch in batches:
-            self._session().cache_manager.agree(request.sequence, list(batch.tokens))
+            self._session().cache_manager.adopt_unfinished(request.sequence, batch.tokens)
             request.reused = min(request.reused, request.position)
         for request, batch in batches:
             if failure is not None:

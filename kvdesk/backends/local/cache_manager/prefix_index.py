@@ -1,0 +1,121 @@
+"""Which beginning of a prompt is in the cache already, and which sequence can lend it.
+
+Owns the prefix tree of the leased sequences (`kvdesk.policies.prefix_tree`). Reads sequences and cells, changes
+neither. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence, LeasedSequence, SequencePool
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.cache.prefix import common_prefix
+from kvdesk.chat import ConversationId
+from kvdesk.policies.prefix_tree import PrefixTree
+
+
+class PrefixIndex:
+    """Of the sequences of one context. `changed` must be called after every change of a sequence but an append."""
+
+    def __init__(self, context: Context, pool: SequencePool) -> None:
+        self._context = context
+        self._pool = pool
+        self._tree = PrefixTree()
+        self._n_indexed: dict[int, int] = {}  # tokens of each seq_id that the tree knows
+        geometry = context.memory.mirror.geometry
+        self._one_buffer = geometry.n_stream == 1
+        self._n_swa = geometry.facts.n_swa if geometry.has_window else 0
+        self.has_small_window = 0 < geometry.n_window < geometry.n_cells
+        """Whether the cells of a sliding window are fewer than the context has positions."""
+
+    def changed(self, sequence: LeasedSequence) -> None:
+        """Its tokens or its seq_id are others than before. Only what is exact can be lent."""
+        held = sequence.tokens[: sequence.exact]
+        if held:
+            self._tree.insert(held, sequence.seq_id)
+            self._n_indexed[sequence.seq_id] = len(held)
+        else:
+            self.forget(sequence.seq_id)
+
+    def forget(self, seq_id: int) -> None:
+        """The seq_id is free, or its sequence empty."""
+        self._tree.remove(seq_id)
+        self._n_indexed.pop(seq_id, None)
+
+    def rebuild(self) -> None:
+        """All leases are others than before."""
+        for seq_id in tuple(self._n_indexed):
+            self.forget(seq_id)
+        for sequence in self._pool:
+            self.changed(sequence)
+
+    # --- read-only ----------------------------------------------------------------------------------------------------
+
+    def reusable_prefix(self, sequence: CacheSequence, tokens: list[int], *, exact: bool = False) -> int:
+        """How many of its tokens can stay when the sequence is to hold `tokens`.
+
+        0 where the sliding window before the cut is lost, or where this memory cannot give back a part. `exact`: none
+        that were moved.
+        """
+        n = common_prefix(sequence.tokens, tokens)
+        if exact:
+            n = min(n, sequence.exact)
+        cut = n < len(sequence.tokens) or self._context.memory.seq_pos_max(sequence.seq_id) >= n
+        if cut and not (self._context.can("partial seq_rm") and self._window_holds(sequence.seq_id, n)):
+            return 0
+        return n
+
+    def best_branch(
+        self, conversation: ConversationId, prompt: list[int], *, exact: bool
+    ) -> tuple[LeasedSequence | None, int]:
+        """The inactive branch of the conversation with the longest reusable prefix of the prompt, and its tokens."""
+        branches = [branch for branch in self._pool.inactive_branches(conversation) if not branch.busy]
+        found = ((branch, self.reusable_prefix(branch, prompt, exact=exact)) for branch in branches)
+        return max(found, key=lambda pair: pair[1], default=(None, 0))
+
+    def lender(self, sequence: CacheSequence | None, prompt: list[int]) -> tuple[LeasedSequence | None, int]:
+        """Which other sequence holds the longest prefix of the prompt, and how many of its tokens can be copied."""
+        self._index_appended()
+        whole = not self._one_buffer or not self._context.can("partial seq_cp")
+        borrower = sequence.seq_id if sequence else -1
+        match = self._tree.longest_prefix(prompt, without=borrower, whole=whole)
+        lender = self._pool.by_seq(match.seq_id)
+        if lender is None or not self._context.can("seq_cp"):
+            return None, 0
+        if whole and match.n_tokens < len(lender.tokens):
+            return None, 0  # tokens that were moved would be copied with it
+        if not self._window_can_be_shared(match.seq_id, match.n_tokens, borrower):
+            return None, 0
+        return lender, match.n_tokens
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _index_appended(self) -> None:
+        """Add to the tree what was decoded since it was last asked."""
+        for sequence in self._pool:
+            known = self._n_indexed.get(sequence.seq_id, 0)
+            held = min(len(sequence.tokens), sequence.exact)
+            if held > known and known:
+                self._tree.extend(sequence.seq_id, sequence.tokens[known:held])
+                self._n_indexed[sequence.seq_id] = held
+            elif held != known:
+                self.changed(sequence)
+
+    def _window_holds(self, seq_id: int, n: int) -> bool:
+        """Whether the sliding window before position `n` is still in the cache."""
+        return not self._n_swa or not n or self._context.memory.seq_pos_min(seq_id) <= max(0, n - self._n_swa)
+
+    def _window_can_be_shared(self, seq_id: int, n: int, borrower: int) -> bool:
+        """Whether the window before position `n` is in the cache and may be shared with the sequence `borrower`.
+
+        In a window smaller than the context llama.cpp never overwrites a cell that two sequences hold
+        (llama-kv-cache.cpp, `find_slot`): such cells are lost to everybody. So at most one window of them is shared at
+        once, and only while as many cells are left as every sequence needs for a window of its own, and an ubatch.
+        """
+        if not self.has_small_window or not self._one_buffer or not self._window_holds(seq_id, n):
+            return self._window_holds(seq_id, n)
+        cells = self._context.memory.mirror.caches[-1].streams[0]
+        lent = cells.holders(seq_id) & (cells.pos[: cells.high_water] < n)
+        n_stuck = int((cells.shared() | lent).sum())
+        n_there = len({*cells.sequences, borrower})
+        room = cells.size - n_there * self._n_swa - self._context.n_ubatch
+        return int(lent.sum()) <= self._n_swa and n_stuck <= room
