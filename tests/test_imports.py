@@ -9,7 +9,7 @@ from itertools import pairwise
 import grimp
 import pytest
 
-BEING_MENDED = {"kvdesk.backends.local", "kvdesk.backends.local.llama"}
+BEING_MENDED = {"kvdesk.backends.local"}
 
 
 @cache

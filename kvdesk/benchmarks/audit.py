@@ -62,7 +62,7 @@ class Audit:
 
     def __init__(self, model: Model, settings: ContextSettings, seed: int, stop_rate: float = 0.06) -> None:
         self._flag = CountdownFlag()
-        self.context = Context(model, settings, inspect=MAPS, proved=False, stop=self._flag)
+        self.context = Context(model, settings, inspect=MAPS, stop=self._flag)
         self._mirror = self.context.memory.mirror
         self.tally = Tally(model.path.name, settings.model_dump(mode="json"), seed, str(engine_version()))
         self._blobs: list[Blob] = []

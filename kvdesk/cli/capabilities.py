@@ -25,7 +25,7 @@ def main(argv: Sequence[str]) -> int:
         path, settings = options.model_path(args), options.context_settings(args)
         model = open_model(path, settings).model
         try:
-            context = Context(model, settings, proved=False)
+            context = Context(model, settings)
             rows = context.capabilities.values()
             context.close()
         finally:

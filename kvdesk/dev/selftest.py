@@ -22,6 +22,7 @@ from kvdesk import paths
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.context import MAPS, Context
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.backends.local.llama.self_check import checked_context
 from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
@@ -240,7 +241,7 @@ def _embedded() -> Iterator[Model]:
 @contextmanager
 def _context(model: Model) -> Iterator[Context]:
     """A context in which the engine prints every cell, each compared with the map."""
-    context = Context(model, SMALL, inspect=MAPS)
+    context = checked_context(model, SMALL, inspect=MAPS)
     try:
         yield context
     finally:

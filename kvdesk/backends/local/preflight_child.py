@@ -59,11 +59,11 @@ def _say(answer: dict[str, Any]) -> None:
 
 def _try(file: Path, settings: ContextSettings) -> Iterator[dict[str, Any]]:
     """What is known to work so far. Raises KvdeskError when the model does not work."""
-    from kvdesk.backends.local.llama.context import Context
     from kvdesk.backends.local.llama.model import Model
+    from kvdesk.backends.local.llama.self_check import checked_context
 
     model = Model(file)
-    context = Context(model, settings)
+    context = checked_context(model, settings)
     _decode(model, context)
     context.close()
     answer: dict[str, Any] = {"ok": True}

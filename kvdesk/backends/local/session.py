@@ -20,6 +20,7 @@ from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.backends.local.llama.open_model import OpenedModel, open_model
+from kvdesk.backends.local.llama.self_check import checked_context
 from kvdesk.backends.local.llama.transfer import MOST_KEPT
 from kvdesk.backends.local.prompt.prompt import Prompt, PromptBuilder
 from kvdesk.backends.local.scheduler.overflow_manager import Asked, Fit, OverflowManager
@@ -111,7 +112,7 @@ class Session:
             )
         self.prompts = self._prompt_builder()
         try:
-            self._use(Context(self.model, settings))
+            self._use(checked_context(self.model, settings))
         except Exception:
             self._close_prompts()
             raise
@@ -193,17 +194,17 @@ class Session:
             self.snapshots.drop_of(conversation)
         self.context.close()
         try:
-            self._use(Context(self.model, settings))
+            self._use(checked_context(self.model, settings))
             self.estimate = wanted
         except Exception:
-            self._use(Context(self.model, before))
+            self._use(checked_context(self.model, before))
             raise
         with self.operation_journal.operation("rebuild", call=calls.new_context(), started=start) as operation:
             operation.emptied = True
 
     def reopen(self) -> None:
         """Make the context anew with its old settings, after it was closed for a session that came to nothing."""
-        self._use(Context(self.model, self.context.settings))
+        self._use(checked_context(self.model, self.context.settings))
 
     def fit(self, asked: Asked) -> Fit:
         """The conversation's tokens up to where the answer begins, without what has left its context.

@@ -41,7 +41,7 @@ class Table:
         path = self.folder / f"{architecture}.gguf"
         if not path.exists():
             write(path, architecture)
-        return Context(Model(path), settings, proved=False)
+        return Context(Model(path), settings)
 
     def attempt(self, row: str, call: Callable[[], object]) -> None:
         try:

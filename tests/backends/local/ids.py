@@ -45,7 +45,7 @@ class Ids(ByIds):
             n_ctx=n_ctx, n_seq_max=n_seq_max, n_batch=32, n_ubatch=n_ubatch, n_threads=1, n_threads_batch=1,
             type_k=type_kv, type_v=type_kv, swa_full=swa_full,
         )  # fmt: skip
-        context = Context(model, settings, proved=False)
+        context = Context(model, settings)
         kind = StateKind("tiny", "now", type_kv, type_kv, True, (1.0, 1.0))
         snapshots = SavedStateStore(folder, kind, Limits(memory, 1 << 24))
         self.events: list[Event] = []

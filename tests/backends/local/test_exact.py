@@ -157,7 +157,7 @@ def test_the_embedded_model_decodes_alike_in_a_batch(headless: HeadlessEngine) -
 
 def logits_of(model: Model, settings: ContextSettings, prompt: list[int], sizes: Sequence[int]) -> np.ndarray:
     """Next-token logits of a prompt that is decoded in batches of these sizes, in a context of its own."""
-    context = Context(model, settings, proved=False)
+    context = Context(model, settings)
     try:
         first = 0
         for n in sizes:

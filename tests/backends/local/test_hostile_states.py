@@ -186,7 +186,7 @@ def test_swapped_in_by_hand(
 
 def test_the_state_of_another_model(folder: Path, back: Callable[[], int], tmp_path: Path) -> None:
     model = Model(write_model(tmp_path / "tiny.gguf", "attention"))
-    context = Context(model, ContextSettings(n_ctx=256, n_threads=1, n_threads_batch=1), proved=False)
+    context = Context(model, ContextSettings(n_ctx=256, n_threads=1, n_threads_batch=1))
     n = len(index(folder)[0]["tokens"])
     context.decode(Batch([5] * n, range(n), [(0,)] * n, [False] * n))
     blob = bytes(context.states.seq_get(0))

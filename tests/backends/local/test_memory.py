@@ -56,7 +56,7 @@ def llama(folder: Path) -> Iterator[Model]:
 
 @pytest.fixture
 def context(llama: Model) -> Iterator[Context]:
-    context = Context(llama, SMALL, proved=False)
+    context = Context(llama, SMALL)
     yield context
     context.close()
 
@@ -106,8 +106,9 @@ def test_decodes_are_told_before_their_cells_change(context: Context) -> None:
 @pytest.mark.parametrize("settings", [SMALL, STREAMS], ids=["unified", "streams"])
 def test_every_operation_is_verified(llama: Model, settings: ContextSettings) -> None:
     context = Context(llama, settings)
-    assert context.self_check is not None
-    assert context.self_check.complete, str(context.self_check)
+    checked = self_check.self_check(context)
+    assert checked is not None
+    assert checked.complete, str(checked)
     context.decode(text(20))
     context.memory.seq_cp(0, 1)
     context.memory.seq_rm(0, 5, 9)
@@ -160,7 +161,7 @@ def test_a_pending_shift_is_applied_before_a_state_is_saved(context: Context, fu
 
 
 def test_a_queued_copy_does_not_overwrite_what_is_restored(llama: Model) -> None:
-    context = Context(llama, STREAMS, proved=False)
+    context = Context(llama, STREAMS)
     whole = text(9)
     expected = last_logits(context, whole)
     blob = context.states.seq_get(0)
@@ -176,7 +177,7 @@ def test_a_queued_copy_does_not_overwrite_what_is_restored(llama: Model) -> None
 def test_a_shift_with_no_sequence_free(folder: Path) -> None:
     """A hybrid can give back no single token: the shift then goes with the decode itself."""
     model = Model(write(folder / "hybrid.gguf", "granitehybrid"))
-    context = Context(model, SMALL, proved=False)
+    context = Context(model, SMALL)
     for s in range(4):
         context.decode(text(3, 0, s))
     context.memory.seq_add(0, 0, -1, 2)
@@ -189,7 +190,7 @@ def test_a_shift_with_no_sequence_free(folder: Path) -> None:
 def test_layers_without_rope_would_be_rotated(folder: Path) -> None:
     """Why such models are refused a shift: K of the layer without RoPE changes with its number."""
     model = Model(write(folder / "smollm3.gguf", "smollm3"))
-    context = Context(model, SMALL, proved=False)
+    context = Context(model, SMALL)
     assert not context.can("seq_add")
     context.decode(text(8))
 
@@ -209,7 +210,7 @@ def test_layers_without_rope_would_be_rotated(folder: Path) -> None:
 
 def test_quantized_k_and_every_type_can_be_made(llama: Model) -> None:
     for kind in CacheType:
-        context = Context(llama, SMALL.model_copy(update={"type_k": kind, "type_v": kind}), proved=False)
+        context = Context(llama, SMALL.model_copy(update={"type_k": kind, "type_v": kind}))
         context.decode(text(12))
         if context.can("seq_add"):
             context.memory.seq_add(0, 3, -1, 2)
@@ -264,8 +265,9 @@ def test_rules_that_stay_wrong_stay_marked(context: Context, monkeypatch: pytest
 def test_the_proof_finds_a_broken_rule(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StreamCells, "_lower_head", lambda *_: None)
     context = Context(llama, SMALL)
-    assert context.self_check is not None
-    assert context.self_check.mismatch
+    checked = self_check.self_check(context)
+    assert checked is not None
+    assert checked.mismatch
     assert context.memory.verification.state == "mismatch"
     context.close()
 
@@ -273,9 +275,10 @@ def test_the_proof_finds_a_broken_rule(llama: Model, monkeypatch: pytest.MonkeyP
 def test_the_proof_is_bounded_in_time_and_says_so(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(self_check, "BUDGET_S", 0.0)
     context = Context(llama, SMALL)
-    assert context.self_check is not None
-    assert (context.self_check.n_steps, context.self_check.complete) == (1, False)
-    assert str(context.self_check).startswith("1 of ")
+    checked = self_check.self_check(context)
+    assert checked is not None
+    assert (checked.n_steps, checked.complete) == (1, False)
+    assert str(checked).startswith("1 of ")
     assert context.memory.verification.state == "verified"
     assert "ran out of time" in context.memory.verification.detail
     context.close()
@@ -285,8 +288,8 @@ def test_without_a_twin_nothing_is_verified(llama: Model, monkeypatch: pytest.Mo
     def no_room(*_: object) -> self_check.SelfCheck:
         raise ContextError("no memory for it")
 
-    monkeypatch.setattr(context_module, "prove", no_room)
-    context = Context(llama, SMALL)
+    monkeypatch.setattr(self_check, "prove", no_room)
+    context = self_check.checked_context(llama, SMALL)
     context.decode(text(20))
     assert context.auditor.audit().state == "mirrored"
     assert "no memory for it" in context.memory.verification.detail
@@ -325,7 +328,7 @@ def test_a_state_the_engine_does_not_take(context: Context, monkeypatch: pytest.
 
 
 def test_maps_are_required_at_level_three(llama: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    context = Context(llama, SMALL, inspect=MAPS, proved=False)
+    context = Context(llama, SMALL, inspect=MAPS)
     context.decode(text(5))
     assert context.memory.verification.state == "verified"
     without_maps = [replace(dump, position_map=None) for dump in parse_log([LINE])]

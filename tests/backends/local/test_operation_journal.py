@@ -30,7 +30,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Model]:
 
 class Rig:
     def __init__(self, model: Model) -> None:
-        self.context = Context(model, SETTINGS, proved=False)
+        self.context = Context(model, SETTINGS)
         self.told: list[OperationDone] = []
         self.journal = OperationJournal(self.context, self.told.append)  # type: ignore[arg-type]
         self.context.memory.on_decoded = self._decoded

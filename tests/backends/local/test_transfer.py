@@ -99,7 +99,7 @@ def test_a_smaller_state_holds_no_more_than_its_own_bytes() -> None:
 def test_memory_of_a_closed_context_leaves_the_process(loaded: HeadlessEngine) -> None:
     process, session = psutil.Process(), loaded.engine.session
     del [bytearray(31 * MB)][0]  # from now on glibc takes blocks of that size from the heap
-    context = Context(session.model, SMALL, proved=False)
+    context = Context(session.model, SMALL)
     above = [bytearray(MB // 16) for _ in range(64)]
     before = process.memory_info().rss
     context.close()

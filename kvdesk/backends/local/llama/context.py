@@ -16,7 +16,6 @@ from kvdesk.backends.local.llama.binding import (
     MIRRORED_BINDING,
     MIRRORED_COMMIT,
     StopFlag,
-    engine_log,
     engine_version,
     free_context,
     lib,
@@ -27,14 +26,12 @@ from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.params import buffer_bytes, create, planned
 from kvdesk.backends.local.llama.sampler import Sampler
-from kvdesk.backends.local.llama.self_check import SelfCheck, prove
 from kvdesk.backends.local.llama.state_transfer import StateTransfer
 from kvdesk.backends.local.llama.traits import context_traits
 from kvdesk.backends.local.llama.transfer import TransferBuffers
 from kvdesk.backends.local.llama.verifier import MAX_REBUILDS, Subject, Verifier
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.creation import compare_creation
-from kvdesk.errors import ContextError
 from kvdesk.protocol.cache import ContextInfo
 from kvdesk.protocol.operations import OperationName
 from kvdesk.settings import ContextSettings
@@ -48,7 +45,6 @@ class Context:
 
     inspect   1 (True): the engine prints a line for every slot search and every decode is compared with it; 0: the
               mirror runs unproven; MAPS: the engine prints every cell too, and each one is compared
-    proved    first prove the mirror's rules on a twin of few cells (`self_check`, about 0.2 s); not without `inspect`
     stop      what stops a decode from another thread
 
     Its parts are for callers to use: `memory` (operations on the cache, what it holds), `states` (saved states),
@@ -62,12 +58,12 @@ class Context:
         settings: ContextSettings,
         *,
         inspect: int = 1,
-        proved: bool = True,
         stop: StopFlag | None = None,
     ) -> None:
         geometry = planned(model, settings)
         ctx, said = create(model, settings, int(inspect))
         self._ctx = ctx
+        self.inspect = int(inspect)
         self.buffers = buffer_bytes(said)
         self.model = model
         self.settings = settings
@@ -80,12 +76,11 @@ class Context:
         self.n_seq_max = int(lib.llama_n_seq_max(ctx))
         self.verifier = Verifier(_subject(model, settings), _doubt())
         threads = settings.decode_threads, settings.n_threads_batch
-        self.memory = MirroredMemory(ctx, self.traits, self.verifier, int(inspect), self.stop, threads)
+        self.memory = MirroredMemory(ctx, self.traits, self.verifier, self.inspect, self.stop, threads)
         buffers = TransferBuffers()
         self.auditor = Auditor(self.memory, self.verifier, buffers)
         self.states = StateTransfer(self.memory, self.auditor, self.verifier, buffers)
-        self.self_check: SelfCheck | None = None
-        self._first_verdict(proved=proved, compared=bool(inspect))
+        self._compare_creation()
 
     # --- what it is ---------------------------------------------------------------------------------------------------
 
@@ -165,8 +160,8 @@ class Context:
         self.memory.guards.row(row, rows)
         return row
 
-    def _first_verdict(self, *, proved: bool, compared: bool) -> None:
-        """Whether the engine made what was planned, and whether the rules hold on a twin."""
+    def _compare_creation(self) -> None:
+        """Whether the engine made what was planned: the first verdict on the map."""
         g = self.traits.geometry
         if self.model.facts.kind == "unknown":
             self.verifier.reject(self.model.facts.reason)
@@ -176,26 +171,8 @@ class Context:
             wrong = f"the context has {self.n_ctx} cells, the mirror {g.n_ctx}"
         if wrong:
             self.verifier.reject(wrong)
-            return
-        if proved and compared:
-            self._prove()
-        if compared and not self.verifier.mismatch:
+        elif self.inspect:
             self.verifier.conclude(0, None)
-
-    def _prove(self) -> None:
-        log = engine_log()
-        listener, log.listener = log.listener, None
-        try:
-            self.self_check = prove(lambda twin: Context(self.model, twin, inspect=MAPS, proved=False), self.settings)
-            if self.self_check.mismatch:
-                self.verifier.reject(str(self.self_check))
-            elif not self.self_check.complete:
-                self.verifier.remark = f"The proof ran out of time: {self.self_check}"
-        except ContextError as error:
-            doubt = f"The cell rules could not be proved on a twin of this context: {error}"
-            self.verifier.doubt = f"{self.verifier.doubt} {doubt}".strip()
-        finally:
-            log.listener = listener
 
 
 def _doubt() -> str:

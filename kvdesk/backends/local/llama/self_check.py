@@ -1,7 +1,7 @@
 """A short proof of the mirror's rules, made whenever a context is made: on a twin of few cells that prints its maps.
 
 Owns the script of operations. The twin has the model, the build and the settings of the real context, so that what
-holds there holds here; it is gone before the real context is used.
+holds there holds here; it is closed before the real context is used.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from kvdesk.backends.local.llama.binding import engine_log
+from kvdesk.backends.local.llama.context import MAPS, Context
+from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.geometry import CTX_PAD
+from kvdesk.errors import ContextError
 from kvdesk.settings import ContextSettings
-
-if TYPE_CHECKING:
-    from kvdesk.backends.local.llama.context import Context
 
 BUDGET_S = 0.25
 """No step is begun after this time: a large model proves fewer of them, and the proof says so."""
@@ -58,13 +58,50 @@ def twin_settings(settings: ContextSettings) -> ContextSettings:
     )
 
 
-def prove(make_twin: Callable[[ContextSettings], Context], settings: ContextSettings) -> SelfCheck:
+def checked_context(model: Model, settings: ContextSettings, *, inspect: int = 1) -> Context:
+    """A `Context` whose rules were checked, which takes about BUDGET_S. Raises ContextError as `Context` does."""
+    context = Context(model, settings, inspect=inspect)
+    try:
+        self_check(context)
+    except BaseException:
+        context.close()
+        raise
+    return context
+
+
+def self_check(context: Context) -> SelfCheck | None:
+    """Prove the rules on a twin of this context, which was made just now, and tell its verifier what came of it.
+
+    None where nothing could be proved: the map is known to be wrong already, or the twin cannot be made.
+    """
+    verifier, log = context.verifier, engine_log()
+    if verifier.mismatch or not context.inspect:
+        return None
+    listener, log.listener = log.listener, None
+    found = None
+    try:
+        found = prove(context.model, context.settings)
+        if found.mismatch:
+            verifier.reject(str(found))
+            return found
+        if not found.complete:
+            verifier.remark = f"The proof ran out of time: {found}"
+    except ContextError as error:
+        doubt = f"The cell rules could not be proved on a twin of this context: {error}"
+        verifier.doubt = f"{verifier.doubt} {doubt}".strip()
+    finally:
+        log.listener = listener
+    verifier.conclude(0, None)
+    return found
+
+
+def prove(model: Model, settings: ContextSettings) -> SelfCheck:
     """Run the script on a twin (a context that prints its maps) and audit after every step.
 
     Takes about BUDGET_S at most, plus one step. Raises ContextError where the twin cannot be made.
     """
     start = time.perf_counter()
-    twin = make_twin(twin_settings(settings))
+    twin = Context(model, twin_settings(settings), inspect=MAPS)
     try:
         steps = list(_script(twin))
         done = 0
@@ -73,8 +110,9 @@ def prove(make_twin: Callable[[ContextSettings], Context], settings: ContextSett
                 break
             step()
             twin.auditor.audit()
-            if twin.memory.verification.state == "mismatch":
-                return SelfCheck(done, len(steps), (time.perf_counter() - start) * 1e3, twin.memory.verification.detail)
+            if twin.verifier.mismatch:
+                detail = twin.verifier.verification.detail
+                return SelfCheck(done, len(steps), (time.perf_counter() - start) * 1e3, detail)
             done += 1
         return SelfCheck(done, len(steps), (time.perf_counter() - start) * 1e3)
     finally:
