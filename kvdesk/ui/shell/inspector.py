@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
@@ -27,10 +29,53 @@ from kvdesk.viewmodel.measurements import Measurements
 if TYPE_CHECKING:
     from kvdesk.ui.graphs.graphs_page import GraphsPage
 
+PageT = TypeVar("PageT", bound=QWidget)
+
 ALL_PX: Final = 350  # the narrowest it can be
 CALM_PX: Final = 288
 _COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is written
-TABS: Final = ("Cache", "Graphs", "Timeline", "Log")
+CACHE_VIEW: Final = "cache view"
+
+
+class PageParts(NamedTuple):
+    """What the pages show. `texts`: of token ids that are known."""
+
+    theme: Theme
+    state: CacheState
+    measured: Measurements
+    texts: dict[int, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of the inspector.
+
+    label   on its tab
+    needs   the feature of the back end without which it has nothing to show; empty: none
+    make    makes its widget
+    late    made when it is first shown
+    """
+
+    label: str
+    needs: str
+    make: Callable[[PageParts], QWidget]
+    late: bool = False
+
+
+def _make_graphs(parts: PageParts) -> QWidget:
+    from kvdesk.ui.graphs.graphs_page import GraphsPage
+
+    return GraphsPage(parts.theme, parts.measured)
+
+
+PAGES: Final = (
+    Page("Cache", CACHE_VIEW, lambda parts: CachePage(parts.theme, parts.measured)),
+    Page("Graphs", CACHE_VIEW, _make_graphs, late=True),  # importing pyqtgraph takes 0.4 s
+    Page("Timeline", CACHE_VIEW, lambda parts: TimelinePage(parts.theme, parts.state, parts.texts)),
+    Page("Log", "", lambda parts: LogPanel(parts.theme)),
+)
+"""In the order of the tabs; the first is shown at first."""
+LABELS: Final = tuple(page.label for page in PAGES)
 
 
 class Inspector(QWidget):
@@ -52,21 +97,19 @@ class Inspector(QWidget):
         self._counted_s = 0.0
         self._texts: dict[int, str] = {}
         self.measured = Measurements()
-        self._cache = CachePage(theme, self.measured)
+        self._parts = PageParts(theme, state, self.measured, self._texts)
+        self._made = [None if page.late else page.make(self._parts) for page in PAGES]
+        self._cache, self._timeline = self._page(CachePage), self._page(TimelinePage)
         self._cache.map.show_token_texts(self._texts)
         self._cache.forget_clicked.connect(self.forget_clicked)
         self._cache.rebuild_clicked.connect(self.rebuild_clicked)
         self._cache.all_clicked.connect(lambda: self.all_wanted.emit(True))
         self._cache.less_clicked.connect(lambda: self.all_wanted.emit(False))
         self._shows_all = False
-        self._graphs_page: GraphsPage | None = None  # made when it is first shown: it takes 0.4 s
-        self._timeline = TimelinePage(theme, state, self._texts)
-        self._log = LogPanel(theme)
         self._tabs = QButtonGroup(self)
         self._stack = QStackedWidget()
-        self._no_graphs = QWidget()
-        for page in (self._cache, self._no_graphs, self._timeline, self._log):
-            self._stack.addWidget(page)
+        for made in self._made:
+            self._stack.addWidget(made or QWidget())
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 0, 12)
         column.setSpacing(8)
@@ -84,7 +127,7 @@ class Inspector(QWidget):
     def _show_all(self, shows_all: bool) -> None:
         self._shows_all = shows_all
         if not shows_all:
-            self.show_tab(TABS[0])
+            self.show_tab(LABELS[0])
         for tab in self._tabs.buttons():
             tab.setVisible(shows_all)
         self._title.setHidden(shows_all)
@@ -123,13 +166,10 @@ class Inspector(QWidget):
 
     @property
     def graphs_page(self) -> GraphsPage:
-        if self._graphs_page is None:
-            from kvdesk.ui.graphs.graphs_page import GraphsPage
+        from kvdesk.ui.graphs.graphs_page import GraphsPage
 
-            self._graphs_page = GraphsPage(self._theme, self.measured)
-            self._stack.removeWidget(self._no_graphs)
-            self._stack.insertWidget(TABS.index("Graphs"), self._graphs_page)
-        return self._graphs_page
+        self._make(LABELS.index("Graphs"))
+        return self._page(GraphsPage)
 
     @property
     def timeline(self) -> TimelinePage:
@@ -137,7 +177,7 @@ class Inspector(QWidget):
 
     @property
     def log(self) -> LogPanel:
-        return self._log
+        return self._page(LogPanel)
 
     @property
     def forget_button(self) -> QPushButton:
@@ -158,15 +198,15 @@ class Inspector(QWidget):
 
     @property
     def tab(self) -> str:
-        return TABS[self._stack.currentIndex()]
+        return LABELS[self._stack.currentIndex()]
 
     @property
     def shows_cache(self) -> bool:
         """Whether what is shown follows the cache."""
-        return self.tab != "Log"
+        return PAGES[self._stack.currentIndex()].needs == CACHE_VIEW
 
     def show_tab(self, name: str) -> None:
-        self._tabs.button(TABS.index(name)).click()
+        self._tabs.button(LABELS.index(name)).click()
 
     def show_names(self) -> None:
         """The conversations have changed: titles, colours, which one is selected."""
@@ -214,7 +254,7 @@ class Inspector(QWidget):
             case BatchRefused():
                 self._cache.rulers.show_refused(event)
             case LogLine():
-                self._log.append(event)
+                self.log.append(event)
             case TokenTexts():
                 self._texts.update(event.texts)
 
@@ -228,17 +268,28 @@ class Inspector(QWidget):
 
     @Slot(int)
     def _on_tab(self, index: int) -> None:
-        if TABS[index] == "Graphs":
-            self._stack.setCurrentWidget(self.graphs_page)
-        else:
-            self._stack.setCurrentIndex(index)
-        self.tab_shown.emit(TABS[index])
+        self._make(index)
+        self._stack.setCurrentIndex(index)
+        self.tab_shown.emit(LABELS[index])
+
+    def _make(self, index: int) -> None:
+        """Make the page with this number if that has not been done."""
+        if self._made[index] is None:
+            self._made[index] = made = PAGES[index].make(self._parts)
+            if (empty := self._stack.widget(index)) is not None:
+                self._stack.removeWidget(empty)
+                empty.deleteLater()
+            self._stack.insertWidget(index, made)
+
+    def _page(self, kind: type[PageT]) -> PageT:
+        """The page of this class, which has been made."""
+        return next(page for page in self._made if isinstance(page, kind))
 
     def _make_tabs(self) -> QHBoxLayout:
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 12, 0)
         row.setSpacing(4)
-        for i, name in enumerate(TABS):
+        for i, name in enumerate(LABELS):
             tab = QToolButton()
             tab.setText(name)
             tab.setCheckable(True)

@@ -1,0 +1,42 @@
+"""The pages of the inspector are those of one tuple."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtWidgets import QLabel, QToolButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from kvdesk.ui.shell import inspector
+from kvdesk.ui.shell.inspector import CACHE_VIEW, PAGES, Inspector, Page, PageParts
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cache_state import CacheState
+
+
+def test_one_line_makes_a_page_with_its_tab(theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[QWidget] = []
+
+    def make(parts: PageParts) -> QWidget:
+        made.append(QLabel(f"{len(parts.state.conversations)} conversations"))
+        return made[-1]
+
+    pages = (*PAGES, Page("Chats", "", make, late=True))
+    monkeypatch.setattr(inspector, "PAGES", pages)
+    monkeypatch.setattr(inspector, "LABELS", tuple(page.label for page in pages))
+    shown = Inspector(theme, CacheState())
+    qtbot.addWidget(shown)
+    shown.show_all(True)
+    assert made == [], "a late page is made when it is first shown"
+    shown.show_tab("Chats")
+    shown.show_tab("Cache")
+    shown.show_tab("Chats")
+    assert [page.isVisibleTo(shown) for page in made] == [True]
+    assert "Chats" in [button.text() for button in shown.findChildren(QToolButton)]
+    assert not shown.shows_cache
+
+
+def test_pages_without_a_cache_need_none(theme: Theme, qtbot: QtBot) -> None:
+    shown = Inspector(theme, CacheState())
+    qtbot.addWidget(shown)
+    for page in PAGES:
+        shown.show_tab(page.label)
+        assert shown.shows_cache is (page.needs == CACHE_VIEW)
