@@ -176,15 +176,15 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
         raise BlobError("The saved state is damaged or cut off.", f"{n_cells} cells at {reader.at}")
     pos = np.empty(n_cells, dtype=np.int32)
     seq_ids: list[tuple[int, ...]] = []
-    done, theme = 0, 1
+    done, ahead = 0, 1
     while done < n_cells:
         head = reader.words(2)
         n_ids = int(head[1]) if len(head) == 2 else 0
         if not 0 <= n_ids <= MAX_SEQ:
             raise BlobError("The saved state is damaged.", f"cell {done} has {n_ids & 0xFFFFFFFF} sequences")
         width = 2 + ext + n_ids
-        theme = min(theme, n_cells - done)
-        words = reader.words(theme * width)
+        ahead = min(ahead, n_cells - done)
+        words = reader.words(ahead * width)
         n_rows = len(words) // width
         rows = words[: n_rows * width].reshape(n_rows, width)
         other = np.flatnonzero(rows[:, 1] != n_ids)
@@ -196,7 +196,7 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
         pos[done : done + n] = rows[:n, 0]
         seq_ids += map(tuple, ids.tolist())
         done += n
-        theme = 2 * theme if n == theme else 1
+        ahead = 2 * ahead if n == ahead else 1
     return pos, tuple(seq_ids)
 
 

@@ -170,13 +170,13 @@ class ThreadPolicy:
                 if self._trial.over:
                     self._judge(self._trial, work, sample.at_s)
             else:
-                self._theme(work, sample.at_s)
+                self._look(work, sample.at_s)
             self._speed.learn(sample.n_threads, work, ms)
         return self.choice
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _theme(self, work: Work, at_s: float) -> None:
+    def _look(self, work: Work, at_s: float) -> None:
         """Is there evidence that another count would be better?"""
         taken = self._recent[self._n]
         lately = list(taken)[-3:]
