@@ -6,20 +6,6 @@ parameters, and by its name what is not known yet.
 
 from __future__ import annotations
 
-from kvdesk.protocol.operations import (
-    ClearCache,
-    Compact,
-    CopySequence,
-    HandOperation,
-    KeepOnly,
-    RemoveRange,
-    ShiftPositions,
-    SwapIn,
-    SwapOut,
-    TryDecode,
-    Undo,
-)
-
 Argument = int | str
 
 
@@ -67,29 +53,3 @@ def decode(n_tokens: int, *where: str) -> str:
 
 def new_context() -> str:
     return "llama_free(ctx); llama_init_from_model(model, params)"
-
-
-def call_text(operation: HandOperation, seq_id: int = -1) -> str:
-    """The call or calls. `seq_id`: of the conversation, where the operation names only that; -1 for not yet leased."""
-    seq = "new" if seq_id < 0 else seq_id
-    match operation:
-        case RemoveRange(s, p0, p1):
-            return seq_rm(s, p0, p1)
-        case KeepOnly(s):
-            return seq_keep(s)
-        case CopySequence(src, _, p0, p1):
-            return seq_cp(src, seq, p0, p1)
-        case ShiftPositions(s, p0, p1, shift):
-            return seq_add(s, p0, p1, shift)
-        case ClearCache():
-            return clear()
-        case Compact(layout):
-            return f"{state_get()}; /* {layout} */ {state_set()}"
-        case Undo(number):
-            return f"/* as before operation {number:,} */ {state_set()}"
-        case SwapOut():
-            return f"{state_seq_get(seq)}; {seq_rm(seq, -1, -1)}"
-        case SwapIn():
-            return state_seq_set(seq)
-        case TryDecode(s, pos):
-            return decode(1, f"pos {pos}", f"seq {s}")

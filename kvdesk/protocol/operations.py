@@ -2,16 +2,47 @@
 
 Sequences are named by seq_id, as the inspector shows them; positions are half-open ranges `[p0, p1)` in which -1 means
 "from the start" and "to the end", as llama.cpp has it.
+
+An operation declares its `name`, what is `affected`, and its `call`: llama.cpp's C functions with their arguments, the
+same on a button before and in the journal afterwards. The `seq_id` of `call` is that of the conversation which the
+operation names, -1 while it has no sequence.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from kvdesk.cache.compaction import CompactionPlan, Layout
 from kvdesk.cache.compare import Comparison
 from kvdesk.chat import ConversationId
+from kvdesk.protocol import calls
+
+
+@dataclass(frozen=True, slots=True)
+class OneSequence:
+    """The cells of a sequence, -1: of every one. `moved_from`: cells from this position on move, shared ones too."""
+
+    seq_id: int
+    moved_from: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherSequences:
+    """The cells of all sequences but this one."""
+
+    seq_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class OneConversation:
+    """The cells of the sequence in which a conversation goes on."""
+
+    conversation: ConversationId
+
+
+Affected = OneSequence | OtherSequences | OneConversation | Literal["every sequence", "no sequence"]
+"""The sequences whose answers cannot go on after an operation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +53,30 @@ class RemoveRange:
     p0: int = -1
     p1: int = -1
 
+    name: ClassVar = "seq_rm"
+
+    @property
+    def affected(self) -> Affected:
+        return OneSequence(self.seq_id)
+
+    def call(self, _seq_id: int = -1) -> str:
+        return calls.seq_rm(self.seq_id, self.p0, self.p1)
+
 
 @dataclass(frozen=True, slots=True)
 class KeepOnly:
     """`llama_memory_seq_keep(mem, seq_id)`: the cells of all other sequences of its stream are removed."""
 
     seq_id: int
+
+    name: ClassVar = "seq_keep"
+
+    @property
+    def affected(self) -> Affected:
+        return OtherSequences(self.seq_id)
+
+    def call(self, _seq_id: int = -1) -> str:
+        return calls.seq_keep(self.seq_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +91,15 @@ class CopySequence:
     p0: int = -1
     p1: int = -1
 
+    name: ClassVar = "seq_cp"
+
+    @property
+    def affected(self) -> Affected:
+        return OneConversation(self.conversation)
+
+    def call(self, seq_id: int = -1) -> str:
+        return calls.seq_cp(self.src, _argument(seq_id), self.p0, self.p1)
+
 
 @dataclass(frozen=True, slots=True)
 class ShiftPositions:
@@ -52,10 +110,28 @@ class ShiftPositions:
     p1: int
     shift: int
 
+    name: ClassVar = "seq_add"
+
+    @property
+    def affected(self) -> Affected:
+        return OneSequence(self.seq_id, moved_from=max(0, self.p0))
+
+    def call(self, _seq_id: int = -1) -> str:
+        return calls.seq_add(self.seq_id, self.p0, self.p1, self.shift)
+
 
 @dataclass(frozen=True, slots=True)
 class ClearCache:
     """`llama_memory_clear(mem, true)`."""
+
+    name: ClassVar = "clear"
+
+    @property
+    def affected(self) -> Affected:
+        return "every sequence"
+
+    def call(self, _seq_id: int = -1) -> str:
+        return calls.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +141,15 @@ class Compact:
     layout: Layout
     hot: tuple[int, ...] = ()
 
+    name: ClassVar = "compact"
+
+    @property
+    def affected(self) -> Affected:
+        return "no sequence"
+
+    def call(self, _seq_id: int = -1) -> str:
+        return f"{calls.state_get()}; /* {self.layout} */ {calls.state_set()}"
+
 
 @dataclass(frozen=True, slots=True)
 class SwapOut:
@@ -72,12 +157,30 @@ class SwapOut:
 
     conversation: ConversationId
 
+    name: ClassVar = "swap out"
+
+    @property
+    def affected(self) -> Affected:
+        return OneConversation(self.conversation)
+
+    def call(self, seq_id: int = -1) -> str:
+        return f"{calls.state_seq_get(_argument(seq_id))}; {calls.seq_rm(_argument(seq_id), -1, -1)}"
+
 
 @dataclass(frozen=True, slots=True)
 class SwapIn:
     """Put the saved sequence back: nothing is computed."""
 
     conversation: ConversationId
+
+    name: ClassVar = "swap in"
+
+    @property
+    def affected(self) -> Affected:
+        return OneConversation(self.conversation)
+
+    def call(self, seq_id: int = -1) -> str:
+        return calls.state_seq_set(_argument(seq_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +192,34 @@ class TryDecode:
     seq_id: int
     pos: int
 
+    name: ClassVar = "decode"
+
+    @property
+    def affected(self) -> Affected:
+        return OneSequence(self.seq_id)
+
+    def call(self, _seq_id: int = -1) -> str:
+        return calls.decode(1, f"pos {self.pos}", f"seq {self.seq_id}")
+
 
 @dataclass(frozen=True, slots=True)
 class Undo:
     """Restore the whole cache as it was before operation number `operation`, while its blob is kept."""
 
     operation: int
+
+    name: ClassVar = "undo"
+
+    @property
+    def affected(self) -> Affected:
+        return "every sequence"
+
+    def call(self, _seq_id: int = -1) -> str:
+        return f"/* as before operation {self.operation:,} */ {calls.state_set()}"
+
+
+def _argument(seq_id: int) -> calls.Argument:
+    return "new" if seq_id < 0 else seq_id
 
 
 HandOperation = (

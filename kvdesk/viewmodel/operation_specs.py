@@ -13,7 +13,6 @@ from enum import Enum, auto
 from typing import Final, Literal
 
 from kvdesk.chat import ConversationId
-from kvdesk.protocol.calls import call_text
 from kvdesk.protocol.operations import (
     ClearCache,
     CopySequence,
@@ -246,7 +245,7 @@ def call_of(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
     """llama.cpp's call with its arguments; empty where the button asks for something else. A fork gets a new seq_id."""
     operation = spec.build(chosen, state)
     seq_id = -1 if spec.request is Request.FORK else chosen.seq_id
-    return call_text(operation, seq_id) if operation is not None else ""
+    return operation.call(seq_id) if operation is not None else ""
 
 
 def _refusal_of_target(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:

@@ -18,7 +18,6 @@ from PySide6.QtWidgets import (
 
 from kvdesk.cache.compaction import CompactionPlan, Layout
 from kvdesk.protocol.cache import OperationDone, SpeedSample
-from kvdesk.protocol.calls import call_text
 from kvdesk.protocol.operations import Compact, CompactionPreview, PreviewCompaction
 from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.operations.effect_view import EffectView
@@ -144,7 +143,7 @@ class CompactionDialog(QDialog):
         self._after.show_maps(plan.after, operation, *state.looks(state.history.leases_at(operation)))
         self._figures.setText("\n".join(_lines(plan, preview.gain, state)))
         self._remark.setText(preview.remark)
-        self._compact.setToolTip(call_text(Compact(plan.layout)))
+        self._compact.setToolTip(Compact(plan.layout).call())
         set_tone(self._remark, "secondary" if plan.changes_nothing else "")
         why = refusal(COMPACT, Chosen(None), state)
         self._compact.setEnabled(not why and not plan.changes_nothing)

@@ -25,7 +25,6 @@ from kvdesk.protocol.cache import (
     VerifyConversation,
     Watch,
 )
-from kvdesk.protocol.calls import call_text
 from kvdesk.protocol.chat import Working
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import (
@@ -269,7 +268,7 @@ def test_a_call_is_told_as_it_is_shown_before(headless: HeadlessEngine) -> None:
         ClearCache(),
     ):
         done = operate(headless, operation, measured=False)
-        assert done.call.partition(" -> ")[0] == call_text(operation, other)
+        assert done.call.partition(" -> ")[0] == operation.call(other)
         assert done.call.startswith("llama_")
         recording = of(headless.do(TakeRecording()), RecordingTaken)[0].recording
         (entry,) = recording.operations(done.operation, done.operation)

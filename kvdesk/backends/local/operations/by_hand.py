@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import assert_never
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT, CacheSequence
@@ -20,7 +21,6 @@ from kvdesk.cache.compare import compare_logits, compare_snapshots
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId
 from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
-from kvdesk.protocol.calls import call_text
 from kvdesk.protocol.operations import (
     BatchRefused,
     ClearCache,
@@ -29,6 +29,9 @@ from kvdesk.protocol.operations import (
     Effect,
     HandOperation,
     KeepOnly,
+    OneConversation,
+    OneSequence,
+    OtherSequences,
     RemoveRange,
     ShiftPositions,
     SwapIn,
@@ -63,18 +66,6 @@ class _Before:
     asked: dict[int, Asked]
 
 
-_NAMES: dict[type[HandOperation], str] = {
-    RemoveRange: "seq_rm",
-    KeepOnly: "seq_keep",
-    CopySequence: "seq_cp",
-    ShiftPositions: "seq_add",
-    ClearCache: "clear",
-    Compact: "compact",
-    SwapOut: "swap out",
-    SwapIn: "swap in",
-    TryDecode: "decode",
-    Undo: "undo",
-}
 _TO_COMPARE = "to compare the next token"
 
 
@@ -87,23 +78,24 @@ class CacheOperations:
         self.blobs = UndoBlobs()
 
     def ends(self, operation: HandOperation) -> Callable[[CacheSequence], bool]:
-        """Whose answer cannot go on after the operation."""
-        match operation:
-            case ShiftPositions(seq_id, p0) if (moved := self._session.pool.by_seq(seq_id)) is not None:
-                others = {
-                    s.seq_id for s in self._session.cache_manager.sharing(moved, max(0, p0))
-                }  # their cells move too
-                return lambda s: s.seq_id in {seq_id, *others}
-            case RemoveRange(seq_id) | ShiftPositions(seq_id) | TryDecode(seq_id):
-                return lambda s: seq_id in (-1, s.seq_id)
-            case KeepOnly(seq_id):
+        """Whether the answer of a sequence cannot go on after the operation."""
+        affected = operation.affected
+        match affected:
+            case OneSequence(seq_id, moved_from):
+                found = {seq_id}
+                if moved_from is not None and (owner := self._session.pool.by_seq(seq_id)) is not None:
+                    found |= {s.seq_id for s in self._session.cache_manager.sharing(owner, moved_from)}
+                return lambda s: -1 in found or s.seq_id in found
+            case OtherSequences(seq_id):
                 return lambda s: s.seq_id != seq_id
-            case CopySequence(_, conversation) | SwapOut(conversation) | SwapIn(conversation):
+            case OneConversation(conversation):
                 return lambda s: s.conversation == conversation
-            case Compact():
-                return lambda _: False
-            case ClearCache() | Undo():
+            case "every sequence":
                 return lambda _: True
+            case "no sequence":
+                return lambda _: False
+            case _:
+                assert_never(affected)
 
     def do(self, operation: HandOperation, *, measured: bool) -> None:
         """Carry it out and tell of it. Raises UserError, RefusedCall, EngineError; nothing is lost then."""
@@ -111,9 +103,9 @@ class CacheOperations:
         kept = None if isinstance(operation, Undo) else self.blobs.take(session)
         with journal.purpose(None, _TO_COMPARE):
             before = self._look(measured)
-        with journal.operation(_NAMES[type(operation)], self._conversation(operation), BY_HAND) as told:
+        with journal.operation(operation.name, self._conversation(operation), BY_HAND) as told:
             done = self._do(operation)
-            told.call = call_text(operation, done.seq_id) + done.answer
+            told.call = operation.call(done.seq_id) + done.answer
             told.emptied = done.emptied
             journal.end(told)
             moved_from = ALL_EXACT
@@ -164,6 +156,8 @@ class CacheOperations:
             case Undo(number):
                 self.blobs.restore(number, self._session)
                 return _Done()
+            case _:
+                assert_never(operation)
 
     def _copy(self, src: int, conversation: ConversationId, p0: int, p1: int) -> _Done:
         session = self._session
@@ -231,18 +225,15 @@ class CacheOperations:
         )
 
     def _conversation(self, operation: HandOperation) -> ConversationId | None:
-        """Whose cells the operation is about, None for all or nobody's."""
-        match operation:
-            case CopySequence(_, conversation) | SwapOut(conversation) | SwapIn(conversation):
+        """The conversation whose cells the operation is about; None for all, or where nobody has the sequence."""
+        match operation.affected:
+            case OneConversation(conversation):
                 return conversation
-            case RemoveRange(seq_id) | KeepOnly(seq_id) | ShiftPositions(seq_id) | TryDecode(seq_id):
-                return self._of(seq_id)
-            case _:
+            case OneSequence(seq_id) | OtherSequences(seq_id):
+                owner = self._session.pool.by_seq(seq_id)
+                return owner.conversation if owner else None
+            case "every sequence" | "no sequence":
                 return None
-
-    def _of(self, seq_id: int) -> ConversationId | None:
-        owner = self._session.pool.by_seq(seq_id)
-        return owner.conversation if owner else None
 
     def _leased(self, conversation: ConversationId) -> CacheSequence:
         sequence = self._session.pool.get(conversation)

@@ -15,7 +15,6 @@ from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import Message, MessageId
 from kvdesk.errors import KvdeskError
 from kvdesk.policies.compaction_gain import Fragmented, Moment, judge_compaction
-from kvdesk.protocol.calls import call_text
 from kvdesk.protocol.operations import Compact
 
 EXPECTED = 512
@@ -64,7 +63,7 @@ class Idle:
         verdict = judge_compaction(session.speed_model.cost, cache, moment)
         if not verdict.compact:
             return False
-        call = call_text(Compact(Layout.KEEP_ORDER))
+        call = Compact(Layout.KEEP_ORDER).call()
         try:
             with session.operation_journal.operation("compact", None, verdict.reason, call=call):
                 compact(context, session.speed_model.cost, Layout.KEEP_ORDER)
