@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from kvdesk.backends.base import Emit
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.session import Session
 from kvdesk.chat import (
-    NONE_EVICTED,
+    Conversation,
     ConversationId,
+    EvictedMessages,
     Message,
     MessageId,
-    Role,
-    TurnStats,
     new_conversation_id,
     new_message_id,
 )
+from kvdesk.conversations.requests import shown_to_model
+from kvdesk.conversations.service import ConversationService
+from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError
 from kvdesk.host.host import Host
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, Generate, LoadModel, MessagesEvicted, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Command, CommandFailed, Event
-from kvdesk.settings import Overflow, Sampling
+from kvdesk.settings import Overflow, Sampling, Settings
 
 
 @contextmanager
@@ -93,43 +96,94 @@ class HeadlessEngine:
 
 
 class HeadlessChat:
-    """One conversation with a headless engine. `overflow`: what happens when its context is full."""
+    """One conversation with a headless engine, held by the service that the window's conversations are held by.
 
-    def __init__(self, headless: HeadlessEngine, system: str = "", overflow: Overflow = Overflow.STOP) -> None:
-        self.id: ConversationId = new_conversation_id()
-        self.messages: list[Message] = []
-        self.overflow = overflow
-        self.evicted = NONE_EVICTED
+    overflow      what happens when its context is full
+    conversation  its name, where one that was held before goes on
+    """
+
+    def __init__(
+        self,
+        headless: HeadlessEngine,
+        system: str = "",
+        overflow: Overflow = Overflow.STOP,
+        conversation: ConversationId | None = None,
+    ) -> None:
+        self.id = conversation or new_conversation_id()
         self.desk = headless
-        if system:
-            self._add("system", system)
+        self._settings = Settings()
+        self._asked: list[Command] = []
+        self._begin(Conversation(self.id, "", 0, system_prompt=system, overflow=overflow.value), Tree())
+
+    @property
+    def messages(self) -> list[Message]:
+        """What the model is shown: the system prompt, if there is one, and the messages that count, oldest first. To
+        set them is to go on after these, whoever said them.
+        """
+        return list(shown_to_model(self._known, self.service.branch(self.id)))
+
+    @messages.setter
+    def messages(self, messages: Sequence[Message]) -> None:
+        system = "".join(message.text for message in messages if message.role == "system")
+        said: list[Message] = []
+        for message in messages:
+            if message.role != "system":
+                said.append(replace(message, conversation=self.id, parent=said[-1].id if said else None))
+        self._begin(replace(self._known, system_prompt=system, leaf=said[-1].id if said else None), Tree(said))
+
+    @property
+    def overflow(self) -> Overflow:
+        return self.service.overflow_of(self.id)
+
+    @overflow.setter
+    def overflow(self, overflow: Overflow) -> None:
+        self.service.choose_overflow(self.id, overflow)
+
+    @property
+    def evicted(self) -> EvictedMessages:
+        """What was evicted from its context."""
+        return self._known.evicted
+
+    @evicted.setter
+    def evicted(self, evicted: EvictedMessages) -> None:
+        self.service.apply(MessagesEvicted(self.id, evicted))
 
     def answer(self, prompt: str, sampling: Sampling) -> TurnEnded:
-        """Ask and get the answer, which is then `messages[-1]`. Raises UserError when the turn failed."""
-        self._add("user", prompt)
-        answer = new_message_id()
-        asked = Generate(self.id, answer, tuple(self.messages), sampling, self.overflow, evicted=self.evicted)
-        events = self.desk.do(asked)
-        self.evicted = next((e.evicted for e in reversed(events) if isinstance(e, MessagesEvicted)), self.evicted)
-        ended = next(e for e in events if isinstance(e, TurnEnded))
+        """Ask and get the answer, which is then `messages[-1]`. Raises UserError when the turn failed: then question
+        and answer do not count.
+        """
+        self._settings = self._settings.model_copy(update={"sampling": sampling})
+        answer = self.service.send(self.id, prompt)
+        if answer is None:
+            raise UserError("A prompt must have some text.")
+        try:
+            events = self.desk.do(self._asked.pop())
+        finally:
+            self.service.take(self.desk.events)
+            self.service.interrupt("The engine did not end this answer.")  # nothing, as a rule: it has ended
+        ended = next(event for event in events if isinstance(event, TurnEnded) and event.answer == answer)
         if ended.state == "failed":
             raise UserError(ended.note)
-        deltas = [e for e in events if isinstance(e, TextDelta)]
-        tokens = tuple(t for e in deltas for t in e.tokens)
-        self._add("assistant", "".join(e.text for e in deltas), tokens, answer, ended.stats)
         return ended
 
-    def _add(
-        self,
-        role: Role,
-        text: str,
-        tokens: tuple[int, ...] = (),
-        message_id: MessageId | None = None,
-        stats: TurnStats | None = None,
-    ) -> None:
-        parent = self.messages[-1].id if self.messages else None
-        name = message_id or new_message_id()
-        self.messages.append(Message(name, self.id, parent, role, text, tokens=tokens, stats=stats))
+    def add_question(self, text: str) -> None:
+        """A message of the person that nobody is asked to answer yet."""
+        self.messages = [*self.messages, Message(new_message_id(), self.id, None, "user", text)]
+
+    def _stop(self, answer: MessageId) -> None:
+        self.desk.host.stop(answer)
+
+    @property
+    def _known(self) -> Conversation:
+        known = self.service.get(self.id)
+        assert known is not None
+        return known
+
+    def _begin(self, conversation: Conversation, tree: Tree) -> None:
+        """Hold the conversation from here on."""
+        self.service = ConversationService(self._asked.append, self._stop, lambda: self._settings)
+        self.service.load([conversation])
+        self.service.tree_read(self.id, tree)
 
 
 def session_of(headless: HeadlessEngine) -> Session:

@@ -4,8 +4,8 @@ Owns conversations, their messages, running answers, drafts and queues, and asks
 told what has changed (`changes`), in the order in which they subscribed: the store first, so that nothing that is shown
 can be lost. One that fails costs neither a token nor what the others are told.
 
-Everything here is called from one thread, that which takes the back end's events. Must never know: Qt, the database,
-models, contexts and the cache.
+Everything here is called from one thread, that which takes the back end's events. Must never know: Qt, the database and
+the cache.
 """
 
 from __future__ import annotations
@@ -50,7 +50,6 @@ from kvdesk.settings import Overflow, Settings
 
 ReadTree = Callable[[ConversationId, MessageId | None], None]
 """Asks for the messages of a conversation (and the leaf of its shown branch); `tree_read` or `tree_failed` answers."""
-
 
 _HOLDS: Mapping[MessageState, QueueState] = {"stopped": "stopped", "failed": "failed"}
 

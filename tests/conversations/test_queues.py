@@ -139,7 +139,7 @@ def test_one_that_is_edited_keeps_its_place_and_the_draft_stays(held: Held) -> N
     held.service.keep_draft(where, "half a thought")
     held.answer(one, "First")
     held.service.send(where, "Four again")
-    assert held.queued(where) == ("Four again",), "those before it have gone"
+    assert held.queued(where) == ("Four again",), "those before it were sent or cancelled"
     known = held.service.get(where)
     assert known is not None
     assert known.draft == "half a thought", "what is typed stays typed"

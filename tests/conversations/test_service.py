@@ -212,8 +212,8 @@ def test_texts_that_come_again_from_the_beginning_are_not_doubled(held: Held) ->
 def test_what_was_evicted_is_told_with_everything_that_is_asked(held: Held) -> None:
     first = held.say("One")
     evicted = EvictedMessages(frozenset({first.messages[0].id}))
-    gone = ConversationId("deleted")
-    held.service.take([MessagesEvicted(first.conversation, evicted), MessagesEvicted(gone, evicted)])
+    deleted = ConversationId("deleted")
+    held.service.take([MessagesEvicted(first.conversation, evicted), MessagesEvicted(deleted, evicted)])
     held.answer(first, "Answer")
     assert held.say("Two", first.conversation).evicted == evicted
     held.end(held.asked[-1])

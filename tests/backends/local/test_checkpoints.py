@@ -271,10 +271,10 @@ def exact(talk: HeadlessChat) -> bool:
 
 
 def test_another_answer_reads_one_token(talk: HeadlessChat) -> None:
-    second = talk.messages.pop().tokens
-    question = talk.messages.pop().text
-    ended = talk.answer(question, GREEDY)
-    assert (ended.stats.prefilled_tokens, talk.messages[-1].tokens) == (1, second)
+    *before, question, second = talk.messages
+    talk.messages = before
+    ended = talk.answer(question.text, GREEDY)
+    assert (ended.stats.prefilled_tokens, talk.messages[-1].tokens) == (1, second.tokens)
     assert "went back to a checkpoint" in ended.stats.why
     assert exact(talk)
 
@@ -309,9 +309,7 @@ def test_answers_that_are_written_together_keep_checkpoints_too(talk: HeadlessCh
     other.answer(FIRST, GREEDY)
     commands = []
     for each in (talk, other):
-        each.messages.append(
-            Message(new_message_id(), each.id, None, "user", "What will tomorrow bring, do you think?")
-        )
+        each.add_question("What will tomorrow bring, do you think?")
         commands.append(Generate(each.id, new_message_id(), tuple(each.messages), GREEDY))
     desk.engine.handle(commands[0])
     answers = [t for e in of(desk.do(commands[1]), TextDelta) for t in e.tokens if e.answer == commands[1].answer]

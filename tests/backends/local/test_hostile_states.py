@@ -175,8 +175,8 @@ def test_swapped_in_by_hand(
         with pytest.raises(UserError, match=r"is damaged .* read again from its text"):
             headless.do(Operate(SwapIn(conversation), measured=False))
         assert [event.swapped for event in headless.events if isinstance(event, CacheView)] == [()]
-        talk = HeadlessChat(headless)
-        talk.id, talk.messages = conversation, list(saved[1].messages)
+        talk = HeadlessChat(headless, conversation=conversation)
+        talk.messages = saved[1].messages
         assert talk.answer("And?", SHORT).stats.reused_tokens == 0
     finally:
         headless.do(Watch(snapshots=False))

@@ -238,9 +238,8 @@ def test_shades_tell_what_is_next(desk: HeadlessEngine) -> None:
 def test_whoever_shares_the_cells_that_move_leaves_first(desk: HeadlessEngine) -> None:
     """An answer given again leaves the first one as an inactive branch on the same cells."""
     talk = filled(desk, Overflow.SLIDE)
-    answer = talk.messages.pop()
-    desk.do(Generate(talk.id, new_message_id(), tuple(talk.messages), Sampling(temperature=1.5, seed=3, max_tokens=16)))
-    talk.messages.append(answer)
+    asked = tuple(talk.messages[:-1])
+    desk.do(Generate(talk.id, new_message_id(), asked, Sampling(temperature=1.5, seed=3, max_tokens=16)))
     other = HeadlessChat(desk, SYSTEM)
     other.messages = [*talk.messages[:3]]
     other.answer("Who are you?", SHORT)
@@ -255,7 +254,7 @@ def test_two_answers_at_once_never_move_shared_cells(desk: HeadlessEngine) -> No
     """Two answers to one question share their prompt, so the first to be full reads again instead of moving."""
     talk = filled(desk, Overflow.SLIDE)
     question = HeadlessChat(desk)
-    question._add("user", QUESTION)
+    question.add_question(QUESTION)
     messages = (*talk.messages, *question.messages)
     answers = [new_message_id(), new_message_id()]
     desk.events = []
@@ -273,7 +272,6 @@ def test_another_policy_brings_everything_back(desk: HeadlessEngine) -> None:
     talk.overflow = Overflow.STOP
     with pytest.raises(UserError, match="but the context holds"):
         talk.answer("Go on.", SHORT)
-    talk.messages.pop()
     talk.overflow = Overflow.RECOMPUTE
     ended = talk.answer("Go on.", SHORT)
     assert desk.engine.session.pool.get(talk.id).exact > 256, "moved tokens do not stay where answers are to be exact"

@@ -20,7 +20,7 @@ def together(
     """All are asked at once, and none ends by itself; returns the events of each conversation."""
     commands, events = [], []
     for talk, question in zip(talks, questions, strict=True):
-        talk._add("user", question)
+        talk.add_question(question)
         sampling = Sampling(temperature=0.9, seed=7, max_tokens=n_tokens, repeat_penalty=1.2)
         commands.append(Generate(talk.id, new_message_id(), tuple(talk.messages), sampling, talk.overflow))
     vocab = desk.engine.session.model.vocab
@@ -93,7 +93,7 @@ def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(
     talk = filled(desk, overflow)
     desk.do(Forget(talk.id))
     session, other = desk.engine.session, HeadlessChat(desk, "You are brief.")
-    other._add("user", QUESTION)
+    other.add_question(QUESTION)
     endless = Sampling(temperature=0.9, seed=7, max_tokens=100, repeat_penalty=1.2)
     desk.events = []
     desk.engine.handle(Generate(other.id, new_message_id(), tuple(other.messages), endless))

@@ -47,6 +47,7 @@ def test_a_conversation_that_does_not_fit_is_more_than_full_and_not_empty(desk: 
     talk = HeadlessChat(desk)
     with pytest.raises(UserError, match="needs") as refused:
         talk.answer(SEA * 40, SHORT)
+    talk.add_question(SEA * 40)
     found = use(desk, talk)
     assert found.n_ctx == N_CTX
     assert f"needs {found.n_tokens:,} tokens" in str(refused.value)

@@ -27,7 +27,7 @@ def test_turns_of_several_conversations_run_together(headless: HeadlessEngine) -
     most = 0
     headless.events = []
     for talk, prompt in zip(talks, prompts, strict=True):
-        talk._add("user", prompt)
+        talk.add_question(prompt)
         headless.engine.handle(Generate(talk.id, talk.messages[-1].id, tuple(talk.messages), GREEDY))
     while headless.engine.busy:
         headless.engine.step()
@@ -55,8 +55,8 @@ def test_an_answer_goes_on_while_a_prompt_is_read(
     session = headless.engine.session
     monkeypatch.setattr(session.speed_model.times, "ms", lambda n_tokens, _n_kv: 5 + token_ms * n_tokens)
     writer, reader = HeadlessChat(headless), HeadlessChat(headless)
-    writer._add("user", "Name three rivers.")
-    reader._add("user", "the sea, its ships and shores, " * 40)
+    writer.add_question("Name three rivers.")
+    reader.add_question("the sea, its ships and shores, " * 40)
     headless.events = []
     headless.engine.handle(Generate(writer.id, writer.messages[-1].id, tuple(writer.messages), LONG))
     while not of(headless.events, TextDelta):
@@ -85,7 +85,7 @@ def test_an_answer_goes_on_while_a_prompt_is_read(
 def test_one_of_several_is_stopped(headless: HeadlessEngine) -> None:
     talks = [HeadlessChat(headless) for _ in range(2)]
     for talk in talks:
-        talk._add("user", "Count from one to a hundred.")
+        talk.add_question("Count from one to a hundred.")
         answer = talk.messages[-1].id
         headless.engine.handle(Generate(talk.id, answer, tuple(talk.messages), Sampling(temperature=0, max_tokens=40)))
     headless.events = []
@@ -105,7 +105,7 @@ def test_one_of_several_is_stopped(headless: HeadlessEngine) -> None:
 def test_a_second_answer_at_once_waits_for_the_prompt_and_shares_it(headless: HeadlessEngine) -> None:
     """Two answers to one question: the prompt is read once, both are decoded in one batch."""
     talk = HeadlessChat(headless)
-    talk._add("user", "Tell me about the sea, " + "its ships and shores, " * 20)
+    talk.add_question("Tell me about the sea, " + "its ships and shores, " * 20)
     answers = [new_message_id() for _ in range(2)]
     headless.events = []
     for answer in answers:

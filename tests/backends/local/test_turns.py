@@ -97,8 +97,8 @@ def test_incremental_text_is_that_of_a_full_prefill(headless: HeadlessEngine) ->
 def test_repeating_a_turn_decodes_one_token(headless: HeadlessEngine) -> None:
     talk = HeadlessChat(headless)
     first = talk.answer("What is a cache?", GREEDY)
-    answer = talk.messages.pop()
-    events = headless.do(Generate(talk.id, new_message_id(), tuple(talk.messages), GREEDY))
+    *asked, answer = talk.messages
+    events = headless.do(Generate(talk.id, new_message_id(), tuple(asked), GREEDY))
     ended = of(events, TurnEnded)[0]
     assert ended.stats.reused_tokens == first.stats.prompt_tokens - 1
     assert ended.stats.prefilled_tokens == 1
@@ -288,7 +288,6 @@ def test_a_prompt_longer_than_the_context_is_refused(headless: HeadlessEngine) -
     talk = HeadlessChat(headless)
     with pytest.raises(UserError, match=r"needs [\d,]+ tokens, but the context holds 1,024"):
         talk.answer(LONG * 8, GREEDY)
-    talk.messages.clear()
     assert talk.answer("Hello", GREEDY).state == "complete"
 
 
