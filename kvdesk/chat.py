@@ -38,10 +38,10 @@ class TurnStats:
     ttft_ms: float
     prefill_tok_s: float
     decode_tok_s: float
-    seq_id: int
-    cells_used: int
-    high_water: int
-    n_kv: int
+    seq_id: int = -1
+    cells_used: int = 0
+    high_water: int = 0
+    n_kv: int = 0
     why: str = ""
     vocab: str = ""
 

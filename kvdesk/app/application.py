@@ -27,7 +27,8 @@ from kvdesk.app.display import WITHOUT_DISPLAY, has_display, why_no_window
 from kvdesk.app.log_files import log_files
 from kvdesk.app.single_instance import ANSWER_S, SecondStarts, hand_over
 from kvdesk.app.startup import LoadMarker, choose_model
-from kvdesk.app.worker import Worker
+from kvdesk.app.worker import Worker, local_engine
+from kvdesk.backends.base import Backend, Emit
 from kvdesk.errors import KvdeskError, StoreInUseError, UserError
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.writer import StoreWriter
@@ -145,7 +146,7 @@ def _build_or_hand_over(folder: Path, file: str | None) -> Parts | None:
         time.sleep(0.1)
 
 
-def build(file: str | None) -> Parts:
+def build(file: str | None, make_backend: Callable[[Emit], Backend] = local_engine) -> Parts:
     """Everything but the event loop. Raises StoreError when the database cannot be used."""
     qt = _qt()
     qt.setApplicationName("kvdesk")
@@ -160,7 +161,7 @@ def build(file: str | None) -> Parts:
     errors.said.connect(window.show_error)
     marker = LoadMarker(paths.data_dir() / "loading.txt", paths.embedded_model())
     model, remark = choose_model(file, settings.model, marker)
-    worker = Worker(window)
+    worker = Worker(window, make_backend)
     controller = Controller(window, worker, store, settings, marker)
     errors.unsaved.connect(controller.show_unsaved)
     if not gc.isenabled():

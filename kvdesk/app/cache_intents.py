@@ -15,7 +15,7 @@ from kvdesk.cache.journal_file import JournalHeader
 from kvdesk.cache.recording import Recording
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.cache import CacheView, ContextReady
-from kvdesk.protocol.chat import ModelLoaded, TurnStarted
+from kvdesk.protocol.chat import LocalFile, ModelLoaded, TurnStarted
 from kvdesk.protocol.messages import Command, Event
 from kvdesk.protocol.operations import CopySequence, Operate
 from kvdesk.ui.shell.main_window import MainWindow
@@ -44,11 +44,13 @@ class CacheIntents(QObject):
                     lease.conversation: int(lease.seq_id) for lease in event.leases if not lease.inactive
                 }
             case TurnStarted():
-                self._sequences[event.conversation] = event.seq_id
+                if event.seq_id >= 0:
+                    self._sequences[event.conversation] = event.seq_id
             case ContextReady():
                 self._sequences.clear()
             case ModelLoaded():
-                self._model = event.model.path.name
+                source = event.model.source
+                self._model = source.path.name if isinstance(source, LocalFile) else source.name
             case _:
                 pass
 

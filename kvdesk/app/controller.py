@@ -30,7 +30,7 @@ from kvdesk.protocol.cache import (
     UsePolicy,
     Watch,
 )
-from kvdesk.protocol.chat import EngineDied, LoadModel, MessagesEvicted, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, MessagesEvicted, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings, Settings, WindowPlace
 from kvdesk.store.settings_file import save_settings
@@ -101,7 +101,7 @@ class Controller(QObject):
         self._model = path
         self._marker.set(path)
         self.conversations.wait_for_model()
-        self._worker.send(LoadModel(path, self.settings.context))
+        self._worker.send(LoadModel(LocalFile(path), self.settings.context))
 
     def send_message(self, conversation: ConversationId, text: str) -> MessageId | None:
         """Add the person's message and ask for an answer. Returns the answer's id; None where it waits in the queue."""
@@ -247,9 +247,8 @@ class Controller(QObject):
                     self._wanted = None
             case ModelLoaded():
                 self._marker.clear()
-                embedded = str(event.model.path) == str(self._marker.embedded)
-                self.settings = replace_model(self.settings, "" if embedded else str(event.model.path))
-                self._save_settings()
+                if isinstance(event.model.source, LocalFile):
+                    self._remember(event.model.source.path)
                 if event.remark:
                     self._window.show_error(event.remark, "")
             case CommandFailed():
@@ -260,6 +259,12 @@ class Controller(QObject):
                     self._window.set_settings(self.settings)
             case EngineDied():
                 self._marker.clear()
+
+    def _remember(self, model: Path) -> None:
+        """The next start opens this model; the embedded one by itself, wherever it is then."""
+        embedded = str(model) == str(self._marker.embedded)
+        self.settings = replace_model(self.settings, "" if embedded else str(model))
+        self._save_settings()
 
     def _send_policy(self) -> None:
         """What kvdesk does with the cache by itself, and where it may keep saved conversations."""

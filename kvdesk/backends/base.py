@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kvdesk.chat import MessageId
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, Event
 
 Emit = Callable[[Event], None]
@@ -13,7 +14,15 @@ Emit = Callable[[Event], None]
 
 
 class Backend(Protocol):
-    """Runs on one thread; only the three requests may be called from others."""
+    """Runs on one thread; only the three requests may be called from others.
+
+    One that has no more than `Feature.CHAT` speaks `kvdesk.protocol.chat` alone: it answers `LoadModel` by
+    `ModelLoaded` and `Generate` by `TurnStarted`, `TextDelta` after `TextDelta`, and `TurnEnded`.
+    """
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """What it has: it gets the commands of these, and of no other."""
 
     @property
     def busy(self) -> bool:

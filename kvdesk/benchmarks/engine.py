@@ -28,7 +28,7 @@ from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import ContextInfo, ContextReady, RebuildContext, Watch
-from kvdesk.protocol.chat import CloseConversation, LoadModel
+from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.settings import ContextSettings, Sampling
 
 GREEDY = Sampling(temperature=0.0, max_tokens=128)
@@ -99,7 +99,7 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
 
 def _load(headless: HeadlessEngine, path: Path, settings: ContextSettings) -> ContextInfo:
     """Load the model; its answers are all of the length that is asked for, whatever it has to say."""
-    events = headless.do(LoadModel(path, settings))
+    events = headless.do(LoadModel(LocalFile(path), settings))
     session_of(headless).model.vocab.ignore_eog()
     return next(e for e in events if isinstance(e, ContextReady)).context
 
@@ -262,7 +262,7 @@ def _resident_bytes(path: Path, settings: ContextSettings) -> int:
 def chat_alone(path: str, settings: str) -> None:
     """The child of `_resident_bytes`: one long prompt, one answer, then its peak memory in bytes on standard output."""
     headless = HeadlessEngine()
-    headless.do(LoadModel(Path(path), ContextSettings.model_validate_json(settings)))
+    headless.do(LoadModel(LocalFile(Path(path)), ContextSettings.model_validate_json(settings)))
     HeadlessChat(headless).answer(REQUEST * 8, GREEDY)
     headless.close()
     sys.stdout.write(str(_peak_bytes()))

@@ -13,7 +13,7 @@ from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
 from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import LoadModel, TextDelta
+from kvdesk.protocol.chat import LoadModel, LocalFile, TextDelta
 from kvdesk.protocol.messages import Event
 
 
@@ -33,7 +33,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         sampling = options.sampling(args)
         settings = options.context_settings(args)
-        loaded = headless.do(LoadModel(options.model_path(args), settings))
+        loaded = headless.do(LoadModel(LocalFile(options.model_path(args)), settings))
         context = next(event.context for event in loaded if isinstance(event, ContextReady))
         if settings.n_ctx not in (0, context.n_ctx):
             print(f"n_ctx is {context.n_ctx:,}: llama.cpp rounds {settings.n_ctx:,} up.", file=sys.stderr)

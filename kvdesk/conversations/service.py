@@ -35,7 +35,6 @@ from kvdesk.conversations.collection import Collection, now_ms, title_of
 from kvdesk.conversations.queues import Queues
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import KvdeskError, guarded
-from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import (
     CloseConversation,
     EngineDied,
@@ -344,7 +343,6 @@ class ConversationService:
                     self._put(replace(known, evicted=event.evicted))
             case ModelLoaded():
                 self.model_name = event.model.name
-            case ContextReady():
                 self._may_send = True
                 self._queues.model_ready()
                 self._tell_queues()

@@ -29,7 +29,7 @@ from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
 from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
 from kvdesk.errors import KvdeskError
 from kvdesk.protocol.cache import SpeedSample
-from kvdesk.protocol.chat import LoadModel
+from kvdesk.protocol.chat import LoadModel, LocalFile
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.store.store import Store
 from kvdesk.ui.graphs.graphs_page import GraphsPage
@@ -159,7 +159,7 @@ def _greedy_text() -> str:
     """A turn through template, prefill, decode and sampler gives the known text."""
     desk = HeadlessEngine()
     try:
-        desk.do(LoadModel(_embedded_file(), SMALL))
+        desk.do(LoadModel(LocalFile(_embedded_file()), SMALL))
         talk = HeadlessChat(desk)
         ended = talk.answer(PROMPT, Sampling(temperature=0.0, max_tokens=N_TOKENS))
         said, stats = talk.messages[-1].text, ended.stats

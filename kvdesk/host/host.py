@@ -18,8 +18,9 @@ from kvdesk.backends.base import Backend, Emit
 from kvdesk.chat import MessageId
 from kvdesk.host.known import Known
 from kvdesk.host.subscription import Subscription
-from kvdesk.protocol.chat import EngineDied, EngineRestarted
-from kvdesk.protocol.messages import Command, Event
+from kvdesk.protocol.chat import BackendReady, EngineDied, EngineRestarted
+from kvdesk.protocol.features import MISSING
+from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of, is_wish
 
 IDLE_S = 1.0
 """Without a command for so long, the back end does what pays back later."""
@@ -41,6 +42,7 @@ class Host:
         self._inbox: queue.SimpleQueue[tuple[Command, float] | None] = queue.SimpleQueue()
         self._made: Backend | None = None
         self._making = threading.Lock()
+        self._announced: Backend | None = None  # whose features were told
         self._closing = self._over = False
         self._deaths: deque[float] = deque(maxlen=MOST_DEATHS)
         self._alive_at: float | None = None  # the last sign of life (time.monotonic); None while it waits for a command
@@ -120,8 +122,11 @@ class Host:
 
     def _loop(self, backend: Backend, first: tuple[Command, ...], *, until_idle: bool) -> None:
         """The commands `first`; then every waiting command, then one step of work, until the end."""
+        if self._announced is not backend:
+            self._announced = backend
+            self._emit(BackendReady(backend.features))
         for command in first:
-            backend.handle(command)
+            self._handle(backend, command)
         while self._handle_inbox(backend, wait=not (until_idle or backend.busy)):
             if until_idle and not backend.busy:
                 return
@@ -167,8 +172,16 @@ class Host:
             self._alive_at = time.monotonic()
             if item is None:
                 return False
-            backend.handle(*item)
+            self._handle(backend, *item)
             wait = False
+
+    def _handle(self, backend: Backend, command: Command, at_s: float | None = None) -> None:
+        """Hand a command on, where the back end has what it needs."""
+        feature = feature_of(command)
+        if feature in backend.features:
+            backend.handle(command, at_s)
+        elif not is_wish(command):
+            self._emit(CommandFailed(command, MISSING[feature]))
 
     # --- events -------------------------------------------------------------------------------------------------------
 

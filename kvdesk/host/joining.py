@@ -26,7 +26,7 @@ _SUBJECT: dict[type, Callable[[Any], Hashable]] = {
     LoadSample: lambda _: None,
     MemoryLedger: lambda _: None,
     Working: lambda _: None,
-    ModelLoading: lambda event: event.path,
+    ModelLoading: lambda event: event.source,
     PrefillProgress: lambda event: event.answer,
     **dict.fromkeys(
         (MessageSpans, MessageRetention, MessagesEvicted, TurnPreview, ContextUse), lambda event: event.conversation

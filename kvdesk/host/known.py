@@ -9,6 +9,7 @@ from kvdesk.chat import ConversationId, MessageId
 from kvdesk.host.joining import join_text
 from kvdesk.protocol.cache import CacheView, ContextReady, MemoryLedger, MessageSpans, TokenTexts
 from kvdesk.protocol.chat import (
+    BackendReady,
     EngineDied,
     EngineRestarted,
     MessageRetention,
@@ -25,10 +26,18 @@ MOST_CONVERSATIONS = 64
 """Of so many conversations it is remembered what was told last."""
 MOST_ENDED = 64
 """So many answers that have ended are remembered, for a subscriber who was dropped meanwhile."""
-_STATE: tuple[type, ...] = (ModelLoaded, ContextReady, MemoryLedger, TokenTexts, CacheView, Working, EngineDied)
+_STATE: tuple[type, ...] = (
+    BackendReady,
+    ModelLoaded,
+    ContextReady,
+    MemoryLedger,
+    TokenTexts,
+    CacheView,
+    Working,
+    EngineDied,
+)
 """In the order in which they are told."""
 _OF_CONTEXT: tuple[type, ...] = (ContextReady, MemoryLedger, CacheView)
-_OF_CONVERSATION: tuple[type, ...] = (MessageSpans, MessageRetention, MessagesEvicted)
 
 
 @dataclass(slots=True)
@@ -73,8 +82,6 @@ class Known:
                 self._texts.update(event.texts)
             case EngineRestarted():
                 self._forget_model()
-            case ModelLoaded() | ContextReady() | MemoryLedger() | CacheView() | Working() | EngineDied():
-                self._set(event)
             case MessageSpans() | MessageRetention() | MessagesEvicted():
                 told = self._conversations.pop(event.conversation, {})
                 told[type(event)] = event
@@ -82,7 +89,8 @@ class Known:
                 if len(self._conversations) > MOST_CONVERSATIONS:
                     del self._conversations[next(iter(self._conversations))]
             case _:
-                pass
+                if type(event) in _STATE:
+                    self._set(event)
 
     def events(self, since: int | None = None) -> list[Event]:
         """What a subscriber has to know who begins now; the answers under way come last, each with its text so far.

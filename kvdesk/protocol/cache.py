@@ -133,7 +133,7 @@ class PreviewContext:
 class VerifyConversation:
     """Recompute the conversation in a spare sequence and compare next-token logits. Answered by `Verified`.
 
-    Progress comes as `Working`; `Worker.cancel` ends it.
+    Progress comes as `Working`; `Host.cancel` ends it.
     """
 
     conversation: ConversationId

@@ -10,29 +10,60 @@ from pathlib import Path
 from typing import Literal
 
 from kvdesk.chat import NONE_EVICTED, ConversationId, EvictedMessages, Message, MessageId, MessageState, TurnStats
+from kvdesk.protocol.features import Feature
 from kvdesk.settings import ContextSettings, Overflow, Sampling
 
 
 @dataclass(frozen=True, slots=True)
-class ModelInfo:
-    """A loaded model. Sizes in bytes."""
+class LocalFile:
+    """A GGUF file on this machine."""
 
     path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.stem or str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A server that speaks OpenAI's chat completions at `url`. `model`: its name there."""
+
+    url: str
+    model: str
+
+    @property
+    def name(self) -> str:
+        return self.model or self.url
+
+
+ModelSource = LocalFile | Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A loaded model. Sizes in bytes; what a back end does not know is 0 or empty."""
+
+    source: ModelSource
     name: str
-    architecture: str
-    description: str  # llama_model_desc, such as "llama ?B Q4_1"
-    size_bytes: int
-    n_params: int
-    n_ctx_train: int
-    n_layer: int
-    n_vocab: int
-    has_text: bool  # False: no text tokenizer, token ids only
-    has_template: bool  # False: a plain fallback template is used
+    architecture: str = ""
+    description: str = ""  # llama_model_desc, such as "llama ?B Q4_1"
+    size_bytes: int = 0
+    n_params: int = 0
+    n_ctx_train: int = 0
+    n_layer: int = 0
+    n_vocab: int = 0
+    has_text: bool = True  # False: no text tokenizer, token ids only
+    has_template: bool = True  # False: a plain fallback template is used
 
 
 @dataclass(frozen=True, slots=True)
 class LoadModel:
-    path: Path
+    """Open a model in place of the one that is open, which stays where that fails. Answered by `ModelLoaded`; a back
+    end that has a context of its own then sends `ContextReady`.
+    """
+
+    source: ModelSource
     context: ContextSettings
 
 
@@ -63,7 +94,7 @@ class CloseConversation:
 @dataclass(frozen=True, slots=True)
 class PreviewTurn:
     """What would answering `messages` cost, of which the last is not sent yet? Answered by `TurnPreview`; by nothing
-    where it cannot be said.
+    where it cannot be said, and without `Feature.PREVIEW`.
 
     overflow, n_keep, evicted: as in `kvdesk.messages.Generate`; max_tokens: most tokens of the answer (`Sampling`)
     n_typed: so many characters at the end of the last message are the draft (a question that was never answered stands
@@ -145,8 +176,15 @@ class ContextUse:
 
 
 @dataclass(frozen=True, slots=True)
+class BackendReady:
+    """A back end has been made, and this is what it has: from the host, before anything else the back end says."""
+
+    features: frozenset[Feature]
+
+
+@dataclass(frozen=True, slots=True)
 class ModelLoading:
-    path: Path
+    source: ModelSource
     progress: float  # 0.0 to 1.0
 
 
@@ -160,13 +198,16 @@ class ModelLoaded:
 
 @dataclass(frozen=True, slots=True)
 class TurnStarted:
-    """The prompt has been compared with the cache: this much is reused, this much is prefilled."""
+    """An answer begins. Where the prompt was compared with a cache: this much is reused, the rest is prefilled.
+
+    seq_id -1, prompt_tokens 0: the back end does not say
+    """
 
     conversation: ConversationId
     answer: MessageId
-    seq_id: int
-    prompt_tokens: int
-    reused_tokens: int
+    seq_id: int = -1
+    prompt_tokens: int = 0
+    reused_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +266,7 @@ class EngineDied:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """A command takes long: `done` of `total` tokens. `total` 0 ends the display. `Worker.cancel` ends the work."""
+    """A command takes long: `done` of `total` tokens. `total` 0 ends the display. `Host.cancel` ends the work."""
 
     what: str
     done: int
@@ -266,7 +307,8 @@ class MessageRetention:
 
 ChatCommand = LoadModel | Generate | CloseConversation | PreviewTurn | MeasureContext
 ChatEvent = (
-    TurnPreview
+    BackendReady
+    | TurnPreview
     | ContextUse
     | ModelLoading
     | ModelLoaded

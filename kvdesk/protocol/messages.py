@@ -3,11 +3,60 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import assert_never
 
-from kvdesk.protocol.cache import CacheCommand, CacheEvent
-from kvdesk.protocol.chat import ChatCommand, ChatEvent
+from kvdesk.protocol.cache import (
+    AuditCache,
+    CacheCommand,
+    CacheEvent,
+    Forget,
+    PreviewContext,
+    RebuildContext,
+    SaveReport,
+    TakeRecording,
+    UsePolicy,
+    VerifyConversation,
+    Watch,
+)
+from kvdesk.protocol.chat import (
+    ChatCommand,
+    ChatEvent,
+    CloseConversation,
+    Generate,
+    LoadModel,
+    MeasureContext,
+    PreviewTurn,
+)
+from kvdesk.protocol.features import Feature
+from kvdesk.protocol.operations import Operate, PreviewCompaction
 
 Command = ChatCommand | CacheCommand
+
+
+def feature_of(command: Command) -> Feature:
+    """The feature that a back end needs to carry a command out."""
+    match command:
+        case LoadModel() | Generate() | CloseConversation():
+            return Feature.CHAT
+        case PreviewTurn() | MeasureContext():
+            return Feature.PREVIEW
+        case UsePolicy():
+            return Feature.CACHE_POLICY
+        case Watch() | TakeRecording():
+            return Feature.CACHE_VIEW
+        case Forget() | Operate() | PreviewCompaction() | VerifyConversation():
+            return Feature.CACHE_OPERATIONS
+        case AuditCache() | SaveReport():
+            return Feature.AUDIT
+        case RebuildContext() | PreviewContext():
+            return Feature.REBUILD
+        case _:
+            assert_never(command)
+
+
+def is_wish(command: Command) -> bool:
+    """Whether nobody waits for an answer: a back end without its feature may pass over it in silence."""
+    return isinstance(command, PreviewTurn | MeasureContext | PreviewContext | PreviewCompaction | UsePolicy | Watch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from kvdesk.protocol.cache import (
     OperationDone,
 )
 from kvdesk.protocol.chat import (
+    BackendReady,
     ContextUse,
     EngineDied,
     EngineRestarted,
@@ -33,6 +34,7 @@ from kvdesk.protocol.chat import (
     TurnEnded,
     TurnStarted,
 )
+from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Capability
 from kvdesk.viewmodel.palette import branch_index
@@ -48,6 +50,7 @@ class Changed(Flag):
     NOTHING = 0
     SELECTED = auto()  # which conversation is shown
     RUNNING = auto()  # which conversations are being answered
+    FEATURES = auto()  # what the back end has
     MODEL = auto()
     CONTEXT = auto()  # another context, or none
     VIEW = auto()  # the cells
@@ -111,6 +114,7 @@ class CacheState:
     cells: dict[ConversationId, int] = field(default_factory=dict)
     use: dict[ConversationId, ContextUse] = field(default_factory=dict)
     dead: bool = False
+    features: frozenset[Feature] = frozenset(Feature)  # of the back end; all, until it says which
     possible: Mapping[str, Capability] = field(default_factory=dict)
     spans: dict[ConversationId, MessageSpans] = field(default_factory=dict)
     retention: dict[ConversationId, Mapping[MessageId, str]] = field(default_factory=dict)  # see `MessageRetention`
@@ -139,6 +143,9 @@ class CacheState:
                 return self.set_running(command.conversation, False)
             case ModelLoaded() | ContextReady() | EngineRestarted() | EngineDied():
                 return self._apply_engine(event)
+            case BackendReady():
+                self.features = event.features
+                return Changed.FEATURES
             case _:
                 return Changed.NOTHING
 
@@ -252,6 +259,10 @@ class CacheState:
         return Changed.CELLS
 
     # --- readings -------------------------------------------------------------------------------------------------
+
+    def missing(self, feature: Feature) -> str:
+        """What to say where the back end does not have it; empty where it has."""
+        return "" if feature in self.features else MISSING[feature]
 
     @property
     def undoable(self) -> tuple[int, ...]:

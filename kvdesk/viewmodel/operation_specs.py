@@ -13,6 +13,7 @@ from enum import Enum, auto
 from typing import Final, Literal
 
 from kvdesk.chat import ConversationId
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import (
     ClearCache,
     CopySequence,
@@ -226,6 +227,8 @@ def refusal(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
     """Why the operation cannot be done, in one sentence; empty where it can."""
     if state.dead:
         return "The engine has stopped."
+    if missing := state.missing(Feature.CACHE_OPERATIONS):
+        return missing
     if state.context is None:
         return "No model is open."
     sentence = _refusal_of_target(spec, chosen, state) or spec.problem(chosen, state)

@@ -12,49 +12,84 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.app.controller import Controller
 from kvdesk.app.startup import LoadMarker
+from kvdesk.backends.base import Emit
 from kvdesk.chat import MessageId
+from kvdesk.host.host import Host
 from kvdesk.protocol.chat import Generate
-from kvdesk.protocol.messages import Command, Event
+from kvdesk.protocol.features import Feature
+from kvdesk.protocol.messages import Command, Event, feature_of
 from kvdesk.settings import Settings
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.backends.scripted import ScriptedBackend
 from tests.garbage import garbage_between_tests  # noqa: F401 - a fixture
+
+LOCAL, CHAT_ONLY = frozenset(Feature), frozenset({Feature.CHAT})
+over_both = pytest.mark.parametrize("features", [LOCAL, CHAT_ONLY], indirect=True, ids=["local", "chat only"])
+"""Runs a test over a back end that has everything, and again over one that has no cells."""
+
+
+class ByHand(ScriptedBackend):
+    """Says nothing by itself: a test gives its events. With `Feature.CHAT` alone it takes commands of chat alone."""
+
+    def __init__(self, emit: Emit, features: frozenset[Feature]) -> None:
+        super().__init__(emit)
+        self.emit, self.features = emit, features
+        self.stopped: list[MessageId] = []
+        self.cancelled = 0
+
+    def handle(self, command: Command, at_s: float | None = None) -> None:  # noqa: ARG002 - as any back end
+        assert feature_of(command) in self.features
+        self.handled.append(command)
+
+    def request_stop(self, answer: MessageId) -> None:
+        self.stopped.append(answer)
+
+    def request_cancel(self) -> None:
+        self.cancelled += 1
 
 
 class ScriptedWorker(QObject):
-    """Takes commands and gives the events a test puts in: the worker's whole face, without an engine."""
+    """The worker's whole face: a host, on the window's thread, with a back end that a test speaks for."""
 
     events_ready = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, features: frozenset[Feature] = LOCAL) -> None:
         super().__init__()
-        self.commands: list[Command] = []
-        self.stopped: list[MessageId] = []
-        self.cancelled = 0
+        self._host = Host(lambda emit: self._made(emit, features))
+        self._subscription = self._host.subscribe(self.events_ready.emit)
         self.running = self.ends = True
         self.silent_s = 0.0
-        self._events: list[Event] = []
+        self.stop, self.cancel, self.take_events = self._host.stop, self._host.cancel, self._subscription.take
+
+    def _made(self, emit: Emit, features: frozenset[Feature]) -> ByHand:
+        self._backend = ByHand(emit, features)
+        return self._backend
 
     def send(self, command: Command) -> None:
-        self.commands.append(command)
-
-    def stop(self, answer: MessageId) -> None:
-        self.stopped.append(answer)
-
-    def cancel(self) -> None:
-        self.cancelled += 1
-
-    def take_events(self) -> list[Event]:
-        taken, self._events = self._events, []
-        return taken
+        self._host.submit(command)
+        self._host.run_until_idle()
 
     def shut_down(self) -> bool:
         self.running = False
         return self.ends
 
     def give(self, *events: Event) -> None:
-        self._events += events
-        self.events_ready.emit()
+        for event in events:
+            self._backend.emit(event)
+
+    @property
+    def commands(self) -> list[Command]:
+        """Those that reached the back end."""
+        return self._backend.handled
+
+    @property
+    def stopped(self) -> list[MessageId]:
+        return self._backend.stopped
+
+    @property
+    def cancelled(self) -> int:
+        return self._backend.cancelled
 
     @property
     def asked(self) -> list[Generate]:
@@ -80,7 +115,13 @@ class Rig:
 
 
 @pytest.fixture
-def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object) -> Iterator[Callable[..., Rig]]:
+def features(request: pytest.FixtureRequest) -> frozenset[Feature]:
+    """What the back end has: everything, but in tests `over_both`."""
+    return getattr(request, "param", LOCAL)
+
+
+@pytest.fixture
+def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object, features: frozenset[Feature]) -> Iterator[Callable[..., Rig]]:
     made: list[Rig] = []
 
     def make(model: Path | None = None, settings: Settings | None = None) -> Rig:
@@ -90,7 +131,7 @@ def make_rig(qtbot: QtBot, tmp_path: Path, qapp: object) -> Iterator[Callable[..
         store.opened.result()
         window = MainWindow(qapp)  # type: ignore[arg-type]
         qtbot.addWidget(window)
-        worker = ScriptedWorker()
+        worker = ScriptedWorker(features)
         marker = LoadMarker(tmp_path / "loading.txt", None)
         controller = Controller(window, worker, store, settings or Settings(), marker)  # type: ignore[arg-type]
         unsaved.changed.connect(controller.show_unsaved)

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
 from kvdesk.protocol.chat import PreviewTurn, TurnPreview
 from kvdesk.store.listener import read_tree
-from tests.app.conftest import Rig
+from tests.app.conftest import Rig, over_both
 from tests.app.test_controller import answer, say, stored
 
 
@@ -53,6 +53,7 @@ def shown(rig: Rig) -> list[str]:
     return [widget.message.text for widget in rig.window.chat.view.widgets]
 
 
+@over_both
 def test_a_second_answer_is_switched_from_and_back(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
@@ -67,6 +68,7 @@ def test_a_second_answer_is_switched_from_and_back(rig: Rig, qtbot: QtBot) -> No
     assert [m.text for m in say(rig, "Another").messages] == ["Joke?", "First joke", "Another"]
 
 
+@over_both
 def test_an_edited_question_is_a_branch(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke about cats?")
     answer(rig, qtbot, asked, "Miaow")
@@ -85,6 +87,7 @@ def test_an_edited_question_is_a_branch(rig: Rig, qtbot: QtBot) -> None:
     assert shown(rig) == ["Joke about cats?", "Miaow"]
 
 
+@over_both
 def test_escape_leaves_the_message_and_brings_the_draft_back(rig: Rig, qtbot: QtBot) -> None:
     answer(rig, qtbot, say(rig, "Question"), "Answer")
     rig.window.chat.composer.set_text("a draft")
@@ -94,6 +97,7 @@ def test_escape_leaves_the_message_and_brings_the_draft_back(rig: Rig, qtbot: Qt
     assert not rig.window.chat.is_editing
 
 
+@over_both
 def test_three_more_answers_are_asked_for_at_once(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")

@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.cache.journal_file import load_journal
 from kvdesk.chat import MessageId
 from kvdesk.protocol.cache import CacheView, Lease, TakeRecording, VerifyConversation
+from kvdesk.protocol.chat import LoadModel, LocalFile
 from kvdesk.protocol.operations import CopySequence, Operate, RemoveRange
 from tests.app.conftest import Rig
 from tests.app.test_controller import answer, say, stored
@@ -70,7 +71,9 @@ def test_a_journal_is_saved_and_said(rig: Rig, qtbot: QtBot, tmp_path: Path) -> 
 def test_the_embedded_model_is_one_click_away(rig: Rig) -> None:
     rig.marker.embedded = Path("/embedded.gguf")
     rig.window.embedded_model_requested.emit()
-    assert str(getattr(rig.worker.commands[-1], "path", "")) == "/embedded.gguf"
+    command = rig.worker.commands[-1]
+    assert isinstance(command, LoadModel)
+    assert command.source == LocalFile(Path("/embedded.gguf"))
 
 
 def test_an_unknown_message_is_not_edited(rig: Rig) -> None:

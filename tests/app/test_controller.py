@@ -19,6 +19,7 @@ from kvdesk.protocol.chat import (
     EngineDied,
     Generate,
     LoadModel,
+    LocalFile,
     MessagesEvicted,
     ModelLoaded,
     PreviewTurn,
@@ -30,7 +31,7 @@ from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped
 from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.store import Store
-from tests.app.conftest import Rig
+from tests.app.conftest import Rig, over_both
 from tests.ui.samples import MODEL
 
 CONTEXT = ContextInfo(4096, 4096, 8, 512, 32, 1, "f16", "f16", True, True, 1 << 20, 1 << 20)
@@ -61,6 +62,7 @@ def conversations(rig: Rig) -> tuple[Conversation, ...]:
     return rig.store.ask(Store.conversations).result()
 
 
+@over_both
 def test_a_first_message_makes_a_conversation_with_a_title(rig: Rig, qtbot: QtBot) -> None:
     assert conversations(rig) == ()
     asked = say(rig, "  What is a ring buffer,\nand why would one use it in a cache of keys and values?")
@@ -73,6 +75,7 @@ def test_a_first_message_makes_a_conversation_with_a_title(rig: Rig, qtbot: QtBo
     assert (reply.text, reply.state, reply.tokens, reply.stats) == ("A loop of cells.", "complete", (1, 2, 3), STATS)
 
 
+@over_both
 def test_the_next_turn_carries_the_answer_with_its_tokens(rig: Rig, qtbot: QtBot) -> None:
     answer(rig, qtbot, say(rig, "One"), "First answer")
     asked = say(rig, "Two")
@@ -83,12 +86,14 @@ def test_the_next_turn_carries_the_answer_with_its_tokens(rig: Rig, qtbot: QtBot
     ]
 
 
+@over_both
 def test_one_answer_at_a_time_in_a_conversation(rig: Rig) -> None:
     say(rig, "One")
     rig.window.message_sent.emit(rig.controller.selected, "Two")
     assert len(rig.worker.asked) == 1
 
 
+@over_both
 def test_stop_reaches_the_running_answer(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Tell me everything")
     rig.window.stop_requested.emit(asked.conversation)
@@ -99,6 +104,7 @@ def test_stop_reaches_the_running_answer(rig: Rig, qtbot: QtBot) -> None:
     assert rig.worker.stopped == [asked.answer]
 
 
+@over_both
 def test_a_failed_turn_keeps_the_text_and_is_not_sent_again(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "A prompt that is too long")
     rig.worker.give(TurnEnded(asked.conversation, asked.answer, "failed", STATS, "Too long."))
@@ -109,6 +115,7 @@ def test_a_failed_turn_keeps_the_text_and_is_not_sent_again(rig: Rig, qtbot: QtB
     assert [m.text for m in say(rig, "A short one").messages] == ["A short one"]
 
 
+@over_both
 def test_what_has_streamed_is_stored_before_the_end(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Go")
     rig.worker.give(TextDelta(asked.conversation, asked.answer, "half of it", (5,)))
@@ -116,6 +123,7 @@ def test_what_has_streamed_is_stored_before_the_end(rig: Rig, qtbot: QtBot) -> N
     assert stored(rig, asked.conversation)[-1].state == "streaming"
 
 
+@over_both
 def test_a_window_that_was_dropped_has_the_whole_answer_all_the_same(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Go")
     where, name = asked.conversation, asked.answer
@@ -135,6 +143,7 @@ def test_a_window_that_was_dropped_has_the_whole_answer_all_the_same(rig: Rig, q
     assert stored(rig, where)[-1].tokens == (5, 6, 7, 8)
 
 
+@over_both
 def test_closing_in_mid_answer_marks_it_interrupted(make_rig: Callable[..., Rig]) -> None:
     rig = make_rig()
     asked = say(rig, "Go")
@@ -147,6 +156,7 @@ def test_closing_in_mid_answer_marks_it_interrupted(make_rig: Callable[..., Rig]
     assert (reply.text, reply.state) == ("half", "interrupted")
 
 
+@over_both
 def test_a_restart_shows_what_was_there(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
     rig = make_rig()
     asked = say(rig, "Remember me")
@@ -158,6 +168,7 @@ def test_a_restart_shows_what_was_there(make_rig: Callable[..., Rig], qtbot: QtB
     assert [m.text for m in carried.messages] == ["Remember me", "I will.", "Who am I?"]
 
 
+@over_both
 def test_drafts_outlive_a_process_that_is_killed(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
     """What is typed is in the database a moment later; nothing is told when the process ends."""
     first = make_rig()
@@ -177,6 +188,7 @@ def test_drafts_outlive_a_process_that_is_killed(make_rig: Callable[..., Rig], q
     assert second.window.chat.composer.text == old
 
 
+@over_both
 def test_a_draft_that_is_sent_or_emptied_is_kept_no_longer(rig: Rig, qtbot: QtBot) -> None:
     composer = rig.window.chat.composer
     composer.set_text("Hello")
@@ -190,6 +202,7 @@ def test_a_draft_that_is_sent_or_emptied_is_kept_no_longer(rig: Rig, qtbot: QtBo
     assert [(c.title, c.draft) for c in conversations(rig)] == [("Hello", "")]
 
 
+@over_both
 def test_a_finishing_answer_leaves_the_list_as_it_is(rig: Rig, qtbot: QtBot) -> None:
     first = say(rig, "Hello")
     rig.window.new_chat_requested.emit()
@@ -200,6 +213,7 @@ def test_a_finishing_answer_leaves_the_list_as_it_is(rig: Rig, qtbot: QtBot) -> 
         assert [model.index(row, 0).data() for row in (0, 1)] == ["And you?", "Hello"]
 
 
+@over_both
 def test_regenerate_makes_a_branch(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
@@ -213,6 +227,7 @@ def test_regenerate_makes_a_branch(rig: Rig, qtbot: QtBot) -> None:
     assert {m.text for m in everything} == {"Joke?", "First joke", "Second joke"}
 
 
+@over_both
 def test_two_conversations_have_two_colours_and_their_own_messages(rig: Rig, qtbot: QtBot) -> None:
     first = say(rig, "One")
     answer(rig, qtbot, first, "Answer one")
@@ -227,6 +242,7 @@ def test_two_conversations_have_two_colours_and_their_own_messages(rig: Rig, qtb
     assert len(rig.controller.conversations) == 3
 
 
+@over_both
 def test_delete_closes_its_sequence_and_its_rows(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Go away")
     rig.window.conversation_deleted.emit(asked.conversation)
@@ -238,12 +254,14 @@ def test_delete_closes_its_sequence_and_its_rows(rig: Rig, qtbot: QtBot) -> None
     assert stored(rig, asked.conversation) == ()
 
 
+@over_both
 def test_rename(rig: Rig) -> None:
     asked = say(rig, "Old title")
     rig.window.conversation_renamed.emit(asked.conversation, " New title ")
     assert conversations(rig)[0].title == "New title"
 
 
+@over_both
 def test_a_chat_is_exported_as_markdown(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
     rig.worker.give(ModelLoaded(replace(MODEL, name="Tiny")))
     qtbot.waitUntil(lambda: rig.controller.conversations.model_name == "Tiny")
@@ -258,6 +276,7 @@ def test_a_chat_is_exported_as_markdown(rig: Rig, qtbot: QtBot, tmp_path: Path) 
     assert stored(rig, asked.conversation)[-1].model == "Tiny", "kept with the answer"
 
 
+@over_both
 def test_a_chat_that_was_not_opened_since_the_start_is_exported_whole(
     make_rig: Callable[..., Rig], qtbot: QtBot, tmp_path: Path
 ) -> None:
@@ -273,6 +292,7 @@ def test_a_chat_that_was_not_opened_since_the_start_is_exported_whole(
     assert "On cliffs." in (tmp_path / "chat.md").read_text(encoding="utf-8")
 
 
+@over_both
 def test_search_looks_into_conversations_that_were_never_opened(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
     rig = make_rig()
     answer(rig, qtbot, say(rig, "Where do puffins live?"), "On cliffs.")
@@ -301,7 +321,7 @@ def test_forget_rebuild_and_model_become_commands(rig: Rig, qtbot: QtBot, tmp_pa
     assert rig.worker.commands[-3:] == [
         Forget(asked.conversation),
         RebuildContext(rig.controller.settings.context),
-        LoadModel(tmp_path / "a.gguf", rig.controller.settings.context),
+        LoadModel(LocalFile(tmp_path / "a.gguf"), rig.controller.settings.context),
     ]
 
 
@@ -311,6 +331,7 @@ def test_audit_and_report_become_commands(rig: Rig, tmp_path: Path) -> None:
     assert rig.worker.commands[-2:] == [AuditCache(), SaveReport(tmp_path / "report.json")]
 
 
+@over_both
 def test_other_settings_do_not_rebuild(rig: Rig) -> None:
     before = len(rig.worker.commands)
     rig.window.settings_changed.emit(rig.controller.settings.model_copy(update={"system_prompt": "Be kind."}))
@@ -333,14 +354,16 @@ def test_a_context_is_kept_only_when_it_could_be_made(rig: Rig, qtbot: QtBot) ->
     assert load_settings(paths.settings_file())[0].context == small
 
 
+@over_both
 def test_settings_load_the_model_again_when_there_is_no_context(make_rig: Callable[..., Rig], tmp_path: Path) -> None:
     model = tmp_path / "model.gguf"
     rig = make_rig(model=model)
     small = ContextSettings(n_ctx=512)
     rig.window.rebuild_requested.emit(small, "nothing")
-    assert rig.worker.commands[-1] == LoadModel(model, small)
+    assert rig.worker.commands[-1] == LoadModel(LocalFile(model), small)
 
 
+@over_both
 def test_a_message_sent_before_the_chat_was_read_follows_it(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
     rig = make_rig()
     asked = say(rig, "First")
@@ -352,6 +375,7 @@ def test_a_message_sent_before_the_chat_was_read_follows_it(make_rig: Callable[.
     assert [m.text for m in again.worker.asked[0].messages] == ["First", "Answer", "Second"]
 
 
+@over_both
 def test_a_second_answer_without_a_word_gives_way_to_the_first(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
@@ -362,11 +386,13 @@ def test_a_second_answer_without_a_word_gives_way_to_the_first(rig: Rig, qtbot: 
     assert [m.text for m in stored(rig, asked.conversation)] == ["Joke?", "First joke"]
 
 
+@over_both
 def test_the_system_prompt_of_the_settings_is_sent(make_rig: Callable[..., Rig]) -> None:
     rig = make_rig(settings=Settings(system_prompt="You are a cache."))
     assert [(m.role, m.text) for m in say(rig, "Hello").messages] == [("system", "You are a cache."), ("user", "Hello")]
 
 
+@over_both
 def test_a_dead_engine_leaves_the_text(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Go")
     rig.worker.give(TextDelta(asked.conversation, asked.answer, "half", (1,)), EngineDied("It broke.", "trace"))
@@ -375,6 +401,7 @@ def test_a_dead_engine_leaves_the_text(rig: Rig, qtbot: QtBot) -> None:
     assert (reply.text, reply.state, reply.note) == ("half", "interrupted", "It broke.")
 
 
+@over_both
 def test_a_load_that_fails_is_not_marked_as_unfinished(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
     model = tmp_path / "broken.gguf"
     rig.window.model_open_requested.emit(str(model))
@@ -384,6 +411,7 @@ def test_a_load_that_fails_is_not_marked_as_unfinished(rig: Rig, qtbot: QtBot, t
     qtbot.waitUntil(lambda: rig.marker.unfinished() == "")
 
 
+@over_both
 def test_an_unknown_answer_is_ignored(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Hi")
     rig.worker.give(TextDelta(asked.conversation, MessageId("nobody"), "x", (1,)))
@@ -391,6 +419,7 @@ def test_an_unknown_answer_is_ignored(rig: Rig, qtbot: QtBot) -> None:
     assert stored(rig, asked.conversation)[-1].text == "Hello"
 
 
+@over_both
 def test_what_happens_when_the_context_is_full_is_asked_for_and_stored(rig: Rig, qtbot: QtBot) -> None:
     first = say(rig, "One")
     assert first.overflow is rig.controller.settings.cache.overflow
@@ -414,6 +443,7 @@ def test_what_left_the_context_is_stored_and_told_with_the_next_turn(rig: Rig, q
     assert previewed.evicted == left
 
 
+@over_both
 def test_deleting_a_chat_whose_two_alternatives_are_written_loses_nothing(rig: Rig, qtbot: QtBot) -> None:
     asked = say(rig, "Joke?")
     answer(rig, qtbot, asked, "First joke")
@@ -433,6 +463,7 @@ def test_deleting_a_chat_whose_two_alternatives_are_written_loses_nothing(rig: R
     assert [c.id for c in conversations(rig)] == [other.conversation]
 
 
+@over_both
 def test_a_widget_that_fails_costs_no_token_and_no_event(
     rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -450,6 +481,7 @@ def test_a_widget_that_fails_costs_no_token_and_no_event(
     assert not rig.window._events.is_running(asked.conversation)
 
 
+@over_both
 def test_the_store_is_closed_whatever_fails_before(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = say(rig, "Go")
     said: list[str] = []

@@ -11,12 +11,16 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
 from kvdesk.app.application import Parts, build
+from kvdesk.app.worker import local_engine
+from kvdesk.backends.base import Backend, Emit
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone
-from kvdesk.protocol.chat import TurnEnded
-from kvdesk.protocol.messages import Event
+from kvdesk.protocol.chat import BackendReady, EngineRestarted, ModelLoaded, TurnEnded
+from kvdesk.protocol.features import MISSING, Feature
+from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings, Sampling, Settings
 from kvdesk.store.settings_file import save_settings
+from tests.backends.scripted import ScriptedBackend
 
 SETTINGS = Settings(
     context=ContextSettings(n_ctx=512, n_threads=1, n_threads_batch=1),
@@ -27,14 +31,14 @@ SETTINGS = Settings(
 class App:
     """The application and every event it has shown."""
 
-    def __init__(self, qtbot: QtBot) -> None:
-        self.parts: Parts = build(None)
+    def __init__(self, qtbot: QtBot, make_backend: Callable[[Emit], Backend] = local_engine) -> None:
+        self.parts: Parts = build(None, make_backend)
         self.events: list[Event] = []
         self._qtbot = qtbot
         qtbot.addWidget(self.parts.window)
         self.parts.controller.event_applied.connect(self.events.append)
         self.parts.window.show()
-        self.wait(lambda: self.last(ContextReady) is not None)
+        self.wait(lambda: self.last(ContextReady if make_backend is local_engine else ModelLoaded) is not None)
 
     def last(self, kind: type[Event]) -> Event | None:
         return next((e for e in reversed(self.events) if isinstance(e, kind)), None)
@@ -108,5 +112,62 @@ def test_chat_watch_forget_rebuild_restart(
     assert again.texts(conversation) == said
     after = again.ask("Still there?").stats
     assert after.prompt_tokens > third.prompt_tokens
+    again.parts.window.close()
+    assert capfd.readouterr().out == ""
+
+
+def test_the_same_over_a_back_end_that_only_chats(
+    qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Everything a person does with chats, on a thread of its own; of the cache it is said that it is not shown."""
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    save_settings(
+        SETTINGS.model_copy(update={"all_instruments": True, "inspector_visible": True}), paths.settings_file()
+    )
+    app = App(qtbot, ScriptedBackend)
+    window, controller = app.parts.window, app.parts.controller
+    assert app.last(BackendReady) == BackendReady(frozenset({Feature.CHAT}))
+    app.ask("What is the sea?")
+    app.ask("And a lake?")
+    conversation = controller.selected
+    assert conversation is not None
+    assert app.texts(conversation)[1::2] == ["You said: What is the sea?", "You said: And a lake?"]
+    window.regenerate(2)
+    app.wait(lambda: sum(isinstance(e, TurnEnded) for e in app.events) == 4)
+    assert window.chat.view.widgets[-1].message.text == "You said: And a lake?"
+
+    assert window.inspector.missing == MISSING[Feature.CACHE_VIEW] in window.status.text
+    for tab in ("Graphs", "Timeline", "Cache"):
+        window.inspector.show_tab(tab)
+        assert window.inspector._stack.currentWidget() is window.inspector._missing
+    window.inspector.show_tab("Log")
+    assert window.inspector._stack.currentWidget() is window.inspector.log
+    assert not window.inspector.forget_button.isEnabled()
+    assert not window.inspector.rebuild_button.isEnabled()
+    assert window.status._audit.toolTip() == MISSING[Feature.AUDIT]
+    menu = window._menus.message_menu(window.chat.view.widgets[-1].message.id)
+    assert menu is not None
+    cells = menu.actions()[-1]
+    assert (cells.isEnabled(), cells.toolTip()) == (False, MISSING[Feature.CACHE_OPERATIONS])
+    window.open_settings()
+    panel = window._settings_panel
+    assert panel is not None
+    assert panel.field("sampling", "temperature").isEnabled()
+    assert not panel.field("context", "n_ctx").isEnabled()
+    assert not panel.field("cache", "overflow").isEnabled()
+    assert panel._missing["context"].isVisible()
+    panel.close()
+
+    window.new_chat_requested.emit()
+    app.ask("Hello")
+    said = app.texts(conversation)
+    window.close()
+    assert not any(isinstance(e, CommandFailed | EngineRestarted) for e in app.events)
+
+    again = App(qtbot, ScriptedBackend)
+    again.parts.window.conversation_selected.emit(conversation)
+    again.wait(lambda: again.parts.controller.conversations.branch(conversation) != [])
+    assert again.texts(conversation) == said
+    again.ask("Still there?")
     again.parts.window.close()
     assert capfd.readouterr().out == ""

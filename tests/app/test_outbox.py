@@ -11,11 +11,20 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import ContextReady
-from kvdesk.protocol.chat import EngineDied, Generate, LoadModel, ModelLoaded, ModelLoading, TextDelta, TurnEnded
+from kvdesk.protocol.chat import (
+    EngineDied,
+    Generate,
+    LoadModel,
+    LocalFile,
+    ModelLoaded,
+    ModelLoading,
+    TextDelta,
+    TurnEnded,
+)
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import Settings
 from kvdesk.ui.chat.queue_view import QueueView
-from tests.app.conftest import Rig
+from tests.app.conftest import Rig, over_both
 from tests.app.test_controller import CONTEXT, STATS, answer, conversations, say, stored
 from tests.ui.samples import MODEL
 
@@ -23,7 +32,7 @@ from tests.ui.samples import MODEL
 @pytest.fixture
 def ready(rig: Rig, qtbot: QtBot) -> Rig:
     """A model is open, and the window shown."""
-    rig.worker.give(ModelLoaded(MODEL), ContextReady(CONTEXT, rebuilt=False))
+    rig.worker.give(ModelLoaded(MODEL))
     rig.window.show()
     qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
     return rig
@@ -56,6 +65,7 @@ def ends(rig: Rig, command: Generate, text: str) -> None:
     )
 
 
+@over_both
 def test_what_is_sent_while_an_answer_is_written_waits_and_goes_by_itself(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     enter(ready, qtbot, "Two")
@@ -73,6 +83,7 @@ def test_what_is_sent_while_an_answer_is_written_waits_and_goes_by_itself(ready:
     assert not queue(ready).isVisible()
 
 
+@over_both
 def test_after_stop_it_waits_and_says_so(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     enter(ready, qtbot, "Two")
@@ -91,6 +102,7 @@ def test_after_stop_it_waits_and_says_so(ready: Rig, qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("state", ["stopped", "failed"])
+@over_both
 def test_after_an_answer_that_did_not_end_well_it_waits(ready: Rig, qtbot: QtBot, state: str) -> None:
     one = first(ready)
     enter(ready, qtbot, "Two")
@@ -99,32 +111,37 @@ def test_after_an_answer_that_did_not_end_well_it_waits(ready: Rig, qtbot: QtBot
     assert asked(ready) == ["One"]
 
 
+@over_both
 def test_while_a_model_is_opened_it_waits_for_it(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
     rig = make_rig(Path("/models/tiny.gguf"))
-    rig.worker.give(ModelLoading(Path("/models/tiny.gguf"), 0.4))
+    rig.worker.give(ModelLoading(LocalFile(Path("/models/tiny.gguf")), 0.4))
     rig.window.show()
     qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
     assert rig.window.chat.composer.hint_text == "Loading tiny. What you send waits for it."
     enter(rig, qtbot, "Hello")
     assert (asked(rig), queue(rig).texts) == ([], ("Hello",))
     assert queue(rig).state_text == "Sent when the model is ready"
-    rig.worker.give(ModelLoaded(MODEL), ContextReady(CONTEXT, rebuilt=False))
+    rig.worker.give(ModelLoaded(MODEL))
     qtbot.waitUntil(lambda: asked(rig) == ["Hello"])
     assert conversations(rig)[0].title == "Hello"
     assert conversations(rig)[0].queued == ()
 
 
+@over_both
 def test_a_model_that_cannot_be_opened_keeps_it_waiting(ready: Rig, qtbot: QtBot) -> None:
     ready.controller.open_model(Path("/models/broken.gguf"))
-    ready.worker.give(ModelLoading(Path("/models/broken.gguf"), 0.1))
+    ready.worker.give(ModelLoading(LocalFile(Path("/models/broken.gguf")), 0.1))
     enter(ready, qtbot, "Hello")
-    ready.worker.give(CommandFailed(LoadModel(Path("/models/broken.gguf"), Settings().context), "It is broken."))
+    ready.worker.give(
+        CommandFailed(LoadModel(LocalFile(Path("/models/broken.gguf")), Settings().context), "It is broken.")
+    )
     qtbot.waitUntil(lambda: queue(ready).state_text == "Waiting: the model could not be opened")
     assert asked(ready) == []
     queue(ready).send_button.click()
     assert asked(ready) == ["Hello"], "the model of before is still open"
 
 
+@over_both
 def test_it_can_be_cancelled_or_taken_back(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     for text in ("Two", "Three", "Four"):
@@ -144,6 +161,7 @@ def test_it_can_be_cancelled_or_taken_back(ready: Rig, qtbot: QtBot) -> None:
     assert conversations(ready)[0].draft == "Three\n\nhalf a thought", "what is typed stays typed"
 
 
+@over_both
 def test_what_is_taken_back_keeps_its_place(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     for text in ("Two", "Three", "Four"):
@@ -164,9 +182,10 @@ def test_what_is_taken_back_keeps_its_place(ready: Rig, qtbot: QtBot) -> None:
     assert queue(ready).texts == ("Four again", "Five"), "those before it have gone"
 
 
+@over_both
 def test_it_outlives_the_process_and_then_waits(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
     rig = make_rig()
-    rig.worker.give(ModelLoaded(MODEL), ContextReady(CONTEXT, rebuilt=False))
+    rig.worker.give(ModelLoaded(MODEL))
     qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
     one = first(rig)
     enter(rig, qtbot, "Two")
@@ -184,9 +203,10 @@ def test_it_outlives_the_process_and_then_waits(make_rig: Callable[..., Rig], qt
     assert [m.text for m in stored(again, one.conversation)][2] == "Two"
 
 
+@over_both
 def test_an_empty_chat_is_stored_for_as_long_as_something_waits(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
     rig = make_rig(Path("/models/tiny.gguf"))
-    rig.worker.give(ModelLoading(Path("/models/tiny.gguf"), 0.4))
+    rig.worker.give(ModelLoading(LocalFile(Path("/models/tiny.gguf")), 0.4))
     rig.window.show()
     qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
     enter(rig, qtbot, "Hello")
@@ -196,6 +216,7 @@ def test_an_empty_chat_is_stored_for_as_long_as_something_waits(make_rig: Callab
     assert conversations(rig) == ()
 
 
+@over_both
 def test_each_conversation_has_its_own(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     enter(ready, qtbot, "Two")
@@ -208,6 +229,7 @@ def test_each_conversation_has_its_own(ready: Rig, qtbot: QtBot) -> None:
     assert ready.controller.selected != one.conversation, "it goes by itself, wherever one looks"
 
 
+@over_both
 def test_an_edited_message_is_not_swallowed(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     answer(ready, qtbot, one, "First answer")
@@ -219,6 +241,7 @@ def test_an_edited_message_is_not_swallowed(ready: Rig, qtbot: QtBot) -> None:
     assert "can be sent when the answer has ended" in composer.hint_text
 
 
+@over_both
 def test_a_dead_engine_keeps_it(ready: Rig, qtbot: QtBot) -> None:
     first(ready)
     enter(ready, qtbot, "Two")

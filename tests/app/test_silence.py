@@ -6,9 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kvdesk.app.silence import SILENT_S
-from tests.app.conftest import Rig
+from tests.app.conftest import Rig, over_both
 
 
+@over_both
 def test_silence_is_said_once_and_so_is_its_end(rig: Rig) -> None:
     silence, activity = rig.controller._silence, rig.window.activity
     silence.theme()
@@ -26,6 +27,7 @@ def test_silence_is_said_once_and_so_is_its_end(rig: Rig) -> None:
     assert activity.text == "The engine goes on."
 
 
+@over_both
 def test_a_load_that_hangs_at_the_end_is_not_repeated_unasked(make_rig: Callable[..., Rig], tmp_path: Path) -> None:
     model = tmp_path / "hangs.gguf"
     rig = make_rig(model)
@@ -35,6 +37,7 @@ def test_a_load_that_hangs_at_the_end_is_not_repeated_unasked(make_rig: Callable
     assert rig.marker.unfinished() == str(model)
 
 
+@over_both
 def test_a_load_that_ended_leaves_no_mark(make_rig: Callable[..., Rig], tmp_path: Path) -> None:
     rig = make_rig(tmp_path / "good.gguf")
     rig.window.close()

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from kvdesk.store import writer as writer_module
 from kvdesk.store.store import Store
 from kvdesk.ui.shell.unsaved_strip import UnsavedStrip
-from tests.app.conftest import Rig
+from tests.app.conftest import Rig, over_both
 
 FULL = "The disk is full: the conversation cannot be saved."
 
@@ -30,6 +30,7 @@ def _type(rig: Rig, text: str) -> None:
     rig.controller.send_message(rig.controller.selected, text)
 
 
+@over_both
 def test_the_strip_stays_until_there_is_room_again(
     rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -48,6 +49,7 @@ def test_the_strip_stays_until_there_is_room_again(
     assert stored[0].text.startswith("A long story.")
 
 
+@over_both
 def test_closing_asks_while_something_is_not_saved(rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     answers: list[bool] = [False, True]
     monkeypatch.setattr(UnsavedStrip, "may_close", lambda strip, _parent: not strip.sentence or answers.pop(0))
@@ -62,6 +64,7 @@ def test_closing_asks_while_something_is_not_saved(rig: Rig, qtbot: QtBot, monke
     assert rig.controller.lost.n_messages == 2
 
 
+@over_both
 def test_what_is_saved_closes_without_a_question(make_rig: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch) -> None:
     rig = make_rig()
     monkeypatch.setattr("PySide6.QtWidgets.QMessageBox.exec", lambda _box: pytest.fail("asked"))

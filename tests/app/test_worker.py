@@ -15,7 +15,16 @@ from kvdesk.backends.local.scheduler.scheduler import Scheduler
 from kvdesk.chat import Message, new_conversation_id, new_message_id
 from kvdesk.host.host import MOST_DEATHS
 from kvdesk.protocol.cache import CacheView, ContextReady, Watch
-from kvdesk.protocol.chat import EngineDied, EngineRestarted, Generate, LoadModel, ModelLoaded, TextDelta, TurnEnded
+from kvdesk.protocol.chat import (
+    EngineDied,
+    EngineRestarted,
+    Generate,
+    LoadModel,
+    LocalFile,
+    ModelLoaded,
+    TextDelta,
+    TurnEnded,
+)
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import ContextSettings, Sampling
 
@@ -68,7 +77,7 @@ def test_after_the_loop_died_the_model_is_loaded_again_and_what_waited_is_answer
     model = paths.embedded_model()
     assert model is not None
     first, second = generate("Where do puffins live?"), generate("And gulls?")
-    for command in (Watch(True), LoadModel(model, TINY), first, second):
+    for command in (Watch(True), LoadModel(LocalFile(model), TINY), first, second):
         heard.worker.send(command)
     heard.wait_for(TurnEnded, 2)
     ended = {event.answer: event for event in heard.of(TurnEnded)}

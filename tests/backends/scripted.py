@@ -18,7 +18,8 @@ from kvdesk.protocol.chat import (
     TurnEnded,
     TurnStarted,
 )
-from kvdesk.protocol.messages import Command, CommandFailed
+from kvdesk.protocol.features import Feature
+from kvdesk.protocol.messages import Command
 
 
 def echo(question: str) -> str:
@@ -28,10 +29,11 @@ def echo(question: str) -> str:
 class ScriptedBackend:
     """`answer` is what it says to the last message of a conversation. Several conversations are answered in turns."""
 
+    features = frozenset({Feature.CHAT})
+
     def __init__(self, emit: Emit, answer: Callable[[str], str] = echo) -> None:
         self._emit, self._answer = emit, answer
         self.handled: list[Command] = []
-        self._model = ""
         self._turns: deque[tuple[Generate, Iterator[str], float, int]] = deque()
         self._stopped: set[MessageId] = set()
 
@@ -47,16 +49,15 @@ class ScriptedBackend:
         self.handled.append(command)
         match command:
             case LoadModel():
-                self._model = command.path.name
-                self._emit(ModelLoaded(ModelInfo(command.path, self._model, "", "", 0, 0, 0, 0, 0, True, True)))
+                self._emit(ModelLoaded(ModelInfo(command.source, command.source.name)))
             case Generate():
                 words = iter(self._answer(command.messages[-1].text).split(" "))
                 self._turns.append((command, words, at_s or time.perf_counter(), 0))
-                self._emit(TurnStarted(command.conversation, command.answer, -1, 0, 0))
+                self._emit(TurnStarted(command.conversation, command.answer))
             case CloseConversation():
                 self._end_all("stopped", "", of=command)
             case _:
-                self._emit(CommandFailed(command, "This engine can only chat."))
+                raise AssertionError(f"{command} is no command of chat")
 
     def step(self) -> None:
         if not self._turns:
@@ -87,7 +88,7 @@ class ScriptedBackend:
 
     def give_up(self, note: str) -> tuple[Command, ...]:
         self._end_all("interrupted", note)
-        return tuple(c for c in self.handled if isinstance(c, LoadModel))[-1:]
+        return tuple(command for command in self.handled if isinstance(command, LoadModel))[-1:]
 
     def _end_all(self, state: MessageState, note: str, of: CloseConversation | None = None) -> None:
         for turn in list(self._turns):
@@ -96,5 +97,5 @@ class ScriptedBackend:
                 self._end(turn[0], turn[3], state, note)
 
     def _end(self, command: Generate, n_words: int, state: MessageState, note: str = "") -> None:
-        stats = TurnStats(0, 0, 0, n_words, 0.0, 0.0, 0.0, -1, 0, 0, 0)
+        stats = TurnStats(0, 0, 0, n_words, 0.0, 0.0, 0.0)
         self._emit(TurnEnded(command.conversation, command.answer, state, stats, note))

@@ -9,13 +9,12 @@ import pytest
 from kvdesk.chat import Conversation, ConversationId, MessageId, MessageState
 from kvdesk.conversations.changes import QueuesChanged, QueueState
 from kvdesk.conversations.tree import Tree
-from kvdesk.protocol.cache import ContextInfo, ContextReady
-from kvdesk.protocol.chat import EngineDied, LoadModel, TurnEnded
+from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, ModelInfo, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import CommandFailed
 from kvdesk.settings import Settings
 from tests.conversations.conftest import STATS, Held
 
-READY = ContextReady(ContextInfo(4096, 4096, 8, 512, 32, 1, "f16", "f16", True, True, 1 << 20, 1 << 20), rebuilt=False)
+READY = ModelLoaded(ModelInfo(LocalFile(Path("tiny.gguf")), "tiny"))
 
 
 def state(held: Held, conversation: ConversationId) -> QueueState | None:
@@ -90,7 +89,7 @@ def test_until_a_model_is_open_it_waits_for_it(held: Held) -> None:
 
 
 def test_a_model_that_cannot_be_opened_keeps_it_waiting(held: Held) -> None:
-    failed = CommandFailed(LoadModel(Path("broken.gguf"), Settings().context), "It is broken.")
+    failed = CommandFailed(LoadModel(LocalFile(Path("broken.gguf")), Settings().context), "It is broken.")
     held.service.wait_for_model()
     where = held.service.create()
     held.service.send(where, "Hello")

@@ -21,6 +21,7 @@ from kvdesk.errors import StoreError
 from kvdesk.protocol.chat import (
     CloseConversation,
     EngineDied,
+    LocalFile,
     MeasureContext,
     MessagesEvicted,
     ModelInfo,
@@ -32,7 +33,7 @@ from kvdesk.protocol.messages import SubscriptionDropped
 from kvdesk.settings import Overflow, Settings
 from tests.conversations.conftest import STATS, Held
 
-MODEL = ModelInfo(Path("tiny.gguf"), "Tiny", "llama", "llama 1M F16", 1, 1, 256, 1, 99, True, True)
+MODEL = ModelInfo(LocalFile(Path("tiny.gguf")), "Tiny", "llama", "llama 1M F16", 1, 1, 256, 1, 99, True, True)
 
 
 def test_a_message_is_told_before_its_answer_is_asked_for(held: Held) -> None:

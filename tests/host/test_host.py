@@ -15,12 +15,14 @@ from kvdesk.host import known, subscription
 from kvdesk.host.host import MOST_DEATHS, Host
 from kvdesk.host.joining import join
 from kvdesk.host.subscription import MOST_EVENTS, Subscription
-from kvdesk.protocol.cache import LoadSample, OperationDone
+from kvdesk.protocol.cache import AuditCache, Forget, LoadSample, OperationDone, Watch
 from kvdesk.protocol.chat import (
+    BackendReady,
     EngineDied,
     EngineRestarted,
     Generate,
     LoadModel,
+    LocalFile,
     LogLine,
     ModelLoaded,
     PrefillProgress,
@@ -29,12 +31,13 @@ from kvdesk.protocol.chat import (
     TurnStarted,
     Working,
 )
+from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.messages import CommandFailed, Event, SubscriptionDropped
 from kvdesk.settings import ContextSettings, Sampling
 from tests.backends.scripted import ScriptedBackend
 
 E = TypeVar("E", bound=Event)
-MODEL = LoadModel(Path("/models/scripted.gguf"), ContextSettings())
+MODEL = LoadModel(LocalFile(Path("/models/scripted.gguf")), ContextSettings())
 
 
 def asked(text: str) -> Generate:
@@ -101,6 +104,20 @@ def test_subscribers_at_different_paces_get_the_same_and_take_nothing_from_each_
     assert len(of(at_once, TextDelta)) == 5 + 6, "a word each: as they were"
     assert lazy.take() == at_once
     assert lazy.take() == eager.take() == []
+
+
+def test_a_back_end_gets_no_command_of_a_feature_it_has_not(stepped: Stepped) -> None:
+    """Questions that nobody waits for are passed over; what a person asked for is answered in one sentence."""
+    heard = stepped.host.subscribe(nothing)
+    for command in (Watch(True), Forget(new_conversation_id()), AuditCache()):
+        stepped.host.submit(command)
+    stepped.host.run_until_idle()
+    assert [(type(e.command), e.sentence) for e in of(heard.take(), CommandFailed)] == [
+        (Forget, MISSING[Feature.CACHE_OPERATIONS]),
+        (AuditCache, MISSING[Feature.AUDIT]),
+    ]
+    assert stepped.backend is not None
+    assert stepped.backend.handled == [MODEL]
 
 
 def test_it_is_told_once_until_the_events_are_taken(stepped: Stepped) -> None:
@@ -180,7 +197,8 @@ def test_who_begins_in_the_middle_is_told_what_is_known(stepped: Stepped) -> Non
     stepped.begin(running, 3)
     from_now_on, with_all = stepped.host.subscribe(nothing), stepped.host.subscribe(nothing, known=True)
     assert from_now_on.take() == []
-    model, started, text = with_all.take()
+    ready, model, started, text = with_all.take()
+    assert ready == BackendReady(frozenset({Feature.CHAT}))
     assert isinstance(model, ModelLoaded)
     assert isinstance(started, TurnStarted)
     assert text == TextDelta(running.conversation, running.answer, "You said: three", (0, 1, 2))
@@ -234,7 +252,7 @@ def test_of_conversations_only_the_last_are_remembered(stepped: Stepped, monkeyp
     told = [MessagesEvicted(new_conversation_id(), NONE_EVICTED) for _ in range(3)]
     for event in told:
         stepped.host._emit(event)
-    assert stepped.host.subscribe(nothing, known=True).take()[1:] == told[1:]
+    assert stepped.host.subscribe(nothing, known=True).take()[2:] == told[1:]
 
 
 class DiesOnce(ScriptedBackend):

@@ -24,7 +24,7 @@ from kvdesk.chat import Conversation
 from kvdesk.policies import swap
 from kvdesk.policies.swap import Limits, StateKind
 from kvdesk.protocol.cache import UsePolicy
-from kvdesk.protocol.chat import LoadModel
+from kvdesk.protocol.chat import LoadModel, LocalFile
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings
 from kvdesk.store.rows import storable
 from kvdesk.store.settings_file import save_settings
@@ -61,7 +61,7 @@ def make_home(folder: Path, model: Path) -> Home:
         texts: dict[str, tuple[str, str]] = {}
         try:
             headless.do(UsePolicy(CachePolicy(memory_mb=0), paths.states_dir()))
-            headless.do(LoadModel(model, CONTEXT))
+            headless.do(LoadModel(LocalFile(model), CONTEXT))
             for word in WORDS:
                 talk = HeadlessChat(headless)
                 for turn in range(3):

@@ -315,7 +315,7 @@ def main() -> int:
 
     MainWindow.show_unsaved = told_unsaved  # type: ignore[method-assign, assignment]
     MainWindow.closeEvent = told_close_event  # type: ignore[method-assign, assignment]
-    application.build = build_and_drive
+    application.build = build_and_drive  # type: ignore[assignment]
     try:
         code = application.run(None)
     except UserError as error:  # as `kvdesk` itself says it

@@ -53,7 +53,7 @@ def main(kind: Path) -> int:
 
     MainWindow.show_error = noted_error  # type: ignore[method-assign, assignment]
     MainWindow.apply_event = noted  # type: ignore[method-assign, assignment]
-    application.build = built
+    application.build = built  # type: ignore[assignment]
     code = __main__.main([])
     if code == 0:
         log = paths.log_dir() / "kvdesk.log"

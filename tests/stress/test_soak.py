@@ -19,7 +19,7 @@ from kvdesk.cache.compaction import Layout
 from kvdesk.chat import new_conversation_id
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import AuditCache, CacheView, Forget, MemoryLedger, RebuildContext, UsePolicy, Watch
-from kvdesk.protocol.chat import CloseConversation, LoadModel
+from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import ClearCache, Compact, CopySequence, HandOperation, Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
@@ -47,7 +47,7 @@ class Soak:
         self._random, self._states = random, states
         self.talks: list[HeadlessChat] = []
         self.n_acts = self.n_refused = 0
-        self.desk.do(LoadModel(model, SETTINGS))
+        self.desk.do(LoadModel(LocalFile(model), SETTINGS))
         self.desk.do(Watch(True))
         self._settings()
 

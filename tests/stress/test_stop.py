@@ -16,7 +16,7 @@ from kvdesk import paths
 from kvdesk.app.worker import Worker
 from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
 from kvdesk.protocol.cache import AuditCache, Audited, ContextReady, SpeedSample
-from kvdesk.protocol.chat import Generate, LoadModel, PrefillProgress, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import Generate, LoadModel, LocalFile, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings, Sampling
 from tests.stress.big_model import LARGEST_NODE, write_big
@@ -39,7 +39,7 @@ class Engine:
     def __init__(self, model: Path) -> None:
         self.worker, self.events, self._untold = Worker(), list[Event](), deque[Event]()
         self.worker.start()
-        self.worker.send(LoadModel(model, CONTEXT))
+        self.worker.send(LoadModel(LocalFile(model), CONTEXT))
         self.wait(ContextReady)
 
     def next(self, kind: type[E], at_most_s: float) -> E | None:

@@ -10,12 +10,12 @@ import numpy as np
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, SeqId, SequenceSpan, StreamMap, Verification
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId, MessageState, Role, TurnStats
 from kvdesk.protocol.cache import CacheView, ContextInfo, Lease
-from kvdesk.protocol.chat import ModelInfo
+from kvdesk.protocol.chat import LocalFile, ModelInfo
 
 ONE, TWO = ConversationId("one"), ConversationId("two")
 CONVERSATIONS = (Conversation(ONE, "A village far away", 0), Conversation(TWO, "Caches", 1))
 MODEL = ModelInfo(
-    path=Path("/models/tiny.gguf"),
+    source=LocalFile(Path("/models/tiny.gguf")),
     name="Tiny",
     architecture="llama",
     description="llama 1M F16",

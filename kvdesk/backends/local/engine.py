@@ -42,8 +42,10 @@ from kvdesk.protocol.cache import (
 )
 from kvdesk.protocol.chat import (
     CloseConversation,
+    Endpoint,
     Generate,
     LoadModel,
+    LocalFile,
     LogLine,
     MeasureContext,
     ModelLoaded,
@@ -51,6 +53,7 @@ from kvdesk.protocol.chat import (
     PreviewTurn,
     Working,
 )
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.operations import Operate, PreviewCompaction
 
@@ -64,6 +67,8 @@ Question = PreviewCompaction | PreviewContext | PreviewTurn | MeasureContext | V
 
 class Engine:
     """Handles commands and makes progress in small steps. `emit` gets every event, on the engine's thread."""
+
+    features = frozenset(Feature)
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -164,7 +169,7 @@ class Engine:
             except Exception:  # noqa: BLE001 - whatever it is, the rest is still freed
                 _log.exception("while the engine was given up")
         if session is not None:
-            again.append(LoadModel(session.header.path, session.context.settings))
+            again.append(LoadModel(LocalFile(session.header.path), session.context.settings))
         self.session = None
         return (*again, *(command for command, _ in self._waiting))
 
@@ -214,9 +219,12 @@ class Engine:
 
     def _load(self, command: LoadModel) -> None:
         """The old model stays until the new one is ready: a file that cannot be used costs nothing."""
+        source = command.source
+        if isinstance(source, Endpoint):
+            raise UserError(f"{source.url} is the address of a server; this engine opens GGUF files of this machine.")
 
         def on_progress(progress: float) -> bool:
-            self._emit(ModelLoading(command.path, progress))
+            self._emit(ModelLoading(source, progress))
             self._scheduler.end_stopped()  # turns wait for the load, but not to be stopped
             return not self._scheduler.closing
 
@@ -224,7 +232,7 @@ class Engine:
         before = old.context if old else None
         try:
             self.session = open_session(
-                command.path,
+                source.path,
                 command.context,
                 self._emit,
                 old,

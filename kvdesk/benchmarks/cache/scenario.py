@@ -16,7 +16,7 @@ from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, sessio
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import UsePolicy
-from kvdesk.protocol.chat import CloseConversation, LoadModel, TurnEnded
+from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile, TurnEnded
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 
@@ -55,7 +55,7 @@ class Bench:
         gc.disable()
         try:
             headless.do(UsePolicy(policy, folder))
-            headless.do(LoadModel(self.path, settings or self.settings))
+            headless.do(LoadModel(LocalFile(self.path), settings or self.settings))
             yield headless
             verification = session_of(headless).context.auditor.audit(whole=True)
             wrong = f": {verification.detail}" if verification.state != "verified" else ""

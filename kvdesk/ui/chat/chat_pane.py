@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, Q
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import NO_TOKENIZER
-from kvdesk.protocol.chat import ContextUse, ModelInfo
+from kvdesk.protocol.chat import ContextUse, Endpoint, LocalFile, ModelInfo
 from kvdesk.ui.chat.chat_view import ChatView
 from kvdesk.ui.chat.composer import Composer, centred
 from kvdesk.ui.chat.conversation_model import NEW_CHAT
@@ -354,11 +354,7 @@ class _Header(QWidget):
     def set_model(self, model: ModelInfo | None) -> None:
         self.set_model_text(model.name if model else "Open a model")
         if model:
-            tip = (
-                f"{model.description}, {megabytes(model.size_bytes)} MB, {model.n_params / 1e6:,.0f} M parameters, "
-                f"trained for {model.n_ctx_train:,} tokens\n{model.path}\n\nOpen another model (Ctrl+O)"
-            )
-            self._model.setToolTip(plain_tip(tip))
+            self._model.setToolTip(plain_tip(f"{_facts(model)}\n\nOpen another model (Ctrl+O)"))
 
     def set_dead(self) -> None:
         self._model.setText("Restart kvdesk")
@@ -379,6 +375,22 @@ class _Header(QWidget):
         cached = "all of them" if use.n_cached >= use.n_tokens else f"{use.n_cached:,}" if use.n_cached else "none"
         where = f"; {cached} in the cache" if use.n_tokens else ""
         self._meter.setToolTip(f"This conversation takes {use.n_tokens:,} of {use.n_ctx:,} tokens of context{where}")
+
+
+def _facts(model: ModelInfo) -> str:
+    """What is known of a model, and where it is."""
+    known = (
+        model.description,
+        f"{megabytes(model.size_bytes)} MB" if model.size_bytes else "",
+        f"{model.n_params / 1e6:,.0f} M parameters" if model.n_params else "",
+        f"trained for {model.n_ctx_train:,} tokens" if model.n_ctx_train else "",
+    )
+    match model.source:
+        case LocalFile(path):
+            where = str(path)
+        case Endpoint(url):
+            where = url
+    return f"{', '.join(fact for fact in known if fact)}\n{where}".strip()
 
 
 class _Empty(QWidget):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from PySide6.QtCore import QItemSelectionModel, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
@@ -26,6 +27,7 @@ from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
 
 FORGET = "Forget cells"
+_FORGET_CALL: Final = calls.seq_rm("seq_id", -1, -1)
 
 
 class ConversationList(QWidget):
@@ -118,11 +120,12 @@ class ConversationList(QWidget):
     def show_running(self, running: frozenset[ConversationId]) -> None:
         self._model.show_running(running)
 
-    def set_dead(self) -> None:
-        """The engine is gone: there is no cache to take cells from."""
+    def refuse_forget(self, why: str) -> None:
+        """There is no cache to take cells from; empty: there is one."""
         for action in self._list.actions():
             if action.text() == FORGET:
-                action.setEnabled(False)
+                action.setEnabled(not why)
+                action.setToolTip(why or _FORGET_CALL)
 
     def show_found(self, text: str, conversations: Sequence[ConversationId]) -> None:
         """What the database found for `text`; ignored when something else is typed by now."""
@@ -233,7 +236,7 @@ class ConversationList(QWidget):
         for text, keys, slot, tip in (
             ("Rename", QKeySequence(Qt.Key.Key_F2), self._on_rename, ""),
             ("Export…", QKeySequence(), self._on_export, "Saves the shown branch as Markdown"),
-            (FORGET, QKeySequence(), self._on_forget, calls.seq_rm("seq_id", -1, -1)),
+            (FORGET, QKeySequence(), self._on_forget, _FORGET_CALL),
             ("Delete…", QKeySequence(QKeySequence.StandardKey.Delete), self._on_delete, ""),
         ):
             action = QAction(text, view)

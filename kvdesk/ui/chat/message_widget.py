@@ -291,6 +291,8 @@ class _Waiting(QWidget):
         return self._text.text()
 
     def show_prompt(self, reused: int, prompt: int) -> None:
+        if not prompt:
+            return  # nobody says how long it is
         self._text.setText(f"Reading {prompt - reused:,} new tokens, {reused:,} are in the cache already")
         self._bar.set_share(0.0)
 

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QGridLayout,
     QHBoxLayout,
+    QLabel,
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
@@ -24,6 +25,8 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.protocol.cache import ContextPreview, ContextReady
+from kvdesk.protocol.chat import BackendReady
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import (
     RANDOM_SEED,
@@ -44,6 +47,7 @@ from kvdesk.viewmodel.cache_state import CacheState
 
 _MAX_INT: Final = 2**31 - 1
 _FIELD_PX: Final = 176  # every choice in full
+_FEATURES: Final = {"cache": Feature.CACHE_POLICY, "context": Feature.REBUILD}  # that the settings of a table need
 _THEMES: Final = {ThemeChoice.SYSTEM: "Follow the system", ThemeChoice.LIGHT: "Light", ThemeChoice.DARK: "Dark"}
 
 
@@ -63,6 +67,7 @@ class SettingsPanel(QDialog):
         self._settings = Settings()
         self._fields: dict[tuple[str, str], QWidget] = {}
         self._unedited: dict[tuple[str, str], Any] = {}  # what they showed before anybody edited them
+        self._missing: dict[str, QLabel] = {}  # by table: the sentence where the engine has no such settings
         self._grid = QGridLayout()
         self._grid.setColumnStretch(1, 1)
         self._grid.setHorizontalSpacing(16)
@@ -115,6 +120,7 @@ class SettingsPanel(QDialog):
         column.addLayout(buttons)
         self.resize(600, 680)
         self.reset(self._settings)
+        self._show_features()
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
@@ -180,6 +186,18 @@ class SettingsPanel(QDialog):
             self._on_edited()
         elif isinstance(event, ContextReady):
             self._on_edited()
+        elif isinstance(event, BackendReady):
+            self._show_features()
+
+    def _show_features(self) -> None:
+        """Settings that the engine has no use for cannot be changed; why stands over them."""
+        for table, feature in _FEATURES.items():
+            missing = self._state.missing(feature)
+            self._missing[table].setText(missing)
+            self._missing[table].setVisible(bool(missing))
+            for (of, _), widget in self._fields.items():
+                if of == table:
+                    widget.setEnabled(not missing)
 
     @Slot()
     def _on_apply_clicked(self) -> None:
@@ -248,6 +266,9 @@ class SettingsPanel(QDialog):
         self._table("context", ContextSettings)
 
     def _table(self, table: str, model: type[ContextSettings | Sampling | CachePolicy]) -> None:
+        if table in _FEATURES:
+            self._missing[table] = label("", tone="secondary")
+            self._grid.addWidget(self._missing[table], self._grid.rowCount(), 0, 1, 2)
         for name, info in model.model_fields.items():
             low, high = 0.0, float(_MAX_INT)
             for limit in info.metadata:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QObject
@@ -23,6 +22,7 @@ from kvdesk.protocol.cache import (
     TokenTexts,
 )
 from kvdesk.protocol.chat import (
+    BackendReady,
     EngineDied,
     EngineRestarted,
     LoadModel,
@@ -37,6 +37,7 @@ from kvdesk.protocol.chat import (
     TurnPreview,
     TurnStarted,
 )
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed, Event, SubscriptionDropped
 from kvdesk.protocol.operations import BatchRefused, Operate
 from kvdesk.settings import Overflow
@@ -176,7 +177,7 @@ class EventRouter(QObject):
                 self._apply_turn(event)
             case MessageRetention() | Overflowed() | TurnPreview():
                 self._show_room(event)
-            case ModelLoading() | ModelLoaded() | ContextReady() | EngineRestarted():
+            case BackendReady() | ModelLoading() | ModelLoaded() | ContextReady() | EngineRestarted():
                 self._apply_engine(event)
             case CommandFailed():
                 self._show_failure(event)
@@ -184,7 +185,7 @@ class EventRouter(QObject):
                 self._chat.show_dead()
                 self._inspector.set_rebuilding(False)
                 self._status.set_dead()
-                self._list.set_dead()
+                self._list.refuse_forget("The engine has stopped.")
                 self._chat.banner.show_error(event.sentence, event.detail)
 
     def _note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts | Audited) -> None:
@@ -236,9 +237,11 @@ class EventRouter(QObject):
         chosen = known.overflow if known is not None else ""
         self._chat.overflow.show_chosen(Overflow(chosen) if chosen in set(Overflow) else self._default_overflow)
 
-    def _apply_engine(self, event: ModelLoading | ModelLoaded | ContextReady | EngineRestarted) -> None:
-        if isinstance(event, ModelLoading):
-            self._chat.show_loading(_stem(event.path), event.progress)
+    def _apply_engine(self, event: BackendReady | ModelLoading | ModelLoaded | ContextReady | EngineRestarted) -> None:
+        if isinstance(event, BackendReady):
+            self._show_features()
+        elif isinstance(event, ModelLoading):
+            self._chat.show_loading(event.source.name, event.progress)
         elif isinstance(event, ModelLoaded):
             self._chat.show_model(event.model)
             self._chat.show_working(False)
@@ -255,6 +258,13 @@ class EventRouter(QObject):
             self._chat.composer.ask_again()
             self._status.show_context(event.context)
         self._show_state()
+
+    def _show_features(self) -> None:
+        """What the back end has not is said in a sentence where it would be."""
+        missing = self._state.missing
+        self._inspector.show_features()
+        self._status.show_missing(missing(Feature.CACHE_VIEW), missing(Feature.AUDIT))
+        self._list.refuse_forget(missing(Feature.CACHE_OPERATIONS))
 
     def _show_cache(self) -> None:
         self._inspector.show_view()
@@ -307,12 +317,8 @@ class EventRouter(QObject):
         state, selected = self._state, self._state.selected
         busy = selected is not None and selected in state.running
         self._chat.set_running(busy)
-        holds = selected is not None and state.cells.get(selected, 0) > 0
-        can_rebuild = state.context is not None and not state.running
+        holds = Feature.CACHE_OPERATIONS in state.features and state.cells.get(selected or ConversationId(""), 0) > 0
+        can_rebuild = Feature.REBUILD in state.features and state.context is not None and not state.running
         self._inspector.set_can(forget=holds and not busy and not state.dead, rebuild=can_rebuild and not state.dead)
         use = state.use.get(selected) if selected is not None else None
         self._chat.show_use(use, has_context=selected is not None and state.context is not None)
-
-
-def _stem(path: Path) -> str:
-    return path.stem or str(path)

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QStackedWi
 
 from kvdesk.protocol.cache import CacheView, LoadSample, MemoryLedger, OperationDone, TokenTexts
 from kvdesk.protocol.chat import LogLine
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import BatchRefused
 from kvdesk.ui.cache.cache_page import CachePage
 from kvdesk.ui.cache.numbers_panel import NumbersPanel
@@ -34,7 +35,6 @@ PageT = TypeVar("PageT", bound=QWidget)
 ALL_PX: Final = 350  # the narrowest it can be
 CALM_PX: Final = 288
 _COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is written
-CACHE_VIEW: Final = "cache view"
 
 
 class PageParts(NamedTuple):
@@ -51,13 +51,13 @@ class Page:
     """A page of the inspector.
 
     label   on its tab
-    needs   the feature of the back end without which it has nothing to show; empty: none
+    needs   the feature of the back end without which it has nothing to show; None: it always has
     make    makes its widget
     late    made when it is first shown
     """
 
     label: str
-    needs: str
+    needs: Feature | None
     make: Callable[[PageParts], QWidget]
     late: bool = False
 
@@ -69,10 +69,10 @@ def _make_graphs(parts: PageParts) -> QWidget:
 
 
 PAGES: Final = (
-    Page("Cache", CACHE_VIEW, lambda parts: CachePage(parts.theme, parts.measured)),
-    Page("Graphs", CACHE_VIEW, _make_graphs, late=True),  # importing pyqtgraph takes 0.4 s
-    Page("Timeline", CACHE_VIEW, lambda parts: TimelinePage(parts.theme, parts.state, parts.texts)),
-    Page("Log", "", lambda parts: LogPanel(parts.theme)),
+    Page("Cache", Feature.CACHE_VIEW, lambda parts: CachePage(parts.theme, parts.measured)),
+    Page("Graphs", Feature.CACHE_VIEW, _make_graphs, late=True),  # importing pyqtgraph takes 0.4 s
+    Page("Timeline", Feature.CACHE_VIEW, lambda parts: TimelinePage(parts.theme, parts.state, parts.texts)),
+    Page("Log", None, lambda parts: LogPanel(parts.theme)),
 )
 """In the order of the tabs; the first is shown at first."""
 LABELS: Final = tuple(page.label for page in PAGES)
@@ -110,6 +110,10 @@ class Inspector(QWidget):
         self._stack = QStackedWidget()
         for made in self._made:
             self._stack.addWidget(made or QWidget())
+        self._missing = label("", tone="secondary")  # in the place of a page that has nothing to show
+        self._missing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._missing.setWordWrap(True)
+        self._stack.addWidget(self._missing)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 0, 12)
         column.setSpacing(8)
@@ -117,6 +121,16 @@ class Inspector(QWidget):
         column.addWidget(self._stack, 1)
         self.set_can(forget=False, rebuild=False)
         self._show_all(False)
+
+    def show_features(self) -> None:
+        """What the back end has is known: say what is missing where it would be."""
+        for button, feature in (
+            (self._cache.forget, Feature.CACHE_OPERATIONS),
+            (self._cache.rebuild, Feature.REBUILD),
+        ):
+            if missing := self._state.missing(feature):
+                button.setToolTip(missing)
+        self._on_tab(self._tabs.checkedId())
 
     def show_all(self, shows_all: bool) -> None:
         """Tabs and everything on them; else the cell map and four numbers."""
@@ -198,12 +212,17 @@ class Inspector(QWidget):
 
     @property
     def tab(self) -> str:
-        return LABELS[self._stack.currentIndex()]
+        return LABELS[self._tabs.checkedId()]
 
     @property
     def shows_cache(self) -> bool:
         """Whether what is shown follows the cache."""
-        return PAGES[self._stack.currentIndex()].needs == CACHE_VIEW
+        return PAGES[self._tabs.checkedId()].needs is Feature.CACHE_VIEW and not self.missing
+
+    @property
+    def missing(self) -> str:
+        """The sentence in the place of the page that is chosen, empty where the page is there."""
+        return self._missing.text()
 
     def show_tab(self, name: str) -> None:
         self._tabs.button(LABELS.index(name)).click()
@@ -268,8 +287,13 @@ class Inspector(QWidget):
 
     @Slot(int)
     def _on_tab(self, index: int) -> None:
-        self._make(index)
-        self._stack.setCurrentIndex(index)
+        needs = PAGES[index].needs
+        self._missing.setText(self._state.missing(needs) if needs is not None else "")
+        if self.missing:
+            self._stack.setCurrentWidget(self._missing)
+        else:
+            self._make(index)
+            self._stack.setCurrentIndex(index)
         self.tab_shown.emit(LABELS[index])
 
     def _make(self, index: int) -> None:

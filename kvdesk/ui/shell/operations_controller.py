@@ -25,6 +25,7 @@ from kvdesk.protocol.cache import (
     VerifyConversation,
 )
 from kvdesk.protocol.chat import ModelLoaded, Working
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import BatchRefused, CompactionPreview, HandOperation, Operate, Undo
 from kvdesk.settings import ContextSettings
@@ -137,7 +138,8 @@ class OperationsController(QObject):
         if span is None:
             nothing = menu.addAction("Cells of this message")
             nothing.setEnabled(False)
-            nothing.setToolTip("Its place in the cache is known after the next answer in this chat.")
+            unknown = "Its place in the cache is known after the next answer in this chat."
+            nothing.setToolTip(self._state.missing(Feature.CACHE_OPERATIONS) or unknown)
             return
         self._add_action(menu, "Fork the chat after it", FORK, conversation, -1, span.p1)
         self._add_action(menu, "Remove its cells", REMOVE, conversation, span.p0, span.p1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
@@ -10,6 +12,8 @@ from kvdesk.protocol import calls
 from kvdesk.protocol.cache import ContextInfo
 from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, set_tone
 from kvdesk.viewmodel.readout import kv_used_bytes, megabytes, verification_line
+
+_AUDIT: Final = f"Compares every cell with the engine's own state\n{calls.state_get()}"
 
 
 class StatusBar(QWidget):
@@ -42,7 +46,7 @@ class StatusBar(QWidget):
         self._save = _action("Save report…", "Saves the differences between the map and the engine as JSON")
         self._save.clicked.connect(self.save_clicked)
         self._save.hide()
-        self._audit = _action("Audit", f"Compares every cell with the engine's own state\n{calls.state_get()}")
+        self._audit = _action("Audit", _AUDIT)
         self._audit.clicked.connect(self.audit_clicked)
         self._audit.setEnabled(False)
         row.addWidget(self._save)
@@ -70,6 +74,13 @@ class StatusBar(QWidget):
         self._types.setText(f"K/V {types}{'  ·  flash attention' if context.flash_attn else ''}")
         self.show_used(1, 1)  # the widest
         self.show_used(0, 1)
+
+    def show_missing(self, view: str, audit: str) -> None:
+        """What to say where the cache is not shown, and where it cannot be audited; empty where it is, and can."""
+        if view:
+            self._threads.setText("")
+        self._trust.setText(view)
+        self._audit.setToolTip(audit or _AUDIT)
 
     def set_dead(self) -> None:
         """The engine is gone: nothing can be compared with it any more."""

@@ -10,7 +10,7 @@ import pytest
 from kvdesk import paths
 from kvdesk.benchmarks.headless_chat import HeadlessEngine
 from kvdesk.policies import prompt_piece
-from kvdesk.protocol.chat import CloseConversation, LoadModel
+from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.settings import ContextSettings
 
 SMALL = ContextSettings(n_ctx=1024, n_seq_max=4, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
@@ -27,7 +27,7 @@ def model_file() -> Path:
 def opened_with(model: Path, settings: ContextSettings) -> Iterator[HeadlessEngine]:
     """The engine with this model, closed at the end: for fixtures."""
     headless = HeadlessEngine()
-    headless.do(LoadModel(model, settings))
+    headless.do(LoadModel(LocalFile(model), settings))
     yield headless
     headless.close()
 

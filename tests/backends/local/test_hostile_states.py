@@ -24,7 +24,7 @@ from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
 from kvdesk.policies.swap import Limits, Resident, StateKind, place
 from kvdesk.protocol.cache import CacheView, UsePolicy, Watch
-from kvdesk.protocol.chat import CloseConversation, LoadModel
+from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.protocol.operations import Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling
 from tests.backends.local.conftest import SMALL
@@ -42,7 +42,7 @@ def saved(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     folder = tmp_path_factory.mktemp("saved")
     headless = HeadlessEngine()
     headless.do(UsePolicy(ON_DISK, folder))
-    headless.do(LoadModel(model_file, SMALL))
+    headless.do(LoadModel(LocalFile(model_file), SMALL))
     talk = HeadlessChat(headless, SYSTEM)
     talk.answer(QUESTION, SHORT)
     headless.do(Operate(SwapOut(talk.id), measured=False))
@@ -53,7 +53,7 @@ def saved(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
 def test_a_state_on_disk_takes_no_memory(model_file: Path, tmp_path: Path) -> None:
     headless = HeadlessEngine()
     headless.do(UsePolicy(CachePolicy(memory_mb=512), tmp_path))
-    headless.do(LoadModel(model_file, SMALL))
+    headless.do(LoadModel(LocalFile(model_file), SMALL))
     talk = HeadlessChat(headless, SYSTEM)
     talk.answer(QUESTION, SHORT)
     headless.do(Operate(SwapOut(talk.id), measured=False))

@@ -14,7 +14,7 @@ from kvdesk.backends.local.llama.model import Model
 from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import OperationDone, UsePolicy, VerifyConversation
-from kvdesk.protocol.chat import LoadModel
+from kvdesk.protocol.chat import LoadModel, LocalFile
 from kvdesk.protocol.operations import Operate, SwapIn, SwapOut
 from kvdesk.settings import CachePolicy, CacheType, Sampling
 from tests.backends.local.conftest import SMALL
@@ -111,7 +111,7 @@ def test_back_after_a_restart(model_file: Path, tmp_path: Path) -> None:
         headless = HeadlessEngine()
         try:
             headless.do(UsePolicy(CachePolicy(), tmp_path))
-            headless.do(LoadModel(model_file, SMALL))
+            headless.do(LoadModel(LocalFile(model_file), SMALL))
             talk = talk or HeadlessChat(headless, SYSTEM)
             talk.desk = headless
             texts.append(talk.answer(prompt, GREEDY).stats)

@@ -21,6 +21,7 @@ from kvdesk.protocol.chat import (
     CloseConversation,
     Generate,
     LoadModel,
+    LocalFile,
     MessageRetention,
     Overflowed,
     PreviewTurn,
@@ -344,7 +345,7 @@ def test_what_left_has_left_after_a_restart(model_file: Path, tmp_path: Path, ov
 def restarted(model_file: Path, folder: Path) -> HeadlessEngine:
     headless = HeadlessEngine()
     headless.do(UsePolicy(CachePolicy(), folder))
-    headless.do(LoadModel(model_file, NARROW))
+    headless.do(LoadModel(LocalFile(model_file), NARROW))
     return headless
 
 

@@ -17,7 +17,7 @@ from kvdesk.backends.local.session import Session
 from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import Forget, RebuildContext, VerifyConversation
-from kvdesk.protocol.chat import LoadModel
+from kvdesk.protocol.chat import Endpoint, LoadModel, LocalFile
 from kvdesk.settings import Sampling
 from tests.backends.local.conftest import SMALL
 
@@ -39,7 +39,7 @@ def test_a_load_that_fails_by_a_full_disk_leaves_the_model_that_is_open(
     with monkeypatch.context() as patch:
         patch.setattr(module, where, full_disk)
         with pytest.raises(UserError, match=FULL) as error:
-            headless.do(LoadModel(before.header.path, before.context.settings))
+            headless.do(LoadModel(LocalFile(before.header.path), before.context.settings))
     assert "full_disk" in error.value.detail
     assert session_of(headless) is before
     assert talk.answer("And again", SHORT).state == "complete"
@@ -91,13 +91,20 @@ def test_a_job_that_fails_ends_by_itself(headless: HeadlessEngine, monkeypatch: 
 def test_another_model_ends_what_was_being_read_into_the_old_context(model_file: Path) -> None:
     desk = HeadlessEngine()
     try:
-        desk.do(LoadModel(model_file, SMALL))
+        desk.do(LoadModel(LocalFile(model_file), SMALL))
         talk = HeadlessChat(desk)
         talk.answer("Hello", SHORT)
         desk.engine.handle(RebuildContext(SMALL, "tokens"))
         assert desk.engine.busy, "the conversation is to be read again"
-        desk.engine.handle(LoadModel(model_file, SMALL))
+        desk.engine.handle(LoadModel(LocalFile(model_file), SMALL))
         assert not desk.engine.busy, "its context is gone"
         assert talk.answer("And again", SHORT).state == "complete"
     finally:
         desk.close()
+
+
+def test_the_address_of_a_server_is_refused_and_the_open_model_stays(headless: HeadlessEngine) -> None:
+    before = session_of(headless)
+    with pytest.raises(UserError, match=r"http://localhost:8080/v1 is the address of a server"):
+        headless.do(LoadModel(Endpoint("http://localhost:8080/v1", "tiny"), SMALL))
+    assert session_of(headless) is before

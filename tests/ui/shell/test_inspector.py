@@ -6,8 +6,9 @@ import pytest
 from PySide6.QtWidgets import QLabel, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from kvdesk.protocol.features import Feature
 from kvdesk.ui.shell import inspector
-from kvdesk.ui.shell.inspector import CACHE_VIEW, PAGES, Inspector, Page, PageParts
+from kvdesk.ui.shell.inspector import PAGES, Inspector, Page, PageParts
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
 
@@ -19,7 +20,7 @@ def test_one_line_makes_a_page_with_its_tab(theme: Theme, qtbot: QtBot, monkeypa
         made.append(QLabel(f"{len(parts.state.conversations)} conversations"))
         return made[-1]
 
-    pages = (*PAGES, Page("Chats", "", make, late=True))
+    pages = (*PAGES, Page("Chats", None, make, late=True))
     monkeypatch.setattr(inspector, "PAGES", pages)
     monkeypatch.setattr(inspector, "LABELS", tuple(page.label for page in pages))
     shown = Inspector(theme, CacheState())
@@ -39,4 +40,4 @@ def test_pages_without_a_cache_need_none(theme: Theme, qtbot: QtBot) -> None:
     qtbot.addWidget(shown)
     for page in PAGES:
         shown.show_tab(page.label)
-        assert shown.shows_cache is (page.needs == CACHE_VIEW)
+        assert shown.shows_cache is (page.needs is Feature.CACHE_VIEW)

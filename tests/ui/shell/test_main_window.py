@@ -26,6 +26,7 @@ from kvdesk.protocol.chat import (
     EngineDied,
     Generate,
     LoadModel,
+    LocalFile,
     LogLine,
     ModelLoaded,
     ModelLoading,
@@ -56,7 +57,7 @@ def test_an_empty_window_says_what_to_do(empty_window: MainWindow, record: Recor
 
 def test_the_first_message_makes_a_conversation(empty_window: MainWindow, record: Record) -> None:
     sent = record(empty_window.message_sent)
-    empty_window.apply_event(ModelLoading(Path("/m/tiny.gguf"), 0.4))
+    empty_window.apply_event(ModelLoading(LocalFile(Path("/m/tiny.gguf")), 0.4))
     empty_window.apply_event(ModelLoaded(MODEL))
     empty_window.chat.composer.set_text("hello")
     empty_window.chat.composer.submit()
@@ -217,8 +218,10 @@ def test_a_failed_rebuild_is_said_inline(window: MainWindow) -> None:
 
 
 def test_a_model_that_cannot_be_opened_leaves_the_old_one(window: MainWindow) -> None:
-    window.apply_event(ModelLoading(Path("/m/bad.gguf"), 0.1))
-    window.apply_event(CommandFailed(LoadModel(Path("/m/bad.gguf"), ContextSettings()), "This is no GGUF file."))
+    window.apply_event(ModelLoading(LocalFile(Path("/m/bad.gguf")), 0.1))
+    window.apply_event(
+        CommandFailed(LoadModel(LocalFile(Path("/m/bad.gguf")), ContextSettings()), "This is no GGUF file.")
+    )
     assert window.chat.banner.sentence == "This is no GGUF file."
     assert not window.chat.composer.is_blocked
 

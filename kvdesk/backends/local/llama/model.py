@@ -12,7 +12,7 @@ from kvdesk.backends.local.llama.traits import ModelTraits, model_traits
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.cache.geometry import ModelFacts, model_facts
 from kvdesk.errors import ModelFileError
-from kvdesk.protocol.chat import ModelInfo
+from kvdesk.protocol.chat import LocalFile, ModelInfo
 
 _TEXT_BUFFER = 1 << 20
 
@@ -71,7 +71,7 @@ class Model:
         buffer = ctypes.create_string_buffer(256)
         lib.llama_model_desc(self._handle, buffer, len(buffer))
         return ModelInfo(
-            path=self.path,
+            source=LocalFile(self.path),
             name=self.path.stem,  # what people know it by; general.name is often a training run's
             architecture=self._meta("general.architecture"),
             description=buffer.value.decode("utf-8", "replace"),

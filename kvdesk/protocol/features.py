@@ -1,0 +1,31 @@
+"""What a back end can do beside answering: the window shows what there is, and says in a sentence what there is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+
+class Feature(StrEnum):
+    """A back end gets the commands of the features it has, and of no other (`kvdesk.protocol.messages.feature_of`)."""
+
+    CHAT = "chat"  # models, conversations, answers: every back end
+    PREVIEW = "preview"  # what a message would cost, and how full a context is
+    CACHE_POLICY = "cache policy"  # what it does with its cache by itself can be chosen
+    CACHE_VIEW = "cache view"  # cells, operations and measured decodes as they happen
+    CACHE_OPERATIONS = "cache operations"  # by hand
+    AUDIT = "audit"  # comparing what is shown with the engine's own state
+    REBUILD = "rebuild"  # another context for the same model
+
+
+MISSING: Final[Mapping[Feature, str]] = {
+    Feature.CHAT: "This engine does not chat.",
+    Feature.PREVIEW: "This engine does not say what a message would cost.",
+    Feature.CACHE_POLICY: "This engine manages its cache by itself.",
+    Feature.CACHE_VIEW: "This engine does not show its cache.",
+    Feature.CACHE_OPERATIONS: "The cache of this engine cannot be changed by hand.",
+    Feature.AUDIT: "The cache of this engine cannot be audited.",
+    Feature.REBUILD: "This engine makes its context by itself.",
+}
+"""What is said where a back end does not have it."""
