@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import assert_never
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -16,10 +17,12 @@ from kvdesk.app.worker import Worker
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.conversations.changes import (
     AnswerEnded,
+    AnswersGrew,
     BranchChanged,
     Change,
     ConversationChanged,
     ConversationDeleted,
+    DraftChanged,
     MessagesAdded,
     QueuesChanged,
     ReadFailed,
@@ -142,13 +145,17 @@ class Chats(QObject):
                 self._show_branches(change.messages[0].conversation)
             case AnswerEnded():
                 self._window.update_message(change.message)
-            case BranchChanged() if change.conversation == self._selected:
+            case BranchChanged():
                 self._show_branch(change)
             case ReadFailed():
                 detail = change.error.detail or "\n\n".join(change.unsent)
                 self._window.show_error(f"{change.error} Nothing can be added to this chat.", detail)
             case QueuesChanged():
                 self._window.chat.queue.show_states(change.states)
+            case DraftChanged() | AnswersGrew():
+                pass  # the composer has the draft, and text is shown as it comes
+            case _:
+                assert_never(change)
 
     def _on_change(self, change: Change) -> None:
         if self._collected is None:
@@ -157,6 +164,8 @@ class Chats(QObject):
             self._collected.append(change)
 
     def _show_branch(self, change: BranchChanged) -> None:
+        if change.conversation != self._selected:
+            return
         guarded(lambda: self._window.show_messages(change.conversation, change.messages))
         if not change.is_cut:  # else the message that follows shows the rest
             guarded(lambda: self._show_branches(change.conversation))

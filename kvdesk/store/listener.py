@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from kvdesk.chat import Conversation, ConversationId, MessageId
 from kvdesk.conversations.changes import (
     AnswerEnded,
     AnswersGrew,
+    BranchChanged,
     Change,
     ConversationChanged,
     ConversationDeleted,
     DraftChanged,
     MessagesAdded,
+    QueuesChanged,
+    ReadFailed,
 )
 from kvdesk.conversations.tree import Tree
 from kvdesk.store.store import Store
@@ -42,6 +47,10 @@ class StoreListener:
             case ConversationDeleted():
                 self._kept.discard(change.conversation)
                 self._writer.delete_conversation(change.conversation)
+            case BranchChanged() | ReadFailed() | QueuesChanged():
+                pass  # what is shown, and what waits for what, begins anew with kvdesk
+            case _:
+                assert_never(change)
 
     def _keep(self, conversation: Conversation) -> None:
         if conversation.leaf is not None or conversation.draft or conversation.queued:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import ConversationId
+from kvdesk.conversations.changes import SENT_BY_THEMSELVES, QueueState
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import (
     EngineDied,
@@ -248,3 +250,14 @@ def test_a_dead_engine_keeps_it(ready: Rig, qtbot: QtBot) -> None:
     ready.worker.give(EngineDied("The engine has stopped.", ""))
     qtbot.waitUntil(lambda: queue(ready).state_text.startswith("Waiting"))
     assert conversations(ready)[0].queued == ("Two",)
+
+
+def test_whatever_a_queue_waits_for_has_words(rig: Rig) -> None:
+    one = first(rig)
+    rig.window.message_sent.emit(one.conversation, "Two")
+    said = set()
+    for state in get_args(QueueState):
+        queue(rig).show_states({one.conversation: state})
+        said.add(queue(rig).state_text)
+        assert queue(rig).send_button.isHidden() == (state in SENT_BY_THEMSELVES)
+    assert len(said) == len(get_args(QueueState))
