@@ -233,7 +233,7 @@ class Sampling(_Table):
 
 
 class Overflow(StrEnum):
-    """What happens when a conversation's context is full (`kvdesk.policies.overflow`)."""
+    """What happens when a conversation's context is full; each is declared in `kvdesk.policies.overflow`."""
 
     STOP = "stop"
     SLIDE = "slide"

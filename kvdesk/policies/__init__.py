@@ -4,8 +4,8 @@
       load           processor time others take         batch_times  what a batch takes, learned
       decode_speed   what a token takes at best           fit        a line through measured times
     prefix_tree      what the cache holds, by tokens  forecast     what sending will cost
-    overflow         what leaves a full context       compaction_gain  whether compacting pays back
-    swap             which conversation leaves, where to, which snapshot gives way
+    overflow         what a full context evicts       compaction_gain  whether compacting pays back
+    swap             which conversation is evicted, where to, which saved state gives way
 
 Must never know the engine, Qt or a database: whoever asks also carries out. Clocks come in as numbers; only `load`
 reads one thing from the system.

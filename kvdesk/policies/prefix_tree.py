@@ -1,16 +1,14 @@
-"""A radix tree over the token ids that the sequences in the cache hold: who can lend a prefix, who yields cells.
+"""A radix tree over the token ids that the sequences in the cache hold: which one can lend a prefix.
 
-SGLang's idea on llama.cpp's cells: a prompt takes the longest prefix that is there by `seq_cp`, and eviction takes
-leaves, least recently used first, never a prefix that others hold. Equal tokens are equal cells as long as whoever
-fills the cache asks `longest_prefix` first and copies what it offers. A sequence whose positions were shifted must be
-held only up to the shift: behind it K is not what a prefill would make. Must never know cells or the engine.
+SGLang's idea on llama.cpp's cells: a prompt takes the longest prefix that is there by `seq_cp`. A sequence whose
+positions were shifted must be held only up to the shift: behind it K is not what a prefill would make. Must never know
+cells or the engine. What is evicted is decided per sequence, in `kvdesk.policies.swap`.
 """
 
 from __future__ import annotations
 
-import heapq
 from array import array
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvdesk.cache.prefix import common_prefix
@@ -21,26 +19,10 @@ Tokens = Sequence[int]
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The first `n_tokens` of a prompt are in the cache; `seq_id` lends them, -1 when nothing matches.
-
-    whole       the lender holds nothing else: all of it may be copied, which is all that streams allow
-    n_holders   sequences that hold them already
-    """
+    """The first `n_tokens` of a prompt are held by sequence `seq_id`; -1 and 0 when none matches."""
 
     seq_id: int
     n_tokens: int
-    whole: bool
-    n_holders: int
-
-
-@dataclass(frozen=True, slots=True)
-class Eviction:
-    """Keep the first `keep` tokens of the sequences: `seq_rm(seq, keep, -1)` each (all: -1, -1) frees `n_cells`."""
-
-    seq_ids: tuple[int, ...]
-    keep: int
-    n_cells: int
-    reason: str
 
 
 class _Node:
@@ -53,15 +35,6 @@ class _Node:
         self.parent = parent
         self.holders = holders
         self.children: dict[int, _Node] = {}
-
-    @property
-    def depth(self) -> int:
-        """Tokens from the root up to and with this node."""
-        node, n = self, 0
-        while node.parent is not None:
-            n += len(node.tokens)
-            node = node.parent
-        return n
 
 
 class PrefixTree:
@@ -92,31 +65,20 @@ class PrefixTree:
             self._ends[seq_id] = self._descend(end, rest, seq_id)
             self._join(end)
 
-    def truncate(self, seq_id: int, n_tokens: int) -> None:
-        """Only the first `n_tokens` stay: `seq_rm(seq, n_tokens, -1)` was done. Raises KeyError as `extend`."""
-        node = self._ends[seq_id]
-        depth = node.depth
-        while node.parent is not None and depth > n_tokens:
-            start = depth - len(node.tokens)
-            if start < n_tokens:
-                self._split(node, n_tokens - start)
-                node, start = next(iter(node.children.values())), n_tokens
+    def remove(self, seq_id: int) -> None:
+        """The sequence holds nothing any more and is forgotten; unknown ones are ignored."""
+        node = self._ends.pop(seq_id, None)
+        if node is None:
+            return
+        del self._used[seq_id]
+        while node.parent is not None:
             parent = node.parent
-            assert parent is not None
             node.holders.discard(seq_id)
             if not node.holders:
                 del parent.children[node.tokens[0]]
             else:
                 self._join(node)
-            node, depth = parent, start
-        self._ends[seq_id] = node
-        self._join(node)
-
-    def remove(self, seq_id: int) -> None:
-        """The sequence holds nothing any more and is forgotten; unknown ones are ignored."""
-        if seq_id in self._ends:
-            self.truncate(seq_id, 0)
-            del self._ends[seq_id], self._used[seq_id]
+            node = parent
 
     def touch(self, seq_id: int) -> None:
         """Mark the sequence as used now."""
@@ -132,7 +94,7 @@ class PrefixTree:
         lenders one that holds nothing else, then the last used. Read-only: whoever copies inserts: that is the use.
         """
         wanted = array(_TOKEN, prompt)
-        best, node, depth = Match(-1, 0, False, 0), self._root, 0
+        best, node, depth = Match(-1, 0), self._root, 0
         while depth < len(wanted):
             child = node.children.get(wanted[depth])
             if child is None:
@@ -144,83 +106,13 @@ class PrefixTree:
             depth += n
             if lenders:
                 lender = max(lenders, key=lambda s: (s in ending, self._used[s]))
-                best = Match(lender, depth, lender in ending, len(child.holders))
+                best = Match(lender, depth)
             if not full:
                 break
             node = child
         return best
 
-    def n_tokens(self, seq_id: int) -> int:
-        """Tokens the sequence holds, 0 when unknown."""
-        end = self._ends.get(seq_id)
-        return 0 if end is None else end.depth
-
-    def n_shared(self, seq_id: int) -> int:
-        """Leading tokens of the sequence that others hold as well."""
-        node = self._ends.get(seq_id, self._root)
-        while node.parent is not None and len(node.holders) == 1:
-            node = node.parent
-        return node.depth
-
-    def runs(self) -> Iterator[tuple[int, int, frozenset[int]]]:
-        """(start, end, holders) of every run of tokens that the same sequences hold, parents before children."""
-        waiting = [(self._root, 0)]
-        while waiting:
-            node, start = waiting.pop()
-            end = start + len(node.tokens)
-            if node.parent is not None:
-                yield start, end, frozenset(node.holders)
-            waiting += [(child, end) for child in node.children.values()]
-
-    @property
-    def n_cells(self) -> int:
-        """Distinct tokens: the cells needed when every common prefix is shared."""
-        return sum(end - start for start, end, _ in self.runs())
-
-    def evictions(self, n_cells: int, busy: Set[int] = frozenset(), *, parts: bool = True) -> list[Eviction]:
-        """What leaves so that `n_cells` cells get free, in order; less is freed when no more may leave.
-
-        Leaves first, least recently used first; their parents only once nobody holds more of them. Nothing that a
-        sequence of `busy` holds. parts: False where a memory gives back whole sequences only. Read-only: after each
-        `seq_rm` call `truncate` or `remove`.
-        """
-        return self._leaf_evictions(n_cells, busy) if parts else self._whole_evictions(n_cells, busy)
-
     # --- private ------------------------------------------------------------------------------------------------------
-
-    def _leaf_evictions(self, n_cells: int, busy: Set[int]) -> list[Eviction]:
-        result: list[Eviction] = []
-        left = {id(node): len(node.children) for node in (self._root, *self._nodes())}
-        leaves = [(self._last_used(node), id(node), node) for node in self._nodes() if not node.children]
-        heapq.heapify(leaves)
-        while leaves and n_cells > 0:
-            _, _, node = heapq.heappop(leaves)
-            if node.holders & busy:
-                continue
-            n, end = len(node.tokens), node.depth
-            take = min(n, n_cells)
-            who = tuple(sorted(node.holders))
-            reason = f"least recently used, and no other sequence holds tokens [{end - take}, {end})"
-            result.append(Eviction(who, end - take, take, reason))
-            n_cells -= take
-            parent = node.parent
-            assert parent is not None
-            left[id(parent)] -= 1
-            if take == n and not left[id(parent)] and parent is not self._root:
-                heapq.heappush(leaves, (self._last_used(parent), id(parent), parent))
-        return result
-
-    def _whole_evictions(self, n_cells: int, busy: Set[int]) -> list[Eviction]:
-        result: list[Eviction] = []
-        gone: set[int] = set()
-        for seq_id in sorted(self._ends.keys() - busy, key=lambda s: self._used[s]):
-            if n_cells <= 0:
-                break
-            gone.add(seq_id)
-            freed = sum(len(n.tokens) for n in self._path(seq_id) if n.holders <= gone)
-            result.append(Eviction((seq_id,), 0, freed, "least recently used, and only whole sequences can be removed"))
-            n_cells -= freed
-        return [e for e in result if self._ends[e.seq_ids[0]] is not self._root]
 
     def _descend(self, node: _Node, rest: array[int], seq_id: int) -> _Node:
         """Add `rest` below `node` for the sequence; returns where it ends."""
@@ -261,19 +153,3 @@ class PrefixTree:
         for seq_id in new.holders:
             if self._ends[seq_id] is old:
                 self._ends[seq_id] = new
-
-    def _nodes(self) -> Iterator[_Node]:
-        waiting = list(self._root.children.values())
-        while waiting:
-            node = waiting.pop()
-            yield node
-            waiting += node.children.values()
-
-    def _path(self, seq_id: int) -> Iterator[_Node]:
-        node = self._ends[seq_id]
-        while node.parent is not None:
-            yield node
-            node = node.parent
-
-    def _last_used(self, node: _Node) -> int:
-        return max(self._used[s] for s in node.holders)

@@ -1,4 +1,4 @@
-"""Which conversation leaves the cache, where its state goes, and which snapshot is dropped for it.
+"""Which conversation is evicted from the cache, where its state goes, and which saved state is dropped for it.
 
 Pure decisions about values; files and engine are elsewhere. Snapshots are a cache, never the truth: whatever is dropped
 here costs a prefill and nothing else.
@@ -88,8 +88,8 @@ def snapshot_key(kind: StateKind, tokens: Sequence[int]) -> str:
     return digest.hexdigest()
 
 
-def who_leaves(residents: Sequence[Resident], n_cells: int) -> list[tuple[Resident, str]]:
-    """Idle conversations that leave, in order, so that about `n_cells` cells get free; fewer when no more can.
+def eviction_order(residents: Sequence[Resident], n_cells: int) -> list[tuple[Resident, str]]:
+    """Idle conversations to evict, in order, so that about `n_cells` cells get free; fewer when no more can.
 
     Longest unused first, weighed by what its return will cost for each cell it frees: of two that have waited alike the
     one that is cheaper to bring back. Who frees nothing stays.

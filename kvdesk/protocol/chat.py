@@ -302,7 +302,7 @@ class MessageRetention:
     """How far the messages of a conversation are from leaving its context, sent together with `MessageSpans`."""
 
     conversation: ConversationId
-    shades: tuple[tuple[MessageId, Literal["in the cache", "next", "gone"]], ...]
+    retention: tuple[tuple[MessageId, Literal["in the cache", "next", "evicted"]], ...]
 
 
 ChatCommand = LoadModel | Generate | CloseConversation | PreviewTurn | MeasureContext

@@ -137,7 +137,7 @@ class CacheState:
             case TurnEnded():
                 return self.set_running(event.conversation, False) | self._count_turn(event)
             case MessageRetention():
-                self.retention[event.conversation] = dict(event.shades)
+                self.retention[event.conversation] = dict(event.retention)
                 return Changed.RETENTION
             case CommandFailed(command=Generate() as command):
                 return self.set_running(command.conversation, False)
@@ -271,7 +271,7 @@ class CacheState:
     def retention_of(self, conversation: ConversationId) -> Mapping[MessageId, str]:
         """How far its messages are from being evicted; before its first turn, those evicted in earlier runs."""
         known = self.conversations.get(conversation)
-        stored = dict.fromkeys(known.evicted.messages, "gone") if known is not None else {}
+        stored = dict.fromkeys(known.evicted.messages, "evicted") if known is not None else {}
         return self.retention.get(conversation, stored)
 
     def title(self, conversation: ConversationId | None, seq_id: int) -> str:

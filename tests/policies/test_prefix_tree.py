@@ -1,12 +1,13 @@
-"""The prefix tree against a dictionary of lists, and the rules of eviction."""
+"""The prefix tree against a dictionary of lists."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from itertools import takewhile
 
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -18,6 +19,17 @@ SEQ = st.integers(0, 4)
 
 def common(a: list[int], b: list[int]) -> int:
     return len(list(takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False))))
+
+
+def runs(tree: PrefixTree) -> Iterator[tuple[int, int, frozenset[int]]]:
+    """(start, end, holders) of every run of tokens that the same sequences hold."""
+    waiting = [(tree._root, 0)]
+    while waiting:
+        node, start = waiting.pop()
+        end = start + len(node.tokens)
+        if node.parent is not None:
+            yield start, end, frozenset(node.holders)
+        waiting += [(child, end) for child in node.children.values()]
 
 
 class AgainstLists(RuleBasedStateMachine):
@@ -45,12 +57,6 @@ class AgainstLists(RuleBasedStateMachine):
             self.held[seq] += tokens
             self.use(seq)
 
-    @rule(seq=SEQ, n=st.integers(0, 14))
-    def truncate(self, seq: int, n: int) -> None:
-        if seq in self.held:
-            self.tree.truncate(seq, n)
-            del self.held[seq][n:]
-
     @rule(seq=SEQ)
     def remove(self, seq: int) -> None:
         self.tree.remove(seq)
@@ -64,76 +70,35 @@ class AgainstLists(RuleBasedStateMachine):
         assert match.n_tokens == max(lengths.values(), default=0)
         if match.n_tokens:
             assert lengths[match.seq_id] == match.n_tokens
-            assert match.whole == (len(self.held[match.seq_id]) == match.n_tokens)
-            assert match.n_holders == sum(common(held, prompt) >= match.n_tokens for held in self.held.values())
 
     @rule(prompt=TOKENS)
     def longest_whole_prefix(self, prompt: list[int]) -> None:
         whole = [len(held) for held in self.held.values() if held == prompt[: len(held)]]
         assert self.tree.longest_prefix(prompt, whole=True).n_tokens == max(whole, default=0)
 
-    @rule(n=st.integers(1, 30), busy=st.frozensets(SEQ))
-    def evict(self, n: int, busy: frozenset[int]) -> None:
-        kept = {tuple(held[:i]) for s, held in self.held.items() if s in busy for i in range(1, len(held) + 1)}
-        before = self.cells()
-        plan = self.tree.evictions(n, busy)
-        assert sum(e.n_cells for e in plan) == min(n, before - len(kept))
-        for e in plan:
-            cells = self.cells()
-            for seq in e.seq_ids:
-                assert seq not in busy
-                self.tree.truncate(seq, e.keep)
-                del self.held[seq][e.keep :]
-            assert cells - self.cells() == e.n_cells
-
-    @rule(n=st.integers(1, 30), busy=st.frozensets(SEQ))
-    def evict_whole(self, n: int, busy: frozenset[int]) -> None:
-        for e in self.tree.evictions(n, busy, parts=False):
-            cells = self.cells()
-            (seq,) = e.seq_ids
-            assert e.keep == 0
-            assert seq not in busy
-            self.tree.remove(seq)
-            del self.held[seq]
-            self.order.remove(seq)
-            assert cells - self.cells() == e.n_cells
-
-    def cells(self) -> int:
-        return len({tuple(held[:i]) for held in self.held.values() for i in range(1, len(held) + 1)})
-
     @invariant()
     def same(self) -> None:
-        assert self.tree.n_cells == self.cells()
+        cells = {tuple(held[:i]) for held in self.held.values() for i in range(1, len(held) + 1)}
+        found = list(runs(self.tree))
+        assert sum(end - start for start, end, _ in found) == len(cells), "each common prefix is there once"
         for seq, held in self.held.items():
-            assert self.tree.n_tokens(seq) == len(held)
-            others = [common(held, other) for s, other in self.held.items() if s != seq]
-            assert self.tree.n_shared(seq) == max(others, default=0)
-        runs = list(self.tree.runs())
-        for start, end, holders in runs:
+            assert max((end for _, end, holders in found if seq in holders), default=0) == len(held)
+        for start, end, holders in found:
             assert start < end
-            assert not any(other == end and who == holders for other, _, who in runs), "two runs that are one"
+            assert not any(other == end and who == holders for other, _, who in found), "two runs that are one"
 
 
 AgainstLists.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
 TestAgainstLists = AgainstLists.TestCase
 
 
-@given(st.lists(TOKENS, min_size=1, max_size=5))
-def test_without_pressure_nothing_leaves(sequences: list[list[int]]) -> None:
+def test_of_several_lenders_it_is_one_that_holds_nothing_else() -> None:
     tree = PrefixTree()
-    for seq, tokens in enumerate(sequences):
-        tree.insert(tokens, seq)
-    assert tree.evictions(0) == []
-
-
-def test_leaves_leave_before_what_they_share() -> None:
-    tree = PrefixTree()
-    tree.insert([1, 2, 3, 4, 5], 0)
+    tree.insert([1, 2, 3], 0)
     tree.insert([1, 2, 3, 6], 1)
-    tree.touch(0)
-    plan = tree.evictions(4)
-    assert [(e.seq_ids, e.keep, e.n_cells) for e in plan] == [((1,), 3, 1), ((0,), 3, 2), ((0, 1), 2, 1)]
-    assert "no other sequence" in plan[0].reason
+    tree.touch(1)
+    assert tree.longest_prefix([1, 2, 3, 9]).seq_id == 0
+    assert tree.longest_prefix([1, 2, 9]).seq_id == 1, "else the last used"
 
 
 def test_eight_long_sequences_are_quick() -> None:
@@ -145,5 +110,4 @@ def test_eight_long_sequences_are_quick() -> None:
     assert tree.longest_prefix(base).n_tokens == 80_000
     for token in range(1000):
         tree.extend(7, (token,))
-    tree.evictions(200_000)
     assert time.process_time() - start < 2.0

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.policies.swap import Limits, Resident, Snapshot, StateKind, over_limit, place, snapshot_key, who_leaves
+from kvdesk.policies.swap import Limits, Resident, Snapshot, StateKind, eviction_order, over_limit, place, snapshot_key
 
 KIND = StateKind("ab", "0.3.36 0c1e570", "f16", "f16", True, (10000.0, 1.0))
 ALICE = Resident(0, 2000, 2000, 46_000_000, 60.0, 9000.0, 10.0)
@@ -30,14 +30,14 @@ def test_keys_tell_states_apart() -> None:
 
 def test_the_longest_unused_leaves_first() -> None:
     residents = [replace(ALICE, seq_id=i, idle_s=float(s)) for i, s in enumerate((5, 500, 50))]
-    assert [r.seq_id for r, _ in who_leaves(residents, 3000)] == [1, 2]
-    assert "500 s" in who_leaves(residents, 1)[0][1]
+    assert [r.seq_id for r, _ in eviction_order(residents, 3000)] == [1, 2]
+    assert "500 s" in eviction_order(residents, 1)[0][1]
 
 
 def test_cost_decides_between_equals_and_busy_ones_stay() -> None:
     dear = replace(ALICE, seq_id=1, restore_ms=800.0)
-    assert [r.seq_id for r, _ in who_leaves([dear, ALICE], 1)] == [0]
-    assert who_leaves([replace(ALICE, busy=True), replace(ALICE, n_own=0)], 1) == []
+    assert [r.seq_id for r, _ in eviction_order([dear, ALICE], 1)] == [0]
+    assert eviction_order([replace(ALICE, busy=True), replace(ALICE, n_own=0)], 1) == []
 
 
 def test_to_memory_and_the_older_ones_give_way() -> None:

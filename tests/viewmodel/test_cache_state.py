@@ -70,7 +70,7 @@ def test_cells_are_known_from_turns_until_a_view_comes() -> None:
 def test_another_context_knows_nothing_of_the_one_before() -> None:
     state = with_context()
     state.apply(cache_view())
-    state.apply(MessageRetention(ONE, ((ANSWER, "gone"),)))
+    state.apply(MessageRetention(ONE, ((ANSWER, "evicted"),)))
     state.apply(operation(3))
     changed = state.apply(EngineRestarted("", ""))
     assert changed & Changed.CONTEXT

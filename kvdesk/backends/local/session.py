@@ -258,7 +258,7 @@ class Session:
         self.cache_manager.set_spans(sequence, tuple(spans))
         self._emit(MessageSpans(sequence.conversation, sequence.seq_id, sequence.spans))
         if self.overflow_manager is not None:
-            self._emit(MessageRetention(sequence.conversation, self.overflow_manager.shades(request)))
+            self._emit(MessageRetention(sequence.conversation, self.overflow_manager.retention(request)))
 
     def retell_spans(self, sequence: CacheSequence, spans: tuple[MessageSpan, ...]) -> None:
         """The messages of a conversation that came back lie where they were."""

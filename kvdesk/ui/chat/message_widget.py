@@ -32,7 +32,7 @@ _RETENTION: Final = {  # the word beside the message, what it means, the opacity
         "The context is nearly full: this message is removed from it next. Its text stays here.",
         0.8,
     ),
-    "gone": ("not in context", "The model no longer sees this message. Its text stays here.", 0.5),
+    "evicted": ("not in context", "The model no longer sees this message. Its text stays here.", 0.5),
 }
 _STATE_TONES: Final = {"stopped": "secondary", "interrupted": "warning", "failed": "danger"}
 
@@ -117,7 +117,7 @@ class MessageWidget(QWidget):
         return "" if self._retention.isHidden() else self._retention.text()
 
     def show_retention(self, retention: str) -> None:
-        """ "in the cache", "next" or "gone": fainter the nearer it is to gone, and said in a word."""
+        """ "in the cache", "next" or "evicted": fainter the nearer it is to that, and said in a word."""
         word, tip, ink = _RETENTION.get(retention, ("", "", 1.0))
         self._retention.setText(word)
         self._retention.setToolTip(tip)

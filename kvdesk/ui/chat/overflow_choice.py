@@ -9,18 +9,11 @@ from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QRadioButton, QVBoxLayout, QWidget
 
-from kvdesk.policies.overflow import WHY
+from kvdesk.policies.overflow import POLICIES, policy_of
 from kvdesk.protocol.operations import Capability
 from kvdesk.settings import Overflow
 from kvdesk.ui.widgets.controls import ElidedButton, label
 
-NAMES: Final = {
-    Overflow.STOP: "Stop",
-    Overflow.SLIDE: "Slide",
-    Overflow.RECOMPUTE: "Recompute",
-    Overflow.SINKS: "Attention sinks",
-}
-_NEEDS: Final = ("partial seq_rm", "seq_add")  # of the capability matrix, for policies that move what is there
 _WIDTH: Final = 400
 
 
@@ -40,10 +33,10 @@ class OverflowChoice(QFrame):
         column.addWidget(label("When the context of this conversation is full", weight="strong"))
         self._buttons: dict[Overflow, QRadioButton] = {}
         self._reasons = {}
-        for overflow, name in NAMES.items():
-            button = self._buttons[overflow] = QRadioButton(name)
-            button.clicked.connect(lambda _checked=False, chosen=overflow: self._choose(chosen))
-            reason = self._reasons[overflow] = label("", tone="secondary", scale="small")
+        for policy in POLICIES:
+            button = self._buttons[policy.name] = QRadioButton(policy.label)
+            button.clicked.connect(lambda _checked=False, chosen=policy.name: self._choose(chosen))
+            reason = self._reasons[policy.name] = label("", tone="secondary", scale="small")
             reason.setWordWrap(True)
             reason.setContentsMargins(24, 0, 0, 4)
             column.addWidget(button)
@@ -62,12 +55,13 @@ class OverflowChoice(QFrame):
 
     def show_possible(self, possible: Mapping[str, Capability]) -> None:
         """What can be done to the cache of this model: rows of the capability matrix by operation."""
-        refused = [row.why for name in _NEEDS if (row := possible.get(name)) is not None and not row.allowed]
-        for overflow, button in self._buttons.items():
-            cannot = refused[0] if refused and overflow in (Overflow.SLIDE, Overflow.SINKS) else ""
+        for policy in POLICIES:
+            rows = (possible.get(operation) for operation in policy.requires)
+            cannot = next((row.why for row in rows if row is not None and not row.allowed), "")
+            button = self._buttons[policy.name]
             button.setEnabled(not cannot)
-            why = f"Not with this model and context. {cannot}" if cannot else WHY[overflow.value]
-            self._reasons[overflow].setText(why)
+            why = f"Not with this model and context. {cannot}" if cannot else policy.description
+            self._reasons[policy.name].setText(why)
             button.setAccessibleDescription(why)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -100,10 +94,11 @@ class OverflowButton(ElidedButton):
         return self._choice
 
     def show_chosen(self, overflow: Overflow) -> None:
-        name = NAMES[overflow]
+        policy = policy_of(overflow)
+        name = policy.label
         self.setText(f"When full: {name.lower().split()[-1]}")
         self.setAccessibleName(f"When the context is full: {name}")
-        self.setToolTip(f"When the context is full: {name}. {WHY[overflow.value]}")
+        self.setToolTip(f"When the context is full: {name}. {policy.description}")
         self._choice.show_chosen(overflow)
 
     def minimumSizeHint(self) -> QSize:

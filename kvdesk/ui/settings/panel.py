@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from kvdesk.policies.overflow import policy_of
 from kvdesk.protocol.cache import ContextPreview, ContextReady
 from kvdesk.protocol.chat import BackendReady
 from kvdesk.protocol.features import Feature
@@ -38,7 +39,6 @@ from kvdesk.settings import (
     ThemeChoice,
     llama_name,
 )
-from kvdesk.ui.chat.overflow_choice import NAMES
 from kvdesk.ui.operations.context_ledger import ContextLedger
 from kvdesk.ui.settings.seed_field import SeedField
 from kvdesk.ui.widgets.controls import Choice, fit_to_screen, label, roomy, wheel_scrolls
@@ -286,7 +286,7 @@ class SettingsPanel(QDialog):
         if issubclass(kind, StrEnum):
             combo = Choice(self._theme)
             for value in kind:
-                combo.addItem(NAMES[value] if isinstance(value, Overflow) else value.value, value)
+                combo.addItem(policy_of(value).label if isinstance(value, Overflow) else value.value, value)
             combo.currentIndexChanged.connect(self._on_edited)
             return wheel_scrolls(combo)
         if kind is float:

@@ -15,7 +15,7 @@ from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import EvictedMessages, Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
-from kvdesk.policies.overflow import OverflowPolicy, Situation, Span, plan_overflow
+from kvdesk.policies.overflow import Situation, Span, plan_overflow
 from kvdesk.protocol.cache import MessageSpans, OperationDone, UsePolicy
 from kvdesk.protocol.chat import (
     CloseConversation,
@@ -225,15 +225,15 @@ def test_room_is_made_before_the_cache_is_full(desk: HeadlessEngine) -> None:
 def test_shades_tell_what_is_next(desk: HeadlessEngine) -> None:
     talk = filled(desk, Overflow.SLIDE)
     names = [m.id for m in talk.messages]
-    assert {shade for _, shade in of(desk.events, MessageRetention)[-1].shades} == {"in the cache"}
+    assert {shade for _, shade in of(desk.events, MessageRetention)[-1].retention} == {"in the cache"}
     talk.answer(QUESTION, LONG.model_copy(update={"max_tokens": 100}))
     assert not overflowed(desk)
-    shades = dict(of(desk.events, MessageRetention)[-1].shades)
+    shades = dict(of(desk.events, MessageRetention)[-1].retention)
     assert [shades[name] for name in names] == ["in the cache", *["next"] * 2, *["in the cache"] * 2]
     talk.answer(QUESTION, SHORT)
     assert overflowed(desk)
-    shades = dict(of(desk.events, MessageRetention)[-1].shades)
-    assert [shades[name] for name in names][:3] == ["in the cache", "gone", "gone"]
+    shades = dict(of(desk.events, MessageRetention)[-1].retention)
+    assert [shades[name] for name in names][:3] == ["in the cache", "evicted", "evicted"]
 
 
 def test_whoever_shares_the_cells_that_move_leaves_first(desk: HeadlessEngine) -> None:
@@ -308,12 +308,11 @@ def test_a_recurrent_model_says_why_it_cannot(tmp_path: Path) -> None:
     context = Context(model, NARROW)
     full = Situation((Span(0, 100), Span(100, 200), Span(200, 256)), 256, 1, 256)
     can = abilities(context)
-    policies: tuple[OverflowPolicy, ...] = ("slide", "sinks")
-    for policy in policies:
+    for policy in (Overflow.SLIDE, Overflow.SINKS):
         plan = plan_overflow(policy, full, can)
         assert plan.stops
         assert "No part of a recurrent state can be removed" in plan.sentence
-    assert not plan_overflow("recompute", full, can).stops
+    assert not plan_overflow(Overflow.RECOMPUTE, full, can).stops
     context.close()
     model.close()
 
@@ -336,7 +335,7 @@ def test_what_left_has_left_after_a_restart(model_file: Path, tmp_path: Path, ov
         assert stats.reused_tokens == len(tokens)
         assert audited(second, talk)[: len(tokens)] == tokens
         assert second.engine.session.pool.get(talk.id).exact == exact
-        gone = [name for name, shade in of(second.events, MessageRetention)[-1].shades if shade == "gone"]
+        gone = [name for name, shade in of(second.events, MessageRetention)[-1].retention if shade == "evicted"]
         assert set(gone) == talk.evicted.messages
     finally:
         second.close()
@@ -409,7 +408,7 @@ def test_a_conversation_that_repeats_itself_reads_no_token_twice(
         names = [type(event) for event in desk.events]
         if Overflowed in names and names.index(Overflowed) > names.index(TurnStarted):
             n_middle += 1
-            wanted = next_prompt(desk, talk, tuple(desk.engine.session.overflow_manager._left[talk.id].messages))
+            wanted = next_prompt(desk, talk, tuple(desk.engine.session.overflow_manager._evicted[talk.id].messages))
             tokens = held(desk, talk)
             assert list(tokens) == wanted[: len(tokens)]
     assert n_middle, "no answer met the end of the context: choose another length"

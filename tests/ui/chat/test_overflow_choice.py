@@ -8,7 +8,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import EvictedMessages, MessageId
-from kvdesk.policies.overflow import WHY
+from kvdesk.policies.overflow import policy_of
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import MessageRetention, Overflowed, TurnEnded
 from kvdesk.protocol.operations import Capability
@@ -40,7 +40,7 @@ def test_every_policy_is_explained_where_it_is_chosen(window: MainWindow, qtbot:
     window.chat.overflow.click()
     assert choice.isVisible()
     for overflow in Overflow:
-        assert choice.reason(overflow) == WHY[overflow.value]
+        assert choice.reason(overflow) == policy_of(overflow).description
     with qtbot.waitSignal(window.overflow_chosen) as sent:
         choice.button(Overflow.SLIDE).click()
     assert sent.args == [ONE, Overflow.SLIDE]
@@ -81,7 +81,7 @@ def test_the_header_says_when_full_and_what_uncut(window: MainWindow, qtbot: QtB
 
 def test_messages_that_leave_are_faint_and_say_so(window: MainWindow) -> None:
     window.show_messages(ONE, MESSAGES)
-    window.apply_event(shades("gone", "gone", "next", "in the cache"))
+    window.apply_event(shades("evicted", "evicted", "next", "in the cache"))
     words = ["not in context", "not in context", "removed next", ""]
     assert shown(window) == words
     window.show_conversations(CONVERSATIONS, TWO)

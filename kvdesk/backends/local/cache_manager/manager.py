@@ -32,7 +32,7 @@ from kvdesk.cache.metrics import holders
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
 from kvdesk.errors import PromptError, UserError
-from kvdesk.policies.swap import who_leaves
+from kvdesk.policies.swap import eviction_order
 from kvdesk.protocol.cache import MessageSpan
 
 _NO_ROOM = "The cache has no room for the saved conversation."
@@ -316,7 +316,7 @@ class CacheManager:
                 return False  # cells of other streams are of no use
             missing = n_tokens - self._memory.free_cells(sequence.seq_id)
             idle = [s for s in self._pool if s is not sequence and not s.busy and s.tokens]
-            order = who_leaves([self.swapper.resident(s) for s in idle], missing)
+            order = eviction_order([self.swapper.resident(s) for s in idle], missing)
             if not order:
                 return False
             resident, reason = order[0]

@@ -9,35 +9,32 @@ from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT, CacheSequence
 from kvdesk.backends.local.scheduler.overflow_manager import Step
 from kvdesk.cache.prefix import common_prefix
-from kvdesk.policies.overflow import recompute_sentence, slide_sentence
+from kvdesk.policies.overflow import moved_sentence, policy_of, recomputed_sentence
 from kvdesk.settings import Overflow
 
 
 class Move(NamedTuple):
-    """Of the first `held` tokens of a sequence, those of [p0, p1) leave, and the later ones move down to p0."""
+    """Of the first `held` tokens of a sequence, those of [p0, p1) are removed, and the later ones move down to p0."""
 
     held: int
     p0: int
     p1: int
 
     @property
-    def stays(self) -> int:
+    def n_kept(self) -> int:
         """Tokens that the sequence has afterwards."""
         return self.held - (self.p1 - self.p0)
 
 
-def move_for(held: Sequence[int], step: Step, policy: Overflow) -> Move | None:
-    """How a sequence that holds `held` gets to what `step.after` begins with; None where nothing of it would move.
-
-    That is so with "recompute", where the template writes the rest in other words when messages are gone, and where the
-    sequence does not hold what would move.
+def move_for(held: Sequence[int], step: Step) -> Move | None:
+    """How a sequence that holds `held` gets to what `step.after` begins with by moving; None where nothing of it would
+    move: what stays is computed again, or the sequence holds none of it.
     """
-    before, after = step.before, step.after
-    same, n_left = common_prefix(before, after), len(before) - len(after)
-    if policy is Overflow.RECOMPUTE or before[same + n_left :] != after[same:]:
+    if step.removed is None:
         return None
-    n = common_prefix(held, before)
-    return Move(n, same, same + n_left) if n > same + n_left else None
+    p0, p1 = step.removed
+    n = common_prefix(held, step.before)
+    return Move(n, p0, p1) if n > p1 else None
 
 
 def frees_enough(
@@ -47,30 +44,29 @@ def frees_enough(
 
     Cells that another sequence shares are not freed. Read-only.
     """
-    move = move_for(sequence.tokens, step, policy)
+    move = move_for(sequence.tokens, step)
     if move is not None and cache_manager.can_slide(sequence, move.p1):
-        freed = cache_manager.cells_freed(sequence, move.p0, move.p1) + cache_manager.cells_freed(
-            sequence, move.held, ALL_EXACT
-        )
-        return n_free + freed >= len(step.after) - move.stays
-    n = cache_manager.reusable_prefix(sequence, step.after[:-1], exact=policy is Overflow.RECOMPUTE)
+        freed = cache_manager.cells_freed(sequence, move.p0, move.p1)
+        freed += cache_manager.cells_freed(sequence, move.held, ALL_EXACT)
+        return n_free + freed >= len(step.after) - move.n_kept
+    n = cache_manager.reusable_prefix(sequence, step.after[:-1], exact=policy_of(policy).exact)
     return n_free + cache_manager.cells_freed(sequence, n, ALL_EXACT) >= len(step.after) - n
 
 
 def carry_out(cache_manager: CacheManager, sequence: CacheSequence, step: Step, policy: Overflow) -> str:
-    """Let what leaves leave the sequence; returns the sentence that tells it. Changes the cache.
+    """Remove from the sequence what is evicted; returns the sentence that tells it. Changes the cache.
 
     What of `step.after` the sequence does not hold afterwards is to be decoded: nothing but the last token when K and V
     could be moved (`move_for`). They cannot where another answer that is being written shares the cells.
     """
-    n_left = len(step.before) - len(step.after)
-    move = move_for(sequence.tokens, step, policy)
+    n_messages, n_tokens = len(step.newly_evicted), len(step.before) - len(step.after)
+    move = move_for(sequence.tokens, step)
     if move is not None:
-        sentence = slide_sentence(step.full, len(step.gone), n_left, move.p0, parted=step.plan.parted)
+        sentence = moved_sentence(step.full, n_messages, n_tokens, move.p0, cuts_answer=step.plan.cuts_answer)
         if cache_manager.slide(sequence, move.held, move.p0, move.p1, sentence):
             return sentence
-    n = cache_manager.reusable_prefix(sequence, step.after[:-1], exact=policy is Overflow.RECOMPUTE)
-    sentence = recompute_sentence(step.full, len(step.gone), n_left, len(step.after) - n)
+    n = cache_manager.reusable_prefix(sequence, step.after[:-1], exact=policy_of(policy).exact)
+    sentence = recomputed_sentence(step.full, n_messages, n_tokens, len(step.after) - n)
     cache_manager.truncate(sequence, n, sentence)
     cache_manager.pop_eviction_reason(sequence.conversation)
     return sentence

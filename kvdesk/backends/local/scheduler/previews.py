@@ -16,11 +16,11 @@ from kvdesk.chat import ConversationId
 from kvdesk.errors import ContextError, RefusedCall
 from kvdesk.library.estimate import available_bytes, estimate
 from kvdesk.policies.forecast import forecast
-from kvdesk.policies.overflow import RESERVE
+from kvdesk.policies.overflow import RESERVE, policy_of
 from kvdesk.protocol.cache import ContextPreview
 from kvdesk.protocol.chat import ContextUse, MeasureContext, PreviewTurn, TurnPreview
 from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction
-from kvdesk.settings import ContextSettings, Overflow
+from kvdesk.settings import ContextSettings
 
 
 def preview_compaction(session: Session, asked: PreviewCompaction) -> CompactionPreview:
@@ -103,12 +103,12 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
         return replace(shown, n_fitting=draft.n_characters(shown.room))
     prompt = fit.whole.tokens
     reused, restore_ms = session.cache_manager.estimate_reuse(
-        asked.conversation, prompt, moved=asked.overflow is not Overflow.RECOMPUTE
+        asked.conversation, prompt, moved=not policy_of(asked.overflow).exact
     )
     sequence = session.pool.get(asked.conversation)
-    move = move_for(sequence.tokens, fit.step, asked.overflow) if sequence is not None and fit.step else None
-    if move is not None and move.stays > reused:
-        reused, restore_ms = move.stays, 0.0
+    move = move_for(sequence.tokens, fit.step) if sequence is not None and fit.step else None
+    if move is not None and move.n_kept > reused:
+        reused, restore_ms = move.n_kept, 0.0
     found = forecast(len(prompt), reused, session.speed_model.times, session.context.n_batch, restore_ms=restore_ms)
     draft = _draft(fit.whole, asked)
     n_evicted = len(fit.step.before) - len(fit.step.after) if fit.step else 0
@@ -123,7 +123,7 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
         n_draft=draft.n_tokens,
         n_answer=n_answer,
         n_evicted_tokens=n_evicted,
-        n_evicted_messages=len(fit.step.gone) if fit.step else 0,
+        n_evicted_messages=len(fit.step.newly_evicted) if fit.step else 0,
         text=asked.text,
     )
     return replace(shown, n_fitting=draft.n_characters(shown.room))

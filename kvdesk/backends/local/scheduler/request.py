@@ -21,11 +21,11 @@ from kvdesk.protocol.chat import Generate
 class Request:
     """`prompt[:reused]` was in the cache at the start; `sequence.tokens` is what is in it now. Times in seconds.
 
-    prompt   the tokens of `whole`: of the messages that have not left; n_asked: how many they were at the start
+    prompt   the tokens of `whole`: of the messages that were not evicted; n_asked: how many they were at the start
     pauses   numbers of tokens after which a batch ends, so that the state there can be kept
-    skipped  so many of the first generated tokens have left the context
+    skipped  so many of the first generated tokens were evicted
     untold   sampled tokens whose text has not been sent yet
-    notes    what is to be said when the turn ends: which messages left
+    notes    what is to be said when the turn ends: which messages were evicted
     """
 
     command: Generate
@@ -36,7 +36,7 @@ class Request:
     submitted_at: float
     why: str
     vocab: Vocab
-    left: EvictedMessages = NONE_EVICTED
+    evicted: EvictedMessages = NONE_EVICTED
     pauses: tuple[int, ...] = ()
     skipped: int = 0
     notes: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Request:
 
     @property
     def known(self) -> list[int]:
-        """Tokens of the prompt and of the answer so far, without what has left. The last one is not in the cache."""
+        """Tokens of the prompt and of the answer so far, without what was evicted. The last one is not in the cache."""
         return self.prompt + self.generated[self.skipped :]
 
     @property
@@ -104,7 +104,7 @@ class Request:
         return ends[self.skipped :]
 
     def note(self, why: str = "") -> str:
-        """What is said of the answer: that messages left, the last time in full, and why it ended."""
+        """What is said of the answer: that messages were evicted, the last time in full, and why it ended."""
         often = f" That happened {len(self.notes)} times in this answer." if len(self.notes) > 1 else ""
         return " ".join(part for part in (*(note + often for note in self.notes[-1:]), why) if part)
 

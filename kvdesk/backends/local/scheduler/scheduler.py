@@ -25,6 +25,7 @@ from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId, EvictedMessages, MessageId, MessageState, TurnStats
 from kvdesk.errors import KvdeskError, PromptError, unexpected
 from kvdesk.policies.batching import Want, compose
+from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.prompt_piece import piece
 from kvdesk.protocol.cache import TokenTexts
 from kvdesk.protocol.chat import (
@@ -58,7 +59,7 @@ class Scheduler:
         self._requests: list[Request] = []
         self._answers: set[MessageId] = set()  # of `_requests`
         self._known_tokens: set[int] = set()
-        self._told: dict[MessageId, list[str]] = {}  # of answers that wait: what left for them already
+        self._told: dict[MessageId, list[str]] = {}  # of answers that wait: what was evicted for them already
         self._lock = threading.Lock()
         self._stopping: set[MessageId] = set()
         self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several turns run
@@ -121,7 +122,7 @@ class Scheduler:
             told += self._use_fit(command, sequence, fit)
             held = list(sequence.tokens)
             acquired = session.cache_manager.acquire_prefix(
-                sequence, prompt, moved=command.overflow is not Overflow.RECOMPUTE
+                sequence, prompt, moved=not policy_of(command.overflow).exact
             )
             if not session.cache_manager.make_room(sequence, len(prompt) - acquired.n_tokens):
                 if self._requests:
@@ -144,7 +145,7 @@ class Scheduler:
         reused = acquired.n_tokens
         why = session.explain(sequence, acquired, held, prompt, command.messages)
         request = Request(
-            command, sequence, fit.whole, reused, sampler, submitted_at, why, session.model.vocab, fit.left
+            command, sequence, fit.whole, reused, sampler, submitted_at, why, session.model.vocab, fit.evicted
         )
         request.notes += self._told.pop(command.answer, [])
         places = fit.whole.places
@@ -343,12 +344,12 @@ class Scheduler:
         return False
 
     def _use_fit(self, command: Generate, sequence: CacheSequence, fit: Fit) -> list[str]:
-        """Before the turn begins: let what leaves for its prompt leave the cache. Returns what is to be told of it."""
+        """Before the request begins: evict what its prompt is without. Returns what is to be told of it."""
         session = self._session()
-        self._remember(command, fit.left)
+        self._remember(command, fit.evicted)
         if fit.step is not None:
             return [self._carry_out(command, sequence, fit.step)]
-        if command.overflow is Overflow.RECOMPUTE and sequence.exact < len(sequence.tokens):
+        if policy_of(command.overflow).exact and sequence.exact < len(sequence.tokens):
             session.cache_manager.truncate(
                 sequence, sequence.exact, "what was moved is read again: exact answers were chosen"
             )
@@ -368,29 +369,29 @@ class Scheduler:
             self.finish(request, "stopped", why)
             return
         request.notes.append(self._carry_out(command, request.sequence, step))
-        request.whole, request.prompt, request.left, request.skipped = (
+        request.whole, request.prompt, request.evicted, request.skipped = (
             step.whole,
             step.whole.tokens,
-            step.left,
+            step.evicted,
             step.skipped,
         )
         request.pauses = ()
         if not request.generated:  # its prompt is still read, and is shorter now
             request.reused, request.n_asked = min(request.reused, request.position), len(request.prompt)
-        self._remember(command, step.left)
+        self._remember(command, step.evicted)
         session.tell_spans(request)
 
-    def _remember(self, command: Generate, left: EvictedMessages) -> None:
-        """What has left counts for the next prompt too; where it changed, it is told."""
+    def _remember(self, command: Generate, evicted: EvictedMessages) -> None:
+        """The next prompt is without these too; where they are others than before, it is told."""
         overflow_manager = self._session().overflow_manager
-        if overflow_manager is not None and overflow_manager.remember(command, left):
-            self._emit(MessagesEvicted(command.conversation, left))
+        if overflow_manager is not None and overflow_manager.remember(command, evicted):
+            self._emit(MessagesEvicted(command.conversation, evicted))
 
     def _carry_out(self, command: Generate, sequence: CacheSequence, step: Step) -> str:
-        """Let messages leave the cache, and say so."""
+        """Evict messages from the cache, and say so."""
         session = self._session()
         sentence = carry_out(session.cache_manager, sequence, step, command.overflow)
-        self._emit(Overflowed(command.conversation, command.answer, command.overflow, sentence, step.gone))
+        self._emit(Overflowed(command.conversation, command.answer, command.overflow, sentence, step.newly_evicted))
         return sentence
 
     def _decode(self, batches: Sequence[tuple[Request, Batch]]) -> None:

@@ -1,0 +1,63 @@
+"""What is evicted when a context is full: a plan made of whole messages, announced in a sentence. Pure.
+
+Each policy is declared in a module of its own, and listed in `POLICIES`. Messages are evicted whole, an answer together
+with its question, and never silently; where the model cannot do what was chosen, the plan says so and stops.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+from kvdesk.policies.overflow import recompute, sinks, slide, stop
+from kvdesk.policies.overflow.oldest import moved_sentence, recomputed_sentence
+from kvdesk.policies.overflow.plan import (
+    N_SINKS,
+    RESERVE,
+    Abilities,
+    OverflowPlan,
+    OverflowPolicy,
+    Situation,
+    Span,
+)
+from kvdesk.settings import Overflow
+
+__all__ = [
+    "N_SINKS",
+    "POLICIES",
+    "RESERVE",
+    "Abilities",
+    "OverflowPlan",
+    "OverflowPolicy",
+    "Retention",
+    "Situation",
+    "Span",
+    "moved_sentence",
+    "plan_overflow",
+    "policy_of",
+    "recomputed_sentence",
+    "retention",
+]
+
+Retention = Literal["in the cache", "next", "evicted"]
+"""How a message is shown: it is in the cache, it is evicted next, it was evicted."""
+
+POLICIES: Final = (stop.POLICY, slide.POLICY, recompute.POLICY, sinks.POLICY)
+"""In the order in which they are offered."""
+
+_BY_NAME: Final = {policy.name: policy for policy in POLICIES}
+
+
+def policy_of(name: Overflow) -> OverflowPolicy:
+    """The declaration of a policy."""
+    return _BY_NAME[name]
+
+
+def plan_overflow(name: Overflow, now: Situation, can: Abilities) -> OverflowPlan:
+    """What is evicted so that `n_room` more tokens fit. Nothing while they fit already."""
+    return OverflowPlan(name, "There is room.") if now.missing <= 0 else policy_of(name).plan(now, can)
+
+
+def retention(name: Overflow, now: Situation, can: Abilities) -> tuple[Retention, ...]:
+    """How each message is shown. `n_room`: what the next turn is expected to need."""
+    leaving = set(plan_overflow(name, now, can).evicted)
+    return tuple("next" if i in leaving else "in the cache" for i in range(len(now.messages)))

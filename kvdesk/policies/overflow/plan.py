@@ -1,0 +1,122 @@
+"""What an overflow policy is, what it is asked, and what it answers: values, without a decision. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kvdesk.protocol.operations import OperationName
+from kvdesk.settings import Overflow
+
+RESERVE = 8
+"""Messages are evicted until 1/8 of the context is free where they can be, so that this does not happen at every other
+token."""
+
+N_SINKS = 4
+"""Tokens at the very beginning that attention leans on (Xiao et al., StreamingLLM)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A message's tokens `[start, end)` in the prompt, the template's marks included. An answer `follows` its question:
+    it stays or is evicted with it, since many templates refuse an answer to nothing.
+    """
+
+    start: int
+    end: int
+    is_system: bool = False
+    follows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """What the memory allows and, where it does not, why (sentences of the capability matrix)."""
+
+    can_remove_part: bool = True
+    can_shift: bool = True
+    why_not_remove: str = "No part of this model's state can be removed."
+    why_not_shift: str = "This model's positions cannot be moved."
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """A full context. Messages are in order and touch each other; the last one is being asked or answered.
+
+    n_held     tokens of the sequence in the cache, n_room tokens that must fit behind them
+    n_keep     leading tokens that stay whatever they are (rounded up to whole messages, except for "sinks")
+    answering  the last message is an answer in the making; the one before it, its question, stays (not for "sinks")
+    shared     the context has room, but other answers have the rest of the cache: `n_ctx_seq` is what is left for this
+    """
+
+    messages: tuple[Span, ...]
+    n_held: int
+    n_room: int
+    n_ctx_seq: int
+    n_keep: int = 0
+    answering: bool = False
+    shared: bool = False
+
+    @property
+    def full(self) -> str:
+        """What is full, in words."""
+        if self.shared:
+            return "The cache, shared with other running answers,"
+        return f"The context of {self.n_ctx_seq:,} tokens"
+
+    @property
+    def missing(self) -> int:
+        """Tokens that must be evicted so that `n_room` more fit; 0 or less where they fit."""
+        return self.n_held + self.n_room - self.n_ctx_seq
+
+    @property
+    def wanted(self) -> int:
+        """Tokens that are evicted where so many can be."""
+        return max(self.missing, self.n_ctx_seq // RESERVE)
+
+    @property
+    def n_sinks(self) -> int:
+        """Leading tokens that "sinks" keeps."""
+        return max(N_SINKS, self.n_keep)
+
+
+@dataclass(frozen=True, slots=True)
+class OverflowPlan:
+    """What is evicted: the tokens `removed` of the prompt, [start, end); (0, 0) for none.
+
+    policy       that is carried out; STOP where nothing can be evicted
+    sentence     tells it to the person
+    evicted      indices of the messages, in order
+    cuts_answer  the beginning of the answer in the making is evicted too
+    """
+
+    policy: Overflow
+    sentence: str
+    evicted: tuple[int, ...] = ()
+    removed: tuple[int, int] = (0, 0)
+    cuts_answer: bool = False
+
+    @property
+    def stops(self) -> bool:
+        return self.policy is Overflow.STOP
+
+
+@dataclass(frozen=True, slots=True)
+class OverflowPolicy:
+    """One of the policies, as it is declared: once, in its module.
+
+    label, description  for the person
+    requires            operations on the cache without which it stops (rows of the capability matrix)
+    plan                what is evicted in a situation in which tokens are missing
+    evicts              False: the answer ends instead
+    exact               what stays is computed again, so that K and V are those of a prefill; else it moves as it is
+    keeps_first_tokens  the first tokens stay, whichever message they are of; else the system prompt does
+    """
+
+    name: Overflow
+    label: str
+    description: str
+    plan: Callable[[Situation, Abilities], OverflowPlan]
+    requires: tuple[OperationName, ...] = ()
+    evicts: bool = True
+    exact: bool = False
+    keeps_first_tokens: bool = False

@@ -1,0 +1,26 @@
+"""The oldest messages are evicted and all behind them is prefilled again: exact, slow. Pure."""
+
+from __future__ import annotations
+
+from kvdesk.policies.overflow.oldest import oldest_messages, recomputed_sentence, stop_unremovable, tokens_of
+from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
+from kvdesk.settings import Overflow
+
+
+def _plan(now: Situation, can: Abilities) -> OverflowPlan:
+    oldest = oldest_messages(now, now.wanted) or oldest_messages(now, now.missing)
+    if not oldest:
+        return stop_unremovable(now)
+    p0, p1 = tokens_of(now, oldest)
+    n_read = now.n_held - (p1 - p0) - (p0 if can.can_remove_part else 0)
+    sentence = recomputed_sentence(now.full, len(oldest), p1 - p0, n_read)
+    return OverflowPlan(Overflow.RECOMPUTE, sentence, oldest, (p0, p1))
+
+
+POLICY = OverflowPolicy(
+    Overflow.RECOMPUTE,
+    "Recompute",
+    "Slow, exact: the oldest messages are forgotten and all others are computed again.",
+    _plan,
+    exact=True,
+)

@@ -1,0 +1,20 @@
+"""The answer ends where the context is full. Pure."""
+
+from __future__ import annotations
+
+from kvdesk.policies.overflow.oldest import stop
+from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
+from kvdesk.settings import Overflow
+
+
+def _plan(now: Situation, _can: Abilities) -> OverflowPlan:
+    return stop(now)
+
+
+POLICY = OverflowPolicy(
+    Overflow.STOP,
+    "Stop",
+    "The answer ends and says that the context is full. Nothing is forgotten.",
+    _plan,
+    evicts=False,
+)
