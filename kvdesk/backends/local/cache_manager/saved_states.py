@@ -1,7 +1,7 @@
 """Saved states of conversations, in memory and on disk: a cache, never the truth. Whatever fails here costs a prefill.
 
 Owns the files and their index. A file is loaded only when the index has its digest, and written as `.part`, flushed,
-then renamed. Disk work that nobody waits for goes to one thread of its own; everything else runs on the engine's.
+then renamed. Files are written and removed in a thread of its own; everything else runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -425,8 +425,8 @@ def _saved_of(row: dict[str, object]) -> SavedState:
 
 
 def _key(kind: StateKind, tokens: Sequence[int], conversation: ConversationId, exact: int) -> str:
-    """A conversation's own: it goes with it, whoever else has the same tokens. A state with moved tokens is not
-    that of its tokens.
+    """The key of a state: by conversation, since it is deleted with it, and by `exact` where tokens were moved, since
+    their K and V are not those of a prefill.
     """
     moved = (exact,) if exact < len(tokens) else ()
     return snapshot_key(kind, (*tokens, -1, *moved, *conversation.encode()))

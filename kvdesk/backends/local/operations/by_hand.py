@@ -1,7 +1,7 @@
 """Operations by hand: each carried out, measured before and after, audited, and kept so that it can be undone.
 
-Owns the order of these steps and the blobs of undo. Whoever calls has ended the turns that an operation takes cells
-from (`ends`). Runs on the engine's thread.
+Owns the order of these steps and the saved states for undo. The caller has ended the requests that cannot go on after
+an operation (`ends`). Runs on the engine's thread.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What the cache was before operations by hand: whole-state blobs, so that each can be undone.
+"""Saved states of the whole cache from before operations by hand, so that each can be undone.
 
-Owns the blobs, oldest dropped first. Runs on the engine's thread.
+Owns these states; the oldest are dropped first. Runs on the engine's thread.
 """
 
 from __future__ import annotations

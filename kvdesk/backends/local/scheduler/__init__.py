@@ -1,1 +1,1 @@
-"""The requests that run: which batch comes next, what leaves when a context is full, what costs what."""
+"""The requests that run: which batch comes next, what a full context evicts, how long decodes take."""

@@ -1,5 +1,5 @@
-"""What the engine does when nobody asks for anything: compact the cache where that pays, read the end of an answer,
-give back memory that was kept for states.
+"""Work while no request waits: compact the cache where that pays, prefill what follows an answer, give back memory
+that was kept for states.
 
 Owns when something is due. The judgement is `kvdesk.policies.compaction_gain`. Runs on the engine's thread.
 """
@@ -30,7 +30,7 @@ class Idle:
         self._ahead: Request | None = None
 
     def ended(self, request: Request) -> None:
-        """A turn has come to its end by itself: its conversation will probably go on."""
+        """A request was answered: its conversation will probably go on."""
         self._ahead = request
 
     @property

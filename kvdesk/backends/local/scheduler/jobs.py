@@ -1,6 +1,6 @@
-"""Work that takes long and goes on a chunk at a time, between the steps of running turns: verify, and refill.
+"""Work that takes long, a chunk at a time between the steps of running requests: verify a conversation, refill a cache.
 
-Each job is a generator of `Progress`; closing it ends the work cleanly. Runs on the engine's thread.
+Each job is a generator of `Working`; closing it ends the work cleanly. Runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def verify(session: Session, conversation: ConversationId, emit: Emit) -> Iterat
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a conversation had in a context that is no more: its tokens, and its state where that is carried over.
+    """What a conversation had in a context that was freed: its tokens, and its state where that is carried over.
 
     exact   as in `CacheSequence`
     """
@@ -71,7 +71,7 @@ def hold(session: Session, *, with_state: bool) -> list[Held]:
 def refill(session: Session, held: Sequence[Held]) -> Iterator[Working]:
     """Fill a new context with what the conversations had: from saved state, or computed again from their tokens.
 
-    What does not fit any more stays out, least recently used first to stay out: it is computed at its next turn.
+    Conversations that do not fit any more are left out, the least recently used first: their next turn computes them.
     """
     context, cache_manager = session.context, session.cache_manager
     total = sum(len(h.tokens) for h in held)

@@ -1,6 +1,6 @@
-"""What would it do? Compaction, another context and a turn, looked at before they are made. Changes nothing.
+"""What compaction, another context or a turn would do, predicted before it is done. Changes nothing.
 
-Owns the predictions from what was measured here. Runs on the engine's thread.
+Predicts from what was measured on this machine. Runs on the engine's thread.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def measure_context(session: Session, asked: MeasureContext) -> ContextUse:
 
 def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
     """What a turn would reuse and prefill, when its first token would come, how the draft compares with the room there
-    is, and what would leave for it. Raises PromptError, TemplateError.
+    is, and what would be evicted for it. Raises PromptError, TemplateError.
     """
     n_ctx = session.context.n_ctx_seq
     n_answer = min(asked.max_tokens, n_ctx // RESERVE)

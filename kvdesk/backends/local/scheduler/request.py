@@ -1,6 +1,6 @@
-"""One answer in the making, as a value that changes: what is prefilled, what is generated, what was measured.
+"""One request for an answer, as a value that changes: what is prefilled, what is generated, what was measured.
 
-Knows tokens and clocks, not the cache: the runner feeds it and asks it for the next tokens.
+Knows tokens and clocks, not the cache: the scheduler tells it what was decoded and asks it for the next tokens.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Request:
     pauses   numbers of tokens after which a batch ends, so that the state there can be kept
     skipped  so many of the first generated tokens were evicted
     untold   sampled tokens whose text has not been sent yet
-    notes    what is to be said when the turn ends: which messages were evicted
+    notes    what is to be said when the request ends: which messages were evicted
     """
 
     command: Generate
@@ -109,7 +109,7 @@ class Request:
         return " ".join(part for part in (*(note + often for note in self.notes[-1:]), why) if part)
 
     def stats(self, cells_used: int, high_water: int, n_kv: int) -> TurnStats:
-        """The turn as numbers; definitions as in docs (metrics)."""
+        """The request as numbers, defined in the documentation of the metrics."""
         prefilled = (self.n_asked if self.generated else self.position) - self.reused
         decode_s = self.last_at - self.first_at
         n_gaps = len(self.generated) - 1

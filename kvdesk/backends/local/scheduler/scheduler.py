@@ -1,7 +1,7 @@
-"""The turns that run: one batch a step over all of them, then a token for each that has its prompt in.
+"""The requests that run: each step decodes one batch of tokens of all, then samples for those whose prompt is read.
 
-Owns the running turns, what stops them and what is told of them. Runs on the engine's thread; only `request_stop` and
-`request_close` may be called from others. Knows no commands but `Generate`, and no Qt.
+Owns the running requests, their stop flags and the events about them. Runs on the engine's thread; only
+`request_stop` and `request_close` may be called from others. Knows no commands but `Generate`, and no Qt.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 
 
 class Scheduler:
-    """Runs the turns of one engine. `session` gives the loaded model's session; it is never None while turns run."""
+    """Runs the requests of one engine. `session` gives the session, which there is while requests run."""
 
     def __init__(self, emit: Emit, session: Callable[[], Session], on_complete: Callable[[Request], None]) -> None:
         self._emit = emit
@@ -62,7 +62,7 @@ class Scheduler:
         self._told: dict[MessageId, list[str]] = {}  # of answers that wait: what was evicted for them already
         self._lock = threading.Lock()
         self._stopping: set[MessageId] = set()
-        self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several turns run
+        self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several requests run
         self._stop_decode: Callable[[], None] = lambda: None
         self.closing = False
 
@@ -76,7 +76,7 @@ class Scheduler:
                 self._stop_decode()
 
     def request_close(self) -> None:
-        """Stop the decode that runs now; every turn ends at the next step."""
+        """Stop the decode that runs now; every request ends at the next step."""
         with self._lock:
             self.closing = True
             self._stop_decode()
@@ -88,11 +88,11 @@ class Scheduler:
 
     @property
     def n_prefilling(self) -> int:
-        """Turns whose prompt is being read."""
+        """Requests whose prompt is being read."""
         return sum(request.prefilling for request in self._requests)
 
     def use(self, context: Context) -> None:
-        """A new context: what was told of tokens stays true, its stop flag is the one to raise."""
+        """A new context of the same model: stopping raises its flag from now on."""
         with self._lock:
             self._stop_decode = context.stop.raise_
 
@@ -159,7 +159,7 @@ class Scheduler:
         return True
 
     def step(self) -> None:
-        """Decode the next batch of all turns; sample for those whose prompt is in."""
+        """Decode the next batch of all requests; sample for those whose prompt is read."""
         if self.closing:
             self.end_all(CLOSED, "interrupted")
         elif not self._stopping.isdisjoint(self._answers):
@@ -181,23 +181,23 @@ class Scheduler:
             self._decode(fitting)
 
     def end_stopped(self) -> None:
-        """End the turns that somebody asked to stop."""
+        """End the requests that were asked to stop."""
         for request in [request for request in self._requests if request.command.answer in self._stopping]:
             self.finish(request, "stopped")
 
     def end_all(self, note: str, state: MessageState = "stopped") -> None:
-        """End every turn."""
+        """End every request."""
         for request in tuple(self._requests):
             self.finish(request, state, note)
 
     def end_of(self, conversation: ConversationId, note: str) -> None:
-        """End the conversation's turn, if it has one."""
+        """End the conversation's request, if one runs."""
         for request in tuple(self._requests):
             if request.command.conversation == conversation:
                 self.finish(request, "stopped", note)
 
     def finish(self, request: Request, state: MessageState, note: str = "") -> None:
-        """The turn is over; what it put into the cache stays there for the next one."""
+        """End the request; its tokens stay in the cache for the next one."""
         with self._lock:
             self._requests.remove(request)
             self._answers.discard(request.command.answer)
@@ -216,7 +216,7 @@ class Scheduler:
             self._on_complete(request)
 
     def give_up(self, note: str) -> None:
-        """The engine is lost: every turn ends with the text it has, whatever else fails. Touches no context."""
+        """After an unexpected error: every request ends with the text it has. Touches no context."""
         with self._lock:
             requests, self._requests = self._requests, []
             self._answers.clear()
@@ -232,7 +232,7 @@ class Scheduler:
             self._emit(TurnEnded(conversation, answer, "interrupted", stats, request.note(note)))
 
     def abandon(self, command: Generate, state: MessageState, note: str) -> None:
-        """A turn that never began."""
+        """End a request that never began."""
         self.stop_asked(command.answer)
         self._told.pop(command.answer, None)
         self._emit(TurnEnded(command.conversation, command.answer, state, _NOTHING, note))
@@ -255,7 +255,7 @@ class Scheduler:
     # --- private ------------------------------------------------------------------------------------------------------
 
     def _burst(self, request: Request) -> bool:
-        """Token after token of the only turn, until its text is to be told. False: not possible, nothing was done."""
+        """Decode token after token of the only request, until its text is to be sent. False: not possible."""
         if not self._has_room(request, 1):
             return True
         context, cache_manager = self._session().context, self._session().cache_manager
@@ -309,7 +309,7 @@ class Scheduler:
         return piece(n_batch, n_ubatch, session.speed_model.prefill_ms(n_ubatch, n_ubatch))
 
     def _is_being_read(self, prompt: list[int], own: CacheSequence | None) -> bool:
-        """Whether another turn is just reading much of the same prompt: whoever waits for it has it for nothing."""
+        """Whether another request is just reading much of the same prompt, which can be shared once it is read."""
         held = common_prefix(own.tokens, prompt) if own is not None else 0
         wanted = max(held, MIN_REUSE_TOKENS)
         return any(t.prefilling and common_prefix(t.prompt, prompt) - t.position > wanted for t in self._requests)
@@ -327,10 +327,10 @@ class Scheduler:
         return [(by_seq[share.seq_id], by_seq[share.seq_id].next_batch(share.n_tokens)) for share in shares]
 
     def _has_room(self, request: Request, n_tokens: int, n_before: int = 0) -> bool:
-        """Whether the turn can go on with so many tokens now, after `n_before` of others in the same batch.
+        """Whether the request can go on with so many tokens now, after `n_before` of others in the same batch.
 
-        Where its context is full, or the cache with what others that run have of it, its policy acts: the turn goes on
-        with the next step, or ends.
+        Where its context is full, or the cache with what others have of it, its overflow policy is carried out: the
+        request goes on with the next step, or ends.
         """
         session = self._session()
         if request.position + n_tokens > session.context.n_ctx_seq:
@@ -356,7 +356,7 @@ class Scheduler:
         return []
 
     def _overflow(self, request: Request, n_free: int | None = None) -> None:
-        """The context is full in the middle of a turn. n_free: it is the cache, of which so many cells are free."""
+        """The context is full while the request runs. n_free: it is the cache, of which so many cells are free."""
         session, command = self._session(), request.command
         assert session.overflow_manager is not None
         step = session.overflow_manager.go_on(request, None if n_free is None else request.position + n_free)
@@ -422,7 +422,7 @@ class Scheduler:
         self._tell_all()
 
     def _not_decoded(self, batches: Sequence[tuple[Request, Batch]], rc: int, failure: KvdeskError | None) -> None:
-        """Ends the turns, unless the decode was stopped (rc 2): then the next step ends those that were asked to."""
+        """End the requests, unless the decode was stopped (rc 2): then the next step ends those asked to stop."""
         for request, batch in batches:
             self._session().cache_manager.adopt_unfinished(request.sequence, batch.tokens)
             request.reused = min(request.reused, request.position)
@@ -433,7 +433,7 @@ class Scheduler:
                 self.finish(request, "stopped", f"llama.cpp found no room for {len(batch.tokens)} more tokens.")
 
     def _tell_all(self) -> None:
-        """When it is time for the text of one turn, send that of all."""
+        """When it is time to send the text of one request, send that of all."""
         now = time.perf_counter()
         if any(request.untold and now >= request.tell_at for request in self._requests):
             for request in self._requests:
@@ -447,7 +447,7 @@ class Scheduler:
         self._emit(PrefillProgress(command.conversation, command.answer, done, total, done / request.prefill_s))
 
     def _sample(self, request: Request, row: int) -> None:
-        """Sample the turn's next token from row `row` of the last decode."""
+        """Sample the request's next token from row `row` of the last decode."""
         token = self._session().context.sample(request.sampler, row)
         now = time.perf_counter()
         if not request.first_at:
