@@ -112,7 +112,7 @@ def run(file: str | None) -> int:
 
 
 class _Closer(QObject):
-    """Closes the window when the system ends the session: without a question, since nobody would answer."""
+    """Closes the window when the system ends the session, without a question: it could not be answered."""
 
     asked = Signal()
 
@@ -209,7 +209,7 @@ def _show_again(window: MainWindow, file: str) -> None:
 
 
 def _say_before_there_is_a_window(error: UserError) -> None:
-    """Who started kvdesk by a click sees no terminal. (No box where nobody could close it.)"""
+    """Started by a click there is no terminal: show a box, except on a platform without a screen."""
     if _qt().platformName() not in ("offscreen", "minimal"):
         box = QMessageBox(QMessageBox.Icon.Critical, "kvdesk", str(error))
         box.setInformativeText("kvdesk was not started. Nothing was changed.")
@@ -219,7 +219,7 @@ def _say_before_there_is_a_window(error: UserError) -> None:
 
 
 def _load_the_rest(worker: Worker) -> None:
-    """What the window does not need to be seen: the engine, and what the first answer is drawn with."""
+    """Start what the first frame of the window does not need: the engine, and the modules that draw answers."""
     worker.start()
     import_module("kvdesk.ui.markdown.highlight")
     import_module("numpy.ma")  # which `numpy.unique` would load in the middle of an answer
@@ -228,7 +228,7 @@ def _load_the_rest(worker: Worker) -> None:
 
 @contextmanager
 def owned_process() -> Iterator[tuple[str, ...]]:
-    """What only a process that is nothing but kvdesk may do: log files, a file for crashes, when garbage is collected.
+    """Set up the process, which must be kvdesk's alone: log files, a file for crashes, garbage collection.
 
     Cyclic garbage that holds QObjects must be collected on the window's thread (PySide6 crashes otherwise), so the
     automatic collection is off and a timer does it. Gives a sentence for each of those files that cannot be written.

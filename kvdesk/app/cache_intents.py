@@ -1,4 +1,4 @@
-"""What a person does to the cache by hand: commands to the worker, forks of conversations, journals as files."""
+"""Intents of the window that concern the cache: commands to the engine, forks of conversations, journals as files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class CacheIntents(QObject):
         window.journal_save_requested.connect(self._on_journal_save_requested)
 
     def apply(self, event: Event) -> None:
-        """Keep up with who has which sequence."""
+        """Remember the leases."""
         match event:
             case CacheView():
                 self._sequences = {
@@ -79,7 +79,7 @@ class CacheIntents(QObject):
 
 
 def _versions() -> dict[str, str]:
-    """What the journal was made with."""
+    """The versions and the model that a journal is of."""
     found = {"kvdesk": __version__}
     for name in ("llama-cpp-python", "PySide6-Essentials"):
         try:

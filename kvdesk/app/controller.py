@@ -130,7 +130,7 @@ class Controller(QObject):
 
     @Slot(object)
     def show_unsaved(self, unsaved: Unsaved) -> None:
-        """What the disk keeps out has changed."""
+        """The rows that could not be written have changed."""
         self._unsaved = unsaved
         self._window.show_unsaved(unsaved.sentence)
 
@@ -267,7 +267,7 @@ class Controller(QObject):
         self._save_settings()
 
     def _send_policy(self) -> None:
-        """What kvdesk does with the cache by itself, and where it may keep saved conversations."""
+        """Send the cache policy, and the folder for saved conversations."""
         self._worker.send(UsePolicy(self.settings.cache, paths.states_dir()))
 
     def _use_settings(self, settings: Settings) -> None:

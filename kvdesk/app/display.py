@@ -32,7 +32,7 @@ def has_display() -> bool:
 
 
 def why_no_window(env: Mapping[str, str]) -> str:
-    """What to say when Qt could not open a window: the missing libraries and how to get them, or the display's name."""
+    """Why Qt cannot open a window: the missing libraries and how to get them, or the display's name."""
     where = " ".join(f"{name}={env[name]}" for name in _VARIABLES if env.get(name))
     missing = missing_libraries(plugins(env))
     if missing:

@@ -68,7 +68,7 @@ class ReplayWindow(QWidget):
 
 
 def about(name: str, header: JournalHeader, recording: Recording) -> str:
-    """What the journal is of, in one line."""
+    """The origin of the journal, in one line."""
     made = ", ".join(f"{part} {number}" for part, number in header.versions.items())
     parts = (name, header.model, f"{len(recording):,} operations", made)
     return "  ·  ".join(part for part in parts if part)

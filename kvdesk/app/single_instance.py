@@ -1,4 +1,4 @@
-"""One window for each folder of data: a second start hands its file to the window that is open, and ends.
+"""One window for each folder of data: a second start passes its file to the open window, and ends.
 
 The two talk over a local socket (a named pipe on Windows) that only the same person can open. Not with QLocalServer:
 Qt's network module needs libraries that a small system lacks.
@@ -52,7 +52,7 @@ def hand_over(folder: Path, file: str | None) -> bool:
             connection.send_bytes(_OPEN + path.encode(errors="surrogateescape"))
             if connection.poll(ANSWER_S):
                 return connection.recv_bytes(_LONGEST_MESSAGE) == _DONE
-    except (OSError, EOFError):  # nobody listens: what an earlier window left behind, or one that is about to end
+    except (OSError, EOFError):  # no process listens: the socket of a window that has ended or is about to
         return False
     raise UserError("kvdesk is open already, but its window does not answer.")
 

@@ -31,7 +31,7 @@ class LoadMarker:
                     self._part.unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """The load has ended, well or badly, and the process is alive."""
+        """The load has ended, successfully or not, and the process has not crashed."""
         with suppress(OSError):  # a folder in its place, or a disk that became read-only
             self._file.unlink(missing_ok=True)
 

@@ -30,7 +30,7 @@ _KEPT = 4  # blobs of each kind to restore from
 
 @dataclass
 class Tally:
-    """What an audit did and found. `maps` counts maps of streams compared cell by cell, `blobs` whole states."""
+    """The result of an audit. `maps` counts maps of streams compared cell by cell, `blobs` whole states."""
 
     model: str
     settings: dict[str, object]

@@ -1,4 +1,4 @@
-"""What the engine is measured against: the barest loop over llama_decode, and llama-cpp-python's own `Llama`."""
+"""The baselines of the engine's speed: a minimal loop over llama_decode, and llama-cpp-python's own `Llama`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class BareLoop:
         return (n_tokens - 1) / seconds
 
     def seconds(self, prompt: Sequence[int], n_tokens: int) -> float:
-        """What the whole request takes: prefill in an empty cache, then `n_tokens`."""
+        """The times of a whole request: prefill in an empty cache, then `n_tokens`."""
         return sum(self._answer(prompt, n_tokens))
 
     def _answer(self, prompt: Sequence[int], n_tokens: int) -> tuple[float, float]:

@@ -110,7 +110,7 @@ class HeadlessChat:
         conversation: ConversationId | None = None,
     ) -> None:
         self.id = conversation or new_conversation_id()
-        self.desk = headless
+        self.headless = headless
         self._settings = Settings()
         self._asked: list[Command] = []
         self._begin(Conversation(self.id, "", 0, system_prompt=system, overflow=overflow.value), Tree())
@@ -157,9 +157,9 @@ class HeadlessChat:
         if answer is None:
             raise UserError("A prompt must have some text.")
         try:
-            events = self.desk.do(self._asked.pop())
+            events = self.headless.do(self._asked.pop())
         finally:
-            self.service.take(self.desk.events)
+            self.service.take(self.headless.events)
             self.service.interrupt("The engine did not end this answer.")  # nothing, as a rule: it has ended
         ended = next(event for event in events if isinstance(event, TurnEnded) and event.answer == answer)
         if ended.state == "failed":
@@ -171,7 +171,7 @@ class HeadlessChat:
         self.messages = [*self.messages, Message(new_message_id(), self.id, None, "user", text)]
 
     def _stop(self, answer: MessageId) -> None:
-        self.desk.host.stop(answer)
+        self.headless.host.stop(answer)
 
     @property
     def _known(self) -> Conversation:

@@ -69,7 +69,7 @@ class RandomOperations:
         self._n_seq = mirror.geometry.n_seq_max
 
     def next(self) -> Operation:
-        """What to do now. Read-only."""
+        """The next operation. Read-only."""
         kind = self._rng.choices(list(self._weights), list(self._weights.values()))[0]
         match kind:
             case "decode" | "bad" | "illegal":

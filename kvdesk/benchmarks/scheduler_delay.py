@@ -1,4 +1,4 @@
-"""How long threads of this process stood ready while other processes had the processor. Owns the reading alone."""
+"""The time that threads of this process were ready to run while other processes had the processor (/proc)."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Slot:
 
 @dataclass(slots=True, eq=False)
 class Undo:
-    """What one ubatch replaced, and all heads before it (state_t in llama-kv-cache.cpp:753)."""
+    """The cells that one ubatch replaced, and all heads before it (state_t in llama-kv-cache.cpp:753)."""
 
     slot: Slot
     saved: tuple[SavedCells, ...]
@@ -94,11 +94,11 @@ class AttentionCache:
         return any(cells.has_shift for cells in self.streams)
 
     def stream_of(self, seq_id: int) -> int:
-        """The stream a sequence lives in: 0 in a unified cache (seq_to_stream). Read-only."""
+        """The stream of a sequence: 0 in a unified cache (seq_to_stream). Read-only."""
         return seq_id if len(self.streams) > 1 else 0
 
     def cells_of(self, seq_id: int) -> StreamCells:
-        """The cells of the stream a sequence lives in. Read-only."""
+        """The cells of the stream of a sequence. Read-only."""
         return self.streams[self.stream_of(seq_id)]
 
     def seq_pos_min(self, seq_id: int) -> int:
@@ -346,7 +346,7 @@ class AttentionCache:
         return cells.seq_rm(seq_id, *clip_range(first, newest_lost + 1))
 
     def slot_state(self, stream: int) -> SlotState:
-        """What the engine prints of a stream before it looks for cells there. Read-only."""
+        """The line of the engine for a stream before it looks for cells there. Read-only."""
         cells = self.streams[stream]
         line = FindSlotLine(stream, cells.high_water, cells.used, cells.head, cells.size, self.n_swa)
         spans = tuple(SpanLine(stream, s, cells.seq_pos_min(s), cells.seq_pos_max(s)) for s in cells.sequences)

@@ -256,7 +256,7 @@ class StreamCells:
         self._wipe(index)
 
     def seq_rm(self, seq_id: int, p0: int, p1: int) -> Index:
-        """Take the sequence out of its cells at [p0, p1); cells of nobody become free. Changes the cache.
+        """Take the sequence out of its cells at [p0, p1); cells without a sequence become free. Changes the cache.
 
         The head falls to the first freed cell below it (llama-kv-cache.cpp:399-420). Returns the freed cells.
         """

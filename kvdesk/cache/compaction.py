@@ -68,7 +68,7 @@ class StreamPlan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompactionPlan:
-    """What a compaction would do. `after`: the maps then, heads 0; `bytes_to_move`: 2 x tensor bytes of the state."""
+    """The plan of a compaction. `after`: the maps then, heads 0; `bytes_to_move`: 2 x tensor bytes of the state."""
 
     layout: Layout
     streams: tuple[StreamPlan, ...]
@@ -176,7 +176,7 @@ def _order(cells: StreamMap, layout: Layout, hot: Sequence[int]) -> Index:
     present = _sequences(cells)
     first = [s for s in dict.fromkeys(hot) if s in present] if layout is Layout.HOT_FIRST else []
     ranked = first + [s for s in present if s not in first]
-    rank = np.full(len(cells.pos), len(ranked), dtype=np.int64)  # cells of nobody go last
+    rank = np.full(len(cells.pos), len(ranked), dtype=np.int64)  # cells without a sequence last
     for r, s in reversed(list(enumerate(ranked))):
         rank[holders(cells, s)] = r
     return np.argsort(rank[used], kind="stable")

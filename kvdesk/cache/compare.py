@@ -1,4 +1,4 @@
-"""What did that do? Two snapshots, and next-token logits if there are any, side by side.
+"""The effect of an operation: two snapshots, and next-token logits if there are any, compared.
 
 Owns the definitions of freed, placed, moved and shared, and the verdict on logits. Pure functions on frozen values.
 Must never know which operation lies between, nor who owns a sequence.
@@ -33,7 +33,7 @@ what would have been said before, so such tokens have on average (geometric) bec
 
 
 class Verdict(StrEnum):
-    """What became of the probabilities of the next token (`judge`)."""
+    """The change of the probabilities of the next token (`judge`)."""
 
     EXACT = "exact"
     ROUNDING = "the same up to rounding"
@@ -185,7 +185,7 @@ def compare_logits(
 
 
 def judge(difference: float, kl: float, rounding: float = ROUNDING, rounding_kl: float = ROUNDING_KL) -> Verdict:
-    """What a difference is called. difference: of logits, over the largest one (at least 1); kl: in nats.
+    """The verdict on a difference. difference: of logits, over the largest one (at least 1); kl: in nats.
 
     exact: no logit differs. rounding: both are within what is put down to it. strongly changed: from `STRONG_KL` on.
     """

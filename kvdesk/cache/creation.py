@@ -1,4 +1,4 @@
-"""What the engine logs when it makes a context's memory: how many caches, cells and layers there really are.
+"""The engine's log of the making of a context's memory: the real numbers of caches, cells and layers.
 
 Owns the parsing of those lines and their comparison with our plan, so that a model whose memory class we have misjudged
 is noticed before the first token. Must never know the mirror. llama-kv-cache.cpp:300, llama-memory-recurrent.cpp:118.

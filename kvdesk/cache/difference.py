@@ -1,4 +1,4 @@
-"""What differs between two states of the map, cell by cell.
+"""The differences between two states of the map, cell by cell.
 
 Pure functions on frozen views. Must never know which operation lies between the two.
 """

@@ -39,7 +39,7 @@ class DumpError(KvdeskError):
 
 @dataclass(frozen=True, slots=True)
 class SlotDump:
-    """What the engine logged for one sequence of one ubatch. The maps are its text, None below level 3 (2)."""
+    """The engine's log of one sequence of one ubatch. The maps are its text, None below level 3 (2)."""
 
     line: FindSlotLine
     spans: tuple[SpanLine, ...] = ()
@@ -73,7 +73,7 @@ def parse_log(messages: Iterable[str]) -> list[SlotDump]:
 
 
 def render_lines(states: Iterable[SlotState]) -> list[bytes]:
-    """What the engine logs at level 1 for these slot searches (llama-kv-cache.cpp:907 and :960), message by message."""
+    """The engine's lines at level 1 for these slot searches (llama-kv-cache.cpp:907 and :960)."""
     lines = []
     for state in states:
         at = state.line

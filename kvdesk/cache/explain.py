@@ -38,7 +38,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What happened between the turns. Strings are reasons in words, "" where it did not happen.
+    """The events between two turns. Strings are reasons in words, "" where it did not happen.
 
     evicted          why cells of the sequence had been removed
     edited           which message was changed, such as "your second message"

@@ -116,7 +116,7 @@ class Flat:
         return bool((used | self.bits[start:end].any(axis=1) | (self.token[start:end] != -1)).all())
 
     def difference(self, streams: Sequence[StreamCells]) -> Patch:
-        """What turns this value into those streams: all cells are compared, 0.2 ms for 131,072. Read-only."""
+        """The change from this value to those streams: all cells are compared, 0.2 ms for 131,072. Read-only."""
         heads = tuple((s, cells.head) for s, cells in enumerate(streams) if cells.head != self.heads[s])
         return self.taken(streams, [(s, self.changed(streams, s)) for s in range(len(streams))], heads)
 

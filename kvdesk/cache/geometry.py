@@ -1,4 +1,4 @@
-"""What a context's memory looks like before anything is in it: which caches, how many cells, how they are padded.
+"""The shape of a context's memory before anything is in it: its caches, their cells, their padding.
 
 Owns the facts about a model that decide its memory class, and the engine's rounding of the numbers asked for.
 Must never know the engine: numbers come in, numbers go out. All `file:line` references are llama.cpp 0c1e57098.
@@ -41,7 +41,7 @@ _SWA_TYPES: dict[str, SwaType] = {"llama4": "chunked"}  # models/llama4.cpp:13; 
 
 @dataclass(frozen=True, slots=True)
 class ModelFacts:
-    """What the model decides about its memory.
+    """The facts of a model that decide about its memory.
 
     kind            memory class (llama-model.cpp, create_memory); "unknown" is not mirrored and `reason` says why
     n_swa           window in positions, 0 for none
@@ -65,7 +65,7 @@ class ModelFacts:
 
 @dataclass(frozen=True, slots=True)
 class ContextParams:
-    """What is asked of the engine (llama_context_params). `n_ctx_train` is taken where `n_ctx` is 0."""
+    """The parameters given to the engine (llama_context_params). `n_ctx_train` is taken where `n_ctx` is 0."""
 
     n_ctx: int = 4096
     n_seq_max: int = 1

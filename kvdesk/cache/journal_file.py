@@ -61,7 +61,7 @@ _TOO_DAMAGED = "The journal is damaged or was not written by kvdesk."
 
 @dataclass(frozen=True, slots=True)
 class JournalHeader:
-    """What a journal is of. `versions`: of kvdesk, llama.cpp and so on; `model`: name of the model file."""
+    """The origin of a journal. `versions`: of kvdesk, llama.cpp and so on; `model`: name of the model file."""
 
     model: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)

@@ -73,7 +73,7 @@ def paged_overlay(cache: CacheMap, page_size: int) -> PagedOverlay:
     """Pages of `page_size` slots for every sequence of the cache.
 
     The same token at the same position is the same content; where the token is not known, only the same cell is.
-    Cells of nobody have no page. Raises ValueError for pages without a slot.
+    Free cells have no page. Raises ValueError for pages without a slot.
     """
     if page_size < 1:
         raise ValueError(f"a page has at least one slot, not {page_size}")

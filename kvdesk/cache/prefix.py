@@ -1,4 +1,4 @@
-"""How far two sequences of tokens begin alike. Pure."""
+"""The length of the common prefix of two sequences of tokens."""
 
 from __future__ import annotations
 

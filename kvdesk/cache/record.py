@@ -1,4 +1,4 @@
-"""What the mirror says about an operation after it: where tokens went, and what the engine must have printed.
+"""The record of an operation in the mirror: the cells of its tokens, and the lines the engine must have printed.
 
 Plain frozen values; must never know how they were found.
 """
@@ -41,7 +41,7 @@ class SpanLine:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotState:
-    """What the engine prints for one sequence of one ubatch before it looks for cells. `cells`: only when captured."""
+    """The engine's line for one sequence of one ubatch before it looks for cells. `cells`: only when captured."""
 
     cache: CacheName
     line: FindSlotLine

@@ -92,7 +92,7 @@ class Recording:
         return self._flat_at(number).maps()
 
     def difference(self, number: int) -> tuple[StreamDifference, ...]:
-        """What operation `number` changed, from what to what. Read-only. Raises UserError as `state_at` does."""
+        """The cells changed by operation `number`, before and after. Read-only. Raises UserError as `state_at` does."""
         return map_difference(self.state_at(number - 1), self.state_at(number))
 
     def base(self) -> Patch:

@@ -197,7 +197,7 @@ class RecurrentStates:
             self.head = freed
 
     def _leave(self, seq_id: int) -> None:
-        """Take a sequence out of its state; a state of nobody is free (:243-252, :501-512)."""
+        """Take a sequence out of its state; a state without a sequence is free (:243-252, :501-512)."""
         meta = self.cells[seq_id]
         cell = self.cells[meta.tail]
         cell.seq_ids.discard(seq_id)

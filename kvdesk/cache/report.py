@@ -1,4 +1,4 @@
-"""What went wrong, as a file: the report of a mismatch between mirror and engine, and the operations before it.
+"""The report of a mismatch between mirror and engine as a file, with the operations before it.
 
 Owns the words of operations and the layout of the report. Must never know the engine: everything comes in as values.
 """

@@ -54,7 +54,7 @@ def place_run(
 def _slots(
     cells: StreamCells, name: CacheName, stream: int, n_swa: int, seq_id: int, start: int, n: int
 ) -> list[SlotState]:
-    """What the engine prints before each of the tokens is placed (llama-kv-cache.cpp:907 and :960)."""
+    """The lines of the engine before each of the tokens is placed (llama-kv-cache.cpp:907 and :960)."""
     spans = [SpanLine(stream, s, cells.seq_pos_min(s), cells.seq_pos_max(s)) for s in cells.sequences]
     own = next(i for i, span in enumerate(spans) if span.seq_id == seq_id)
     before, after = tuple(spans[:own]), tuple(spans[own + 1 :])

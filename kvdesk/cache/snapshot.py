@@ -94,7 +94,7 @@ class CacheMap:
 
 @dataclass(frozen=True, slots=True)
 class SequenceSpan:
-    """What one sequence holds. Positions as the engine reports them (seq_pos_min/max), -1 for an empty sequence."""
+    """One sequence. Positions as the engine reports them (seq_pos_min/max), -1 for an empty sequence."""
 
     seq_id: SeqId
     pos_min: int

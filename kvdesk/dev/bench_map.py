@@ -1,4 +1,4 @@
-"""What drawing a large cell map takes: the real widget on a view of a real mirror with mixed content."""
+"""The time that drawing a large cell map takes: the real widget on a view of a real mirror with mixed content."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Heartbeat(QObject):
         self._last = now
 
 
-class _Desk(QObject):
+class _DrivenWindow(QObject):
     """The application, driven: every step waits in the real event loop."""
 
     def __init__(self, parts: Parts) -> None:
@@ -146,20 +146,20 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
     `rounds`: at least; open and closed are compared until the ratio is sure, at most twice as many.
     """
     parts = build(str(model))
-    desk = _Desk(parts)
+    driven = _DrivenWindow(parts)
     try:
         parts.window.resize(*_DRAWN_AT)
         parts.window.show()
-        desk.wait_for_context()
-        desk.set_inspector(True)
-        desk.settle(0.5)
+        driven.wait_for_context()
+        driven.set_inspector(True)
+        driven.settle(0.5)
         frames = frame_times(parts.window.inspector.cell_map, say)
         parts.window.resize(1280, 800)
         runs = {"default": context, str(N_CELLS): context.model_copy(update={"n_ctx": N_CELLS})}
         found = {}
         for name, settings in runs.items():
-            desk.use_context(settings)
-            found[name] = _decoding(desk, name, rounds, say)
+            driven.use_context(settings)
+            found[name] = _decoding(driven, name, rounds, say)
     finally:
         parts.window.close()
         parts.controller.shut_down()
@@ -183,7 +183,7 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
     }
 
 
-def _decoding(desk: _Desk, name: str, rounds: int, say: Callable[[str], None]) -> dict[str, list[float]]:
+def _decoding(driven: _DrivenWindow, name: str, rounds: int, say: Callable[[str], None]) -> dict[str, list[float]]:
     """Answers with the inspector open and closed in turns, two of each a round, so that a machine that drifts changes
     both. In the first `rounds` one more with it open, whose stalls are measured: the heartbeat itself takes time from
     decoding. Neighbouring answers differ by 5 to 10 % without any reason, so one goes on until the ratio is sure.
@@ -197,18 +197,18 @@ def _decoding(desk: _Desk, name: str, rounds: int, say: Callable[[str], None]) -
         if number > rounds and error <= SURE:
             break
         for shown in (True, False, False, True) if number % 2 else (False, True, True, False):
-            desk.set_inspector(shown)
+            driven.set_inspector(shown)
             cpu, wall = time.thread_time(), time.perf_counter()
-            speed = desk.answer().decode_tok_s
+            speed = driven.answer().decode_tok_s
             share = (time.thread_time() - cpu) / (time.perf_counter() - wall)
             if number:
                 state = "open" if shown else "closed"
                 found[f"{state}_tok_s"].append(speed)
                 found[f"{state}_ui_thread_cores"].append(share)
                 if shown:
-                    found["refreshes_per_s"].append(_refreshes_per_s(desk))
+                    found["refreshes_per_s"].append(_refreshes_per_s(driven))
         if 0 < number <= rounds:
-            found["stalls_ms"] += _stalls_ms(desk)
+            found["stalls_ms"] += _stalls_ms(driven)
         if number:
             ratio, error = ratio_of(found["open_tok_s"], found["closed_tok_s"])
             say(
@@ -216,7 +216,7 @@ def _decoding(desk: _Desk, name: str, rounds: int, say: Callable[[str], None]) -
                 f"{found['closed_tok_s'][-1]:.1f} tok/s; so far {ratio:.3f} with a standard error of {error:.3f}, "
                 f"longest stall {max(found['stalls_ms']):.1f} ms"
             )
-    desk.set_inspector(True)
+    driven.set_inspector(True)
     return found
 
 
@@ -227,18 +227,18 @@ def ratio_of(with_open: Sequence[float], without: Sequence[float]) -> tuple[floa
     return ratio, ratio * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf
 
 
-def _refreshes_per_s(desk: _Desk) -> float:
+def _refreshes_per_s(driven: _DrivenWindow) -> float:
     """Of the map, from the first text of the last answer to its end."""
-    times = desk.window.inspector.cell_map.clock.refreshed_at
-    return sum(desk.began_s < at <= desk.ended_s for at in times) / (desk.ended_s - desk.began_s)
+    times = driven.window.inspector.cell_map.clock.refreshed_at
+    return sum(driven.began_s < at <= driven.ended_s for at in times) / (driven.ended_s - driven.began_s)
 
 
-def _stalls_ms(desk: _Desk) -> list[float]:
+def _stalls_ms(driven: _DrivenWindow) -> list[float]:
     """How late the beats of a timer came during an answer with the inspector open."""
-    desk.set_inspector(True)
-    heart = Heartbeat(desk)
+    driven.set_inspector(True)
+    heart = Heartbeat(driven)
     heart.start()
-    desk.answer()
+    driven.answer()
     heart.stop()
     return heart.stalls_ms
 

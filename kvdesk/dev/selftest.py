@@ -157,17 +157,17 @@ def _model() -> str:
 
 def _greedy_text() -> str:
     """A turn through template, prefill, decode and sampler gives the known text."""
-    desk = HeadlessEngine()
+    headless = HeadlessEngine()
     try:
-        desk.do(LoadModel(LocalFile(_embedded_file()), SMALL))
-        talk = HeadlessChat(desk)
+        headless.do(LoadModel(LocalFile(_embedded_file()), SMALL))
+        talk = HeadlessChat(headless)
         ended = talk.answer(PROMPT, Sampling(temperature=0.0, max_tokens=N_TOKENS))
         said, stats = talk.messages[-1].text, ended.stats
         _expect(said == ANSWER, f"the model said {said!r} instead of {ANSWER!r}")
         _expect(stats.generated_tokens == N_TOKENS, f"{stats.generated_tokens} tokens instead of {N_TOKENS}")
         return f"{said!r}, {stats.decode_tok_s:.0f} tok/s, {engine_version()}"
     finally:
-        desk.close()
+        headless.close()
 
 
 def _compaction() -> str:

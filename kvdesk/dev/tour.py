@@ -65,7 +65,7 @@ class Tour(QObject):
     # --- the script ---------------------------------------------------------------------------------------------------
 
     def _steps(self) -> Iterator[Condition]:
-        """What the tour does. Every `yield` waits for a condition."""
+        """The steps of the tour. Every `yield` waits for a condition."""
         self._say("Loading the model")
         yield lambda: "model" in self._report and bool(self._ready) and self._view is not None
         yield from self._picture("loaded")

@@ -331,7 +331,7 @@ class CacheState:
         return next((t for t in self.targets() if (t.conversation, t.seq_id) == (conversation, seq_id)), None)
 
     def span_of(self, conversation: ConversationId, message: MessageId) -> MessageSpan | None:
-        """Where a message lies in its sequence, None where nobody has said so yet."""
+        """Where a message lies in its sequence, None while it is not known."""
         spans = self.spans.get(conversation)
         return next((span for span in spans.spans if span.message == message), None) if spans else None
 
@@ -345,7 +345,7 @@ class CacheState:
 
 
 def branch_of(leases: Leases, seq_id: int) -> int:
-    """Number of the branch; 0 where the conversation has no other in the cache, or nobody has the sequence."""
+    """Number of the branch; 0 where the conversation has no other in the cache, or the sequence has no owner."""
     lease = leases.get(seq_id)
     if lease is None or sum(other.conversation == lease.conversation for other in leases.values()) < 2:
         return 0

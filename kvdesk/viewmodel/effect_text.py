@@ -1,4 +1,4 @@
-"""What an operation did, in words and numbers: before against after. Pure."""
+"""The effect of an operation in words and numbers, before against after. No Qt."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def figures(comparison: Comparison) -> tuple[Figure, ...]:
 
 
 def cells_sentence(change: SequenceChange, title: str) -> str:
-    """What became of the cells of one sequence."""
+    """The changes of the cells of one sequence."""
     counts = (
         (change.freed, "freed"),
         (change.placed, "placed"),
@@ -67,7 +67,7 @@ def cells_sentence(change: SequenceChange, title: str) -> str:
 
 
 def logits_sentence(logits: LogitsComparison, title: str, texts: Mapping[int, str]) -> str:
-    """What it did to the probabilities of the next token."""
+    """The change of the probabilities of the next token."""
     if logits.verdict is Verdict.EXACT:
         return f"“{title}”: the probabilities of the next token are exactly the same."
     numbers = f"KL {logits.kl_max:.2g} nats, logits differ by at most {logits.max_difference:.2g}"

@@ -1,4 +1,4 @@
-"""What a graph over time shows: curves of one unit. No Qt."""
+"""The declaration of a graph over time: curves of one unit. No Qt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cache view made of maps alone: of an earlier moment, or of one that is only planned. Pure."""
+"""A cache view made of maps alone: of an earlier moment, or of one that is only planned. No Qt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kvdesk.protocol.cache import CacheView
 
 
 def view_of(maps: tuple[CacheMap, ...], operation: int) -> CacheView:
-    """The view of these maps, after operation number `operation`. Nobody leases anything in it."""
+    """The view of these maps, after operation number `operation`. It has no leases."""
     snapshot = CacheSnapshot(
         operation=operation,
         maps=maps,
@@ -27,7 +27,7 @@ def view_of(maps: tuple[CacheMap, ...], operation: int) -> CacheView:
 
 
 def spans_of(streams: Sequence[StreamMap]) -> tuple[SequenceSpan, ...]:
-    """What each sequence holds in the streams of one cache, by seq_id; those without cells are left out."""
+    """The span of each sequence in the streams of one cache, by seq_id; those without cells are omitted."""
     found = []
     for stream in streams:
         shared = np.bitwise_count(stream.seq_bits).sum(axis=1) > 1

@@ -1,4 +1,4 @@
-"""Which cells a text lies in, and which text lies in cells. Pure functions on spans and a frozen view.
+"""From characters of a message to cells, and back. Functions of spans and a frozen view, without Qt.
 
 Characters are counted in the message's own text, ranges are half open. A token that completes no character (a part of
 one, or a control token) counts as part of the next character.

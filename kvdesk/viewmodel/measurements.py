@@ -1,6 +1,6 @@
-"""Everything measured since the model was opened: what graphs, numbers and exports show. Knows no widget.
+"""Everything measured since the model was opened: what graphs, numbers and exports show. No Qt.
 
-Whoever leads events calls the `add_` methods; widgets look at `revision` now and then and draw when it has risen.
+The event router calls the `add_` methods; widgets compare `revision` by a timer and draw when it has risen.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kvdesk.viewmodel.series import Rate, Series
 MAX_MARKS: Final = 1000
 _PER_TOKEN: Final = ("decode", "prefill")  # operations that are no marks: they are the curve itself
 _LATENCY_EVERY_S: Final = 0.25
-_LOAD_GAP_S: Final = 5.0  # nobody looked at the processors for longer: no line is drawn
+_LOAD_GAP_S: Final = 5.0  # a longer pause between two samples is drawn as a gap
 _MB: Final = 1e6
 
 
@@ -221,7 +221,7 @@ class Measurements:
         self.revision += 1
 
     def set_ledger(self, ledger: MemoryLedger) -> None:
-        """What model and context take."""
+        """The memory of model and context."""
         self.ledger = ledger.rows
         self.revision += 1
 

@@ -1,4 +1,4 @@
-"""All numbers of the inspector as tables of text, each with its definition. Pure: `numbers_panel` shows them."""
+"""All numbers of the inspector as tables of text, each with its definition. No Qt: `numbers_panel` shows them."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Scope(Enum):
 
 
 class Request(Enum):
-    """What its button asks for."""
+    """The request that its button makes."""
 
     OPERATION = auto()  # the operation that `build` makes
     FORK = auto()  # a new chat; `build` makes the copy of cells that comes with it
@@ -239,7 +239,7 @@ def refusal(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
 
 
 def remark(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
-    """What is lost, or should be known, when it is done."""
+    """A sentence about what is lost, or should be known, when it is done; empty for nothing."""
     allowed, why = state.answer(_capability(spec, chosen))
     return why if allowed else ""
 

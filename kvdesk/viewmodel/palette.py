@@ -47,7 +47,7 @@ def conversation_colour(index: int, dark: bool) -> str:
 
 
 def branch_index(colour: int, branch: int) -> int:
-    """What `branch_colour` takes for a branch (from 1 on) of a conversation of this colour; below N_COLOURS for the
+    """The index for `branch_colour` of a branch (from 1 on) of a conversation of this colour; below N_COLOURS for the
     first, `N_COLOURS * N_BRANCH_SHADES` such numbers in all. The third and later ones take turns."""
     shade = 0 if branch <= 1 else 1 + branch % (N_BRANCH_SHADES - 1)
     return colour % N_COLOURS + N_COLOURS * shade

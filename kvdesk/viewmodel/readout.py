@@ -1,4 +1,4 @@
-"""Numbers and sentences made from a cache view: metrics, what is in a cell, how to write quantities. Pure."""
+"""Numbers and sentences made from a cache view: totals, the content of a cell, quantities with units. No Qt."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def visible(text: str, limit: int = 24) -> str:
 
 
 def stats_line(stats: TurnStats) -> str:
-    """What an answer cost, in one quiet line."""
+    """The cost of an answer in tokens and time, in one line."""
     parts = [f"reused {stats.reused_tokens:,}", f"prefilled {stats.prefilled_tokens:,}"]
     if stats.ttft_ms:
         parts.append(f"first token {seconds(stats.ttft_ms)}")

@@ -1,4 +1,4 @@
-"""Which operations were a moment ago: cells they wrote are shown as just written, then fading. Knows no widgets."""
+"""The operations of the last moment: cells that they wrote are shown as new, then fading. No Qt."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Recency:
         self._seen.append((at_s, operation))
 
     def limits(self, now_s: float) -> tuple[int, int]:
-        """Numbers of operations: cells born after the first are fading, after the second just written."""
+        """Numbers of operations: cells written after the first are fading, after the second new."""
         seen = self._seen
         while len(seen) > 1 and seen[1][0] <= now_s - FADING_S:
             seen.popleft()

@@ -1,4 +1,4 @@
-"""What a ruler shows: the positions one sequence holds, their holes, and the next legal one. Pure."""
+"""The values of a ruler: the positions that one sequence holds, their holes, and the next valid one. No Qt."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RulerRow:
 
     @property
     def short_name(self) -> str:
-        """What is said in a row below another of the same conversation."""
+        """The title of a row below another of the same conversation."""
         return f"branch {self.branch}" if self.follows else self.title
 
     @property

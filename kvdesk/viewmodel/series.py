@@ -91,7 +91,7 @@ class Series:
 
 
 def visible(series: Series, begin: float, end: float, n_bins: int) -> tuple[FloatArray, FloatArray]:
-    """What to draw between two times: with many points only the lowest and highest in each of `n_bins`, gaps kept.
+    """The points to draw between two times: of many only the lowest and highest in each of `n_bins`, gaps kept.
 
     One point more on either side, so that lines lead out of the picture.
     """
@@ -140,7 +140,7 @@ class Rate:
             self._flush(at_s, done=False)
 
     def finish(self) -> None:
-        """What was counted so far is one reading, however short: the next call belongs to something else."""
+        """End the reading, however short: the next call begins another."""
         self._flush(self._last)
         self.series.lift()
 

@@ -25,7 +25,7 @@ SETTINGS = Settings(
 )
 
 
-class Desk(App):
+class DrivenWindow(App):
     """The application with two answered conversations, and hands that press and look."""
 
     def __init__(self, qtbot: QtBot) -> None:
@@ -69,91 +69,91 @@ class Desk(App):
 
 
 @pytest.fixture
-def desk(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Desk]:
+def driven(qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DrivenWindow]:
     monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
     save_settings(SETTINGS, paths.settings_file())
-    desk = Desk(qtbot)
-    yield desk
-    desk.parts.window.close()
+    driven = DrivenWindow(qtbot)
+    yield driven
+    driven.parts.window.close()
 
 
-def test_every_button_on_the_real_engine(desk: Desk) -> None:
-    form, used = desk.form, desk.used()
+def test_every_button_on_the_real_engine(driven: DrivenWindow) -> None:
+    form, used = driven.form, driven.used()
     form.set_range(0, 30, 34)  # behind what both share
-    removed = desk.press(specs.REMOVE)
-    assert desk.used() < used
+    removed = driven.press(specs.REMOVE)
+    assert driven.used() < used
     assert removed.effect is not None
     assert removed.effect.comparison.sequences
-    desk.press(specs.UNDO)
-    assert desk.used() == used
+    driven.press(specs.UNDO)
+    assert driven.used() == used
     form.set_range(0, 20, -1)
     form._shift.setValue(4)
-    desk.press(specs.SHIFT)
-    desk.press(specs.UNDO)
+    driven.press(specs.SHIFT)
+    driven.press(specs.UNDO)
     form.set_range(0, -1, -1)
     form._pos.setValue(400)
-    desk.press(specs.TRY)
-    refused = desk.last(BatchRefused)
+    driven.press(specs.TRY)
+    refused = driven.last(BatchRefused)
     assert isinstance(refused, BatchRefused)
     assert refused.y == 400
-    assert desk.parts.window.inspector.rulers is not None
-    desk.press(specs.SWAP_OUT)
-    assert desk.view.swapped
-    desk.parts.window.command_requested.emit(Operate(SwapIn(desk.view.swapped[0][0])))  # the menu of its chat
-    desk.wait(lambda: bool(desk.done("swap in")))
-    desk.audit()
-    assert not desk.view.swapped
-    used = desk.used()  # what comes back has cells of its own
+    assert driven.parts.window.inspector.rulers is not None
+    driven.press(specs.SWAP_OUT)
+    assert driven.view.swapped
+    driven.parts.window.command_requested.emit(Operate(SwapIn(driven.view.swapped[0][0])))  # the menu of its chat
+    driven.wait(lambda: bool(driven.done("swap in")))
+    driven.audit()
+    assert not driven.view.swapped
+    used = driven.used()  # what comes back has cells of its own
     form.set_range(1, -1, -1)
-    desk.press(specs.KEEP)
-    desk.press(specs.UNDO)
-    desk.press(specs.CLEAR)
-    assert desk.used() == 0
-    desk.press(specs.UNDO)
-    assert desk.used() == used
+    driven.press(specs.KEEP)
+    driven.press(specs.UNDO)
+    driven.press(specs.CLEAR)
+    assert driven.used() == 0
+    driven.press(specs.UNDO)
+    assert driven.used() == used
 
 
-def test_a_fork_shares_its_cells(desk: Desk) -> None:
-    used = desk.used()
-    desk.form.set_range(0, -1, -1)
-    desk.press(specs.FORK)
-    assert desk.used() == used
-    assert len(desk.view.leases) == 3
+def test_a_fork_shares_its_cells(driven: DrivenWindow) -> None:
+    used = driven.used()
+    driven.form.set_range(0, -1, -1)
+    driven.press(specs.FORK)
+    assert driven.used() == used
+    assert len(driven.view.leases) == 3
 
 
-def test_verify_says_how_exact_the_cache_is(desk: Desk) -> None:
-    desk.form.set_range(0, -1, -1)
-    desk.form.show_state(desk.parts.window._state)
-    desk.form.button(specs.VERIFY).click()
-    desk.wait(lambda: desk.last(Verified) is not None)
-    verified = desk.last(Verified)
+def test_verify_says_how_exact_the_cache_is(driven: DrivenWindow) -> None:
+    driven.form.set_range(0, -1, -1)
+    driven.form.show_state(driven.parts.window._state)
+    driven.form.button(specs.VERIFY).click()
+    driven.wait(lambda: driven.last(Verified) is not None)
+    verified = driven.last(Verified)
     assert isinstance(verified, Verified)
     assert str(verified.logits.verdict) in ("exact", "equal up to rounding")
-    desk.audit()
+    driven.audit()
 
 
-def test_compaction_from_its_dialog(desk: Desk) -> None:
-    desk.parts.window.command_requested.emit(Operate(RemoveRange(0), measured=False))
-    desk.wait(lambda: bool(desk.done("seq_rm")))
-    desk.form.show_state(desk.parts.window._state)
-    desk.form.button(specs.COMPACT).click()
-    desk.wait(lambda: desk.parts.window.findChild(CompactionDialog) is not None)
-    dialog = desk.parts.window.findChild(CompactionDialog)
+def test_compaction_from_its_dialog(driven: DrivenWindow) -> None:
+    driven.parts.window.command_requested.emit(Operate(RemoveRange(0), measured=False))
+    driven.wait(lambda: bool(driven.done("seq_rm")))
+    driven.form.show_state(driven.parts.window._state)
+    driven.form.button(specs.COMPACT).click()
+    driven.wait(lambda: driven.parts.window.findChild(CompactionDialog) is not None)
+    dialog = driven.parts.window.findChild(CompactionDialog)
     assert isinstance(dialog, CompactionDialog)
-    desk.wait(dialog.compact_button.isEnabled)
+    driven.wait(dialog.compact_button.isEnabled)
     dialog.compact_button.click()
-    desk.wait(lambda: bool(desk.done("compact")))
-    done = desk.done("compact")[-1]
+    driven.wait(lambda: bool(driven.done("compact")))
+    done = driven.done("compact")[-1]
     assert done.effect is not None
     assert done.effect.audited
     assert done.effect.comparison.streams[0].after.hole_ratio == 0.0
-    desk.audit()
+    driven.audit()
 
 
-def test_a_rebuild_keeps_the_conversations(desk: Desk) -> None:
-    used = desk.used()
-    n = sum(isinstance(e, ContextReady) for e in desk.events)
-    desk.parts.window.rebuild_requested.emit(SETTINGS.context.model_copy(update={"n_ctx": 1024}), "tokens")
-    desk.wait(lambda: sum(isinstance(e, ContextReady) for e in desk.events) > n and desk.used() == used)
-    assert desk.view.snapshot.n_ctx == 1024
-    desk.audit()
+def test_a_rebuild_keeps_the_conversations(driven: DrivenWindow) -> None:
+    used = driven.used()
+    n = sum(isinstance(e, ContextReady) for e in driven.events)
+    driven.parts.window.rebuild_requested.emit(SETTINGS.context.model_copy(update={"n_ctx": 1024}), "tokens")
+    driven.wait(lambda: sum(isinstance(e, ContextReady) for e in driven.events) > n and driven.used() == used)
+    assert driven.view.snapshot.n_ctx == 1024
+    driven.audit()

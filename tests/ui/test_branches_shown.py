@@ -10,7 +10,7 @@ from PySide6.QtCore import Qt
 
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import CacheView, Lease
-from kvdesk.ui.map.colour_tables import tint_table
+from kvdesk.ui.map.colour_tables import colour_table
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
@@ -39,11 +39,11 @@ def test_branches_differ_in_grey_and_stand_out_from_free_cells(colours: Colours)
         assert all(palette.contrast(shade, colours.cell_span) >= 1.2 for shade in shades)
 
 
-def test_the_map_has_a_tint_for_every_branch_of_every_colour() -> None:
+def test_the_map_has_a_colour_for_every_branch_of_every_colour() -> None:
     groups = 1 + palette.N_COLOURS * palette.N_BRANCH_SHADES
     for mode, n in ((ColourBy.CONVERSATION, groups), (ColourBy.PAGE, 2 * groups)):
-        table = tint_table(mode, DARK)
-        assert len({int(tint) for tint in table[8 : 8 + 4 * n : 4]}) >= groups - 1
+        table = colour_table(mode, DARK)
+        assert len({int(colour) for colour in table[8 : 8 + 4 * n : 4]}) >= groups - 1
 
 
 def test_rulers_map_list_and_legend_tell_branches_apart(window: MainWindow) -> None:

@@ -29,7 +29,7 @@ def fragmented(bench: Bench) -> Outcome:
     in scattered cells differ by rounding from those of a fresh context, compacted or not.
     """
     settings = bench.settings.model_copy(update={"flash_attn": False})
-    with bench.desk(STEADY, settings=settings) as headless, bench.desk(STEADY, settings=settings) as other:
+    with bench.engine(STEADY, settings=settings) as headless, bench.engine(STEADY, settings=settings) as other:
         talk = _last_of_many(headless)
         span = [_span(headless)]
         before: list[float] = []
@@ -76,7 +76,7 @@ def _last_of_many(headless: HeadlessEngine) -> HeadlessChat:
 
 
 def _idle(headless: HeadlessEngine) -> list[OperationDone]:
-    """Nobody asks for anything: what the engine does by itself."""
+    """The engine without commands: what it does by itself when idle."""
     headless.events = []
     for _ in range(IDLE_STEPS):
         headless.engine.idle()

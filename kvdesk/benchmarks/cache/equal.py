@@ -22,7 +22,7 @@ def hundred(bench: Bench) -> Outcome:
     without what other processes took of the processor where the system tells it.
     """
     requests = [f"Request {n:03}. {QUESTION}" for n in range(101)]
-    with bench.desk(CachePolicy()) as headless:
+    with bench.engine(CachePolicy()) as headless:
         in_turns(headless, requests[:1], SHORT)  # warms up
         seconds, empty = in_turns(headless, requests[1:], SHORT)
     taken, machine, over = spread(seconds, 10), spread(empty, 10), against(seconds, empty)
@@ -46,7 +46,7 @@ def seeds(bench: Bench) -> Outcome:
     those, as in `hundred`: six requests cannot be more equal than the machine is.
     """
     six = [f"Request {n}. {REQUEST}" for n in range(1, 7)]
-    with bench.desk(CachePolicy()) as headless:
+    with bench.engine(CachePolicy()) as headless:
         in_turns(headless, [f"Request 0. {REQUEST}"], SEEDS)  # warms up
         rounds = [in_turns(headless, six, SEEDS) for _ in range(bench.rounds)]
     ratio, machine = last_over_first(rounds)

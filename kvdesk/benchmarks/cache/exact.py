@@ -28,7 +28,7 @@ ON_DISK = STEADY.model_copy(update={"memory_mb": 0})
 NOTHING_SAVED = STEADY.model_copy(update={"memory_mb": 0, "disk_mb": 0})
 
 Tried = tuple[str, list[int], Answer]
-"""What was done before, the prompt, its answer."""
+"""The operations before it, the prompt, its answer."""
 
 
 def exact(bench: Bench) -> Outcome:
@@ -44,9 +44,9 @@ def exact(bench: Bench) -> Outcome:
             update={"type_k": type_kv, "type_v": type_kv, "exact": True, "n_seq_max": 8}
         )
         with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as folder:
-            with bench.desk(settings=settings) as headless:
+            with bench.engine(settings=settings) as headless:
                 tried = list(_try_all(headless, Path(folder)))
-            with bench.desk(NOTHING_SAVED, settings=settings) as headless:
+            with bench.engine(NOTHING_SAVED, settings=settings) as headless:
                 noise = session_of(headless).noise
                 for what, prompt, answer in tried:
                     wanted = _fresh(headless, prompt)

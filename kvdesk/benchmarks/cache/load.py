@@ -42,19 +42,19 @@ def _under_load(bench: Bench, n_busy: int) -> Outcome:
         raise UserError("This machine has one core: there is no number of threads to choose.")
     speeds: dict[str, list[float]] = {FOLLOWING: [], **{name: [] for name in fixed}}
     with ExitStack() as stack:
-        desks = {name: _desk(bench, stack, n) for name, n in fixed.items()}
-        desks[FOLLOWING] = stack.enter_context(bench.desk(CachePolicy(), settings=_threads(bench, most)))
+        engines = {name: _engine(bench, stack, n) for name, n in fixed.items()}
+        engines[FOLLOWING] = stack.enter_context(bench.engine(CachePolicy(), settings=_threads(bench, most)))
         limit_s = (bench.rounds + 1) * len(speeds) * (SLICE_S + 10) + 60
         stack.enter_context(_busy_processes(n_busy, limit_s))
         for way in speeds:
-            _slice_tok_s(desks[way])  # warms up; the policy looks around
-        orders = itertools.cycle(itertools.permutations(speeds))  # nobody always follows the same one
+            _slice_tok_s(engines[way])  # warms up; the policy looks around
+        orders = itertools.cycle(itertools.permutations(speeds))  # so that none always follows the same other
         for order in itertools.islice(orders, bench.rounds):
             for way in order:
-                speeds[way].append(_slice_tok_s(desks[way]))
-        reason = session_of(desks[FOLLOWING]).threads.reason
-        n_threads = session_of(desks[FOLLOWING]).context.memory.n_threads
-        others = [load.others for load in of(desks[FOLLOWING].events, LoadSample)]
+                speeds[way].append(_slice_tok_s(engines[way]))
+        reason = session_of(engines[FOLLOWING]).threads.reason
+        n_threads = session_of(engines[FOLLOWING]).context.memory.n_threads
+        others = [load.others for load in of(engines[FOLLOWING].events, LoadSample)]
     tok_s = {way: statistics.median(values) for way, values in speeds.items()}
     bars = {"over_best_fixed": Threshold(tok_s[FOLLOWING] / max(tok_s[n] for n in fixed), 0.9, at_least=True)}
     if n_busy == 1 and most == 2:
@@ -63,8 +63,8 @@ def _under_load(bench: Bench, n_busy: int) -> Outcome:
     return Outcome(bars, raw)
 
 
-def _desk(bench: Bench, stack: ExitStack, n_threads: int) -> HeadlessEngine:
-    return stack.enter_context(bench.desk(STEADY, settings=_threads(bench, n_threads)))
+def _engine(bench: Bench, stack: ExitStack, n_threads: int) -> HeadlessEngine:
+    return stack.enter_context(bench.engine(STEADY, settings=_threads(bench, n_threads)))
 
 
 def _threads(bench: Bench, n: int) -> ContextSettings:

@@ -26,7 +26,7 @@ def moved(bench: Bench) -> Outcome:
     The copies are as many as there were before memory was kept; the memcpy of as many bytes is told beside them.
     """
     settings = bench.settings.model_copy(update={"n_ctx": 4096})
-    with bench.desk(settings=settings) as headless:
+    with bench.engine(settings=settings) as headless:
         session = session_of(headless)
         if not session.context.can("compaction"):
             raise UserError(session.context.capabilities["compaction"].why)

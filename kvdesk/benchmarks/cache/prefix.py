@@ -17,7 +17,7 @@ def system_prompt(bench: Bench) -> Outcome:
     """A second conversation with the same system prompt of 1,000 tokens: the median round's wait is judged."""
     rounds: list[dict[str, float]] = []
     texts = []
-    with bench.desk() as headless:
+    with bench.engine() as headless:
         system = text_of_tokens(headless, N_SYSTEM)
         HeadlessChat(headless).answer("Hello.", ANSWER)  # warms up
         for _ in range(bench.rounds):
@@ -57,7 +57,7 @@ def fork(bench: Bench) -> Outcome:
     raw: dict[str, object] = {}
     prefilled = copied = 0
     texts = []
-    with bench.desk() as headless:
+    with bench.engine() as headless:
         talk = HeadlessChat(headless, "You are brief.")
         for n in range(1, 6):
             talk.answer(f"Question {n}: name one thing that is {n} metres long.", ANSWER)
@@ -95,7 +95,7 @@ def fork(bench: Bench) -> Outcome:
 
 def _asked(talk: HeadlessChat) -> HeadlessChat:
     """The talk as it was when its last answer began."""
-    return branch_of(talk.desk, talk, len(talk.messages) - 1)
+    return branch_of(talk.headless, talk, len(talk.messages) - 1)
 
 
 def _used(headless: HeadlessEngine) -> int:

@@ -1,4 +1,4 @@
-"""What is lost without the setting `exact`: conversations as they grew against a fresh start, token by token."""
+"""The price of not using the setting `exact`: conversations as they grew against a fresh start, token by token."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def rounding(bench: Bench) -> Outcome:
     """
     wanted = (Verdict.EXACT,) if bench.settings.exact else (Verdict.EXACT, Verdict.ROUNDING)
     compared, first_other = [], []
-    with bench.desk() as headless:
+    with bench.engine() as headless:
         for subject in SUBJECTS:
             talk = HeadlessChat(headless, text_of_tokens(headless, N_SYSTEM))
             for question in ASKED[:-1]:

@@ -1,4 +1,4 @@
-"""What the scenarios of `kvdesk bench cache` are made of: fresh engines that are audited when done, and outcomes.
+"""The parts of the scenarios of `kvdesk bench cache`: fresh engines that are audited when done, and outcomes.
 
 Owns no measurement.
 """
@@ -44,7 +44,7 @@ class Bench:
     audits: list[str] = field(default_factory=list)
 
     @contextmanager
-    def desk(
+    def engine(
         self, policy: CachePolicy = STEADY, folder: Path | None = None, settings: ContextSettings | None = None
     ) -> Iterator[HeadlessEngine]:
         """A fresh engine with the model loaded; its whole cache is audited at the end, then it is closed.

@@ -21,7 +21,7 @@ FROM_DISK = STEADY.model_copy(update={"memory_mb": 0})
 
 def memory(bench: Bench) -> Outcome:
     """Saved in memory."""
-    with bench.desk() as headless:
+    with bench.engine() as headless:
         talk = _long_talk(headless)
         backs = [_out_and_back(headless, talk) for _ in range(bench.rounds)]
         ended, tokens = fresh(headless, talk, BRIEF)
@@ -30,7 +30,7 @@ def memory(bench: Bench) -> Outcome:
 
 def disk(bench: Bench) -> Outcome:
     """Saved on disk, and read back past the system's own cache where it lets us."""
-    with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as name, bench.desk(FROM_DISK, Path(name)) as headless:
+    with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as name, bench.engine(FROM_DISK, Path(name)) as headless:
         talk = _long_talk(headless)
         backs = [_out_and_back(headless, talk, Path(name)) for _ in range(bench.rounds)]
         ended, tokens = fresh(headless, talk, BRIEF)
@@ -42,14 +42,14 @@ def restart(bench: Bench) -> Outcome:
     backs = []
     with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as name:
         folder = Path(name)
-        with bench.desk(STEADY, folder) as headless:
+        with bench.engine(STEADY, folder) as headless:
             talk = _long_talk(headless)
         for _ in range(bench.rounds):
             _forget_pages(folder)
-            with bench.desk(STEADY, folder) as headless:
-                talk.desk = headless
+            with bench.engine(STEADY, folder) as headless:
+                talk.headless = headless
                 backs.append(_back(headless, talk))
-        with bench.desk() as headless:
+        with bench.engine() as headless:
             HeadlessChat(headless).answer("Hello.", BRIEF)  # warms up
             ended, tokens = fresh(headless, talk, BRIEF)
     return _outcome("prefill_over_restart", 20, ended.stats.ttft_ms, backs, talk, tokens)

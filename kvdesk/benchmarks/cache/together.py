@@ -1,4 +1,4 @@
-"""Several conversations in one batch: more text in the same time, and nobody who reads along waits long."""
+"""Several conversations in one batch: more tokens in the same time, and no long wait for any of them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ PROMPT_OVER_ALONE = 1.4
 def four(bench: Bench) -> Outcome:
     """Four answers at once against the same four one after another; only the time of generation counts."""
     together, apart = [], []
-    with bench.desk() as headless:
+    with bench.engine() as headless:
         HeadlessChat(headless).answer("Hello.", ANSWER)  # warms up
         for _ in range(bench.rounds):
             together.append(_at_once(headless))
@@ -66,7 +66,7 @@ def beside_prefill(bench: Bench) -> Outcome:
     system is nobody's fault.
     """
     settings = bench.settings.model_copy(update={"n_ctx": max(8192, bench.settings.n_ctx)})
-    with bench.desk(STEADY, settings=settings) as headless:
+    with bench.engine(STEADY, settings=settings) as headless:
         text = text_of_tokens(headless, N_PROMPT)
         _read_alone(headless, text)  # warms up; the engine learns what prompts take
         alone_s, beside = [_read_alone(headless, text)], list[_Beside]()

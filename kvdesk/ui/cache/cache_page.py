@@ -77,7 +77,7 @@ class CachePage(QWidget):
 
     @property
     def readout(self) -> str:
-        """What is said about the cell under the mouse."""
+        """The two lines about the cell under the mouse."""
         return f"{self._first.full_text}\n{self._second.full_text}".strip()
 
     @property
@@ -101,7 +101,7 @@ class CachePage(QWidget):
             self.map.show_view(state.view, *state.looks(state.leases))
 
     def show_possible(self, state: CacheState) -> None:
-        """What can be operated on."""
+        """The form of operations by hand."""
         self.operations.show_state(state)
         self.effect.show_undoable(() if state.running or state.dead else state.undoable)
 

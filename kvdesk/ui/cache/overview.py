@@ -57,7 +57,7 @@ class Overview(QWidget):
 
     @property
     def texts(self) -> dict[str, str]:
-        """What stands under each caption."""
+        """The value under each caption."""
         pairs = zip(_NUMBERS, self._values, self._units, strict=True)
         return {caption: f"{value.text()} {unit.text()}".strip() for (caption, _), value, unit in pairs}
 

@@ -228,7 +228,7 @@ class ChatPane(QWidget):
         self._no_chat.setVisible(not self._can_chat and self._stack.currentWidget() is self._view)
 
     def show_dead(self) -> None:
-        """The engine is gone for good: nothing can be opened, sent or answered again until kvdesk is restarted."""
+        """The engine has stopped for good: nothing can be opened, sent or answered until kvdesk is restarted."""
         self._header.set_dead()
         self._empty.show_dead()
         self._view.set_can_answer(False)
@@ -254,18 +254,18 @@ class ChatPane(QWidget):
         self._header.set_embedded(available)
 
     def show_use(self, use: ContextUse | None, *, has_context: bool) -> None:
-        """How full the conversation's context is; None: nobody has said."""
+        """How full the conversation's context is; None: not known."""
         self._header.set_use(use)
         self._header.overflow.setVisible(has_context)
 
     @property
     def overflow(self) -> OverflowButton:
-        """What happens when the context is full."""
+        """The button of the overflow policy."""
         return self._header.overflow
 
     @property
     def meter_text(self) -> str:
-        """What the meter says in full."""
+        """The tip of the meter."""
         return self._header.meter_text
 
     def set_running(self, running: bool) -> None:
@@ -394,7 +394,7 @@ def _facts(model: ModelInfo) -> str:
 
 
 class _Empty(QWidget):
-    """What will appear here, and how to make it appear."""
+    """The pane without messages: how to begin."""
 
     open_model_clicked = Signal()
 

@@ -114,7 +114,7 @@ class ChatView(QScrollArea):
             widget.show_branches(branches.get(name, ()))
 
     def show_retention(self, retention: Mapping[MessageId, str]) -> None:
-        """How far messages are from leaving the context: "in the cache", "next" or "evicted"."""
+        """How near messages are to being evicted: "in the cache", "next" or "evicted"."""
         self._retention = retention
         for name, widget in self._widgets.items():
             widget.show_retention(retention.get(name, ""))

@@ -1,4 +1,4 @@
-"""Where one types. Enter sends, Shift+Enter breaks the line; grows with its text up to eight lines."""
+"""The field for the next message. Enter sends, Shift+Enter breaks the line; grows with its text up to eight lines."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class Composer(QFrame):
 
     @property
     def help(self) -> RoomHelp:
-        """What helps while the text is too long; hidden otherwise."""
+        """The links under a text that is too long; hidden otherwise."""
         return self._help
 
     @property
@@ -117,13 +117,13 @@ class Composer(QFrame):
         return self._preview is not None and bool(self._preview.refused)
 
     def show_preview(self, preview: TurnPreview) -> None:
-        """What sending would cost; ignored where something else is typed by now."""
+        """Show the cost of sending; ignored where the text has changed since."""
         if preview.text == self.text:
             self._preview = preview
             self._show_state()
 
     def forget_preview(self) -> None:
-        """What was said of sending is true no longer."""
+        """Forget the preview: it is no longer valid."""
         self._preview = None
         self._show_state()
 
@@ -146,7 +146,7 @@ class Composer(QFrame):
         self.focus_edit()
 
     def set_editing(self, editing: bool) -> None:
-        """What is typed takes the place of an earlier message."""
+        """The text replaces an earlier message."""
         self._editing = editing
         self._show_state()
 
@@ -208,7 +208,7 @@ class Composer(QFrame):
         set_tone(self._hint, tone)
 
     def _words(self) -> tuple[str, str]:
-        """What the line under the text says, and its tone."""
+        """The line under the text, and its tone."""
         if self._blocked or (self._editing and self._why_not() and not self.is_too_long):
             return self._why_not(), "secondary"
         if self._running:

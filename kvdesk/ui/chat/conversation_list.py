@@ -121,14 +121,14 @@ class ConversationList(QWidget):
         self._model.show_running(running)
 
     def refuse_forget(self, why: str) -> None:
-        """There is no cache to take cells from; empty: there is one."""
+        """Why no cells can be removed; empty where they can."""
         for action in self._list.actions():
             if action.text() == FORGET:
                 action.setEnabled(not why)
                 action.setToolTip(why or _FORGET_CALL)
 
     def show_found(self, text: str, conversations: Sequence[ConversationId]) -> None:
-        """What the database found for `text`; ignored when something else is typed by now."""
+        """The result of the database for `text`; ignored when the typed text has changed since."""
         if text == self._search.text():
             self._filter.add_found(frozenset(conversations))
             self._show_stack()

@@ -142,12 +142,12 @@ class SearchFilter(QSortFilterProxyModel):
         self.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
 
     def look_for(self, text: str) -> None:
-        """What is typed; the database has not answered yet."""
+        """Filter by the typed text; the database has not answered yet."""
         self._found = frozenset()
         self.setFilterFixedString(text)
 
     def add_found(self, conversations: frozenset[ConversationId]) -> None:
-        """What the database found for the text that is typed."""
+        """Filter by the result of the database for the typed text."""
         self._found = conversations
         self.invalidate()
 

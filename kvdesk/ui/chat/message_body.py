@@ -45,7 +45,7 @@ class MessageBody(QWidget):
 
     @property
     def selected_text(self) -> str:
-        """What is selected in the prose, empty where nothing is."""
+        """The selected text, empty where there is none."""
         for _, widget in self._shown:
             if isinstance(widget, ProseView) and (text := widget.textCursor().selectedText()):
                 return text.replace("\u2029", "\n")
@@ -159,7 +159,7 @@ class _Rest(QWidget):
 
 
 class CollapsedThinking(QWidget):
-    """What the model thought before it answered: folded away until asked for."""
+    """The reasoning of the model before its answer: collapsed until it is clicked."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

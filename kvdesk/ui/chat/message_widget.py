@@ -1,4 +1,4 @@
-"""One message: who, what, and for an answer one quiet line about what it cost."""
+"""One message: its author, its text, and under an answer a line with its cost in tokens and time."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class MessageWidget(QWidget):
 
     @property
     def status_text(self) -> str:
-        """What is said while there is no text yet."""
+        """The sentence shown while there is no text yet."""
         return self._waiting.text if self._waiting is not None and not self._waiting.isHidden() else ""
 
     @property
@@ -117,7 +117,7 @@ class MessageWidget(QWidget):
         return "" if self._retention.isHidden() else self._retention.text()
 
     def show_retention(self, retention: str) -> None:
-        """ "in the cache", "next" or "evicted": fainter the nearer it is to that, and said in a word."""
+        """ "in the cache", "next" (evicted next) or "evicted": a word beside the message, and fainter text."""
         word, tip, ink = _RETENTION.get(retention, ("", "", 1.0))
         self._retention.setText(word)
         self._retention.setToolTip(tip)
@@ -138,7 +138,7 @@ class MessageWidget(QWidget):
 
     @property
     def help(self) -> RoomHelp | None:
-        """What is offered where the context was too small."""
+        """The links offered where the context was too small."""
         return self._help if self._help is not None and not self._help.isHidden() else None
 
     def _show_help(self) -> None:
@@ -241,7 +241,7 @@ class MessageWidget(QWidget):
         self.menu_requested.emit(self._message.id, event.globalPos())
 
     def _make_head(self, theme: Theme) -> QHBoxLayout:
-        """Over the text: who, and what can be done with it."""
+        """The line over the text: the author, and the buttons."""
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)

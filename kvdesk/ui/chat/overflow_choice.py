@@ -1,4 +1,4 @@
-"""What happens when this conversation's context is full: the button that says it, and the choice with its reasons."""
+"""The overflow policy of a conversation: the button with its name, and the choice with the reasons for and against."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class OverflowChoice(QFrame):
         return self._buttons[overflow]
 
     def reason(self, overflow: Overflow) -> str:
-        """What is said under a policy."""
+        """The text under a policy."""
         return self._reasons[overflow].text()
 
     def show_chosen(self, overflow: Overflow) -> None:

@@ -79,7 +79,7 @@ class QueueView(QFrame):
 
     @property
     def state_text(self) -> str:
-        """What the messages wait for."""
+        """The reason for which the messages wait."""
         return self._state.full_text
 
     @property
@@ -92,7 +92,7 @@ class QueueView(QFrame):
         return edit, cancel
 
     def show_conversation(self, conversation: Conversation | None) -> None:
-        """What waits in the conversation that is shown."""
+        """The messages that wait in the shown conversation."""
         self._conversation = conversation.id if conversation else ConversationId("")
         texts = conversation.queued if conversation else ()
         if texts != self._texts:
@@ -101,7 +101,7 @@ class QueueView(QFrame):
         self._show_state()
 
     def show_states(self, states: Mapping[ConversationId, QueueState]) -> None:
-        """What the queue of every conversation waits for that has one."""
+        """The reason to wait of every conversation with a queue."""
         self._states = states
         self._show_state()
 

@@ -9,7 +9,7 @@ from kvdesk.protocol.chat import TurnPreview
 
 
 def room_words(preview: TurnPreview) -> tuple[str, str]:
-    """What is said under a draft, and its tone."""
+    """The sentence under a draft, and its tone."""
     n_draft, room = preview.n_draft, preview.room
     if preview.refused and not room:
         return (
@@ -32,7 +32,7 @@ def room_words(preview: TurnPreview) -> tuple[str, str]:
 
 
 class RoomHelp(QWidget):
-    """What helps when a context is too small: each as a link that does it, or begins it."""
+    """Remedies for a context that is too small, each a link."""
 
     shorten_clicked = Signal()
     larger_clicked = Signal()

@@ -46,7 +46,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What a plot shows. Seconds are those of the axis.
+    """The data of a plot. Seconds are those of the axis.
 
     seconds    the first and the last
     curves     seconds and values of each

@@ -38,7 +38,7 @@ class GraphStack(QWidget):
     """
 
     read = Signal(str)
-    """What is at the time under the line, or what was done last: one sentence."""
+    """One sentence about the operation at the time under the line, or about the last one."""
     moved = Signal()
     """The axis follows, stands or has another width."""
 
@@ -85,7 +85,7 @@ class GraphStack(QWidget):
         return self._note
 
     def draw(self) -> None:
-        """Everything, now, even when hidden: for a person who moves the axis, and for pictures."""
+        """Draw every graph at once, even when hidden: when the axis is moved, and for pictures."""
         self._begin()
         while self._left:
             self._draw_next()

@@ -78,7 +78,7 @@ class GraphsPage(QWidget):
 
     @property
     def picture(self) -> QWidget:
-        """What is exported as a picture: every graph, also those scrolled out of sight."""
+        """The widget that is exported as a picture: every graph, also those scrolled out of view."""
         return self._content
 
     @property

@@ -15,7 +15,7 @@ from kvdesk.viewmodel.measurements import Measurements
 class Trends(QWidget):
     """Small graphs over one time axis. A line says what was done last, or at the time under the mouse."""
 
-    less_clicked = Signal()  # nobody needs all the instruments now
+    less_clicked = Signal()  # to the map and four numbers
 
     def __init__(self, theme: Theme, measured: Measurements) -> None:
         super().__init__()

@@ -54,7 +54,7 @@ class MapBar(QWidget):
 
     @property
     def page_words(self) -> str:
-        """What is said about pages, empty unless the map is coloured by page."""
+        """The text about pages, empty unless the map is coloured by page."""
         return self._pages.text() if not self._pages.isHidden() else ""
 
     @Slot()

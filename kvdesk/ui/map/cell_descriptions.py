@@ -1,4 +1,4 @@
-"""What the map says in words about a cell and about a selection. Pure."""
+"""Descriptions in words of a cell and of a selection of cells. No Qt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMED = 3  # conversations that are named; the rest are counted
 
 
 def cell_words(frame: MapFrame, strip: int, cell: int, texts: Mapping[int, str]) -> tuple[str, str]:
-    """Two lines about a cell: where and what it is; its text, whose it is, its message, and what its marks mean."""
+    """Two lines about a cell: where and what it is; its text, its owner, its message, and the meaning of its marks."""
     part = frame.strips[strip]
     stream, scene = part.stream, frame.scene
     more = []
@@ -41,7 +41,7 @@ def cell_words(frame: MapFrame, strip: int, cell: int, texts: Mapping[int, str])
 
 
 def selection_words(snapshot: CacheSnapshot, runs: Sequence[CellRun], titles: Mapping[int, str]) -> tuple[str, str]:
-    """Two lines about selected cells: how many, where, their positions; and whose they are."""
+    """Two lines about selected cells: how many, where, their positions; and their owners."""
     n_cells = n_used = 0
     low, high = -1, -1
     owners: set[int] = set()

@@ -55,12 +55,12 @@ class CellMapView(QWidget):
     described = Signal(str, str)
     """Two lines about the cell under the mouse or the cursor, else about the selection; empty when there is neither."""
     cells_selected = Signal(int, int, int, int)
-    """Cache, stream, first cell, last cell + 1 of what a person selected; (-1, -1, 0, 0) when it was let go."""
+    """Cache, stream, first cell, last cell + 1 of what a person selected; (-1, -1, 0, 0) for no cell."""
     key_changed = Signal(object)
     """A `MapLegend`: what colours and marks mean now."""
     _due = Signal()
     pages_told = Signal(str)
-    """What paging would hold and waste, in words; empty when the map is not coloured by page."""
+    """The memory that paging would hold and waste, in words; empty when the map is not coloured by page."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -369,7 +369,7 @@ class CellMapView(QWidget):
 
     @Slot()
     def clear_selection(self) -> None:
-        """Let go of all cells, and say so."""
+        """Select no cell, and emit that."""
         if self._selection.runs:
             self._selection.clear()
             self._tell_selection()
@@ -403,7 +403,7 @@ class CellMapView(QWidget):
         if select:
             self._select(at, extend=True)
 
-    # --- hands --------------------------------------------------------------------------------------------------------
+    # --- mouse and keys -----------------------------------------------------------------------------------------------
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         at = self._cell_under(event.position())

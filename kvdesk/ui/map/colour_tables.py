@@ -35,7 +35,7 @@ def group_colours(mode: ColourBy, colours: Colours) -> list[str]:
 
 
 def _owners(colours: Colours) -> list[str]:
-    """Of cells that nobody owns, then of every branch by `palette.branch_index`."""
+    """Of cells without a conversation, then of every branch by `palette.branch_index`."""
     n, panel, ink = N_COLOURS * N_BRANCH_SHADES, colours.panel, colours.text
     return [colours.secondary, *(branch_colour(i, panel, ink, colours.dark) for i in range(n))]
 
@@ -47,7 +47,7 @@ def shades(colour: str, colours: Colours) -> tuple[str, str, str, str]:
 
 
 @lru_cache(maxsize=16)
-def tint_table(mode: ColourBy, colours: Colours) -> NDArray[np.uint32]:
+def colour_table(mode: ColourBy, colours: Colours) -> NDArray[np.uint32]:
     """256 ARGB values."""
     table = [colours.panel] * 256
     table[raster.FREE], table[raster.FREE_IN_SPAN] = colours.cell_free, colours.cell_span

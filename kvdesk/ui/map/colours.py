@@ -1,4 +1,4 @@
-"""What the map is coloured by: the group of every used cell, and words that explain the groups. numpy, no Qt."""
+"""The property that colours the map: the group of every used cell, and the names of the groups. numpy, no Qt."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MEANINGS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What colours depend on beside the cells themselves.
+    """The input of colours beside the cells themselves.
 
     colours, titles   `palette.branch_index` and name of the conversation, or branch of it, that leases a sequence
     spans             messages of a sequence, by seq_id
@@ -79,7 +79,7 @@ _AT_FIRST: Final = Scales()
 
 
 def scales_of(snapshot: CacheSnapshot, mode: ColourBy) -> Scales:
-    """What the scale of this mode is for the cells there are."""
+    """The scale of this mode for the cells there are."""
     if mode is ColourBy.POSITION:
         highest = max((span.pos_max for span in snapshot.sequences), default=0)
         return Scales(position=1 << max(8, max(0, highest).bit_length()))
@@ -146,7 +146,7 @@ def page_marks(overlay: PagedOverlay, page: NDArray[np.int32], high_water: int, 
 
 
 def page_words(overlay: PagedOverlay, name: str = "") -> str:
-    """What paging would hold and waste, beside what llama.cpp holds for the same."""
+    """The memory that paging would hold and waste, beside that of llama.cpp for the same cells."""
     words = (
         f"Pages of {overlay.page_size}: {overlay.n_pages:,} held = {overlay.n_slots:,} slots, "
         f"{overlay.n_empty:,} empty ({overlay.waste:.1%} wasted), {overlay.n_shared:,} shared. "
@@ -156,7 +156,7 @@ def page_words(overlay: PagedOverlay, name: str = "") -> str:
 
 
 def _by_message(stream: StreamMap, runs: Runs, spans: Mapping[int, MessageSpans]) -> NDArray[np.uint8]:
-    """Messages are numbered 1 to 8 and again, in their order; cells of nobody's message are unknown.
+    """Messages are numbered 1 to 8 and again, in their order; cells of no known message are unknown.
 
     A shared cell counts to its lowest sequence of which messages are known.
     """

@@ -1,4 +1,4 @@
-"""What a drawing of the cell map needs, made once when something changed: strips and the codes of their cells."""
+"""The data of a drawing of the cell map, made once for each change: strips and the codes of their cells."""
 
 from __future__ import annotations
 

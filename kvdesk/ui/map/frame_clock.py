@@ -1,4 +1,4 @@
-"""How long the map's own frames take, and how often it may refresh. Knows no widgets."""
+"""The times of the map's own frames, and how often it may refresh. No Qt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keys do on the cell map: tables, and where the cursor goes."""
+"""The keys of the cell map: tables of their actions, and the moves of the cursor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where each strip of the cell map lies, and which cell is under a point. Pure geometry in logical pixels."""
+"""The rectangles of the strips of the cell map, and the cell under a point. Geometry in logical pixels, no Qt."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class StreamSize:
-    """What a layout is made from."""
+    """The input of a layout."""
 
     map_index: int
     stream_index: int

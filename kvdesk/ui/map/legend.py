@@ -1,4 +1,4 @@
-"""What the tints and marks of the cell map mean, drawn with the map's own pixels."""
+"""The legend of the cell map: its colours and marks, drawn with the pixels of the map itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFontMetrics, QImage, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from kvdesk.ui.map.colour_tables import tint_table
+from kvdesk.ui.map.colour_tables import colour_table
 from kvdesk.ui.map.legend_entries import Entry, MapLegend
 from kvdesk.ui.map.pixels import Part, picture
 from kvdesk.ui.map.raster import Layer
@@ -87,7 +87,7 @@ class Legend(QWidget):
                 tone = colours.text if word is entry.words else colours.secondary
                 x = self._write(painter, word, tone, x, top, metrics) + 6
             box = QRectF(x, box.y(), _RAMP_PX, box.height())
-            painter.drawImage(box, self._tints(entry, key))
+            painter.drawImage(box, self._colours(entry, key))
             self._write(painter, entry.ends[1], colours.secondary, box.right() + 6, top, metrics)
             return
         if entry.kind == "head":
@@ -116,10 +116,10 @@ class Legend(QWidget):
         layer = Layer(code, second, np.array([entry.marks], np.uint8))
         pixels = round(_SWATCH_PX * self.devicePixelRatioF()) + 1
         codes = picture(layer, 1, Part(0, 1, 0, 1), pixels)[:-1, :-1]  # without the grid
-        return _image(tint_table(key.mode, self._theme.colours)[codes])
+        return _image(colour_table(key.mode, self._theme.colours)[codes])
 
-    def _tints(self, entry: Entry, key: MapLegend) -> QImage:
-        return _image(tint_table(key.mode, self._theme.colours)[np.array([entry.codes], np.uint8)])
+    def _colours(self, entry: Entry, key: MapLegend) -> QImage:
+        return _image(colour_table(key.mode, self._theme.colours)[np.array([entry.codes], np.uint8)])
 
 
 def _image(argb: np.ndarray[tuple[int, ...], np.dtype[np.uint32]]) -> QImage:

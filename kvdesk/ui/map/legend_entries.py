@@ -1,4 +1,4 @@
-"""What the colours and marks of the map mean at this moment: a value the legend draws. Knows no widgets."""
+"""The entries of the legend: the colours and marks on the map at this moment, with their meaning. No Qt."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kvdesk.ui.map.colours import HOLDER_WORDS, N_MESSAGE_COLOURS, N_STEPS, Colo
 from kvdesk.ui.map.frame import MapFrame
 from kvdesk.viewmodel.palette import N_COLOURS
 
-Kind = Literal["tint", "split", "ramp", "mark", "head", "n_kv"]
+Kind = Literal["colour", "split", "ramp", "mark", "head", "n_kv"]
 _EXAMPLES: Final = {  # a group of each mode, to show marks on
     ColourBy.CONVERSATION: 1,
     ColourBy.POSITION: N_STEPS // 2,
@@ -26,7 +26,7 @@ _EXAMPLES: Final = {  # a group of each mode, to show marks on
 class Entry:
     """A swatch and its words.
 
-    tint   codes (`raster`) of its colours: one, two for "split", many for "ramp"; marks: as bits, drawn on the first
+    codes  of its colours (`raster`): one, two for "split", many for "ramp"; marks: as bits, drawn on the first
     ends   words at both ends of a ramp
     """
 
@@ -58,8 +58,8 @@ def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapLegend:
     mode, scene = frame.scene.mode, frame.scene
     example = _code(_EXAMPLES[mode])
     entries = [*_scale(frame)]
-    entries.append(Entry("tint", "free", (raster.FREE,)))
-    entries.append(Entry("tint", "free in n_kv", (raster.FREE_IN_SPAN,)))
+    entries.append(Entry("colour", "free", (raster.FREE,)))
+    entries.append(Entry("colour", "free in n_kv", (raster.FREE_IN_SPAN,)))
     entries.append(Entry("mark", "just written", (example + raster.FRESH_SHADE,), raster.FRESH))
     if mode is ColourBy.CONVERSATION:
         entries.append(Entry("split", "shared", (example, _code(2))))
@@ -85,12 +85,12 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
             return (Entry("ramp", "written", every, ends=ends),)
         case ColourBy.SEQUENCES:
             return tuple(
-                Entry("tint", words + (" sequence" if i == 0 else ""), (_code(i),))
+                Entry("colour", words + (" sequence" if i == 0 else ""), (_code(i),))
                 for i, words in enumerate(HOLDER_WORDS)
             )
         case ColourBy.MESSAGE:
             codes = tuple(_code(i) for i in range(1, N_MESSAGE_COLOURS + 1))
-            unknown = Entry("tint", "unknown message", (_code(0),))
+            unknown = Entry("colour", "unknown message", (_code(0),))
             return Entry("ramp", "messages", codes, ends=("first", "next …")), unknown
         case ColourBy.PAGE:
             pages = Entry("split", "alternating pages", (_code(3), _code(4)))

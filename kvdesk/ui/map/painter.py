@@ -12,7 +12,7 @@ from PySide6.QtCore import QPointF, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPen, QPixmap, QPolygonF, QStaticText
 
 from kvdesk.ui.map import strip_image
-from kvdesk.ui.map.colour_tables import tint_table
+from kvdesk.ui.map.colour_tables import colour_table
 from kvdesk.ui.map.frame import MapFrame, StripFrame
 from kvdesk.ui.map.layout import LABEL_PX, Strip
 from kvdesk.ui.map.raster import FIRST_GROUP
@@ -39,7 +39,7 @@ class MapPainter:
         self._frame: MapFrame | None = None  # that the images are of
         self._made_of: tuple[object, ...] = ()
         self._edges: Edges = {}
-        self._tints: NDArray[np.uint32] = np.zeros(256, np.uint32)  # colour of each code
+        self._colour_of: NDArray[np.uint32] = np.zeros(256, np.uint32)  # colour of each code
         self._images: list[StripImage] = []
         self._heads: list[_Ring | None] = []  # by strip
         self._rings: dict[tuple[float, float, float], QPixmap] = {}  # their pictures, by side, thickness and ratio
@@ -88,7 +88,7 @@ class MapPainter:
             return []
         before, self._frame = self._frame, frame
         if not same:
-            self._tints = tint_table(mode, colours)
+            self._colour_of = colour_table(mode, colours)
             self._rings.clear()
             self._pens = _pens(self._theme)
         if same and before is not None:
@@ -97,7 +97,7 @@ class MapPainter:
                 return where
         self._made_of, self._edges = made_of, edges  # kept, so that no other has its id
         parts = enumerate(frame.strips)
-        self._images = [StripImage(part, viewport, self._tints, edges.get(i)) for i, part in parts]
+        self._images = [StripImage(part, viewport, self._colour_of, edges.get(i)) for i, part in parts]
         self._heads = [_ring_at(part.strip, part.stream.head, viewport) for part in frame.strips]
         self._boundaries = [_boundary(part, viewport) for part in frame.strips]
         self.n_drawn = sum(image.n_cells for image in self._images)
@@ -107,7 +107,7 @@ class MapPainter:
         """The same strips seen in the same way, with other cells. None: the pictures must be made anew."""
         rects = []
         for i, (image, old, new) in enumerate(zip(self._images, before.strips, frame.strips, strict=True)):
-            rows = image.update(new, self._tints)
+            rows = image.update(new, self._colour_of)
             if rows is None:
                 return None
             if old.n_kv != new.n_kv:
@@ -156,11 +156,11 @@ class MapPainter:
     def _draw_texts(self, painter: QPainter, part: StripFrame, viewport: Viewport, texts: Mapping[int, str]) -> None:
         """Token texts where they can be read."""
         painter.setFont(self._theme.mono_small)
-        tints = self._tints
+        colour_of = self._colour_of
         strip, stream, layer = part.strip, part.stream, part.layer
         size = strip.cell * viewport.zoom
         seen = viewport.visible(strip)
-        inks = {code: _inks(int(tints[code])) for code in np.unique(layer.code).tolist()}
+        inks = {code: _inks(int(colour_of[code])) for code in np.unique(layer.code).tolist()}
         for row in range(seen.row, seen.rows):
             first = row * strip.columns
             last = min(first + seen.columns, stream.high_water)

@@ -1,4 +1,4 @@
-"""Snapshot -> code of each cell: which tint it has and which marks. numpy only; no Qt, no colours.
+"""From a snapshot to the code (an index of colours) and the marks (bits) of each cell. numpy only; no Qt.
 
 A code is `FIRST_GROUP + group * N_SHADES + shade`: the group comes from what the map is coloured by (`map_colours`),
 the shade from the marks, so that one table of 256 colours draws every map. Codes below `FIRST_GROUP` are no used cells.
@@ -150,7 +150,7 @@ def hidden_below(stream: StreamMap, runs: Runs, cache: CacheMap) -> NDArray[np.i
 
 
 def marks_of(stream: StreamMap, runs: Runs, cache: CacheMap, fading_after: int, fresh_after: int) -> NDArray[np.uint8]:
-    """Marks of the cells up to the high-water mark. Cells born after operation `fresh_after` are just written."""
+    """Marks of the cells up to the high-water mark. Cells written after operation `fresh_after` are shown as new."""
     high = stream.high_water
     if runs.shared:
         marks = np.repeat(np.where(runs.n_holders > 1, np.uint8(SHARED), np.uint8(0)), runs.lengths)

@@ -1,4 +1,4 @@
-"""Which cell is described and which cells are selected. Pure; the map draws it and turns hands into calls."""
+"""The cell under the cursor and the selected cells. No Qt: the map draws them and calls this for mouse and keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Place = tuple[int, int]  # cache and stream
 
 
 class MapSelection:
-    """A cursor, which is a strip and a cell, and the selection: by hand one range, from outside any cells."""
+    """A cursor (strip and cell) and the selection: one range by mouse or keys, any cells when set from outside."""
 
     def __init__(self) -> None:
         self.at: tuple[int, int] | None = None
@@ -37,7 +37,7 @@ class MapSelection:
         self.runs, self._anchor = (), None
 
     def begin(self, strip_number: int, strip: Strip, cell: int) -> None:
-        """A new range of one cell; the only selected cell is let go."""
+        """A new range of one cell; the only selected cell is deselected."""
         if self.n_cells == 1 and self._anchor == (strip_number, cell):
             self.clear()
             return

@@ -25,9 +25,11 @@ Edges = NDArray[np.uint8]  # where the outline of the selection runs (`map_pixel
 
 
 class StripImage:
-    """What is seen of a strip, in device pixels. `tints`: colour of each code; `corner`: where it is drawn."""
+    """The visible part of a strip as an image, in device pixels. `colour_of`: ARGB by code; `corner`: its place."""
 
-    def __init__(self, part: StripFrame, viewport: Viewport, tints: NDArray[np.uint32], edges: Edges | None) -> None:
+    def __init__(
+        self, part: StripFrame, viewport: Viewport, colour_of: NDArray[np.uint32], edges: Edges | None
+    ) -> None:
         strip, pixels = part.strip, viewport.pixels(part.strip)
         whole = Part(0, strip.rows, 0, strip.columns)
         self._layer, self._strip, self._edges = part.layer, strip, edges
@@ -41,7 +43,7 @@ class StripImage:
         if not self.n_cells:
             self.image = QImage()
             return
-        self._argb = tints.take(picture(part.layer, strip.columns, self._seen, self._pixels, edges))
+        self._argb = colour_of.take(picture(part.layer, strip.columns, self._seen, self._pixels, edges))
         height, width = self._argb.shape
         self.image = QImage(self._argb.data, width, height, 4 * width, QImage.Format.Format_RGB32)
         if self._is_scaled:
@@ -50,7 +52,7 @@ class StripImage:
             self.image = self.image.scaled(max(1, size[0]), max(1, size[1]), *modes)
         self.image.setDevicePixelRatio(viewport.ratio)
 
-    def update(self, part: StripFrame, tints: NDArray[np.uint32]) -> list[Rows] | None:
+    def update(self, part: StripFrame, colour_of: NDArray[np.uint32]) -> list[Rows] | None:
         """Draw the rows in which cells of `part` differ from those drawn, which is the same strip seen in the same way.
 
         Returns them, rising; None, with nothing drawn, where the picture must be made anew.
@@ -69,7 +71,7 @@ class StripImage:
         seen = [(max(first, self._seen.row), min(end, self._seen.rows)) for first, end in changed]
         seen = [(first, end) for first, end in seen if first < end]
         for first, end in seen:
-            self._draw_rows(first, end, tints)
+            self._draw_rows(first, end, colour_of)
         return seen
 
     def _changed(self, old: Layer, new: Layer) -> list[Rows]:
@@ -89,10 +91,10 @@ class StripImage:
             firsts, lasts = firsts[:1], lasts[-1:]
         return [(first, last + 1) for first, last in zip(firsts, lasts, strict=True)]
 
-    def _draw_rows(self, first: int, end: int, tints: NDArray[np.uint32]) -> None:
+    def _draw_rows(self, first: int, end: int, colour_of: NDArray[np.uint32]) -> None:
         seen, pixels = self._seen, self._pixels
         first -= (first - seen.row) % 2  # dithering goes by pairs of rows
         rows = Part(first, end, seen.column, seen.columns)
         top, bottom = (first - seen.row) * pixels, (end - seen.row) * pixels
         codes = picture(self._layer, self._strip.columns, rows, pixels, self._edges)
-        self._argb[top:bottom] = tints.take(codes)
+        self._argb[top:bottom] = colour_of.take(codes)

@@ -1,4 +1,4 @@
-"""Which part of the map is looked at, and how large. Pure geometry in logical pixels."""
+"""The visible part of the map and its scale. Geometry in logical pixels, no widgets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the characters of a text that is shown stand in its source. Pure.
+"""Offsets of the characters of a shown text in its Markdown source. No Qt.
 
 Rendering Markdown leaves characters out and hardly ever adds one, so what is shown is read along the source: each
 character is the next such one there, if it comes soon.

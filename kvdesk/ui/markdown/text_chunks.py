@@ -24,7 +24,7 @@ def prose_pieces(text: str) -> tuple[Segment, ...]:
 
 
 def weights(pieces: Sequence[Segment]) -> list[float]:
-    """What it costs to show each, 1.0 being a full piece. A folded thought costs little until it is opened."""
+    """The cost of showing each chunk, 1.0 for a full one. A collapsed thought costs little until it is opened."""
     return [
         _WIDGET
         if piece.kind == "think"

@@ -107,7 +107,7 @@ class CompactionDialog(QDialog):
 
     @property
     def text(self) -> str:
-        """What is said about the plan."""
+        """The text about the plan."""
         return f"{self._figures.text()}\n{self._remark.text()}"
 
     @property
@@ -118,7 +118,7 @@ class CompactionDialog(QDialog):
         self._layouts.button(list(_LAYOUTS).index(layout)).setChecked(True)
 
     def show_state(self) -> None:
-        """The cache or who uses it has changed."""
+        """The cells or their owners have changed."""
         if not self.isVisible():
             return
         why = refusal(COMPACT, Chosen(None), self._state)
@@ -133,7 +133,7 @@ class CompactionDialog(QDialog):
             self._again.start()
 
     def show_preview(self, preview: CompactionPreview) -> None:
-        """What the engine says a compaction would do."""
+        """Show the plan of a compaction."""
         if preview.plan.layout != self.layout_chosen:
             return
         self._preview = preview
@@ -149,7 +149,7 @@ class CompactionDialog(QDialog):
         self._compact.setEnabled(not why and not plan.changes_nothing)
 
     def show_done(self, done: OperationDone, texts: dict[int, str]) -> None:
-        """What the compaction did."""
+        """Show the effect of the compaction."""
         self._effect.show_effect(done, lambda seq: _title(self._state, seq), texts)
         QTimer.singleShot(0, self, lambda: self._scroll.ensureWidgetVisible(self._effect))
 

@@ -1,4 +1,4 @@
-"""What a context with other settings would take and cost, before it is made; and what becomes of the conversations."""
+"""The memory and time that a context with other settings would cost, and what it keeps of conversations."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ContextLedger(QFrame):
 
     @property
     def keep(self) -> str:
-        """What becomes of the conversations: "nothing", "tokens" or "state"."""
+        """What is kept of the conversations: "nothing", "tokens" or "state"."""
         return str(self._keep.currentData())
 
     @property
@@ -99,7 +99,7 @@ class ContextLedger(QFrame):
             self._cost.setText("")
 
     def show_preview(self, preview: ContextPreview) -> None:
-        """What the engine says. Ignored when something else is asked by now."""
+        """Show the answer of the engine; ignored when other settings are asked for since."""
         if preview.settings != self._wanted:
             return
         self._preview = preview

@@ -1,4 +1,4 @@
-"""What did that do? The effect of one operation: call, figures before and after, what became of whose cells.
+"""The effect of one operation: its call, figures before and after, and the changes of each conversation's cells.
 
 Decode speed is measured before the operation and again with the next answer: until then the place says so.
 """

@@ -69,12 +69,12 @@ class OperationsPanel(QWidget):
         self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._remark = label("", tone="secondary", scale="small")
         self._remark.setWordWrap(True)
-        self._fold = Collapsible(theme, "Operations", self._make_body(), *beside)
-        self._fold.button.setToolTip("Change the cache by hand: remove, fork, shift, swap, compact")
-        self._fold.toggled.connect(self._on_toggled)
+        self._collapsible = Collapsible(theme, "Operations", self._make_body(), *beside)
+        self._collapsible.button.setToolTip("Change the cache by hand: remove, fork, shift, swap, compact")
+        self._collapsible.toggled.connect(self._on_toggled)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.addWidget(self._fold)
+        column.addWidget(self._collapsible)
         self._show()
 
     @property
@@ -85,11 +85,11 @@ class OperationsPanel(QWidget):
 
     @property
     def is_open(self) -> bool:
-        return self._fold.is_open
+        return self._collapsible.is_open
 
     def set_open(self, is_open: bool) -> None:
         """Unfold the form, or fold it away."""
-        self._fold.button.setChecked(is_open)
+        self._collapsible.button.setChecked(is_open)
 
     @property
     def call(self) -> str:
@@ -106,7 +106,7 @@ class OperationsPanel(QWidget):
         return self._buttons[spec]
 
     def show_state(self, state: CacheState) -> None:
-        """What there is to operate on now; written when the form is open."""
+        """Show the targets of this state, at once when the form is open, else when it is opened."""
         self._state, self._is_behind = state, True
         if self.is_open:
             self._catch_up()

@@ -82,7 +82,7 @@ class RebuildQuestion(QFrame):
         self.asked.emit(settings)
 
     def show_preview(self, preview: ContextPreview) -> None:
-        """What the engine says it costs; ignored when it is not what was asked."""
+        """Show the cost that the engine gave; ignored when it is that of other settings."""
         if preview.settings != self._settings:
             return
         seconds = preview.seconds

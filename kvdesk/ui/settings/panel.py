@@ -161,7 +161,7 @@ class SettingsPanel(QDialog):
         self._on_edited()
 
     def _take_over(self, settings: Settings) -> None:
-        """What is shown is how things are: nothing of it counts as edited."""
+        """The shown values are the current ones: none counts as edited."""
         self._settings = settings
         self._theme_choice.blockSignals(True)
         self._theme_choice.setCurrentIndex(self._theme_choice.findData(settings.theme))

@@ -48,7 +48,7 @@ class ActivityStrip(QWidget):
 
     @property
     def text(self) -> str:
-        """What is said, empty while it is hidden."""
+        """The sentence shown, empty while the strip is hidden."""
         return "" if self.isHidden() else self._text.full_text
 
     @property
@@ -74,7 +74,7 @@ class ActivityStrip(QWidget):
         self.show()
 
     def show_result(self, sentence: str, tone: str = "") -> None:
-        """What came of it. Good news go by themselves once they were there long enough to be read; a warning or an
+        """The result of a command. A success hides after some seconds; a warning or an
         error stays until it is dismissed.
         """
         self._bar.set_share(None)

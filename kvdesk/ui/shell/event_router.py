@@ -84,7 +84,7 @@ class EventRouter(QObject):
 
     @property
     def is_dead(self) -> bool:
-        """The engine is gone; no intent that needs it would be answered."""
+        """The engine has stopped for good: no command would be answered."""
         return self._state.dead
 
     def is_running(self, conversation: ConversationId) -> bool:
@@ -104,7 +104,7 @@ class EventRouter(QObject):
             self._writing.request()
 
     def show_default_overflow(self, overflow: Overflow) -> None:
-        """What happens when the context of a conversation is full for which nothing was chosen."""
+        """The overflow policy of conversations for which none was chosen."""
         self._default_overflow = overflow
         self._show_overflow()
 
@@ -151,7 +151,7 @@ class EventRouter(QObject):
             self._chat.banner.show_error(event.sentence, "")
 
     def _show_changes(self, changed: Changed) -> None:
-        """What does not depend on the event: the lists, the buttons, how full the context is."""
+        """Show the parts that depend on the state alone: the lists, the buttons, the meter of the context."""
         if changed & Changed.CELLS:
             self._list.show_cells(self._state.cells)
         if changed & Changed.CONTEXT:
@@ -222,7 +222,7 @@ class EventRouter(QObject):
         else:
             self._inspector.measured.add_turn(event.stats)
             context = self._state.context
-            if self._state.view is None and context is not None:  # nobody looks: the turn's own numbers are the newest
+            if self._state.view is None and context is not None:  # without views the turn's own numbers are the newest
                 self._status.show_used(event.stats.cells_used, context.n_ctx)
             else:
                 self._writing.request()
@@ -231,7 +231,7 @@ class EventRouter(QObject):
                 self._chat.composer.ask_again()
 
     def _show_overflow(self) -> None:
-        """What was chosen for the shown conversation."""
+        """Show the overflow policy of the shown conversation."""
         selected = self._state.selected
         known = self._state.conversations.get(selected) if selected else None
         chosen = known.overflow if known is not None else ""

@@ -38,7 +38,7 @@ _COUNT_S: Final = 0.2  # from one count of cells to the next while an answer is 
 
 
 class PageParts(NamedTuple):
-    """What the pages show. `texts`: of token ids that are known."""
+    """The data that pages show. `texts`: of token ids that are known."""
 
     theme: Theme
     state: CacheState
@@ -247,7 +247,7 @@ class Inspector(QWidget):
         self._cache.trends.stack.theme()
 
     def _count(self, view: CacheView) -> None:
-        """What the view holds becomes part of what is measured."""
+        """Add the view to the measurements."""
         now = time.monotonic()
         if not self._state.running or now - self._counted_s >= _COUNT_S:
             self._counted_s = now

@@ -1,4 +1,4 @@
-"""What llama.cpp and kvdesk wrote to the log: newest last, bounded."""
+"""The Log tab: the lines of llama.cpp and kvdesk, newest last, of a bounded number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INTERVAL_MS: Final = 250
 
 
 class LogPanel(QWidget):
-    """Lines are gathered and written four times a second, and only while somebody looks."""
+    """Lines are gathered and written four times a second, and only while the panel is visible."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()

@@ -168,8 +168,8 @@ class MainWindow(QMainWindow):
         column.addWidget(self._status)
         self.setCentralWidget(centre)
         self.setAnimated(False)  # there are no docks; a new size of the status line is no reason to animate anything
-        self._keeper = WindowPlacement(self, self._panes)
-        self._keeper.changed.connect(self._on_place_changed)
+        self._placement = WindowPlacement(self, self._panes)
+        self._placement.changed.connect(self._on_place_changed)
         self.set_place(WindowPlace())
         self._caption = Caption(self._chat, self._chat.composer)
         self._links = SelectionLinks(self, self._state, self._chat.view, self._inspector)
@@ -215,7 +215,7 @@ class MainWindow(QMainWindow):
 
     def set_place(self, place: WindowPlace) -> None:
         """Where it was last, as far as the screens there are allow it. Before it is shown."""
-        self._keeper.restore(place)
+        self._placement.restore(place)
 
     def set_settings(self, settings: Settings) -> None:
         self._settings = settings
@@ -381,7 +381,7 @@ class MainWindow(QMainWindow):
 
     @Slot()
     def _on_new_clicked(self) -> None:
-        """What is typed next is the new chat's first message."""
+        """The next message that is typed begins a new chat."""
         self.new_chat_requested.emit()
         self._chat.composer.focus_edit()
 
@@ -542,6 +542,6 @@ class MainWindow(QMainWindow):
             event.ignore()
             return
         self._chat.tell_draft()
-        self._keeper.tell()
+        self._placement.tell()
         self.closing.emit()
         event.accept()

@@ -32,7 +32,7 @@ class Menus(QObject):
             self._chat.start_edit(widget.message)
 
     def message_menu(self, message: MessageId) -> QMenu | None:
-        """What can be done with a message; None where it is not shown."""
+        """The menu of a message; None where it is not shown."""
         widget = self._chat.view.widget_of(message)
         if widget is None:
             return None

@@ -1,4 +1,4 @@
-"""Where operations by hand come together: panel, menus and dialog on one side, what the engine answers on the other.
+"""The controller of operations by hand: from the form, menus and dialog to commands, and from events to their display.
 
 Owns the compaction dialog. Knows no worker: every command leaves by the signal `command`.
 """
@@ -126,14 +126,14 @@ class OperationsController(QObject):
             self._request(spec, Chosen(self._state.target_of(conversation), p0, p1))
 
     def fill_menu(self, menu: QMenu, conversation: ConversationId) -> None:
-        """What can be done to the cells of a conversation."""
+        """Add the operations on the cells of a conversation."""
         target = self._state.target_of(conversation)
         for spec in OPERATIONS:
             if spec.menu and alternative(spec, target) is spec:
                 self._add_action(menu, spec.menu, spec, conversation)
 
     def fill_message_menu(self, menu: QMenu, conversation: ConversationId, message: MessageId) -> None:
-        """What can be done to the cells of a message."""
+        """Add the operations on the cells of a message."""
         span = self._state.span_of(conversation, message)
         if span is None:
             nothing = menu.addAction("Cells of this message")
@@ -229,7 +229,7 @@ class OperationsController(QObject):
             self._dialog.show_done(done, texts)
 
     def _show_answer(self, event: CompactionPreview | RecordingTaken | Working | Verified | BatchRefused) -> None:
-        """What was asked for, or how far it is."""
+        """Show the answer to a command, or its progress."""
         match event:
             case CompactionPreview():
                 if self._dialog is not None:

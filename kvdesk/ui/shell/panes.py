@@ -36,7 +36,7 @@ class Panes(QSplitter):
 
     @property
     def is_narrow(self) -> bool:
-        """There is no room for three: in the window, or on its screen as long as nobody sees the window."""
+        """There is no room for three: in the window, or on its screen while the window is hidden."""
         needed = sum(pane.minimumWidth() for pane in (self._sidebar, self._chat, self._inspector))
         screen = self.screen().availableGeometry().marginsRemoved(FRAME)
         room = self.width() if self.isVisible() else screen.width()

@@ -83,7 +83,7 @@ class StatusBar(QWidget):
         self._audit.setToolTip(audit or _AUDIT)
 
     def set_dead(self) -> None:
-        """The engine is gone: nothing can be compared with it any more."""
+        """The engine has stopped for good: nothing can be compared with it."""
         self._audit.setEnabled(False)
         self._save.setEnabled(False)
 

@@ -32,7 +32,7 @@ class UnsavedStrip(QFrame):
 
     @property
     def sentence(self) -> str:
-        """What is said, empty while everything is saved."""
+        """The sentence shown, empty while everything is saved."""
         return "" if self.isHidden() else self._sentence.text()
 
     @property

@@ -1,4 +1,4 @@
-"""Where the window goes on the screens there are, its frame included."""
+"""The place of the window on the screens there are, its frame included."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class WindowPlacement(QObject):
         window.move(x, y)
 
     def _now(self) -> WindowPlace:
-        """What cannot be seen, such as the width of a pane that is folded away, is as it was."""
+        """The place now. The width of a hidden pane is the last one it had."""
         window = self._window
         sidebar, _, inspector = self._splitter.sizes()
         found: dict[str, int | bool] = {"maximized": window.isMaximized()}

@@ -193,7 +193,7 @@ class TimelineDelegate(QStyledItemDelegate):
 
 
 def _words(row: Row, entry: Entry | None) -> str:
-    """What the row says it was."""
+    """The text of a row."""
     if entry is None:
         return "no longer recorded"
     operation = entry.operation

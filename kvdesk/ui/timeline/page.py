@@ -139,7 +139,7 @@ class TimelinePage(QWidget):
 
     @property
     def details(self) -> str:
-        """What is said about the chosen operation."""
+        """The text about the chosen operation."""
         return "\n".join((self._what.text(), self._call.text(), self._about.text()))
 
     @property
@@ -192,7 +192,7 @@ class TimelinePage(QWidget):
         self._past = None
 
     def show_recording(self, recording: Recording) -> None:
-        """What is remembered now."""
+        """The recording shown now."""
         self._newest = recording
         if not self.is_past:
             self._show_recording(recording)
@@ -314,7 +314,7 @@ class TimelinePage(QWidget):
         leases = self._history.leases_at(number)
         colours, titles = self._state.looks(leases)
         if not leases:
-            colours = {seq: seq % N_COLOURS for seq in range(256)}  # nobody is known: each sequence has a colour
+            colours = {seq: seq % N_COLOURS for seq in range(256)}  # without owners: by sequence
         self._map.show_maps(maps, number, colours, titles)
 
     def _show_position(self) -> None:
@@ -332,7 +332,7 @@ class TimelinePage(QWidget):
         self._show_details(at)
 
     def _show_details(self, number: int) -> None:
-        """The call, its time, reason and cells. Cells placed and freed only where somebody chose it: they cost time."""
+        """The call, its time, reason and cells. Cells placed and freed only for the chosen row: that takes time."""
         entry = self._model.entry(number)
         if entry is None:
             nothing = "Every operation on the cache will be listed here, with its call and duration."

@@ -1,4 +1,4 @@
-"""Which operations the rows of the time line stand for: all, all but decodes, or decodes in a row folded into one.
+"""The operations of the rows of the timeline: all, all but decodes, or consecutive decodes as one row.
 
 Pure. Operations are counted in as they come; a row costs 8 bytes, so that a million of them can be listed.
 """

@@ -57,7 +57,7 @@ class Scrubber(QWidget):
         return self._timer.isActive()
 
     def show_range(self, first: int, last: int, at: int) -> None:
-        """What there is, and where we are; sends nothing."""
+        """Set the range and the position; emits nothing."""
         self._slider.blockSignals(True)
         self._slider.setEnabled(last > first)
         self._slider.setRange(first, last)

@@ -1,4 +1,4 @@
-"""Small controls used all over the window."""
+"""Small controls used in several rooms of the window."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 from kvdesk.ui.widgets.theme import Theme
 
 FRAME: Final = QMargins(4, 32, 4, 4)
-"""What the frame of a window manager takes, in px, as long as it is not known."""
+"""The frame of a window manager in px, assumed as long as it is not known."""
 
 
 class IconButton(QToolButton):
@@ -217,7 +217,7 @@ class ThinProgress(QWidget):
             self.update()
 
     def set_busy(self) -> None:
-        """Something is under way, nobody knows how far it is."""
+        """Something is under way; its progress is not known."""
         self._share = 0.0
         self._busy.start()
 

@@ -1,10 +1,10 @@
-"""How often something may be done again that takes time from the threads that decode. Knows no widgets and no clock."""
+"""The interval between two runs of work that takes time from the threads that decode. No widgets and no clock."""
 
 from __future__ import annotations
 
 
 class Pace:
-    """What takes c ms is followed by c / `share` ms without it, so that it takes at most `share` of one core.
+    """Work of c ms is followed by c / `share` ms without it, so that it takes at most `share` of one core.
 
     Never more often than every `fastest_ms`, and always every `slowest_ms`. Where the machine is busy it takes longer,
     and the rate gives way by itself: on two cores every millisecond of drawing is one that two decoding threads lose.

@@ -266,8 +266,8 @@ def talk(desk: HeadlessEngine) -> HeadlessChat:
 
 def exact(talk: HeadlessChat) -> bool:
     """Whether the last answer is that of a conversation that has nothing in the cache, and nothing saved."""
-    talk.desk.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))
-    return fresh_answer(talk.desk, talk.messages[:-1]) == talk.messages[-1].tokens
+    talk.headless.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))
+    return fresh_answer(talk.headless, talk.messages[:-1]) == talk.messages[-1].tokens
 
 
 def test_another_answer_reads_one_token(talk: HeadlessChat) -> None:
@@ -298,14 +298,14 @@ def test_an_edit_of_the_first_question_goes_back_to_the_system_prompt(talk: Head
 def test_what_will_be_reused_is_foretold_from_checkpoints(talk: HeadlessChat) -> None:
     talk.messages = talk.messages[:-2]
     message = Message(new_message_id(), talk.id, None, "user", "And what did not come?")
-    (found,) = of(talk.desk.do(PreviewTurn(talk.id, (*talk.messages, message))), TurnPreview)
+    (found,) = of(talk.headless.do(PreviewTurn(talk.id, (*talk.messages, message))), TurnPreview)
     stats = talk.answer(message.text, GREEDY).stats
     assert (found.n_reused, found.n_prefill) == (stats.reused_tokens, stats.prefilled_tokens)
 
 
 def test_answers_that_are_written_together_keep_checkpoints_too(talk: HeadlessChat) -> None:
     """Two turns in one batch: one pauses, the other goes on."""
-    desk, other = talk.desk, HeadlessChat(talk.desk, SYSTEM + " You are brief.")
+    desk, other = talk.headless, HeadlessChat(talk.headless, SYSTEM + " You are brief.")
     other.answer(FIRST, GREEDY)
     commands = []
     for each in (talk, other):
@@ -328,7 +328,7 @@ def use(desk: HeadlessEngine, flag: StopFlag) -> None:
 
 def test_a_stop_in_the_middle_leaves_no_state_that_was_not_computed(talk: HeadlessChat) -> None:
     """llama.cpp moves the position of a state on before it computes, and cannot take that back."""
-    desk, session = talk.desk, talk.desk.engine.session
+    desk, session = talk.headless, talk.headless.engine.session
     desk.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))
     question = Message(new_message_id(), talk.id, None, "user", "What else was there, of all that the sea brings?")
     asked, one = (question,), Sampling(temperature=0.0, max_tokens=1)

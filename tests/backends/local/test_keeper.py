@@ -113,7 +113,7 @@ def test_back_after_a_restart(model_file: Path, tmp_path: Path) -> None:
             headless.do(UsePolicy(CachePolicy(), tmp_path))
             headless.do(LoadModel(LocalFile(model_file), SMALL))
             talk = talk or HeadlessChat(headless, SYSTEM)
-            talk.desk = headless
+            talk.headless = headless
             texts.append(talk.answer(prompt, GREEDY).stats)
             audited(headless)
             if len(texts) == 2:

@@ -328,7 +328,7 @@ def test_what_left_has_left_after_a_restart(model_file: Path, tmp_path: Path, ov
         tokens, exact = audited(first, talk), first.engine.session.pool.get(talk.id).exact
     finally:
         first.close()
-    second = talk.desk = restarted(model_file, tmp_path)
+    second = talk.headless = restarted(model_file, tmp_path)
     try:
         stats = talk.answer("And?", Sampling(temperature=0.0, max_tokens=2)).stats
         assert not overflowed(second)
