@@ -114,7 +114,7 @@ class Known:
 
     def _set(self, event: Event) -> None:
         """Another model or context makes what was told of the last one untrue."""
-        if isinstance(event, ModelLoaded):
+        if isinstance(event, ModelLoaded | EngineDied):
             self._forget_model()
         elif isinstance(event, ContextReady):
             self._forget_context()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -13,9 +14,11 @@ from kvdesk.app.worker import Worker
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.scheduler.scheduler import Scheduler
 from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.host import subscription
 from kvdesk.host.host import MOST_DEATHS
 from kvdesk.protocol.cache import CacheView, ContextReady, Watch
 from kvdesk.protocol.chat import (
+    BackendReady,
     EngineDied,
     EngineRestarted,
     Generate,
@@ -24,9 +27,11 @@ from kvdesk.protocol.chat import (
     ModelLoaded,
     TextDelta,
     TurnEnded,
+    TurnStarted,
 )
-from kvdesk.protocol.messages import Event
+from kvdesk.protocol.messages import Event, SubscriptionDropped
 from kvdesk.settings import ContextSettings, Sampling
+from tests.backends.scripted import ScriptedBackend
 
 E = TypeVar("E", bound=Event)
 TINY = ContextSettings(n_ctx=256, n_seq_max=1, n_batch=64, n_ubatch=32, n_threads=1, n_threads_batch=1)
@@ -105,3 +110,22 @@ def test_an_engine_that_dies_again_and_again_is_left_alone(heard: Heard, monkeyp
     heard.wait_for(EngineDied)
     assert len(heard.of(EngineRestarted)) == MOST_DEATHS - 1
     assert heard.worker.wait(5_000)
+
+
+def test_a_window_that_reads_nothing_for_long_begins_anew(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscription, "MOST_BYTES", 10_000)
+    words = " ".join(f"word{n}" for n in range(5_000))
+    worker = Worker(make_backend=lambda emit: ScriptedBackend(emit, lambda _: words))
+    worker.start()
+    try:
+        worker.send(LoadModel(LocalFile(Path("/models/scripted.gguf")), TINY))
+        worker.send(generate("Talk for long"))
+        qtbot.waitUntil(lambda: worker._subscription.dropped)
+        events: list[Event] = []
+        while not any(isinstance(event, TurnEnded) for event in events):
+            events += worker.take_events()
+    finally:
+        worker.shut_down()
+    dropped = next(i for i, event in enumerate(events) if isinstance(event, SubscriptionDropped))
+    assert [type(event) for event in events[dropped + 1 :][:3]] == [BackendReady, ModelLoaded, TurnStarted]
+    assert "".join(event.text for event in events[dropped:] if isinstance(event, TextDelta)) == words

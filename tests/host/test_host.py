@@ -293,13 +293,14 @@ def test_after_a_death_another_back_end_goes_on() -> None:
 def test_one_that_dies_again_and_again_is_left_alone() -> None:
     host = Host(DiesOnce)
     heard = host.subscribe(nothing)
+    host.submit(MODEL)
     for _ in range(MOST_DEATHS + 1):
         host.submit(asked("die"))
         host.run_until_idle()
     events = heard.take()
     assert len(of(events, EngineRestarted)) == MOST_DEATHS - 1
     assert isinstance(events[-1], EngineDied)
-    assert isinstance(host.subscribe(nothing, known=True).take()[-1], EngineDied)
+    assert [type(event) for event in host.subscribe(nothing, known=True).take()] == [BackendReady, EngineDied]
 
 
 @pytest.fixture
