@@ -173,7 +173,7 @@ class SettingsPanel(QDialog):
         """The part about the context, to rebuild it even where nothing is changed. No field of it has the focus: what
         one goes on typing must not end in a number.
         """
-        self._for_rebuild = True
+        self._for_rebuild = Feature.REBUILD in self._state.features
         self._on_edited()
         first = self._fields["context", next(iter(ContextSettings.model_fields))]
         self._scroll.setFocus()
@@ -215,7 +215,8 @@ class SettingsPanel(QDialog):
     def _on_defaults_clicked(self) -> None:
         defaults = Settings()
         for (table, name), widget in self._fields.items():
-            _set_value(widget, getattr(getattr(defaults, table), name))
+            if table not in _FEATURES or _FEATURES[table] in self._state.features:
+                _set_value(widget, getattr(getattr(defaults, table), name))
         self._on_edited()
 
     @Slot()

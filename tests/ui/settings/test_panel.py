@@ -7,18 +7,22 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QLabel,
     QPlainTextEdit,
+    QPushButton,
     QSpinBox,
     QStyle,
     QStyleOptionComboBox,
 )
 from pytestqt.qtbot import QtBot
 
+from kvdesk.protocol.chat import BackendReady
+from kvdesk.protocol.features import Feature
 from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Sampling, Settings, ThemeChoice, llama_name
 from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.settings.seed_field import SeedField
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import FRAME
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.cache_state import CacheState
 
 
 @pytest.fixture
@@ -150,3 +154,24 @@ def test_what_is_edited_survives_a_change_of_theme_and_settings_from_elsewhere(
         panel.apply_button.click()
     assert sent.args[0].sampling == Sampling(top_k=7, top_p=0.5)
     assert (sent.args[0].theme, sent.args[0].system_prompt) == (ThemeChoice.LIGHT, "Be brief.")
+
+
+def test_settings_that_the_engine_has_no_use_for_stay_as_they_are(theme: Theme, qtbot: QtBot) -> None:
+    state = CacheState(features=frozenset({Feature.CHAT, Feature.CACHE_POLICY}))
+    panel = SettingsPanel(theme, None, state)
+    qtbot.addWidget(panel)
+    panel.show()
+    assert panel._missing["context"].isVisible()
+    assert not panel._missing["cache"].isVisible()
+    kept = Settings(context=ContextSettings(n_ctx=512), sampling=Sampling(top_k=7))
+    panel.reset(kept)
+    panel.show_context()
+    assert panel.ledger.isHidden(), "there is nothing to rebuild"
+    next(b for b in panel.findChildren(QPushButton) if b.text() == "Restore defaults").click()
+    with qtbot.waitSignal(panel.applied) as applied:
+        panel.apply_button.click()
+    assert applied.args == [kept.model_copy(update={"sampling": Sampling()})]
+    state.apply(BackendReady(frozenset(Feature)))
+    panel.apply_event(BackendReady(frozenset(Feature)))
+    assert panel.field("context", "n_ctx").isEnabled()
+    assert not panel._missing["context"].isVisible()
