@@ -141,7 +141,7 @@ def _store(file: Path) -> str:
     store.close()
     store = Store(file)
     try:
-        _expect(store.messages(told.id) == (message,), "a stored message came back changed")
+        _expect(store.all_messages(told.id) == (message,), "a stored message came back changed")
         _expect(bool(store.search("symbol")), "the full-text search found nothing")
         return "written, closed, read again, searched"
     finally:

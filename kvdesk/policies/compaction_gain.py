@@ -59,12 +59,10 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class CompactionVerdict:
-    """compact, and why, in words and numbers. Times in ms; 0.0 where nothing is known."""
+    """Whether to compact, and why, in words with the numbers."""
 
     compact: bool
     reason: str
-    gain_ms: float = 0.0
-    cost_ms: float = 0.0
 
 
 class SpanCost:
@@ -154,7 +152,7 @@ def judge_compaction(cost: SpanCost, cache: Fragmented, moment: Moment, default_
         f"the next {moment.n_expected:,} tokens, and costs {price:,.0f} ms"
     )
     if moment.idle and gain > PAYS_IDLE * price:
-        return CompactionVerdict(True, f"Idle, and it pays: {numbers}.", gain, price)
+        return CompactionVerdict(True, f"Idle, and it pays: {numbers}.")
     if gain > PAYS_BUSY * price and gain > LARGE_MS:
-        return CompactionVerdict(True, f"The gain is large: {numbers}.", gain, price)
-    return CompactionVerdict(False, f"It does not pay{'' if moment.idle else ' now'}: {numbers}.", gain, price)
+        return CompactionVerdict(True, f"The gain is large: {numbers}.")
+    return CompactionVerdict(False, f"It does not pay{'' if moment.idle else ' now'}: {numbers}.")

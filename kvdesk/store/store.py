@@ -58,30 +58,10 @@ class Store:
         with self._reading():
             return tuple(rows.conversation_of(row) for row in self._connection.execute(sql))
 
-    def messages(self, conversation: ConversationId) -> tuple[Message, ...]:
-        """The branch that ends at the conversation's leaf, oldest first; the newest branch where there is no leaf."""
-        with self._reading():
-            found = {message.id: message for message in self._all(conversation)}
-            row = self._connection.execute("SELECT leaf FROM conversation WHERE id = ?", (conversation,)).fetchone()
-        at: MessageId | None = row[0] if row else None
-        if at not in found:
-            at = next(reversed(found), None)
-        branch: list[Message] = []
-        while at is not None and (message := found.pop(at, None)) is not None:
-            branch.append(message)
-            at = message.parent
-        return tuple(reversed(branch))
-
     def all_messages(self, conversation: ConversationId) -> tuple[Message, ...]:
         """Every branch, in the order the messages were made."""
         with self._reading():
             return tuple(self._all(conversation))
-
-    def children(self, message: MessageId) -> tuple[Message, ...]:
-        """The messages that follow this one, one per branch, oldest first."""
-        sql = f"SELECT {_MESSAGE} FROM message WHERE parent = ? ORDER BY number"
-        with self._reading():
-            return tuple(rows.message_of(row) for row in self._connection.execute(sql, (message,)))
 
     def search(self, text: str) -> tuple[SearchHit, ...]:
         """Titles, then messages, that hold every word of `text`; newest first."""

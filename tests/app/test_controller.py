@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
 from kvdesk.chat import NONE_EVICTED, Conversation, ConversationId, EvictedMessages, Message, MessageId, TurnStats
+from kvdesk.conversations.tree import Tree
 from kvdesk.protocol.cache import AuditCache, ContextInfo, ContextReady, Forget, RebuildContext, SaveReport
 from kvdesk.protocol.chat import (
     CloseConversation,
@@ -55,7 +56,9 @@ def answer(rig: Rig, qtbot: QtBot, asked: Generate, text: str, state: str = "com
 
 
 def stored(rig: Rig, conversation: ConversationId) -> tuple[Message, ...]:
-    return rig.store.ask(lambda store: store.messages(conversation)).result()
+    """The branch that the database says is shown."""
+    leaf = next((c.leaf for c in conversations(rig) if c.id == conversation), None)
+    return tuple(Tree(rig.store.ask(lambda store: store.all_messages(conversation)).result()).branch(leaf))
 
 
 def conversations(rig: Rig) -> tuple[Conversation, ...]:
@@ -497,4 +500,4 @@ def test_the_store_is_closed_whatever_fails_before(rig: Rig, monkeypatch: pytest
     assert said == ["no engine to close"] * 2
     assert not rig.store._thread.is_alive()
     with closing(Store(rig.store._path)) as store:
-        assert [(m.text, m.state) for m in store.messages(asked.conversation)][-1] == ("half", "interrupted")
+        assert [(m.text, m.state) for m in store.all_messages(asked.conversation)][-1] == ("half", "interrupted")

@@ -9,6 +9,7 @@ import pytest
 
 from kvdesk.chat import EvictedMessages
 from kvdesk.conversations.changes import Change, ReadFailed
+from kvdesk.conversations.tree import Tree
 from kvdesk.protocol.chat import MessagesEvicted, TextDelta
 from kvdesk.store.listener import StoreListener, read_tree
 from kvdesk.store.store import Store
@@ -49,9 +50,11 @@ def test_a_listener_that_raises_at_everything_loses_no_token(
     for command in held.asked[-2:]:
         held.answer(command, "Or not.")
     assert said == len(held.told) > 200, "it is reported, every time"
-    stored = writer.ask(lambda store: store.messages(asked.conversation)).result()
+    (conversation,) = writer.ask(lambda store: store.conversations()).result()
+    tree = Tree(writer.ask(lambda store: store.all_messages(asked.conversation)).result())
+    stored = tree.branch(conversation.leaf)
     assert [m.text for m in stored] == ["Count", "".join(texts), "More", "Or not."]
-    assert held.service.branch(asked.conversation) == list(stored)
+    assert held.service.branch(asked.conversation) == stored
 
 
 def test_the_store_hears_of_each_change_before_the_window(held: Held) -> None:

@@ -133,7 +133,7 @@ def test_every_way_a_file_can_be_cut_or_scribbled_on_is_a_sentence_or_works(path
 def _answers_or_refuses(store: Store) -> bool:
     try:
         store.conversations()
-        store.messages(ConversationId("c"))
+        store.all_messages(ConversationId("c"))
         store.search("number 59")
         store.put_message(message("new", "one more"))
     except StoreError:
@@ -167,7 +167,7 @@ def test_each_migration_keeps_what_was_there_and_a_copy_of_the_file(path: Path) 
     backups = sorted(file.name for file in path.parent.glob("*.backup"))
     assert backups == [f"{path.name}.v{schema.VERSION + step}.backup" for step in (0, 1)]
     copy = Store(path.parent / backups[0])
-    assert [m.text for m in copy.messages(ConversationId("c"))] == ["kept"]
+    assert [m.text for m in copy.all_messages(ConversationId("c"))] == ["kept"]
     copy.close()
 
 

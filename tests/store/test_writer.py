@@ -79,7 +79,7 @@ def test_what_was_put_is_written_without_close(writer: StoreWriter, monkeypatch:
 def test_a_question_is_answered_after_what_was_put_before(writer: StoreWriter) -> None:
     writer.put_conversation(conversation(leaf="a"))
     writer.put_message(message("a"))
-    assert writer.ask(lambda store: store.messages(C)).result(WAIT_S) == (message("a"),)
+    assert writer.ask(lambda store: store.all_messages(C)).result(WAIT_S) == (message("a"),)
     assert len(writer.ask(Store.conversations).result(WAIT_S)) == 1
 
 

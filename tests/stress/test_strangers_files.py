@@ -267,7 +267,6 @@ def check_databases(row: Row, original: bytes, folder: Path, n: int) -> None:
         uses: tuple[Callable[[], object], ...] = (
             *(store.conversations, lambda: store.search("words of"), lambda: store.put_conversation(new)),
             *((lambda c=c: store.all_messages(ConversationId(f"c{c}"))) for c in range(4)),
-            *((lambda c=c: store.messages(ConversationId(f"c{c}"))) for c in range(4)),
             *(lambda: store.delete_conversation(ConversationId("c1")), store.forget_deleted),
         )
         for use in (*uses, store.close):
