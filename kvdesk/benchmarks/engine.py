@@ -100,7 +100,7 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
 def _load(headless: HeadlessEngine, path: Path, settings: ContextSettings) -> ContextInfo:
     """Load the model; its answers are all of the length that is asked for, whatever it has to say."""
     events = headless.do(LoadModel(LocalFile(path), settings))
-    session_of(headless).model.vocab.ignore_eog()
+    session_of(headless).loaded.model.vocab.ignore_eog()
     return next(e for e in events if isinstance(e, ContextReady)).context
 
 
@@ -120,7 +120,7 @@ def _prefill_speeds(
     for number in range(rounds):
         if number % 2:
             headless.do(RebuildContext(wide))
-        bare = BareLoop(session_of(headless).model, wide.model_copy(update=LLAMA_DEFAULTS))
+        bare = BareLoop(session_of(headless).loaded.model, wide.model_copy(update=LLAMA_DEFAULTS))
         if not number % 2:
             headless.do(RebuildContext(wide))
         runs = (
@@ -153,7 +153,7 @@ def _text_of(headless: HeadlessEngine, n_tokens: int) -> str:
 
 def _prompt(headless: HeadlessEngine, text: str) -> list[int]:
     """The tokens of a conversation that begins with this text, however many the context holds. Raises UserError."""
-    prompts = session_of(headless).prompts
+    prompts = session_of(headless).loaded.prompts
     if prompts is None:
         raise UserError("This model cannot chat, so its speed cannot be measured with conversations.")
     return prompts.tokens(asked(text, FIRST).messages)
@@ -187,7 +187,7 @@ def _decode_speeds(
     speeds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds):
         _load(headless, path, settings)
-        bare, llama = BareLoop(session_of(headless).model, settings), LlamaClass(path, settings)
+        bare, llama = BareLoop(session_of(headless).loaded.model, settings), LlamaClass(path, settings)
         runs: dict[str, Callable[[], float]] = {
             "engine": lambda: _engine_tok_s(headless, n, watched=False),
             "bare": lambda bare=bare: bare.decode_tok_s(prompt, n),  # type: ignore[misc]
@@ -234,7 +234,7 @@ def _fifth_turn(headless: HeadlessEngine) -> tuple[TurnStats, int]:
     """The fifth turn of a conversation, and how many tokens of its prompt were not in the cache when it began."""
     talk, n_held = HeadlessChat(headless, "You are brief."), 0
     for n in range(1, 6):
-        sequence = session_of(headless).pool.get(talk.id)
+        sequence = session_of(headless).runtime.cache_manager.pool.get(talk.id)
         n_held = len(sequence.tokens) if sequence else 0
         stats = talk.answer(f"Question {n}: name one thing that is {n} metres long.", SHORT).stats
     return stats, stats.prompt_tokens - n_held

@@ -202,4 +202,4 @@ def asked(text: str, sampling: Sampling) -> Generate:
 
 def prompt_of(headless: HeadlessEngine, command: Generate) -> list[int]:
     """The tokens that are to be prefilled for a turn."""
-    return session_of(headless).fit(command).whole.tokens
+    return session_of(headless).runtime.chats.fit(command).whole.tokens

@@ -21,7 +21,7 @@ def in_turns(headless: HeadlessEngine, requests: Sequence[str], sampling: Sampli
     """
     prompt = prompt_of(headless, asked(requests[0], sampling))
     session = session_of(headless)
-    bare = BareLoop(session.model, session.context.settings)
+    bare = BareLoop(session.loaded.model, session.runtime.context.settings)
 
     def yardstick() -> float:
         waited = waited_s()

@@ -59,7 +59,7 @@ def test_prefill_is_measured_beside_llama_cpp_s_defaults(
     assert {n: (len(ours), len(theirs)) for n, (ours, theirs) in speeds.items()} == {48: (4, 4), 64: (2, 2)}
     assert all(speed > 0 for pair in speeds.values() for side in pair for speed in side)
     assert [line.split(":")[0] for line in told] == ["prefill, round 1", "prefill, round 2"]
-    assert headless.engine.session.context.settings == SETTINGS, "what follows has the settings as they were"
+    assert headless.engine.session.runtime.context.settings == SETTINGS, "what follows has the settings as they were"
 
 
 def test_answers_have_one_length_whatever_the_model_says(headless: HeadlessEngine) -> None:

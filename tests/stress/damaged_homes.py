@@ -73,7 +73,7 @@ def make_home(folder: Path, model: Path) -> Home:
                     text = message.text if message.role == "assistant" else message.text + f" {word}" * 900
                     store.put_message(replace(message, text=text))
                     texts[str(message.id)] = (str(talk.id), storable(text))
-            kind = session_of(headless).snapshots.kind
+            kind = session_of(headless).runtime.cache_manager.swapper.snapshots.kind
         finally:
             headless.close()
             store.close()

@@ -103,7 +103,7 @@ class Soak:
 
     def _fork(self) -> None:
         """Its cells as another conversation's, which is closed at once or lives on without text."""
-        held, new = list(session_of(self.desk).pool), new_conversation_id()
+        held, new = list(session_of(self.desk).runtime.cache_manager.pool), new_conversation_id()
         if not held:
             return
         self.desk.do(Operate(CopySequence(self._random.choice(held).seq_id, new)))

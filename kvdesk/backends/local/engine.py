@@ -28,6 +28,7 @@ from kvdesk.chat import MessageId, MessageState
 from kvdesk.errors import KvdeskError, UserError, unexpected
 from kvdesk.protocol.cache import (
     AuditCache,
+    ContextPreview,
     ContextReady,
     Forget,
     MemoryLedger,
@@ -56,6 +57,7 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.operations import Operate, PreviewCompaction
+from kvdesk.settings import ContextSettings
 
 VIEW_INTERVAL_S = 0.04
 """At most so often; one token after another is told of, and shown, every `scheduler.TELL_S`."""
@@ -75,7 +77,7 @@ class Engine:
         self.session: Session | None = None
         self._cache_operations: CacheOperations | None = None
         self._own = EnginePolicy()
-        self._scheduler = Scheduler(emit, self._require, self._on_complete)
+        self._scheduler = Scheduler(emit, self._on_complete)
         self._idle: Idle | None = None
         self._waiting: deque[tuple[Generate, float]] = deque()
         self._blocked = False  # the first that waits found no room; it is tried again when a turn has ended
@@ -137,7 +139,7 @@ class Engine:
     def idle(self) -> None:
         """Nobody has asked for anything for a while: do what pays back later. Takes up to some 100 ms."""
         if self.idle_work_due and self._idle is not None:
-            changed = self._idle.work()
+            changed = self._idle.work(self._own.policy)
             self._tell_ledger()
             if changed:
                 self._show(now=True)
@@ -169,7 +171,7 @@ class Engine:
             except Exception:  # noqa: BLE001 - whatever it is, the rest is still freed
                 _log.exception("while the engine was given up")
         if session is not None:
-            again.append(LoadModel(LocalFile(session.header.path), session.context.settings))
+            again.append(LoadModel(LocalFile(session.loaded.header.path), session.runtime.context.settings))
         self.session = None
         return (*again, *(command for command, _ in self._waiting))
 
@@ -186,9 +188,9 @@ class Engine:
             case Forget() | CloseConversation():
                 self._forget(command)
             case AuditCache():
-                self._require().audit()
+                self._require().runtime.audit()
             case SaveReport():
-                self._require().save_report(command.path)
+                self._require().runtime.save_report(command.path)
             case UsePolicy():
                 self._own = EnginePolicy(command.policy, command.folder)
                 if self.session is not None:
@@ -207,15 +209,18 @@ class Engine:
         """Commands that change nothing; a view of the cache would tell nothing new."""
         match command:
             case PreviewCompaction():
-                self._emit(preview_compaction(self._require(), command))
+                runtime = self._require().runtime
+                self._emit(preview_compaction(runtime.context, runtime.speed_model, command))
             case PreviewContext():
-                self._emit(preview_context(self._require(), command.settings))
+                self._emit(self._preview_context(command.settings))
             case PreviewTurn() | MeasureContext():
                 self._count(command)
             case VerifyConversation():
-                self._jobs.append((command, verify(self._require(), command.conversation, self._emit)))
+                loaded, runtime = self._require().loaded, self._require().runtime
+                job = verify(runtime.context, runtime.cache_manager, loaded.noise, command.conversation, self._emit)
+                self._jobs.append((command, job))
             case TakeRecording():
-                self._emit(RecordingTaken(self._require().recording()))
+                self._emit(RecordingTaken(self._require().runtime.recording()))
 
     def _load(self, command: LoadModel) -> None:
         """The old model stays until the new one is ready: a file that cannot be used costs nothing."""
@@ -229,7 +234,7 @@ class Engine:
             return not self._scheduler.closing
 
         old = self.session
-        before = old.context if old else None
+        before = old.runtime if old else None
         try:
             self.session = open_session(
                 source.path,
@@ -241,40 +246,47 @@ class Engine:
                 own=self._own,
             )
         except Exception:
-            if old is not None and (old.context is not before or not old.context.is_open):
+            if old is not None and (old.runtime is not before or not old.runtime.context.is_open):
                 self._after_new_context()
             raise
         self._scheduler.forget_texts()
-        self._emit(ModelLoaded(self.session.model.info(), self.session.template_problem))
+        self._emit(ModelLoaded(self.session.loaded.model.info(), self.session.loaded.template_problem))
         self._ready(rebuilt=False)
 
     def _rebuild(self, command: RebuildContext) -> None:
         session = self._require()
         session.check(command.context)
         self._end_all(_ANEW)
-        held = [] if command.keep == "nothing" else hold(session, with_state=command.keep == "state")
-        self._emit(RecordingTaken(session.recording(), is_over=True))
+        old, held = session.runtime, []
+        if command.keep != "nothing":
+            held = hold(old.context, old.cache_manager, with_state=command.keep == "state")
+        self._emit(RecordingTaken(old.recording(), is_over=True))
         try:
             session.rebuild(command.context)
         finally:
             self._after_new_context()
         if held and self.session is session:
-            self._jobs.append((command, refill(session, held)))
+            new = session.runtime
+            self._jobs.append((command, refill(new.context, new.cache_manager, new.spans, held)))
 
     def _after_new_context(self) -> None:
         """Say which context there is now: the new one, the old one made again, or none at all."""
-        if self._require().context.is_open:
+        if self._require().runtime.context.is_open:
             self._ready(rebuilt=True)
         else:
             self._require().close()
             self.session = None
 
     def _ready(self, *, rebuilt: bool) -> None:
-        session = self._require()
-        self._cache_operations = CacheOperations(session, self._emit)
-        self._idle = Idle(session)
-        self._scheduler.use(session.context)
-        self._emit(ContextReady(session.info, rebuilt, session.possible))
+        loaded, runtime = self._require().loaded, self._require().runtime
+        context, cache_manager, journal = runtime.context, runtime.cache_manager, runtime.operation_journal
+        speed_model, cost = runtime.speed_model, runtime.speed_model.cost
+        self._cache_operations = CacheOperations(context, cache_manager, journal, cost, loaded.noise, self._emit)
+        self._idle = Idle(context, cache_manager, journal, cost, loaded.prompts)
+        self._scheduler.use(
+            context, cache_manager, runtime.overflow_manager, speed_model, runtime.threads, runtime.spans
+        )
+        self._emit(ContextReady(runtime.info, rebuilt, tuple(context.capabilities.values())))
         self._told = None
         self._tell_ledger()
 
@@ -285,11 +297,11 @@ class Engine:
                 forget_saved(self._own.folder, command.conversation)
             return
         if isinstance(command, CloseConversation):
-            self.session.cache_manager.close(command.conversation, "the conversation was closed")
-            if self.session.overflow_manager is not None:
-                self.session.overflow_manager.forget(command.conversation)
+            self.session.runtime.cache_manager.close(command.conversation, "the conversation was closed")
+            if self.session.runtime.overflow_manager is not None:
+                self.session.runtime.overflow_manager.forget(command.conversation)
         else:
-            self.session.cache_manager.forget(command.conversation, "forgotten by hand")
+            self.session.runtime.cache_manager.forget(command.conversation, "forgotten by hand")
 
     def _operate(self, command: Operate) -> None:
         session = self._require()
@@ -297,7 +309,7 @@ class Engine:
         if self._job:
             raise UserError("Wait until the work that is being shown has ended, or cancel it.")
         ends = self._cache_operations.ends(command.operation)
-        for sequence in session.pool:
+        for sequence in session.runtime.cache_manager.pool:
             if ends(sequence):
                 self._scheduler.end_of(sequence.conversation, "Its cells were changed by hand.")
         try:
@@ -323,15 +335,23 @@ class Engine:
             raise UserError("No model is loaded: open a GGUF file first.")
         return self.session
 
+    def _preview_context(self, settings: ContextSettings) -> ContextPreview:
+        loaded, runtime = self._require().loaded, self._require().runtime
+        freed = runtime.estimate.context
+        return preview_context(
+            loaded.header, runtime.context, runtime.cache_manager, runtime.speed_model, freed, settings
+        )
+
     def _count(self, command: PreviewTurn | MeasureContext) -> None:
-        session = self.session
-        if session is None:
+        if self.session is None:
             return
+        runtime = self.session.runtime
+        context, cache_manager = runtime.context, runtime.cache_manager
         try:
             if isinstance(command, MeasureContext):
-                self._emit(measure_context(session, command))
+                self._emit(measure_context(context.n_ctx_seq, cache_manager, runtime.overflow_manager, command))
             else:
-                self._emit(preview_turn(session, command))
+                self._emit(preview_turn(context, cache_manager, runtime.chats, runtime.speed_model, command))
         except UserError:
             pass  # what cannot be sent is said when it is sent, not while it is typed
 
@@ -363,7 +383,7 @@ class Engine:
         conversation = command.conversation if isinstance(command, VerifyConversation) else None
         reason = "to verify the conversation" if conversation else "read again after a rebuild"
         try:
-            with self._require().operation_journal.purpose(conversation, reason):
+            with self._require().runtime.operation_journal.purpose(conversation, reason):
                 progress = None if self._cancelled or self._scheduler.closing else next(work, None)
         except Exception as error:  # noqa: BLE001 - it costs this job, never the engine
             self._fail(command, error)
@@ -381,10 +401,10 @@ class Engine:
 
     def _tell_ledger(self) -> None:
         """Say what memory is taken, where that has changed."""
-        if self.session is None or self._cache_operations is None or not self.session.context.is_open:
+        if self.session is None or self._cache_operations is None or not self.session.runtime.context.is_open:
             return
         blobs = self._cache_operations.blobs
-        ledger = self.session.ledger(blobs.n_bytes, blobs.most_bytes)
+        ledger = self.session.runtime.ledger(blobs.n_bytes, blobs.most_bytes)
         if ledger != self._told:
             self._told = ledger
             self._emit(ledger)
@@ -400,10 +420,10 @@ class Engine:
         if not self._watched or self.session is None:
             return
         at = time.monotonic()
-        changed = self.session.context.memory.changed_since(self._shown_operation)
+        changed = self.session.runtime.context.memory.changed_since(self._shown_operation)
         if not now and (at - self._shown_at < VIEW_INTERVAL_S or not changed):
             return
         assert self._cache_operations is not None
-        view = self.session.view(self._cache_operations.blobs.numbers)
+        view = self.session.runtime.view(self._cache_operations.blobs.numbers)
         self._shown_at, self._shown_operation = at, view.snapshot.operation
         self._emit(view)

@@ -85,7 +85,7 @@ def _idle(headless: HeadlessEngine) -> list[OperationDone]:
 
 def _span(headless: HeadlessEngine) -> int:
     """n_kv: cells that the next token is compared with."""
-    _, _, n_kv = session_of(headless).context.memory.totals()
+    _, _, n_kv = session_of(headless).runtime.context.memory.totals()
     if not n_kv:
         raise UserError("This model has no cells that could be compacted.")
     return n_kv

@@ -47,7 +47,7 @@ def exact(bench: Bench) -> Outcome:
             with bench.engine(settings=settings) as headless:
                 tried = list(_try_all(headless, Path(folder)))
             with bench.engine(NOTHING_SAVED, settings=settings) as headless:
-                noise = session_of(headless).noise
+                noise = session_of(headless).loaded.noise
                 for what, prompt, answer in tried:
                     wanted = _fresh(headless, prompt)
                     texts.append((tuple(answer.tokens), tuple(wanted.tokens)))
@@ -90,14 +90,14 @@ def _try_all(headless: HeadlessEngine, folder: Path) -> Iterator[Tried]:
         for where, policy in (("memory", STEADY), ("disk", ON_DISK)):
             headless.do(UsePolicy(policy, folder))
             cache_manager.swap_out(ids.lease("two"))
-            session_of(headless).snapshots.close()  # waits until it is written
+            session_of(headless).runtime.cache_manager.swapper.snapshots.close()  # waits until it is written
             cache_manager.swap_in(ConversationId("two"))
             shared = shared + _prompt(ids, 4, n // 8)
             yield f"swapped to {where}", shared, ids.answer("two", shared, N_ANSWER)
         headless.do(UsePolicy(NOTHING_SAVED, folder))
     if ids.context.can("compaction"):
         cache_manager.close(ConversationId("one"), "so that there are holes")
-        compact(ids.context, session_of(headless).speed_model.cost, Layout.KEEP_ORDER)
+        compact(ids.context, session_of(headless).runtime.speed_model.cost, Layout.KEEP_ORDER)
         shared = shared + _prompt(ids, 5, n // 8)
         yield "compacted", shared, ids.answer("two", shared, N_ANSWER)
 
@@ -142,7 +142,7 @@ def _difference(found: Logits, wanted: Logits) -> tuple[float, float, bool]:
 
 def _ids(headless: HeadlessEngine) -> ByIds:
     session = session_of(headless)
-    return ByIds(session.context, session.cache_manager)
+    return ByIds(session.runtime.context, session.runtime.cache_manager)
 
 
 def _prompt_tokens(ids: ByIds) -> int:

@@ -52,8 +52,8 @@ def _under_load(bench: Bench, n_busy: int) -> Outcome:
         for order in itertools.islice(orders, bench.rounds):
             for way in order:
                 speeds[way].append(_slice_tok_s(engines[way]))
-        reason = session_of(engines[FOLLOWING]).threads.reason
-        n_threads = session_of(engines[FOLLOWING]).context.memory.n_threads
+        reason = session_of(engines[FOLLOWING]).runtime.threads.reason
+        n_threads = session_of(engines[FOLLOWING]).runtime.context.memory.n_threads
         others = [load.others for load in of(engines[FOLLOWING].events, LoadSample)]
     tok_s = {way: statistics.median(values) for way, values in speeds.items()}
     bars = {"over_best_fixed": Threshold(tok_s[FOLLOWING] / max(tok_s[n] for n in fixed), 0.9, at_least=True)}

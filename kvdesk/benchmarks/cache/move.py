@@ -28,14 +28,14 @@ def moved(bench: Bench) -> Outcome:
     settings = bench.settings.model_copy(update={"n_ctx": 4096})
     with bench.engine(settings=settings) as headless:
         session = session_of(headless)
-        if not session.context.can("compaction"):
-            raise UserError(session.context.capabilities["compaction"].why)
+        if not session.runtime.context.can("compaction"):
+            raise UserError(session.runtime.context.capabilities["compaction"].why)
         talks = [HeadlessChat(headless), HeadlessChat(headless)]
         talks[0].answer("Hello.", BRIEF)
         talks[1].answer(text_of_tokens(headless, N_TOKENS), BRIEF)
-        long = session.pool.get(talks[1].id)
+        long = session.runtime.cache_manager.pool.get(talks[1].id)
         assert long is not None
-        fresh = FreshMemory(session.model, settings, session.context.states.seq_get(long.seq_id))
+        fresh = FreshMemory(session.loaded.model, settings, session.runtime.context.states.seq_get(long.seq_id))
         ours: dict[str, list[float]] = {"compaction": [], "swap out": [], "undo": []}
         theirs: dict[str, list[float]] = {"compaction": [], "swap out": [], "undo": []}
         memcpy = []
@@ -48,7 +48,7 @@ def moved(bench: Bench) -> Outcome:
                         for name, ms in times.items():
                             to[name].append(ms)
                     memcpy.append(copied)
-            n_bytes = session.context.states.size(), fresh.n_bytes
+            n_bytes = session.runtime.context.states.size(), fresh.n_bytes
         finally:
             fresh.close()
     ratios = {name: [a / b for a, b in zip(theirs[name], ours[name], strict=True)] for name in ours}
@@ -64,12 +64,13 @@ def moved(bench: Bench) -> Outcome:
 def _ours(headless: HeadlessEngine, talks: list[HeadlessChat]) -> dict[str, float]:
     """The long conversation to the front, the same one out; each taken back, so that every round begins alike."""
     session = session_of(headless)
-    hot = [s.seq_id for s in session.pool if s.conversation == talks[1].id]
+    hot = [s.seq_id for s in session.runtime.cache_manager.pool if s.conversation == talks[1].id]
     compaction = _timed(headless, Compact(Layout.HOT_FIRST, tuple(hot)))
     _timed(headless, Undo(compaction[1]))
     out = _timed(headless, SwapOut(talks[1].id))
     back = _timed(headless, Undo(out[1]))
-    session.snapshots.drop([saved.key for saved in session.snapshots.values()])
+    snapshots = session.runtime.cache_manager.swapper.snapshots
+    snapshots.drop([saved.key for saved in snapshots.values()])
     return {"compaction": compaction[0], "swap out": out[0], "undo": back[0]}
 
 

@@ -99,10 +99,10 @@ def _asked(talk: HeadlessChat) -> HeadlessChat:
 
 
 def _used(headless: HeadlessEngine) -> int:
-    return session_of(headless).context.memory.totals()[0]
+    return session_of(headless).runtime.context.memory.totals()[0]
 
 
 def _held(headless: HeadlessEngine, talk: HeadlessChat) -> list[int]:
-    sequence = session_of(headless).pool.get(talk.id)
+    sequence = session_of(headless).runtime.cache_manager.pool.get(talk.id)
     assert sequence is not None
     return list(sequence.tokens)

@@ -57,7 +57,7 @@ class Bench:
             headless.do(UsePolicy(policy, folder))
             headless.do(LoadModel(LocalFile(self.path), settings or self.settings))
             yield headless
-            verification = session_of(headless).context.auditor.audit(whole=True)
+            verification = session_of(headless).runtime.context.auditor.audit(whole=True)
             wrong = f": {verification.detail}" if verification.state != "verified" else ""
             self.audits.append(f"{verification.state}{wrong}")
         finally:
@@ -73,7 +73,7 @@ class Bench:
 
 def tokens_of(headless: HeadlessEngine, talk: HeadlessChat) -> list[int]:
     """The prompt that the talk's messages make now."""
-    prompts = session_of(headless).prompts
+    prompts = session_of(headless).loaded.prompts
     if prompts is None:
         raise UserError("This model cannot chat, so its cache cannot be measured with conversations.")
     return prompts.tokens(talk.messages)
@@ -82,7 +82,7 @@ def tokens_of(headless: HeadlessEngine, talk: HeadlessChat) -> list[int]:
 def text_of_tokens(headless: HeadlessEngine, n_tokens: int) -> str:
     """About so many tokens of text that means nothing much."""
     words = "The keeper wrote down what the sea brought: a rope, a bottle, a plank, a shoe, and once a clock. "
-    vocab = session_of(headless).model.vocab
+    vocab = session_of(headless).loaded.model.vocab
     each = len(vocab.tokenize(words * 8, add_special=False, parse_special=False)) / 8
     return words * max(1, round(n_tokens / each))
 
@@ -96,7 +96,7 @@ def branch_of(headless: HeadlessEngine, talk: HeadlessChat, n_messages: int) -> 
 
 def fresh(headless: HeadlessEngine, talk: HeadlessChat, sampling: Sampling) -> tuple[TurnEnded, tuple[int, ...]]:
     """The talk's last answer once more with nothing in the cache: how the turn ended, and its tokens."""
-    for sequence in session_of(headless).pool:
+    for sequence in session_of(headless).runtime.cache_manager.pool:
         headless.do(CloseConversation(sequence.conversation))
     other = branch_of(headless, talk, len(talk.messages) - 2)
     ended = other.answer(talk.messages[-2].text, sampling)

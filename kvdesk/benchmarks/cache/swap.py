@@ -65,7 +65,7 @@ def _long_talk(headless: HeadlessEngine) -> HeadlessChat:
 def _out_and_back(headless: HeadlessEngine, talk: HeadlessChat, folder: Path | None = None) -> dict[str, float]:
     headless.do(Operate(SwapOut(talk.id), measured=False))
     if folder is not None:
-        session_of(headless).snapshots.close()  # waits until it is written
+        session_of(headless).runtime.cache_manager.swapper.snapshots.close()  # waits until it is written
         _forget_pages(folder)
     return _back(headless, talk)
 

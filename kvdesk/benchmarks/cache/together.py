@@ -161,7 +161,7 @@ class _Now(NamedTuple):
 
 
 def _now(headless: HeadlessEngine, command: Generate) -> _Now:
-    sequence = session_of(headless).pool.get(command.conversation)
+    sequence = session_of(headless).runtime.cache_manager.pool.get(command.conversation)
     assert sequence is not None
     return _Now(len(sequence.tokens), time.monotonic(), waited_s())
 
@@ -203,8 +203,8 @@ def _step(headless: HeadlessEngine) -> list[Event]:
     """One step and its events."""
     headless.events = []
     headless.engine.step()
-    session_of(headless).context.memory.settle()
-    session_of(headless).context.memory.publish()
+    session_of(headless).runtime.context.memory.settle()
+    session_of(headless).runtime.context.memory.publish()
     for ended in of(headless.events, TurnEnded):
         raise UserError(f"The answer that is measured ended too early, after {ended.stats.generated_tokens} tokens.")
     return headless.events

@@ -36,11 +36,12 @@ def empty(headless: HeadlessEngine) -> None:
     """Nothing is left of earlier tests."""
     session = headless.engine.session
     assert session is not None
-    for sequence in session.pool:
+    for sequence in session.runtime.cache_manager.pool:
         headless.do(CloseConversation(sequence.conversation))
-    assert session.context.memory.totals()[0] == 0
-    session.context.memory.clear()
-    session.snapshots.drop([key.key for key in session.snapshots.values()])
+    assert session.runtime.context.memory.totals()[0] == 0
+    session.runtime.context.memory.clear()
+    snapshots = session.runtime.cache_manager.swapper.snapshots
+    snapshots.drop([key.key for key in snapshots.values()])
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +57,8 @@ def headless(loaded: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> Headles
     monkeypatch.setattr(prompt_piece, "PROGRESS_MS", 1e9)
     empty(loaded)
     session = loaded.engine.session
-    assert session.context.memory.verification.state == "verified", session.context.memory.verification.detail
+    verification = session.runtime.context.memory.verification
+    assert verification.state == "verified", verification.detail
     return loaded
 
 

@@ -253,10 +253,10 @@ def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def talk(desk: HeadlessEngine) -> HeadlessChat:
     """Two exchanges. Nothing is guessed: a token of a prompt is said to take a second, a state a millisecond."""
     session = desk.engine.session
-    for sequence in session.pool:
+    for sequence in session.runtime.cache_manager.pool:
         desk.do(CloseConversation(sequence.conversation))
     desk.do(UsePolicy(CachePolicy(), None))
-    session.cache_manager.swapper._costs = lambda n_tokens, _: (1e3 * n_tokens, 1.0)
+    session.runtime.cache_manager.swapper._costs = lambda n_tokens, _: (1e3 * n_tokens, 1.0)
     talk = HeadlessChat(desk, SYSTEM)
     talk.answer(FIRST, GREEDY)
     talk.answer(SECOND, GREEDY)
@@ -320,10 +320,10 @@ def test_answers_that_are_written_together_keep_checkpoints_too(talk: HeadlessCh
 
 
 def use(desk: HeadlessEngine, flag: StopFlag) -> None:
-    context = desk.engine.session.context
-    context.stop = flag
+    context = desk.engine.session.runtime.context
+    context.memory.stop = flag
     flag.install(context._ctx)
-    desk.engine._scheduler.use(context)
+    desk.engine._scheduler._stop_decode = flag.raise_
 
 
 def test_a_stop_in_the_middle_leaves_no_state_that_was_not_computed(talk: HeadlessChat) -> None:
@@ -334,9 +334,9 @@ def test_a_stop_in_the_middle_leaves_no_state_that_was_not_computed(talk: Headle
     asked, one = (question,), Sampling(temperature=0.0, max_tokens=1)
     desk.do(CloseConversation(talk.id))
     desk.do(Generate(talk.id, new_message_id(), asked, one))
-    right = session.context.logits()
+    right = session.runtime.context.logits()
     desk.do(CloseConversation(talk.id))
-    calm, flag = session.context.stop, CountdownFlag()
+    calm, flag = session.runtime.context.stop, CountdownFlag()
     use(desk, flag)
     answer = new_message_id()
     desk.engine.handle(Generate(talk.id, answer, asked, one))
@@ -347,8 +347,8 @@ def test_a_stop_in_the_middle_leaves_no_state_that_was_not_computed(talk: Headle
     desk.engine.request_stop(answer)
     while desk.engine.busy:
         desk.engine.step()
-    sequence = session.pool.get(talk.id)
+    sequence = session.runtime.cache_manager.pool.get(talk.id)
     use(desk, calm)
     assert sequence.tokens == []
     desk.do(Generate(talk.id, new_message_id(), asked, one))
-    assert abs(session.context.logits() - right).max() < 1e-3
+    assert abs(session.runtime.context.logits() - right).max() < 1e-3

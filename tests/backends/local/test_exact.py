@@ -138,7 +138,7 @@ def test_the_embedded_model_decodes_alike_in_a_batch(headless: HeadlessEngine) -
     may become a step.
     """
     session = headless.engine.session
-    ids = ByIds(session.context, session.cache_manager)
+    ids = ByIds(session.runtime.context, session.runtime.cache_manager)
     prompts = {name: prompt_of(7 * i, 80 - 9 * i) for i, name in enumerate(("one", "two", "three"))}
     more = {name: prompt_of(40 + i, STEPS) for i, name in enumerate(prompts)}
     alone: dict[str, list[np.ndarray]] = {}
@@ -151,7 +151,7 @@ def test_the_embedded_model_decodes_alike_in_a_batch(headless: HeadlessEngine) -
     for step in range(STEPS):
         rows = ids.decode([(name, [more[name][step]]) for name in prompts])
         for name, row in zip(prompts, rows, strict=True):
-            found = compare_logits(alone[name][step], row, *session.noise)
+            found = compare_logits(alone[name][step], row, *session.loaded.noise)
             assert found.verdict.same, found
 
 
@@ -180,8 +180,8 @@ def test_what_was_read_and_written_in_turns_is_a_fresh_start(
     """
     session, prompt = headless.engine.session, prompt_of(0, 300)
     settings = ContextSettings(n_ctx=512, n_seq_max=1, n_threads=2, n_threads_batch=1, exact=exact)
-    fresh, grown = (logits_of(session.model, settings, prompt, sizes) for sizes in ([300], [255, *[1] * 9, 36]))
-    found = compare_logits(fresh, grown, *session.noise)
+    fresh, grown = (logits_of(session.loaded.model, settings, prompt, sizes) for sizes in ([300], [255, *[1] * 9, 36]))
+    found = compare_logits(fresh, grown, *session.loaded.noise)
     assert found.verdict is verdict, found
 
 
@@ -203,16 +203,16 @@ def test_exact_decodes_on_one_thread_whatever_the_load() -> None:
 
 def test_the_embedded_model_answers_alike_after_compaction(headless: HeadlessEngine) -> None:
     session = headless.engine.session
-    ids = ByIds(session.context, session.cache_manager)
+    ids = ByIds(session.runtime.context, session.runtime.cache_manager)
     prompt, hole = prompt_of(0, 60), prompt_of(33, 60)
     for n in (20, 40, 60):
         ids.read("one", prompt[:n])
         ids.read("hole", hole[:n])
     ids.cache_manager.close(ConversationId("hole"), "")
-    used, high_water, _ = session.context.memory.totals()
+    used, high_water, _ = session.runtime.context.memory.totals()
     assert used < high_water
-    compact(session.context, SpanCost(Reads(1, 1, skips=True)), Layout.KEEP_ORDER)
-    assert session.context.memory.totals()[:2] == (used, used)
+    compact(session.runtime.context, SpanCost(Reads(1, 1, skips=True)), Layout.KEEP_ORDER)
+    assert session.runtime.context.memory.totals()[:2] == (used, used)
     prompt += prompt_of(50, 9)
     reused, tokens, _ = ids.answer("one", prompt, N)
     assert reused == 60

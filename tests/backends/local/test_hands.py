@@ -63,33 +63,33 @@ def talked(headless: HeadlessEngine, prompt: str = "Name three rivers.") -> Head
 def operate(headless: HeadlessEngine, operation: HandOperation, *, measured: bool = True) -> OperationDone:
     """Do it, and see that the map agrees with the engine afterwards."""
     events = headless.do(Operate(operation, measured))
-    context = headless.engine.session.context
+    context = headless.engine.session.runtime.context
     assert context.auditor.audit(whole=True).state == "verified", context.memory.verification.detail
     return next(e for e in of(events, OperationDone) if e.reason == "by hand")
 
 
 def seq(headless: HeadlessEngine, talk: HeadlessChat) -> int:
-    return headless.engine.session.pool.get(talk.id).seq_id
+    return headless.engine.session.runtime.cache_manager.pool.get(talk.id).seq_id
 
 
 def used(headless: HeadlessEngine) -> int:
-    return headless.engine.session.context.memory.totals()[0]
+    return headless.engine.session.runtime.context.memory.totals()[0]
 
 
 def test_a_range_is_removed_and_comes_back(headless: HeadlessEngine) -> None:
     talk = talked(headless)
     before, session = used(headless), headless.engine.session
-    held = list(session.pool.get(talk.id).tokens)
+    held = list(session.runtime.cache_manager.pool.get(talk.id).tokens)
     done = operate(headless, RemoveRange(seq(headless, talk), 10, 15))
     assert used(headless) == before - 5
-    assert session.pool.get(talk.id).tokens == held[:10]
+    assert session.runtime.cache_manager.pool.get(talk.id).tokens == held[:10]
     change = done.effect.comparison.sequences[0]
     assert (change.freed, change.stayed) == (5, before - 5)
     assert not done.effect.comparison.logits[seq(headless, talk)].verdict.same
     assert done.undoable
     operate(headless, Undo(done.operation))
     assert used(headless) == before
-    assert session.pool.get(talk.id).tokens == held
+    assert session.runtime.cache_manager.pool.get(talk.id).tokens == held
     stats = talk.answer("And three lakes.", GREEDY).stats
     assert stats.reused_tokens == len(held)
 
@@ -108,8 +108,8 @@ def test_after_a_hole_the_next_turn_is_that_of_a_fresh_start(headless: HeadlessE
 def test_keep_only_one(headless: HeadlessEngine) -> None:
     first, second = talked(headless), talked(headless, "Name three towns.")
     operate(headless, KeepOnly(seq(headless, second)))
-    assert used(headless) == len(headless.engine.session.pool.get(second.id).tokens)
-    assert headless.engine.session.pool.get(first.id).tokens == []
+    assert used(headless) == len(headless.engine.session.runtime.cache_manager.pool.get(second.id).tokens)
+    assert headless.engine.session.runtime.cache_manager.pool.get(first.id).tokens == []
 
 
 def test_a_copy_shares_every_cell(headless: HeadlessEngine) -> None:
@@ -117,7 +117,7 @@ def test_a_copy_shares_every_cell(headless: HeadlessEngine) -> None:
     before, copy = used(headless), new_conversation_id()
     done = operate(headless, CopySequence(seq(headless, talk), copy))
     assert used(headless) == before
-    pool = headless.engine.session.pool
+    pool = headless.engine.session.runtime.cache_manager.pool
     assert pool.get(copy).tokens == pool.get(talk.id).tokens
     assert max(change.shared for change in done.effect.comparison.sequences) == before
     with pytest.raises(UserError):
@@ -129,7 +129,7 @@ def test_what_was_moved_is_no_more_exact_in_a_copy(headless: HeadlessEngine) -> 
     talk, copy = talked(headless), new_conversation_id()
     operate(headless, RemoveRange(seq(headless, talk), 10, 15))
     operate(headless, ShiftPositions(seq(headless, talk), 15, -1, -5))
-    pool = headless.engine.session.pool
+    pool = headless.engine.session.runtime.cache_manager.pool
     assert len(pool.get(talk.id).tokens) > 15
     assert pool.get(talk.id).exact == 10
     operate(headless, CopySequence(seq(headless, talk), copy))
@@ -139,13 +139,13 @@ def test_what_was_moved_is_no_more_exact_in_a_copy(headless: HeadlessEngine) -> 
 def test_positions_are_shifted(headless: HeadlessEngine) -> None:
     talk = talked(headless)
     s = seq(headless, talk)
-    last = headless.engine.session.context.memory.seq_pos_max(s)
+    last = headless.engine.session.runtime.context.memory.seq_pos_max(s)
     done = operate(headless, ShiftPositions(s, 10, -1, 3))
-    assert headless.engine.session.context.memory.seq_pos_max(s) == last + 3
+    assert headless.engine.session.runtime.context.memory.seq_pos_max(s) == last + 3
     assert done.effect.comparison.sequences[0].shifted == last - 9
-    assert len(headless.engine.session.pool.get(talk.id).tokens) == 10
+    assert len(headless.engine.session.runtime.cache_manager.pool.get(talk.id).tokens) == 10
     operate(headless, Undo(done.operation))
-    assert headless.engine.session.context.memory.seq_pos_max(s) == last
+    assert headless.engine.session.runtime.context.memory.seq_pos_max(s) == last
 
 
 def test_a_shift_waits_until_it_is_needed(headless: HeadlessEngine) -> None:
@@ -174,9 +174,9 @@ def test_copies_for_undo_take_a_part_of_the_machines_memory(
 ) -> None:
     """The oldest go first; a cache that is larger than that part is not copied."""
     talk = talked(headless)
-    state = headless.engine.session.context.states.size()
+    state = headless.engine.session.runtime.context.states.size()
     monkeypatch.setattr(undo, "total_bytes", lambda: undo.SHARE * (2 * state + state // 2))
-    headless.do(RebuildContext(headless.engine.session.context.settings, "tokens"))
+    headless.do(RebuildContext(headless.engine.session.runtime.context.settings, "tokens"))
     s = seq(headless, talk)
     first, second, third = (operate(headless, RemoveRange(s, p, p + 1), measured=False) for p in (12, 11, 10))
     assert first.undoable, "as it was done"
@@ -185,7 +185,7 @@ def test_copies_for_undo_take_a_part_of_the_machines_memory(
     operate(headless, Undo(third.operation), measured=False)
     operate(headless, Undo(second.operation), measured=False)
     monkeypatch.setattr(undo, "total_bytes", lambda: undo.SHARE * (state // 16))
-    headless.do(RebuildContext(headless.engine.session.context.settings, "tokens"))
+    headless.do(RebuildContext(headless.engine.session.runtime.context.settings, "tokens"))
     assert not operate(headless, RemoveRange(seq(headless, talk), 10, 11), measured=False).undoable
     assert talk.answer("And three lakes.", GREEDY).state == "complete"
 
@@ -224,7 +224,7 @@ def test_swap_out_and_in_computes_nothing(headless: HeadlessEngine) -> None:
 
 
 def test_a_preview_tells_of_rounding_without_flash_attention(headless: HeadlessEngine) -> None:
-    settings = headless.engine.session.context.settings
+    settings = headless.engine.session.runtime.context.settings
     try:
         for flash_attn in (False, True):
             headless.do(RebuildContext(settings.model_copy(update={"flash_attn": flash_attn})))
@@ -239,7 +239,7 @@ def test_a_preview_tells_of_rounding_without_flash_attention(headless: HeadlessE
 
 def test_a_state_that_finds_no_room_stays_saved(headless: HeadlessEngine) -> None:
     talk = talked(headless, "Tell me of the sea. " * 60)
-    n, settings = used(headless), headless.engine.session.context.settings
+    n, settings = used(headless), headless.engine.session.runtime.context.settings
     assert n > 256
     headless.do(Operate(SwapOut(talk.id), measured=False))
     headless.do(RebuildContext(settings.model_copy(update={"n_ctx": 256})))
@@ -263,7 +263,7 @@ def test_a_call_is_told_as_it_is_shown_before(headless: HeadlessEngine) -> None:
         RemoveRange(s, 10, 15),
         ShiftPositions(s, 20, -1, 3),
         Compact(Layout.KEEP_ORDER),
-        TryDecode(other, headless.engine.session.context.memory.seq_pos_max(s) + 1),
+        TryDecode(other, headless.engine.session.runtime.context.memory.seq_pos_max(s) + 1),
         KeepOnly(s),
         ClearCache(),
     ):
@@ -281,7 +281,7 @@ def test_a_call_is_told_as_it_is_shown_before(headless: HeadlessEngine) -> None:
 def test_a_refused_batch_is_explained(headless: HeadlessEngine) -> None:
     talk = talked(headless)
     s = seq(headless, talk)
-    last = headless.engine.session.context.memory.seq_pos_max(s)
+    last = headless.engine.session.runtime.context.memory.seq_pos_max(s)
     events = headless.do(Operate(TryDecode(s, last + 5)))
     refused = of(events, BatchRefused)[0]
     assert (refused.seq_id, refused.x, refused.y) == (s, last, last + 5)
@@ -289,7 +289,7 @@ def test_a_refused_batch_is_explained(headless: HeadlessEngine) -> None:
     assert not of(events, OperationDone)[-1].undoable
     events = headless.do(Operate(TryDecode(s, last + 1)))
     assert not of(events, BatchRefused)
-    assert headless.engine.session.context.memory.seq_pos_max(s) == last + 1
+    assert headless.engine.session.runtime.context.memory.seq_pos_max(s) == last + 1
     talk.answer("Go on.", GREEDY)
 
 
@@ -315,21 +315,23 @@ def test_verify_tells_a_cache_that_is_not_what_it_should_be(headless: HeadlessEn
     s = seq(headless, talk)
     headless.do(Operate(RemoveRange(s, 1, 24), measured=False))
     headless.do(Operate(ShiftPositions(s, 24, -1, -23), measured=False))
-    assert len(headless.engine.session.pool.get(talk.id).tokens) > 8, "the map knows the tokens at their new places"
+    assert len(headless.engine.session.runtime.cache_manager.pool.get(talk.id).tokens) > 8, (
+        "the map knows the tokens at their new places"
+    )
     verified = of(headless.do(VerifyConversation(talk.id)), Verified)[0]
     assert not verified.logits.verdict.same
 
 
 def test_previews_of_contexts(headless: HeadlessEngine) -> None:
     talked(headless)
-    now = headless.engine.session.context.settings
+    now = headless.engine.session.runtime.context.settings
     same = of(headless.do(PreviewContext(now)), ContextPreview)[0]
     assert same.tok_s is not None
     assert same.tok_s > 0
     assert same.carries_state
     assert same.n_tokens == used(headless)
     assert same.seconds is not None
-    info = headless.engine.session.info
+    info = headless.engine.session.runtime.info
     assert (same.k_bytes, same.v_bytes) == (info.k_bytes, info.v_bytes)
     other = of(headless.do(PreviewContext(now.model_copy(update={"type_k": CacheType.Q8_0}))), ContextPreview)[0]
     assert other.k_bytes < same.k_bytes
@@ -342,11 +344,11 @@ def test_previews_of_contexts(headless: HeadlessEngine) -> None:
 @pytest.mark.parametrize("keep", ["tokens", "state"])
 def test_a_rebuild_keeps_the_conversations(headless: HeadlessEngine, keep: Literal["tokens", "state"]) -> None:
     first, second = talked(headless), talked(headless, "Name three towns.")
-    before, small = used(headless), headless.engine.session.context.settings
+    before, small = used(headless), headless.engine.session.runtime.context.settings
     larger = small.model_copy(update={"n_ctx": 2048})
     try:
         events = headless.do(RebuildContext(larger, keep))
-        held = [len(headless.engine.session.pool.get(talk.id).tokens) for talk in (first, second)]
+        held = [len(headless.engine.session.runtime.cache_manager.pool.get(talk.id).tokens) for talk in (first, second)]
         assert used(headless) == (before if keep == "tokens" else sum(held)), "saved states share nothing"
         assert of(events, Working)[-1].total == 0
         over = of(events, RecordingTaken)[0]
@@ -361,7 +363,7 @@ def test_a_rebuild_keeps_the_conversations(headless: HeadlessEngine, keep: Liter
 
 def test_a_rebuild_can_be_cancelled(headless: HeadlessEngine) -> None:
     talk = talked(headless, "Tell me of the sea. " * 15)
-    small = headless.engine.session.context.settings
+    small = headless.engine.session.runtime.context.settings
     headless._on_event = lambda event: headless.engine.request_cancel() if isinstance(event, Working) else None
     try:
         headless.do(RebuildContext(small, "tokens"))
@@ -373,7 +375,7 @@ def test_a_rebuild_can_be_cancelled(headless: HeadlessEngine) -> None:
 
 def test_the_journal_has_every_operation(headless: HeadlessEngine) -> None:
     session = headless.engine.session
-    first = session.operation_journal.journal.last
+    first = session.runtime.operation_journal.journal.last
     talk = talked(headless)
     done = operate(headless, RemoveRange(seq(headless, talk), 10, 15))
     recording = of(headless.do(TakeRecording()), RecordingTaken)[0].recording
@@ -387,8 +389,10 @@ def test_the_journal_has_every_operation(headless: HeadlessEngine) -> None:
     removed = next(e for e in entries if e.operation.number == done.operation)
     assert removed.n_cells == 5
     assert {e.operation.conversation for e in entries if e.operation.name == "decode"} == {talk.id}
-    session.context.memory.settle()
-    for cache, mine in zip(recording.state_at(recording.last), session.context.memory.snapshot().maps, strict=True):
+    session.runtime.context.memory.settle()
+    for cache, mine in zip(
+        recording.state_at(recording.last), session.runtime.context.memory.snapshot().maps, strict=True
+    ):
         assert (cache.streams[0].pos == mine.streams[0].pos).all()
 
 
@@ -398,8 +402,8 @@ def test_spans_say_where_messages_lie(headless: HeadlessEngine) -> None:
     headless._on_event = lambda event: seen.append(event) if isinstance(event, MessageSpans) else None
     talk.answer("Name three rivers, für mich.", GREEDY)
     headless._on_event = None
-    vocab = headless.engine.session.model.vocab
-    tokens = headless.engine.session.pool.get(talk.id).tokens
+    vocab = headless.engine.session.loaded.model.vocab
+    tokens = headless.engine.session.runtime.cache_manager.pool.get(talk.id).tokens
     spans = {span.message: span for span in seen[-1].spans}
     assert [m.id for m in talk.messages] == [span.message for span in seen[-1].spans]
     for message in talk.messages:
@@ -426,7 +430,7 @@ def test_what_is_impossible_says_why(headless: HeadlessEngine) -> None:
 
 
 def test_settings_of_a_context_are_told_with_what_is_possible(headless: HeadlessEngine) -> None:
-    small = headless.engine.session.context.settings
+    small = headless.engine.session.runtime.context.settings
     events = headless.do(RebuildContext(ContextSettings(**small.model_dump())))
     possible = {p.operation: p for e in events for p in getattr(e, "possible", ())}
     assert possible["compaction"].answer == "yes"

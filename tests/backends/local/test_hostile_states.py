@@ -57,7 +57,7 @@ def test_a_state_on_disk_takes_no_memory(model_file: Path, tmp_path: Path) -> No
     talk = HeadlessChat(headless, SYSTEM)
     talk.answer(QUESTION, SHORT)
     headless.do(Operate(SwapOut(talk.id), measured=False))
-    snapshots = headless.engine.session.snapshots
+    snapshots = headless.engine.session.runtime.cache_manager.swapper.snapshots
     ((_, n_bytes),) = snapshots.conversations()
     assert snapshots.memory_bytes == n_bytes > 0
     headless.close()
@@ -83,7 +83,7 @@ def back(headless: HeadlessEngine, saved: tuple[Path, HeadlessChat], folder: Pat
         talks.append(talk)
         stats = talk.answer("And?", SHORT).stats
         assert stats.generated_tokens > 0
-        verification = headless.engine.session.context.auditor.audit(whole=True)
+        verification = headless.engine.session.runtime.context.auditor.audit(whole=True)
         assert verification.state == "verified", verification.detail
         return stats.reused_tokens
 
@@ -171,7 +171,7 @@ def test_swapped_in_by_hand(
     headless.do(UsePolicy(ON_DISK, folder))
     headless.do(Watch(snapshots=True))
     try:
-        assert [name for name, _ in headless.engine.session.view().swapped] == [conversation]
+        assert [name for name, _ in headless.engine.session.runtime.view().swapped] == [conversation]
         with pytest.raises(UserError, match=r"is damaged .* read again from its text"):
             headless.do(Operate(SwapIn(conversation), measured=False))
         assert [event.swapped for event in headless.events if isinstance(event, CacheView)] == [()]

@@ -30,18 +30,18 @@ SYSTEM = "You are the keeper of a lighthouse, and you write down what the sea br
 
 
 def audited(headless: HeadlessEngine) -> None:
-    verification = headless.engine.session.context.auditor.audit(whole=True)
+    verification = headless.engine.session.runtime.context.auditor.audit(whole=True)
     assert verification.state == "verified", verification.detail
 
 
 def used(headless: HeadlessEngine) -> int:
-    return headless.engine.session.context.memory.totals()[0]
+    return headless.engine.session.runtime.context.memory.totals()[0]
 
 
 def branches(headless: HeadlessEngine) -> dict[ConversationId, dict[bool, int]]:
     """Numbers of the branch that goes on, and of the inactive one, by whether it is inactive."""
     found: dict[ConversationId, dict[bool, int]] = {}
-    for lease in headless.engine.session.pool.leases():
+    for lease in headless.engine.session.runtime.cache_manager.pool.leases():
         found.setdefault(lease.conversation, {})[lease.inactive] = lease.branch
     return found
 
@@ -70,7 +70,7 @@ def test_a_fork_shares_and_its_branches_come_back(headless: HeadlessEngine) -> N
     before = used(headless)
     stats = talk.answer("Name a mountain.", GREEDY).stats
     assert used(headless) - before == len(held(headless, talk)) - stats.reused_tokens, "0 cells copied"
-    assert len(headless.engine.session.pool.inactive_branches(talk.id)) == 1
+    assert len(headless.engine.session.runtime.cache_manager.pool.inactive_branches(talk.id)) == 1
     assert branches(headless)[talk.id] == {False: 2, True: 1}, "the new one has a number of its own"
     assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
     talk.messages = list(first)
@@ -90,7 +90,7 @@ def test_out_and_back(headless: HeadlessEngine, tmp_path: Path, where: str) -> N
         talk.answer("What came today?", GREEDY)
         tokens = list(held(headless, talk))
         headless.do(Operate(SwapOut(talk.id), measured=False))
-        headless.engine.session.snapshots.close()
+        headless.engine.session.runtime.cache_manager.swapper.snapshots.close()
         assert used(headless) == 0
         assert len(list(tmp_path.glob("*.kvstate"))) == 1
         headless.do(Operate(SwapIn(talk.id), measured=False))
@@ -198,12 +198,12 @@ def test_branches_are_kept_while_a_seq_id_is_free_and_then_the_reason_is_said(he
     for n_kept in (0, 1, 2, 3):
         talk.messages = talk.messages[:1]
         talk.answer(f"Tell me about bottle number {n_kept}, and nothing else.", GREEDY)
-        assert len(session.pool.inactive_branches(talk.id)) == n_kept
+        assert len(session.runtime.cache_manager.pool.inactive_branches(talk.id)) == n_kept
         assert [e.note for e in headless.events if isinstance(e, OperationDone) and e.note] == []
     talk.messages = talk.messages[:1]
     talk.answer("Tell me about a rope.", GREEDY)
-    assert len(session.pool.inactive_branches(talk.id)) == 3
-    assert session.context.memory.free_cells(0) > 500
+    assert len(session.runtime.cache_manager.pool.inactive_branches(talk.id)) == 3
+    assert session.runtime.context.memory.free_cells(0) > 500
     (cut,) = [e for e in headless.events if isinstance(e, OperationDone) and e.note]
     assert "no seq_id is free to keep it: all 4 (n_seq_max) are taken" in cut.reason
     assert "although cells are free: all 4 sequences (n_seq_max) are in use" in cut.note

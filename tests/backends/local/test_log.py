@@ -23,7 +23,7 @@ def lines_of(events: list[Event]) -> list[LogLine]:
 
 
 def test_a_stopped_decode_is_neither_a_warning_nor_an_error(headless: HeadlessEngine) -> None:
-    context = session_of(headless).context
+    context = session_of(headless).runtime.context
     engine_log().forget()
     headless.events.clear()
     context.stop.raise_()
@@ -39,7 +39,7 @@ def test_a_stopped_decode_is_neither_a_warning_nor_an_error(headless: HeadlessEn
 
 
 def test_lines_have_the_levels_that_llama_cpp_gave_them(headless: HeadlessEngine) -> None:
-    settings = session_of(headless).context.settings
+    settings = session_of(headless).runtime.context.settings
     level = {line.text: line.level for line in lines_of(headless.do(RebuildContext(settings)))}
     assert level["llama_context: constructing llama_context"] == "info"
     assert level["set_abort_callback: call"] == "debug"

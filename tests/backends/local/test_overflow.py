@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
+from kvdesk.backends.local.context_runtime import abilities
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.sampler import Sampler
-from kvdesk.backends.local.session import abilities
 from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import EvictedMessages, Message, MessageId, new_conversation_id, new_message_id
@@ -58,13 +58,13 @@ def long_answer(talk: HeadlessChat) -> TurnEnded:
 
 def audited(desk: HeadlessEngine, talk: HeadlessChat) -> list[int]:
     """What the conversation holds: positions from 0 without a hole, and every cell as the engine has it."""
-    verification = desk.engine.session.context.auditor.audit(whole=True)
+    verification = desk.engine.session.runtime.context.auditor.audit(whole=True)
     assert verification.state == "verified", verification.detail
     return list(held(desk, talk))
 
 
 def next_prompt(desk: HeadlessEngine, talk: HeadlessChat, gone: tuple[MessageId, ...]) -> list[int]:
-    return desk.engine.session.prompts.tokens([m for m in talk.messages if m.id not in gone])
+    return desk.engine.session.loaded.prompts.tokens([m for m in talk.messages if m.id not in gone])
 
 
 def overflowed(desk: HeadlessEngine) -> list[Overflowed]:
@@ -93,7 +93,7 @@ def test_slide_goes_on_and_finds_its_cache_again(desk: HeadlessEngine, system: s
     assert "not exact" in event.sentence
     (operation,) = [e for e in of(desk.events, OperationDone) if e.name == "slide"]
     assert operation.reason == event.sentence
-    recording = desk.engine.session.operation_journal.journal.recording()
+    recording = desk.engine.session.runtime.operation_journal.journal.recording()
     done = [e.operation for e in recording.operations(recording.first, recording.last)]
     assert [(e.name, e.call) for e in done if e.reason == event.sentence] == [("slide", operation.call)]
     holds = audited(desk, talk)
@@ -132,19 +132,21 @@ def test_recompute_is_exactly_the_shortened_conversation(desk: HeadlessEngine) -
     session = desk.engine.session
     tokens = list(talk.messages[-1].tokens)
     holds = audited(desk, talk)
-    assert session.pool.get(talk.id).exact > len(holds)
-    prompt = session.prompts.tokens([m for m in talk.messages[:-1] if m.id not in event.evicted])
+    assert session.runtime.cache_manager.pool.get(talk.id).exact > len(holds)
+    prompt = session.loaded.prompts.tokens([m for m in talk.messages[:-1] if m.id not in event.evicted])
     assert holds[: len(prompt)] == prompt
-    n_before = 256 + 1 - len(session.prompts.tokens(talk.messages[:-1]))  # the last one was sampled, and had no room
+    n_before = (
+        256 + 1 - len(session.loaded.prompts.tokens(talk.messages[:-1]))
+    )  # the last one was sampled, and had no room
     assert 20 < n_before < len(tokens) - 20
     assert continued(desk, prompt + tokens[:n_before], len(tokens) - n_before) == tokens[n_before:]
 
 
 def continued(desk: HeadlessEngine, prompt: list[int], n: int) -> list[int]:
     """`n` greedy tokens after a prefill of `prompt` in a sequence of its own."""
-    context = desk.engine.session.context
-    desk.engine.session.context.memory.clear()
-    sampler = Sampler(Sampling(temperature=0.0), desk.engine.session.model.vocab.n_tokens)
+    context = desk.engine.session.runtime.context
+    desk.engine.session.runtime.context.memory.clear()
+    sampler = Sampler(Sampling(temperature=0.0), desk.engine.session.loaded.model.vocab.n_tokens)
     tokens: list[int] = []
     for first in range(0, len(prompt), 64):
         part = prompt[first : first + 64]
@@ -155,7 +157,7 @@ def continued(desk: HeadlessEngine, prompt: list[int], n: int) -> list[int]:
         if len(tokens) < n:
             context.decode(Batch((tokens[-1],), (len(prompt) + len(tokens) - 1,), ((0,),), (True,)))
     sampler.close()
-    desk.engine.session.cache_manager.adopt_map()
+    desk.engine.session.runtime.cache_manager.adopt_map()
     return tokens
 
 
@@ -163,7 +165,7 @@ def test_sinks_go_on_for_ever(desk: HeadlessEngine) -> None:
     talk = filled(desk, Overflow.SINKS)
     start = next_prompt(desk, talk, ())[:4]
     endless = Sampling(temperature=0.9, seed=7, max_tokens=2 * 256, repeat_penalty=1.2)
-    vocab = desk.engine.session.model.vocab
+    vocab = desk.engine.session.loaded.model.vocab
     is_eog, vocab.is_eog = vocab.is_eog, lambda _: False  # type: ignore[method-assign]
     try:
         ended = talk.answer("Tell me a story that never ends.", endless)
@@ -195,7 +197,9 @@ def test_a_prompt_that_does_not_fit_leaves_out_the_oldest(desk: HeadlessEngine, 
     assert set(oldest) <= set(event.evicted)
     assert talk.messages[-2].id not in event.evicted
     assert event.sentence in ended.note
-    assert (desk.engine.session.pool.get(talk.id).exact < 256) == (overflow is not Overflow.RECOMPUTE)
+    assert (desk.engine.session.runtime.cache_manager.pool.get(talk.id).exact < 256) == (
+        overflow is not Overflow.RECOMPUTE
+    )
     if overflow is not Overflow.RECOMPUTE:
         assert ended.stats.reused_tokens > 4, "what was held was moved"
     assert ended.stats.reused_tokens < n_held
@@ -217,7 +221,7 @@ def test_room_is_made_before_the_cache_is_full(desk: HeadlessEngine) -> None:
     talks = [HeadlessChat(desk, SYSTEM) for _ in range(3)]
     for number, talk in enumerate(talks):
         talk.answer(f"{number} {TOLD * 2}", Sampling(temperature=0.0, max_tokens=2))
-    assert desk.engine.session.pool.get(talks[0].id) is None
+    assert desk.engine.session.runtime.cache_manager.pool.get(talks[0].id) is None
     for talk in talks[1:]:
         assert len(audited(desk, talk)) > 90
 
@@ -264,7 +268,7 @@ def test_two_answers_at_once_never_move_shared_cells(desk: HeadlessEngine) -> No
     while desk.engine.busy:
         desk.engine.step()
     assert len(of(desk.events, TurnEnded)) == 2
-    assert desk.engine.session.context.auditor.audit(whole=True).state == "verified"
+    assert desk.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
 
 
 def test_another_policy_brings_everything_back(desk: HeadlessEngine) -> None:
@@ -275,7 +279,9 @@ def test_another_policy_brings_everything_back(desk: HeadlessEngine) -> None:
         talk.answer("Go on.", SHORT)
     talk.overflow = Overflow.RECOMPUTE
     ended = talk.answer("Go on.", SHORT)
-    assert desk.engine.session.pool.get(talk.id).exact > 256, "moved tokens do not stay where answers are to be exact"
+    assert desk.engine.session.runtime.cache_manager.pool.get(talk.id).exact > 256, (
+        "moved tokens do not stay where answers are to be exact"
+    )
     assert ended.stats.reused_tokens < 40
 
 
@@ -285,7 +291,7 @@ def test_another_policy_that_keeps_another_beginning_plans_anew_and_says_so(
 ) -> None:
     """What left under one of them must not decide what the other one keeps: the system prompt, or the first tokens."""
     talk = filled(desk, first)
-    system = desk.engine.session.prompts.tokens(talk.messages[:1])
+    system = desk.engine.session.loaded.prompts.tokens(talk.messages[:1])
     long_answer(talk)
     talk.overflow = second
     talk.answer("And?", SHORT)
@@ -325,7 +331,7 @@ def test_what_left_has_left_after_a_restart(model_file: Path, tmp_path: Path, ov
         talk = filled(first, overflow)
         long_answer(talk)
         assert talk.evicted.messages
-        tokens, exact = audited(first, talk), first.engine.session.pool.get(talk.id).exact
+        tokens, exact = audited(first, talk), first.engine.session.runtime.cache_manager.pool.get(talk.id).exact
     finally:
         first.close()
     second = talk.headless = restarted(model_file, tmp_path)
@@ -334,7 +340,7 @@ def test_what_left_has_left_after_a_restart(model_file: Path, tmp_path: Path, ov
         assert not overflowed(second)
         assert stats.reused_tokens == len(tokens)
         assert audited(second, talk)[: len(tokens)] == tokens
-        assert second.engine.session.pool.get(talk.id).exact == exact
+        assert second.engine.session.runtime.cache_manager.pool.get(talk.id).exact == exact
         gone = [name for name, shade in of(second.events, MessageRetention)[-1].retention if shade == "evicted"]
         assert set(gone) == talk.evicted.messages
     finally:
@@ -352,11 +358,11 @@ def test_moved_tokens_go_to_their_own_conversation_and_never_to_exact_answers(de
     talk = filled(desk, Overflow.SLIDE)
     long_answer(talk)
     session = desk.engine.session
-    sequence = session.cache_manager.lease(talk.id)
+    sequence = session.runtime.cache_manager.lease(talk.id)
     tokens = list(held(desk, talk))
     assert sequence.exact < len(tokens)
-    session.cache_manager.swap_out(sequence)
-    saved = session.snapshots
+    session.runtime.cache_manager.swap_out(sequence)
+    saved = session.runtime.cache_manager.swapper.snapshots
     prompt = [*tokens, 1]
     assert saved.longest_prefix(prompt, talk.id)[1] == len(tokens)
     assert saved.longest_whole(prompt, talk.id) is not None
@@ -365,7 +371,7 @@ def test_moved_tokens_go_to_their_own_conversation_and_never_to_exact_answers(de
     assert saved.longest_whole(prompt) is None
     talk.overflow = Overflow.RECOMPUTE
     assert talk.answer("And?", SHORT).stats.reused_tokens == 0
-    session.snapshots.drop_of(talk.id)
+    session.runtime.cache_manager.swapper.snapshots.drop_of(talk.id)
 
 
 def test_a_conversation_with_moved_tokens_comes_back_as_it_was(desk: HeadlessEngine) -> None:
@@ -375,7 +381,7 @@ def test_a_conversation_with_moved_tokens_comes_back_as_it_was(desk: HeadlessEng
     desk.do(Operate(SwapOut(talk.id), measured=False))
     desk.do(Operate(SwapIn(talk.id), measured=False))
     assert audited(desk, talk) == before
-    assert desk.engine.session.pool.get(talk.id).exact < len(before)
+    assert desk.engine.session.runtime.cache_manager.pool.get(talk.id).exact < len(before)
 
 
 @pytest.mark.parametrize("damage", ["all", "questions", "others", "behind"])
@@ -400,7 +406,7 @@ def test_a_conversation_that_repeats_itself_reads_no_token_twice(
     desk: HeadlessEngine, overflow: Overflow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same question and the same answer again: what stays begins like what leaves."""
-    monkeypatch.setattr(desk.engine.session.model.vocab, "is_eog", lambda _: False)
+    monkeypatch.setattr(desk.engine.session.loaded.model.vocab, "is_eog", lambda _: False)
     talk = HeadlessChat(desk, "You tell stories.", overflow)
     n_middle = 0
     for _ in range(12):
@@ -408,7 +414,9 @@ def test_a_conversation_that_repeats_itself_reads_no_token_twice(
         names = [type(event) for event in desk.events]
         if Overflowed in names and names.index(Overflowed) > names.index(TurnStarted):
             n_middle += 1
-            wanted = next_prompt(desk, talk, tuple(desk.engine.session.overflow_manager._evicted[talk.id].messages))
+            wanted = next_prompt(
+                desk, talk, tuple(desk.engine.session.runtime.overflow_manager._evicted[talk.id].messages)
+            )
             tokens = held(desk, talk)
             assert list(tokens) == wanted[: len(tokens)]
     assert n_middle, "no answer met the end of the context: choose another length"
@@ -420,7 +428,7 @@ def test_a_shift_of_quantized_k_leaves_nothing_exact(model_file: Path) -> None:
         moved, other = HeadlessChat(desk), HeadlessChat(desk)
         moved.answer("Name a colour.", SHORT)
         other.answer("Name a town.", SHORT)
-        pool, cache_manager = desk.engine.session.pool, desk.engine.session.cache_manager
+        pool, cache_manager = desk.engine.session.runtime.cache_manager.pool, desk.engine.session.runtime.cache_manager
         sequence = pool.get(moved.id)
         assert sequence is not None
         assert pool.get(other.id).exact == ALL_EXACT
@@ -432,6 +440,6 @@ def test_a_shift_of_quantized_k_leaves_nothing_exact(model_file: Path) -> None:
 
 
 def test_a_message_that_can_never_fit_is_not_tokenized(desk: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(desk.engine.session.prompts, "prompt", lambda _: pytest.fail("it was tokenized"))
+    monkeypatch.setattr(desk.engine.session.loaded.prompts, "prompt", lambda _: pytest.fail("it was tokenized"))
     with pytest.raises(UserError, match="far more than the 256 tokens"):
         HeadlessChat(desk, overflow=Overflow.SLIDE).answer("word " * 20_000, SHORT)

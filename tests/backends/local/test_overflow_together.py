@@ -23,7 +23,7 @@ def together(
         talk.add_question(question)
         sampling = Sampling(temperature=0.9, seed=7, max_tokens=n_tokens, repeat_penalty=1.2)
         commands.append(Generate(talk.id, new_message_id(), tuple(talk.messages), sampling, talk.overflow))
-    vocab = desk.engine.session.model.vocab
+    vocab = desk.engine.session.loaded.model.vocab
     is_eog, vocab.is_eog = vocab.is_eog, lambda _: False  # type: ignore[method-assign]
     try:
         desk.events = []
@@ -35,7 +35,7 @@ def together(
             desk.events = []
     finally:
         vocab.is_eog = is_eog  # type: ignore[method-assign]
-    assert desk.engine.session.context.auditor.audit(whole=True).state == "verified"
+    assert desk.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
     return {talk.id: [e for e in events if getattr(e, "conversation", None) == talk.id] for talk in talks}
 
 
@@ -89,7 +89,7 @@ def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(
     desk: HeadlessEngine, monkeypatch: pytest.MonkeyPatch, overflow: Overflow
 ) -> None:
     """It fits when it begins, but the other answer goes on meanwhile. No time is known, so chunks are of 4 tokens."""
-    monkeypatch.setattr(desk.engine.session.speed_model.times, "ms", lambda *_: None)
+    monkeypatch.setattr(desk.engine.session.runtime.speed_model.times, "ms", lambda *_: None)
     talk = filled(desk, overflow)
     desk.do(Forget(talk.id))
     session, other = desk.engine.session, HeadlessChat(desk, "You are brief.")
@@ -99,9 +99,9 @@ def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(
     desk.engine.handle(Generate(other.id, new_message_id(), tuple(other.messages), endless))
     while not of(desk.events, TextDelta):
         desk.engine.step()
-    free = session.context.memory.free_cells(0)
+    free = session.runtime.context.memory.free_cells(0)
     question = QUESTION
-    while len(session.fit(asked := generate(talk, question)).whole.tokens) < free - 1:
+    while len(session.runtime.chats.fit(asked := generate(talk, question)).whole.tokens) < free - 1:
         question += " Why"
     desk.engine.handle(asked)
     while not of(desk.events, Overflowed):
@@ -115,7 +115,7 @@ def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(
     ended = {e.answer: e for e in of(desk.events, TurnEnded)}
     assert ended[asked.answer].state == "complete"
     assert all(0 <= e.done <= e.total for e in of(desk.events, PrefillProgress))
-    assert session.context.auditor.audit(whole=True).state == "verified"
+    assert session.runtime.context.auditor.audit(whole=True).state == "verified"
 
 
 def generate(talk: HeadlessChat, question: str) -> Generate:

@@ -8,7 +8,7 @@ from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import Message, new_message_id
 from kvdesk.errors import UserError
-from kvdesk.protocol.cache import ContextPreview, Forget, PreviewContext
+from kvdesk.protocol.cache import ContextPreview, Forget, PreviewContext, RebuildContext
 from kvdesk.protocol.chat import ContextUse, MeasureContext, Overflowed, PreviewTurn, TurnEnded, TurnPreview
 from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction
 from kvdesk.settings import Overflow, Sampling
@@ -157,13 +157,13 @@ def test_a_compaction_that_moves_no_cell_moves_no_bytes(desk: HeadlessEngine) ->
 
 def test_no_decode_speed_is_foretold_from_prompts_alone(desk: HeadlessEngine) -> None:
     session = desk.engine.session
-    session.speed_model._by_settings.clear()
-    session.speed_model.use(session.context.settings, session._reads())
+    session.loaded.speeds.clear()
+    desk.do(RebuildContext(session.runtime.context.settings))
     talk = HeadlessChat(desk)
     talk.answer(SEA * 8, ONE)  # its only token comes with the prompt: none was decoded by itself
 
     def tok_s() -> float | None:
-        return of(desk.do(PreviewContext(session.context.settings)), ContextPreview)[0].tok_s
+        return of(desk.do(PreviewContext(session.runtime.context.settings)), ContextPreview)[0].tok_s
 
     assert tok_s() is None
     talk.answer("And?", SHORT)

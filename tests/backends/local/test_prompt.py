@@ -18,13 +18,13 @@ def test_answers_of_another_vocabulary_are_tokenized_anew(headless: HeadlessEngi
     session = headless.engine.session
     question, answer = talk.messages
     foreign = replace(answer, tokens=(10**6, 5), stats=replace(answer.stats, vocab="another"))  # type: ignore[type-var]
-    ours = session.prompts.tokens([question, answer, question])
-    theirs = session.prompts.tokens([question, foreign, question])
+    ours = session.loaded.prompts.tokens([question, answer, question])
+    theirs = session.loaded.prompts.tokens([question, foreign, question])
     assert 10**6 not in theirs
-    text = b"".join(session.model.vocab.piece(t) for t in theirs)
-    assert text == b"".join(session.model.vocab.piece(t) for t in ours)
+    text = b"".join(session.loaded.model.vocab.piece(t) for t in theirs)
+    assert text == b"".join(session.loaded.model.vocab.piece(t) for t in ours)
     untold = replace(answer, stats=None)  # interrupted: nobody knows whose ids these are
-    assert session.prompts.tokens([question, untold, question]) == theirs
+    assert session.loaded.prompts.tokens([question, untold, question]) == theirs
 
 
 @pytest.mark.parametrize("damaged", [(-1,), (10**6,), (2**31 - 1, 5), (5, 6)])
@@ -34,7 +34,7 @@ def test_stored_ids_that_do_not_read_as_the_answer_give_way_to_its_text(
     """What a damaged database may hold; llama.cpp would end the process at an id that is not in the vocabulary."""
     talk = HeadlessChat(headless)
     talk.answer("Name a colour.", SHORT)
-    prompts = headless.engine.session.prompts
+    prompts = headless.engine.session.loaded.prompts
     question, answer = talk.messages
     wrong = replace(answer, tokens=damaged)
     assert prompts.tokens([question, wrong, question]) == prompts.tokens(
@@ -44,7 +44,7 @@ def test_stored_ids_that_do_not_read_as_the_answer_give_way_to_its_text(
 
 @pytest.mark.parametrize("token", [-1, 10**6, 2**31 - 1])
 def test_a_token_of_nowhere_has_no_text(headless: HeadlessEngine, token: int) -> None:
-    vocab = headless.engine.session.model.vocab
+    vocab = headless.engine.session.loaded.model.vocab
     assert vocab.piece(token) == b""
     assert vocab.label(token) == ""
     assert vocab.text_of(token) == ""

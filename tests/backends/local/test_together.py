@@ -40,7 +40,7 @@ def test_turns_of_several_conversations_run_together(headless: HeadlessEngine) -
     assert most == 3
     assert [tuple(tokens[talk.id]) for talk in talks] == alone
     assert {e.state for e in ended.values()} == {"complete"}
-    assert headless.engine.session.context.auditor.audit(whole=True).state == "verified"
+    assert headless.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
 
 
 @pytest.mark.parametrize(("token_ms", "along"), [(2.0, False), (12.0, True)])
@@ -53,7 +53,7 @@ def test_an_answer_goes_on_while_a_prompt_is_read(
     alone = talk.messages[-1].tokens
     headless.do(Operate(ClearCache(), measured=False))
     session = headless.engine.session
-    monkeypatch.setattr(session.speed_model.times, "ms", lambda n_tokens, _n_kv: 5 + token_ms * n_tokens)
+    monkeypatch.setattr(session.runtime.speed_model.times, "ms", lambda n_tokens, _n_kv: 5 + token_ms * n_tokens)
     writer, reader = HeadlessChat(headless), HeadlessChat(headless)
     writer.add_question("Name three rivers.")
     reader.add_question("the sea, its ships and shores, " * 40)
@@ -66,8 +66,8 @@ def test_an_answer_goes_on_while_a_prompt_is_read(
     while not any(delta.conversation == reader.id for delta in of(headless.events, TextDelta)):
         n = len(of(headless.events, SpeedSample))
         headless.engine.step()
-        session.context.memory.settle()
-        session.context.memory.publish()
+        session.runtime.context.memory.settle()
+        session.runtime.context.memory.publish()
         kinds += [(s.kind, s.n_tokens) for s in of(headless.events, SpeedSample)[n:]]
     while headless.engine.busy:
         headless.engine.step()
@@ -79,7 +79,7 @@ def test_an_answer_goes_on_while_a_prompt_is_read(
     assert steps >= len(whole) - 1, "the answer had a token of its own between two chunks"
     tokens = [t for d in of(headless.events, TextDelta) if d.conversation == writer.id for t in d.tokens]
     assert tuple(tokens) == alone
-    assert session.context.auditor.audit(whole=True).state == "verified"
+    assert session.runtime.context.auditor.audit(whole=True).state == "verified"
 
 
 def test_one_of_several_is_stopped(headless: HeadlessEngine) -> None:
@@ -99,7 +99,7 @@ def test_one_of_several_is_stopped(headless: HeadlessEngine) -> None:
     assert states[talks[0].id].state == "stopped"
     assert states[talks[0].id].stats.generated_tokens < 40
     assert states[talks[1].id].stats.generated_tokens == 40
-    assert headless.engine.session.context.auditor.audit(whole=True).state == "verified"
+    assert headless.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
 
 
 def test_a_second_answer_at_once_waits_for_the_prompt_and_shares_it(headless: HeadlessEngine) -> None:
@@ -120,7 +120,7 @@ def test_a_second_answer_at_once_waits_for_the_prompt_and_shares_it(headless: He
     one, other = ([t for e in deltas if e.answer == answer for t in e.tokens] for answer in answers)
     assert one == other
     assert used(headless) == first.prompt_tokens + 2 * 11 + 1, "the prompt's cells are shared"
-    assert headless.engine.session.context.auditor.audit(whole=True).state == "verified"
+    assert headless.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
 
 
 def test_three_more_answers_at_once_take_three_sequences(headless: HeadlessEngine) -> None:
@@ -134,30 +134,30 @@ def test_three_more_answers_at_once_take_three_sequences(headless: HeadlessEngin
     while headless.engine.busy:
         headless.engine.step()
     assert [e.state for e in headless.events if isinstance(e, TurnEnded)] == ["complete"] * 3
-    sequences = list(headless.engine.session.pool)
+    sequences = list(headless.engine.session.runtime.cache_manager.pool)
     assert sorted(s.branch for s in sequences) == [1, 2, 3, 4]
     assert all(len(s.tokens) > 16 for s in sequences)
     assert [e.note for e in headless.events if isinstance(e, OperationDone) and e.note] == []
-    assert headless.engine.session.context.auditor.audit(whole=True).state == "verified"
+    assert headless.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
 
 
 def test_idle_work_compacts_where_it_pays(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     session = headless.engine.session
     first, second = talked(headless, "Tell me about the sea, " * 50), talked(headless, "Name three towns.")
     headless.do(Operate(RemoveRange(seq(headless, first)), measured=False))
-    assert session.context.memory.totals()[1] > 256
+    assert session.runtime.context.memory.totals()[1] > 256
     dear = SpanCost(Reads(weights=10**8, cell=10**6, skips=False))
     for seen, n_kv in ((100, 512), (200, 1024), (300, 1024), (100, 256), (400, 1024)):
         dear.learn(n_kv, seen, 5.0 + n_kv * 0.05)
-    monkeypatch.setattr(session.speed_model, "cost", dear)
+    monkeypatch.setattr(headless.engine._idle, "_cost", dear)
     assert headless.engine.idle_work_due
     headless.events = []
     headless.engine.idle()
     done = next(e for e in headless.events if isinstance(e, OperationDone))
     assert done.name == "compact"
     assert "pays" in done.reason
-    assert session.context.memory.totals()[1] == used(headless)
-    assert session.context.auditor.audit(whole=True).state == "verified"
+    assert session.runtime.context.memory.totals()[1] == used(headless)
+    assert session.runtime.context.auditor.audit(whole=True).state == "verified"
     headless.events = []
     headless.engine.idle()
     assert not any(isinstance(event, OperationDone) for event in headless.events), "once is enough"
@@ -188,9 +188,9 @@ def test_a_shift_ends_the_answers_that_share_the_cells(headless: HeadlessEngine)
     headless.engine.handle(Generate(second.conversation, new_message_id(), (rules, second), long))
     for _ in range(4):
         headless.engine.step()
-    shared = headless.engine.session.pool.get(second.conversation)
+    shared = headless.engine.session.runtime.cache_manager.pool.get(second.conversation)
     assert shared.busy
     events = headless.do(Operate(ShiftPositions(seq(headless, first), 10, -1, 5), measured=False))
     assert [ended.state for ended in of(events, TurnEnded)] == ["stopped"]
     assert not shared.busy
-    assert headless.engine.session.context.auditor.audit(whole=True).state == "verified"
+    assert headless.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"

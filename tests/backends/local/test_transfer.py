@@ -99,11 +99,11 @@ def test_a_smaller_state_holds_no_more_than_its_own_bytes() -> None:
 def test_memory_of_a_closed_context_leaves_the_process(loaded: HeadlessEngine) -> None:
     process, session = psutil.Process(), loaded.engine.session
     del [bytearray(31 * MB)][0]  # from now on glibc takes blocks of that size from the heap
-    context = Context(session.model, SMALL)
+    context = Context(session.loaded.model, SMALL)
     above = [bytearray(MB // 16) for _ in range(64)]
     before = process.memory_info().rss
     context.close()
-    assert before - process.memory_info().rss > 0.8 * session.estimate.k
+    assert before - process.memory_info().rss > 0.8 * session.runtime.estimate.k
     del above
 
 
@@ -117,8 +117,8 @@ def test_without_memory_for_its_copy_an_operation_is_done_but_not_undone(
 ) -> None:
     talk = HeadlessChat(headless)
     talk.answer("Hello.", SHORT)
-    seq_id = headless.engine.session.pool.get(talk.id).seq_id
-    context = headless.engine.session.context
+    seq_id = headless.engine.session.runtime.cache_manager.pool.get(talk.id).seq_id
+    context = headless.engine.session.runtime.context
 
     def none(_n_bytes: int) -> memoryview:
         raise EngineError("There is no memory for it.")
@@ -145,7 +145,7 @@ def test_a_closed_context_keeps_nothing_for_states() -> None:
 def test_a_rebuild_gives_back_what_was_kept_for_the_old_context(headless: HeadlessEngine) -> None:
     HeadlessChat(headless).answer("Hello.", SHORT)
     headless.do(Operate(Compact(Layout.KEEP_ORDER), measured=False))
-    old = headless.engine.session.context
+    old = headless.engine.session.runtime.context
     assert old.states.buffers.n_bytes > 0
     headless.do(RebuildContext(old.settings, "nothing"))
     assert old.states.buffers.n_bytes == 0
@@ -187,7 +187,7 @@ def test_the_ledger_tells_what_is_kept_until_it_is_given_back(
         assert all(row.most is None or (row.measured or 0) <= row.most for row in rows)
         return {row.name: row.measured for row in rows}
 
-    context = headless.engine.session.context
+    context = headless.engine.session.runtime.context
     assert told()["transfer buffers"] == context.states.buffers.n_bytes > 0
     assert told()["undo"]
     monkeypatch.setattr(transfer, "KEPT_S", 0.0)
@@ -204,7 +204,7 @@ def test_an_audit_uses_the_memory_of_the_one_before(headless: HeadlessEngine) ->
     talks = [HeadlessChat(headless) for _ in range(3)]
     for talk in talks:
         talk.answer(f"Hello {talk.id}.", SHORT)
-    context = headless.engine.session.context
+    context = headless.engine.session.runtime.context
     headless.do(Operate(SwapOut(talks[0].id), measured=False))
     context.auditor.audit(whole=True)
     before = context.states.buffers.n_bytes
@@ -219,7 +219,7 @@ def test_what_was_audited_is_not_audited_again_before_something_changes(
     talks = [HeadlessChat(headless), HeadlessChat(headless)]
     for talk in talks:
         talk.answer("Hello.", SHORT)
-    context = headless.engine.session.context
+    context = headless.engine.session.runtime.context
     read: list[memoryview] = []
     get = context.auditor.read_state
 
@@ -234,7 +234,7 @@ def test_what_was_audited_is_not_audited_again_before_something_changes(
     assert len(read) == 2
     context.auditor.audit(whole=True)
     assert len(read) == 3, "asked for, it is compared again"
-    context.memory.seq_rm(headless.engine.session.pool.get(talks[0].id).seq_id, -1, -1)
+    context.memory.seq_rm(headless.engine.session.runtime.cache_manager.pool.get(talks[0].id).seq_id, -1, -1)
     context.auditor.audit()
     assert len(read) == 4
 
@@ -244,9 +244,9 @@ def test_a_compaction_that_changes_nothing_moves_nothing(
 ) -> None:
     HeadlessChat(headless).answer("Hello.", SHORT)
     session = headless.engine.session
-    learned = session.speed_model.cost.blob_ms(1)
-    monkeypatch.setattr(session.context.states, "set", lambda *_a, **_k: pytest.fail("it was set"))
+    learned = session.runtime.speed_model.cost.blob_ms(1)
+    monkeypatch.setattr(session.runtime.context.states, "set", lambda *_a, **_k: pytest.fail("it was set"))
     headless.do(Operate(Compact(Layout.KEEP_ORDER), measured=False))
     done = next(event for event in headless.events if getattr(event, "name", "") == "compact")
     assert done.effect.bytes_moved == 0
-    assert session.speed_model.cost.blob_ms(1) == learned, "nothing is learned of it"
+    assert session.runtime.speed_model.cost.blob_ms(1) == learned, "nothing is learned of it"

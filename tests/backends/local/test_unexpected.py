@@ -10,10 +10,10 @@ from types import ModuleType
 
 import pytest
 
-from kvdesk.backends.local import session as session_module
+from kvdesk.backends.local import loaded_model
 from kvdesk.backends.local.llama import open_model as open_model_module
 from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
-from kvdesk.backends.local.session import Session
+from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
 from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import Forget, RebuildContext, VerifyConversation
@@ -29,7 +29,7 @@ def full_disk(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/full")
 
 
-@pytest.mark.parametrize(("module", "where"), [(open_model_module, "run_preflight"), (session_module, "fingerprint")])
+@pytest.mark.parametrize(("module", "where"), [(open_model_module, "run_preflight"), (loaded_model, "fingerprint")])
 def test_a_load_that_fails_by_a_full_disk_leaves_the_model_that_is_open(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch, module: ModuleType, where: str
 ) -> None:
@@ -39,7 +39,7 @@ def test_a_load_that_fails_by_a_full_disk_leaves_the_model_that_is_open(
     with monkeypatch.context() as patch:
         patch.setattr(module, where, full_disk)
         with pytest.raises(UserError, match=FULL) as error:
-            headless.do(LoadModel(LocalFile(before.header.path), before.context.settings))
+            headless.do(LoadModel(LocalFile(before.loaded.header.path), before.runtime.context.settings))
     assert "full_disk" in error.value.detail
     assert session_of(headless) is before
     assert talk.answer("And again", SHORT).state == "complete"
@@ -48,7 +48,7 @@ def test_a_load_that_fails_by_a_full_disk_leaves_the_model_that_is_open(
 def test_an_answer_that_cannot_begin_fails_by_itself(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     talk, other = HeadlessChat(headless), HeadlessChat(headless)
     with monkeypatch.context() as patch:
-        patch.setattr(Session, "fit", full_disk)
+        patch.setattr(OverflowManager, "fit", full_disk)
         with pytest.raises(UserError, match=FULL):
             talk.answer("Hello", SHORT)
     assert other.answer("Hello", SHORT).state == "complete"
@@ -69,11 +69,11 @@ def test_after_an_error_in_mid_operation_sequences_hold_what_the_map_says(
         patch.setattr(MirroredMemory, "seq_rm", removes_and_fails)
         with pytest.raises(UserError, match="Something unexpected went wrong: injected"):
             headless.do(Forget(talk.id))
-    sequence = session.pool.get(talk.id)
+    sequence = session.runtime.cache_manager.pool.get(talk.id)
     assert sequence is not None
     assert sequence.tokens == []
     assert talk.answer("And again", SHORT).state == "complete"
-    assert session.context.memory.verification.state == "verified"
+    assert session.runtime.context.memory.verification.state == "verified"
 
 
 def test_a_job_that_fails_ends_by_itself(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:

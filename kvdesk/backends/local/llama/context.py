@@ -67,7 +67,6 @@ class Context:
         self.buffers = buffer_bytes(said)
         self.model = model
         self.settings = settings
-        self.stop = stop or StopFlag()
         self.traits = context_traits(model.traits, geometry, settings, model.vocab.n_tokens, said)
         self.n_ctx = int(lib.llama_n_ctx(ctx))
         self.n_ctx_seq = int(lib.llama_n_ctx_seq(ctx))
@@ -76,7 +75,7 @@ class Context:
         self.n_seq_max = int(lib.llama_n_seq_max(ctx))
         self.verifier = Verifier(_subject(model, settings), _doubt())
         threads = settings.decode_threads, settings.n_threads_batch
-        self.memory = MirroredMemory(ctx, self.traits, self.verifier, self.inspect, self.stop, threads)
+        self.memory = MirroredMemory(ctx, self.traits, self.verifier, self.inspect, stop or StopFlag(), threads)
         buffers = TransferBuffers()
         self.auditor = Auditor(self.memory, self.verifier, buffers)
         self.states = StateTransfer(self.memory, self.auditor, self.verifier, buffers)
@@ -88,6 +87,11 @@ class Context:
     def is_open(self) -> bool:
         """Whether the engine's context still exists."""
         return self._ctx is not None
+
+    @property
+    def stop(self) -> StopFlag:
+        """What stops a decode from another thread."""
+        return self.memory.stop
 
     @property
     def capabilities(self) -> Capabilities:

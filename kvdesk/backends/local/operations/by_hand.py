@@ -10,17 +10,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from kvdesk.backends.local.cache_manager.operation_journal import Emit
+from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
 from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT, CacheSequence
+from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.probe import Asked, can_probe, next_logits
 from kvdesk.backends.local.operations.compacting import compact
 from kvdesk.backends.local.operations.undo import UndoBlobs
-from kvdesk.backends.local.session import Session
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compare import compare_logits, compare_snapshots
 from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.chat import ConversationId
 from kvdesk.errors import DecodeError, KvdeskError, RefusedCall, UserError
+from kvdesk.policies.compaction_gain import SpanCost
 from kvdesk.protocol.operations import (
     BatchRefused,
     ClearCache,
@@ -70,12 +72,28 @@ _TO_COMPARE = "to compare the next token"
 
 
 class CacheOperations:
-    """Operations by hand on the session's cache."""
+    """Operations by hand on the cache of one context.
 
-    def __init__(self, session: Session, emit: Emit) -> None:
-        self._session = session
+    cost   learns how long it takes to move bytes of state
+    noise  what of a difference of logits is rounding: `LoadedModel.noise`
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        cache_manager: CacheManager,
+        journal: OperationJournal,
+        cost: SpanCost,
+        noise: tuple[float, float],
+        emit: Emit,
+    ) -> None:
+        self._context = context
+        self._cache_manager = cache_manager
+        self._journal = journal
+        self._cost = cost
+        self._noise = noise
         self._emit = emit
-        self.blobs = UndoBlobs()
+        self.blobs = UndoBlobs(context, cache_manager)
 
     def ends(self, operation: HandOperation) -> Callable[[CacheSequence], bool]:
         """Whether the answer of a sequence cannot go on after the operation."""
@@ -83,8 +101,8 @@ class CacheOperations:
         match affected:
             case OneSequence(seq_id, moved_from):
                 found = {seq_id}
-                if moved_from is not None and (owner := self._session.pool.by_seq(seq_id)) is not None:
-                    found |= {s.seq_id for s in self._session.cache_manager.sharing(owner, moved_from)}
+                if moved_from is not None and (owner := self._cache_manager.pool.by_seq(seq_id)) is not None:
+                    found |= {s.seq_id for s in self._cache_manager.sharing(owner, moved_from)}
                 return lambda s: -1 in found or s.seq_id in found
             case OtherSequences(seq_id):
                 return lambda s: s.seq_id != seq_id
@@ -99,8 +117,8 @@ class CacheOperations:
 
     def do(self, operation: HandOperation, *, measured: bool) -> None:
         """Carry it out and tell of it. Raises UserError, RefusedCall, EngineError; nothing is lost then."""
-        session, journal = self._session, self._session.operation_journal
-        kept = None if isinstance(operation, Undo) else self.blobs.take(session)
+        journal = self._journal
+        kept = None if isinstance(operation, Undo) else self.blobs.take()
         with journal.purpose(None, _TO_COMPARE):
             before = self._look(measured)
         with journal.operation(operation.name, self._conversation(operation), BY_HAND) as told:
@@ -111,19 +129,18 @@ class CacheOperations:
             moved_from = ALL_EXACT
             if isinstance(operation, ShiftPositions):
                 moved_from = max(0, min(operation.p0, operation.p0 + operation.shift))
-            session.cache_manager.adopt_map(moved_from)
+            self._cache_manager.adopt_map(moved_from)
             if kept is not None and done.changed:
                 self.blobs.keep(told.number, kept)
             told.undoable = told.number in self.blobs.numbers
-            audited = session.context.auditor.audit().state == "verified"
+            audited = self._context.auditor.audit().state == "verified"
             with journal.purpose(None, _TO_COMPARE):
                 told.effect = self._effect(before, done, audited=audited)
 
     # --- each -----------------------------------------------------------------------------------------------------
 
     def _do(self, operation: HandOperation) -> _Done:
-        context = self._session.context
-        memory = context.memory
+        context, memory = self._context, self._context.memory
         match operation:
             case RemoveRange(seq_id, p0, p1):
                 if not memory.seq_rm(seq_id, p0, p1):
@@ -142,42 +159,41 @@ class CacheOperations:
                 memory.clear()
                 return _Done(emptied=True)
             case Compact(layout, hot):
-                n_bytes = compact(context, self._session.speed_model.cost, layout, hot)
+                n_bytes = compact(context, self._cost, layout, hot)
                 return _Done(bytes_moved=n_bytes)
             case SwapOut(conversation):
                 sequence = self._leased(conversation)
-                n_bytes = self._session.cache_manager.swap_out(sequence)
+                n_bytes = self._cache_manager.swap_out(sequence)
                 return _Done(sequence.seq_id, n_bytes, emptied=True)
             case SwapIn(conversation):
-                n_bytes = self._session.cache_manager.swap_in(conversation)
+                n_bytes = self._cache_manager.swap_in(conversation)
                 return _Done(self._leased(conversation).seq_id, n_bytes)
             case TryDecode(seq_id, pos):
                 return self._try(seq_id, pos)
             case Undo(number):
-                self.blobs.restore(number, self._session)
+                self.blobs.restore(number)
                 return _Done()
             case _:
                 assert_never(operation)
 
     def _copy(self, src: int, conversation: ConversationId, p0: int, p1: int) -> _Done:
-        session = self._session
-        if (own := session.pool.by_seq(src)) is not None and own.conversation == conversation:
+        if (own := self._cache_manager.pool.by_seq(src)) is not None and own.conversation == conversation:
             raise UserError("A conversation cannot be copied onto itself.")
-        source = session.pool.by_seq(src)
+        source = self._cache_manager.pool.by_seq(src)
         if source is not None:
-            session.cache_manager.touch(source)
-        target = session.cache_manager.lease(conversation)
-        session.cache_manager.truncate(target, 0, "its place was taken by a copy")
-        session.context.memory.seq_cp(src, target.seq_id, p0, p1)
+            self._cache_manager.touch(source)
+        target = self._cache_manager.lease(conversation)
+        self._cache_manager.truncate(target, 0, "its place was taken by a copy")
+        self._context.memory.seq_cp(src, target.seq_id, p0, p1)
         if source is not None:
             # a recurrent state cannot tell what it holds; `adopt_map` follows for the others
-            session.cache_manager.adopt(target, source.tokens, source.exact)
+            self._cache_manager.adopt(target, source.tokens, source.exact)
         return _Done(target.seq_id)
 
     def _try(self, seq_id: int, pos: int) -> _Done:
         """One token at a position of the person's choice. What llama.cpp refuses is explained, and harmless."""
-        context = self._session.context
-        token = max(0, self._session.model.vocab.bos)
+        context = self._context
+        token = max(0, self._context.model.vocab.bos)
         changed = True
         try:
             rc = context.decode(Batch.of(seq_id, pos, (token,)), "check").rc
@@ -192,30 +208,28 @@ class CacheOperations:
     # --- before and after ---------------------------------------------------------------------------------------------
 
     def _look(self, measured: bool) -> _Before:
-        snapshot = self._session.context.memory.snapshot()
+        snapshot = self._context.memory.snapshot()
         return _Before(snapshot, self._ask() if measured else {})
 
     def _ask(self) -> dict[int, Asked]:
         """The next token of the sequences that hold something; of none where there is no room to ask."""
-        session = self._session
         asked: dict[int, Asked] = {}
-        for sequence in [s for s in session.pool if s.tokens][:MOST_MEASURED]:
-            spare = session.pool.free
-            if not can_probe(session.context, spare):
+        for sequence in [s for s in self._cache_manager.pool if s.tokens][:MOST_MEASURED]:
+            spare = self._cache_manager.pool.free
+            if not can_probe(self._context, spare):
                 break
             try:
-                asked[sequence.seq_id] = next_logits(session.context, sequence.seq_id, spare[0], sequence.tokens[-1])
+                asked[sequence.seq_id] = next_logits(self._context, sequence.seq_id, spare[0], sequence.tokens[-1])
             except KvdeskError:
                 continue
         return asked
 
     def _effect(self, before: _Before, done: _Done, *, audited: bool) -> Effect:
-        session = self._session
-        snapshot = session.context.memory.snapshot()
+        snapshot = self._context.memory.snapshot()
         after = self._ask() if before.asked else {}
         both = [s for s in before.asked if s in after]
         pairs = {s: (before.asked[s].logits, after[s].logits) for s in both}
-        logits = {s: compare_logits(*pair, *session.noise) for s, pair in pairs.items()}
+        logits = {s: compare_logits(*pair, *self._noise) for s, pair in pairs.items()}
         return Effect(
             compare_snapshots(before.snapshot, snapshot, logits),
             done.bytes_moved,
@@ -230,13 +244,13 @@ class CacheOperations:
             case OneConversation(conversation):
                 return conversation
             case OneSequence(seq_id) | OtherSequences(seq_id):
-                owner = self._session.pool.by_seq(seq_id)
+                owner = self._cache_manager.pool.by_seq(seq_id)
                 return owner.conversation if owner else None
             case "every sequence" | "no sequence":
                 return None
 
     def _leased(self, conversation: ConversationId) -> CacheSequence:
-        sequence = self._session.pool.get(conversation)
+        sequence = self._cache_manager.pool.get(conversation)
         if sequence is None or not sequence.tokens:
             raise UserError("This conversation has nothing in the cache.")
         return sequence

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.sequences import CacheSequence
-from kvdesk.backends.local.session import Session
+from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.library.estimate import total_bytes
@@ -32,7 +33,9 @@ class Kept:
 class UndoBlobs:
     """The blobs of one context, by the number of the operation that came after each."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: Context, cache_manager: CacheManager) -> None:
+        self._context = context
+        self._cache_manager = cache_manager
         self._kept: OrderedDict[int, Kept] = OrderedDict()
         self.most_bytes = min(MOST_BYTES, total_bytes() // SHARE)
 
@@ -46,16 +49,16 @@ class UndoBlobs:
         """Of all blobs."""
         return sum(len(kept.blob) for kept in self._kept.values())
 
-    def take(self, session: Session) -> Kept | None:
+    def take(self) -> Kept | None:
         """The cache as it is now; None where it cannot be saved or is too large. Applies what is pending."""
-        context = session.context
+        context = self._context
         if context.states.size() > self.most_bytes:
             return None
         try:
             blob = context.states.get()
         except KvdeskError:
             return None
-        return Kept(blob, context.memory.snapshot().maps, session.cache_manager.copies())
+        return Kept(blob, context.memory.snapshot().maps, self._cache_manager.copies())
 
     def keep(self, number: int, kept: Kept) -> None:
         """Operation `number` was made after `kept`."""
@@ -63,7 +66,7 @@ class UndoBlobs:
         while self.n_bytes > self.most_bytes:
             self._kept.popitem(last=False)
 
-    def restore(self, number: int, session: Session) -> None:
+    def restore(self, number: int) -> None:
         """Put everything back as it was before operation `number`; what came after can no longer be undone.
 
         Raises UserError where its blob is gone, EngineError when llama.cpp does not take it.
@@ -71,7 +74,7 @@ class UndoBlobs:
         kept = self._kept.get(number)
         if kept is None:
             raise UserError(f"Operation {number:,} cannot be undone any more: its copy of the cache is gone.")
-        session.context.states.set(kept.blob, known=kept.maps)
-        session.cache_manager.restore_leases(kept.leases)
+        self._context.states.set(kept.blob, known=kept.maps)
+        self._cache_manager.restore_leases(kept.leases)
         for later in [n for n in self._kept if n >= number]:
             del self._kept[later]

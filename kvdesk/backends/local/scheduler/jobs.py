@@ -9,9 +9,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
+from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.probe import fresh_logits, next_logits
-from kvdesk.backends.local.session import Session
+from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import Blob
 from kvdesk.cache.compare import compare_logits
@@ -21,17 +23,27 @@ from kvdesk.protocol.cache import MessageSpan, Verified
 from kvdesk.protocol.chat import Working
 
 
-def verify(session: Session, conversation: ConversationId, emit: Emit) -> Iterator[Working]:
-    """Recompute the conversation in a spare sequence and compare its next token. Raises UserError where it cannot."""
-    sequence = session.pool.get(conversation)
+def verify(
+    context: Context,
+    cache_manager: CacheManager,
+    noise: tuple[float, float],
+    conversation: ConversationId,
+    emit: Emit,
+) -> Iterator[Working]:
+    """Recompute the conversation in a spare sequence and compare its next token. `noise`: `LoadedModel.noise`.
+
+    Raises UserError where it cannot.
+    """
+    pool = cache_manager.pool
+    sequence = pool.get(conversation)
     if sequence is None or not sequence.tokens:
         raise UserError("This conversation has nothing in the cache that could be verified.")
     if sequence.busy:
         raise UserError("This conversation is being answered: verify it when the answer is there.")
-    session.cache_manager.free_a_sequence()
-    if not session.pool.free:
+    cache_manager.free_a_sequence()
+    if not pool.free:
         raise UserError("All sequences are in use: close a conversation, so that one is free to compute in.")
-    context, tokens, spare = session.context, list(sequence.tokens), session.pool.free[0]
+    tokens, spare = list(sequence.tokens), pool.free[0]
     what, start = "Verifying: computing the conversation again", time.perf_counter()
     held = next_logits(context, sequence.seq_id, spare, tokens[-1]).logits
     behind = not context.can("partial seq_rm")
@@ -40,7 +52,7 @@ def verify(session: Session, conversation: ConversationId, emit: Emit) -> Iterat
             yield Working(what, result, len(tokens))
         else:
             ms = (time.perf_counter() - start) * 1e3
-            emit(Verified(conversation, len(tokens), compare_logits(result, held, *session.noise), ms))
+            emit(Verified(conversation, len(tokens), compare_logits(result, held, *noise), ms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +70,23 @@ class Held:
     exact: int
 
 
-def hold(session: Session, *, with_state: bool) -> list[Held]:
+def hold(context: Context, cache_manager: CacheManager, *, with_state: bool) -> list[Held]:
     """What every conversation has in the cache now, the last used first. Raises RefusedCall, EngineError."""
     held = []
-    for s in sorted(session.pool, key=lambda s: -s.last_used):
+    for s in sorted(cache_manager.pool, key=lambda s: -s.last_used):
         if s.tokens and not s.inactive:
-            blob = session.context.states.seq_get(s.seq_id) if with_state else b""
+            blob = context.states.seq_get(s.seq_id) if with_state else b""
             held.append(Held(s.conversation, tuple(s.tokens), s.texts, s.spans, blob, s.exact))
     return held
 
 
-def refill(session: Session, held: Sequence[Held]) -> Iterator[Working]:
+def refill(
+    context: Context, cache_manager: CacheManager, spans: MessageSpanReporter, held: Sequence[Held]
+) -> Iterator[Working]:
     """Fill a new context with what the conversations had: from saved state, or computed again from their tokens.
 
     Conversations that do not fit any more are left out, the least recently used first: their next turn computes them.
     """
-    context, cache_manager = session.context, session.cache_manager
     total = sum(len(h.tokens) for h in held)
     done = 0
     for h in held:
@@ -103,4 +116,4 @@ def refill(session: Session, held: Sequence[Held]) -> Iterator[Working]:
                 yield Working("Reading conversations again", done - n + len(sequence.tokens), total)
         finally:
             cache_manager.mark_idle(sequence)
-        session.retell_spans(sequence, h.spans)
+        spans.restore(sequence, h.spans)

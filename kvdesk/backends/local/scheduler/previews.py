@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.prompt.prompt import Prompt
-from kvdesk.backends.local.scheduler.overflow_manager import ContextFull
+from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, OverflowManager
 from kvdesk.backends.local.scheduler.overflow_move import move_for
-from kvdesk.backends.local.session import Session
+from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.cache.compaction import plan_compaction
 from kvdesk.chat import ConversationId
-from kvdesk.errors import ContextError, RefusedCall
-from kvdesk.library.estimate import available_bytes, estimate
+from kvdesk.errors import NO_TOKENIZER, ContextError, PromptError, RefusedCall
+from kvdesk.library.estimate import available_bytes, check_fits, estimate
+from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.policies.forecast import forecast
 from kvdesk.policies.overflow import RESERVE, policy_of
 from kvdesk.protocol.cache import ContextPreview
@@ -23,9 +26,8 @@ from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction
 from kvdesk.settings import ContextSettings
 
 
-def preview_compaction(session: Session, asked: PreviewCompaction) -> CompactionPreview:
+def preview_compaction(context: Context, speed_model: SpeedModel, asked: PreviewCompaction) -> CompactionPreview:
     """The map after, bytes to move and the gain to be expected. Raises RefusedCall where compaction is impossible."""
-    context = session.context
     possible = context.capabilities["compaction"]
     if not possible.allowed:
         raise RefusedCall(possible.why)
@@ -33,7 +35,7 @@ def preview_compaction(session: Session, asked: PreviewCompaction) -> Compaction
     if plan.changes_nothing:
         return CompactionPreview(plan, 1.0, "Every cell would stay where it is: nothing would be moved.")
     plan = replace(plan, bytes_to_move=2 * context.states.size())
-    gain = session.speed_model.gain(plan.n_kv_before, plan.n_kv_after)
+    gain = speed_model.gain(plan.n_kv_before, plan.n_kv_after)
     if plan.n_kv_after >= plan.n_kv_before:
         gain = 1.0
         remark = f"Attention reads {plan.n_kv_before:,} cells, and would afterwards too: no speed is gained."
@@ -49,17 +51,26 @@ def preview_compaction(session: Session, asked: PreviewCompaction) -> Compaction
     return CompactionPreview(plan, gain, remark if possible.answer == "yes" else f"{remark} {possible.why}")
 
 
-def preview_context(session: Session, settings: ContextSettings) -> ContextPreview:
-    """Bytes and cost of a context with these settings, refused or not."""
-    refused = ""
+def preview_context(
+    header: GgufHeader,
+    context: Context,
+    cache_manager: CacheManager,
+    speed_model: SpeedModel,
+    freed: int,
+    settings: ContextSettings,
+) -> ContextPreview:
+    """Bytes and cost of a context with these settings, refused or not, in place of `context`, which frees so many."""
+    refused, available = "", available_bytes() + freed
     try:
-        needed = session.check(settings)
+        needed = check_fits(header, settings, available, loaded=True)
     except ContextError as error:
         refused = str(error)
-        needed = estimate(session.header, settings)
-    n_tokens = sum(len(sequence.tokens) for sequence in session.pool if not sequence.inactive)  # as `jobs.hold` has it
-    why_not = _why_not_carried(session, settings)
-    ms = session.speed_model.prefill_ms(n_tokens, settings.n_batch) if n_tokens else 0.0
+        needed = estimate(header, settings)
+    n_tokens = sum(
+        len(sequence.tokens) for sequence in cache_manager.pool if not sequence.inactive
+    )  # as `jobs.hold` has it
+    why_not = _why_not_carried(context, settings)
+    ms = speed_model.prefill_ms(n_tokens, settings.n_batch) if n_tokens else 0.0
     return ContextPreview(
         settings=settings,
         refused=refused,
@@ -67,8 +78,8 @@ def preview_context(session: Session, settings: ContextSettings) -> ContextPrevi
         v_bytes=needed.v,
         recurrent_bytes=needed.r + needed.s,
         compute_bytes=needed.compute + needed.output,
-        available_bytes=available_bytes() + session.estimate.context,
-        tok_s=session.speed_model.decode_tok_s(settings),
+        available_bytes=available,
+        tok_s=speed_model.decode_tok_s(settings),
         n_tokens=n_tokens,
         seconds=None if ms is None else ms / 1e3,
         carries_state=not why_not,
@@ -76,25 +87,35 @@ def preview_context(session: Session, settings: ContextSettings) -> ContextPrevi
     )
 
 
-def measure_context(session: Session, asked: MeasureContext) -> ContextUse:
+def measure_context(
+    n_ctx: int, cache_manager: CacheManager, overflow_manager: OverflowManager | None, asked: MeasureContext
+) -> ContextUse:
     """How full a conversation's context is: up to the end of its last message. Raises PromptError, TemplateError."""
     tokens: list[int] = []
     if asked.messages:
-        prompt = session.prompt_now(asked)
+        if overflow_manager is None:
+            raise PromptError(NO_TOKENIZER)
+        prompt, _ = overflow_manager.now(asked)
         answered = asked.messages[-1].role == "assistant"  # then no answer is to begin behind it
         tokens = prompt.tokens[: prompt.places[-1].end if answered and prompt.places else None]
-    cached = session.cache_manager.cached(asked.conversation, tokens)
-    return ContextUse(asked.conversation, len(tokens), cached, session.context.n_ctx_seq)
+    cached = cache_manager.cached(asked.conversation, tokens)
+    return ContextUse(asked.conversation, len(tokens), cached, n_ctx)
 
 
-def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
+def preview_turn(
+    context: Context,
+    cache_manager: CacheManager,
+    overflow_manager: OverflowManager,
+    speed_model: SpeedModel,
+    asked: PreviewTurn,
+) -> TurnPreview:
     """What a turn would reuse and prefill, when its first token would come, how the draft compares with the room there
     is, and what would be evicted for it. Raises PromptError, TemplateError.
     """
-    n_ctx = session.context.n_ctx_seq
+    n_ctx = context.n_ctx_seq
     n_answer = min(asked.max_tokens, n_ctx // RESERVE)
     try:
-        fit = session.fit(asked)
+        fit = overflow_manager.fit(asked)
     except ContextFull as full:
         draft = _draft(full.whole, asked)
         rest = len(full.whole.tokens) - draft.n_tokens
@@ -102,14 +123,14 @@ def preview_turn(session: Session, asked: PreviewTurn) -> TurnPreview:
         shown = replace(shown, n_draft=draft.n_tokens, refused=str(full), text=asked.text)
         return replace(shown, n_fitting=draft.n_characters(shown.room))
     prompt = fit.whole.tokens
-    reused, restore_ms = session.cache_manager.estimate_reuse(
+    reused, restore_ms = cache_manager.estimate_reuse(
         asked.conversation, prompt, moved=not policy_of(asked.overflow).exact
     )
-    sequence = session.pool.get(asked.conversation)
+    sequence = cache_manager.pool.get(asked.conversation)
     move = move_for(sequence.tokens, fit.step) if sequence is not None and fit.step else None
     if move is not None and move.n_kept > reused:
         reused, restore_ms = move.n_kept, 0.0
-    found = forecast(len(prompt), reused, session.speed_model.times, session.context.n_batch, restore_ms=restore_ms)
+    found = forecast(len(prompt), reused, speed_model.times, context.n_batch, restore_ms=restore_ms)
     draft = _draft(fit.whole, asked)
     n_evicted = len(fit.step.before) - len(fit.step.after) if fit.step else 0
     shown = TurnPreview(
@@ -156,10 +177,10 @@ def _draft(whole: Prompt, asked: PreviewTurn) -> _Draft:
 _NOTHING = TurnPreview(ConversationId(""), 0, 0, None, "")
 
 
-def _why_not_carried(session: Session, settings: ContextSettings) -> str:
+def _why_not_carried(context: Context, settings: ContextSettings) -> str:
     """Why saved states of this context do not fit into one with other settings; "" where they do."""
-    now = session.context.settings
-    possible = session.context.capabilities["swap"]
+    now = context.settings
+    possible = context.capabilities["swap"]
     if not possible.allowed:
         return possible.why
     if (now.type_k, now.type_v) != (settings.type_k, settings.type_v):

@@ -11,19 +11,23 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import DecodeKind
 from kvdesk.backends.local.llama.sampler import Sampler
-from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, Fit, Step
+from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
+from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, Fit, OverflowManager, Step
 from kvdesk.backends.local.scheduler.overflow_move import carry_out, frees_enough
 from kvdesk.backends.local.scheduler.request import Request
-from kvdesk.backends.local.session import Session
+from kvdesk.backends.local.scheduler.reuse_reason import reuse_reason
+from kvdesk.backends.local.scheduler.speed_model import SpeedModel
+from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId, EvictedMessages, MessageId, MessageState, TurnStats
-from kvdesk.errors import KvdeskError, PromptError, unexpected
+from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, unexpected
 from kvdesk.policies.batching import Want, compose
 from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.prompt_piece import piece
@@ -50,11 +54,17 @@ _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 
 
 class Scheduler:
-    """Runs the requests of one engine. `session` gives the session, which there is while requests run."""
+    """Runs the requests of one engine, on the context that it was last told to `use`."""
 
-    def __init__(self, emit: Emit, session: Callable[[], Session], on_complete: Callable[[Request], None]) -> None:
+    _context: Context
+    _cache_manager: CacheManager
+    _overflow_manager: OverflowManager | None
+    _speed_model: SpeedModel
+    _threads: Threads
+    _spans: MessageSpanReporter
+
+    def __init__(self, emit: Emit, on_complete: Callable[[Request], None]) -> None:
         self._emit = emit
-        self._session = session
         self._on_complete = on_complete
         self._requests: list[Request] = []
         self._answers: set[MessageId] = set()  # of `_requests`
@@ -91,8 +101,18 @@ class Scheduler:
         """Requests whose prompt is being read."""
         return sum(request.prefilling for request in self._requests)
 
-    def use(self, context: Context) -> None:
-        """A new context of the same model: stopping raises its flag from now on."""
+    def use(
+        self,
+        context: Context,
+        cache_manager: CacheManager,
+        overflow_manager: OverflowManager | None,
+        speed_model: SpeedModel,
+        threads: Threads,
+        spans: MessageSpanReporter,
+    ) -> None:
+        """Run requests on this context from now on. `overflow_manager`: None where the model has no text tokenizer."""
+        self._context, self._cache_manager, self._overflow_manager = context, cache_manager, overflow_manager
+        self._speed_model, self._threads, self._spans = speed_model, threads, spans
         with self._lock:
             self._stop_decode = context.stop.raise_
 
@@ -108,25 +128,25 @@ class Scheduler:
         if self.stop_asked(command.answer):
             self.abandon(command, "stopped", "Stopped before it began.")
             return True
-        session = self._session()
+        cache_manager, vocab = self._cache_manager, self._context.model.vocab
         try:
-            fit = session.fit(command)
+            if self._overflow_manager is None:
+                raise PromptError(NO_TOKENIZER)
+            fit = self._overflow_manager.fit(command)
             prompt = fit.whole.tokens
-            if self._requests and not session.cache_manager.can_lease(command.conversation):
+            if self._requests and not cache_manager.can_lease(command.conversation):
                 return False
-            if self._is_being_read(prompt, session.pool.get(command.conversation)):
+            if self._is_being_read(prompt, cache_manager.pool.get(command.conversation)):
                 return False
-            there = session.pool.get(command.conversation)
-            sequence = session.cache_manager.lease(command.conversation, inactive=there is not None and there.busy)
+            there = cache_manager.pool.get(command.conversation)
+            sequence = cache_manager.lease(command.conversation, inactive=there is not None and there.busy)
             told = self._told.setdefault(command.answer, [])
             told += self._use_fit(command, sequence, fit)
             held = list(sequence.tokens)
-            acquired = session.cache_manager.acquire_prefix(
-                sequence, prompt, moved=not policy_of(command.overflow).exact
-            )
-            if not session.cache_manager.make_room(sequence, len(prompt) - acquired.n_tokens):
+            acquired = cache_manager.acquire_prefix(sequence, prompt, moved=not policy_of(command.overflow).exact)
+            if not cache_manager.make_room(sequence, len(prompt) - acquired.n_tokens):
                 if self._requests:
-                    session.cache_manager.release_empty_branch(sequence)
+                    cache_manager.release_empty_branch(sequence)
                     return False
                 raise PromptError("The cache has no room for this conversation.")
         except KvdeskError as error:
@@ -136,26 +156,24 @@ class Scheduler:
             return True
         except Exception as error:  # noqa: BLE001 - a full disk, for one: it costs this answer and no other
             self.abandon(command, "failed", unexpected(error))
-            session.recover()
+            cache_manager.adopt_map()
             return True
-        sampler = Sampler(command.sampling, session.model.vocab.n_tokens)
+        sampler = Sampler(command.sampling, vocab.n_tokens)
         if command.sampling.repeat_penalty != 1.0:
             sampler.accept(prompt[-command.sampling.repeat_last_n :])
-        session.cache_manager.mark_busy(sequence)
+        cache_manager.mark_busy(sequence)
         reused = acquired.n_tokens
-        why = session.explain(sequence, acquired, held, prompt, command.messages)
-        request = Request(
-            command, sequence, fit.whole, reused, sampler, submitted_at, why, session.model.vocab, fit.evicted
-        )
+        why = reuse_reason(self._context.model, cache_manager, sequence, acquired, held, prompt, command.messages)
+        request = Request(command, sequence, fit.whole, reused, sampler, submitted_at, why, vocab, fit.evicted)
         request.notes += self._told.pop(command.answer, [])
         places = fit.whole.places
-        request.pauses = session.cache_manager.pauses(sequence, prompt, [place.first for place in places[-1:]])
+        request.pauses = cache_manager.pauses(sequence, prompt, [place.first for place in places[-1:]])
         with self._lock:
             self._requests.append(request)
             self._answers.add(command.answer)
         self.tell_texts(prompt)
         self._emit(TurnStarted(command.conversation, command.answer, sequence.seq_id, len(prompt), reused))
-        session.tell_spans(request)
+        self._spans.tell(request)
         return True
 
     def step(self) -> None:
@@ -203,14 +221,14 @@ class Scheduler:
             self._answers.discard(request.command.answer)
             self._stopping.discard(request.command.answer)
             if not self.closing:
-                self._session().context.stop.lower()
-        self._session().cache_manager.mark_idle(request.sequence)
+                self._context.stop.lower()
+        self._cache_manager.mark_idle(request.sequence)
         request.sampler.close()
-        self._session().context.memory.publish()
+        self._context.memory.publish()
         conversation, answer = request.command.conversation, request.command.answer
-        self._session().tell_spans(request)
+        self._spans.tell(request)
         self._tell(request, end=True)
-        stats = request.stats(*self._session().context.memory.totals())
+        stats = request.stats(*self._context.memory.totals())
         self._emit(TurnEnded(conversation, answer, state, stats, request.note(note)))
         if state == "complete":
             self._on_complete(request)
@@ -249,7 +267,7 @@ class Scheduler:
         new = set(tokens) - self._known_tokens
         if new:
             self._known_tokens |= new
-            label = self._session().model.vocab.label
+            label = self._context.model.vocab.label
             self._emit(TokenTexts({token: label(token) for token in new}))
 
     # --- private ------------------------------------------------------------------------------------------------------
@@ -258,9 +276,9 @@ class Scheduler:
         """Decode token after token of the only request, until its text is to be sent. False: not possible."""
         if not self._has_room(request, 1):
             return True
-        context, cache_manager = self._session().context, self._session().cache_manager
+        context, cache_manager = self._context, self._cache_manager
         sequence, generated = request.sequence, request.generated
-        self._session().threads.choose(1)
+        self._threads.choose(1)
         left = request.command.sampling.max_tokens - len(generated)
         n = context.memory.begin(sequence.seq_id, len(sequence.tokens), min(left, MOST_IN_BURST))
         if not n:
@@ -304,9 +322,8 @@ class Scheduler:
 
     def _piece(self) -> int:
         """Tokens of a prompt in one batch, when nobody else runs (`kvdesk.policies.prompt_piece`)."""
-        session = self._session()
-        n_batch, n_ubatch = session.context.n_batch, session.context.n_ubatch
-        return piece(n_batch, n_ubatch, session.speed_model.prefill_ms(n_ubatch, n_ubatch))
+        n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
+        return piece(n_batch, n_ubatch, self._speed_model.prefill_ms(n_ubatch, n_ubatch))
 
     def _is_being_read(self, prompt: list[int], own: CacheSequence | None) -> bool:
         """Whether another request is just reading much of the same prompt, which can be shared once it is read."""
@@ -316,11 +333,11 @@ class Scheduler:
 
     def _compose(self) -> list[tuple[Request, Batch]]:
         """Tokens of answers and chunks of prompts take turns (`kvdesk.policies.batching`)."""
-        context = self._session().context
+        context = self._context
         by_seq = {request.sequence.seq_id: request for request in self._requests}
         now = time.perf_counter()
         wants = [Want(s, t.n_to_read, (now - t.last_at) * 1e3 if t.last_at else 0.0) for s, t in by_seq.items()]
-        batch_ms, n_kv = self._session().speed_model.times.ms, context.memory.last_record.n_kv[-1]
+        batch_ms, n_kv = self._speed_model.times.ms, context.memory.last_record.n_kv[-1]
         together = context.traits.model.together
         shares = compose(wants, batch_ms, n_kv, context.n_batch, self._n_decoded, together=together)
         self._n_decoded = 0 if any(by_seq[share.seq_id].prefilling for share in shares) else self._n_decoded + 1
@@ -332,37 +349,35 @@ class Scheduler:
         Where its context is full, or the cache with what others have of it, its overflow policy is carried out: the
         request goes on with the next step, or ends.
         """
-        session = self._session()
-        if request.position + n_tokens > session.context.n_ctx_seq:
+        if request.position + n_tokens > self._context.n_ctx_seq:
             self._overflow(request)
             return False
-        if not session.context.settings.kv_unified:
+        if not self._context.settings.kv_unified:
             n_before = 0  # they have cells of their own
-        if session.cache_manager.make_room(request.sequence, n_before + n_tokens):
+        if self._cache_manager.make_room(request.sequence, n_before + n_tokens):
             return True
-        self._overflow(request, session.context.memory.free_cells(request.sequence.seq_id) - n_before)
+        self._overflow(request, self._context.memory.free_cells(request.sequence.seq_id) - n_before)
         return False
 
     def _use_fit(self, command: Generate, sequence: CacheSequence, fit: Fit) -> list[str]:
         """Before the request begins: evict what its prompt is without. Returns what is to be told of it."""
-        session = self._session()
         self._remember(command, fit.evicted)
         if fit.step is not None:
             return [self._carry_out(command, sequence, fit.step)]
         if policy_of(command.overflow).exact and sequence.exact < len(sequence.tokens):
-            session.cache_manager.truncate(
+            self._cache_manager.truncate(
                 sequence, sequence.exact, "what was moved is read again: exact answers were chosen"
             )
         return []
 
     def _overflow(self, request: Request, n_free: int | None = None) -> None:
         """The context is full while the request runs. n_free: it is the cache, of which so many cells are free."""
-        session, command = self._session(), request.command
-        assert session.overflow_manager is not None
-        step = session.overflow_manager.go_on(request, None if n_free is None else request.position + n_free)
+        command = request.command
+        assert self._overflow_manager is not None
+        step = self._overflow_manager.go_on(request, None if n_free is None else request.position + n_free)
         why = step.plan.sentence if step.plan.stops else ""
         shared = not why and n_free is not None
-        if shared and not frees_enough(session.cache_manager, request.sequence, step, command.overflow, n_free or 0):
+        if shared and not frees_enough(self._cache_manager, request.sequence, step, command.overflow, n_free or 0):
             why = f"{step.full} is full, and what could be removed is shared with them. The answer ends here."
         if why:
             self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, why))
@@ -379,28 +394,26 @@ class Scheduler:
         if not request.generated:  # its prompt is still read, and is shorter now
             request.reused, request.n_asked = min(request.reused, request.position), len(request.prompt)
         self._remember(command, step.evicted)
-        session.tell_spans(request)
+        self._spans.tell(request)
 
     def _remember(self, command: Generate, evicted: EvictedMessages) -> None:
         """The next prompt is without these too; where they are others than before, it is told."""
-        overflow_manager = self._session().overflow_manager
+        overflow_manager = self._overflow_manager
         if overflow_manager is not None and overflow_manager.remember(command, evicted):
             self._emit(MessagesEvicted(command.conversation, evicted))
 
     def _carry_out(self, command: Generate, sequence: CacheSequence, step: Step) -> str:
         """Evict messages from the cache, and say so."""
-        session = self._session()
-        sentence = carry_out(session.cache_manager, sequence, step, command.overflow)
+        sentence = carry_out(self._cache_manager, sequence, step, command.overflow)
         self._emit(Overflowed(command.conversation, command.answer, command.overflow, sentence, step.newly_evicted))
         return sentence
 
     def _decode(self, batches: Sequence[tuple[Request, Batch]]) -> None:
         """Decode, note what is in the cache now, sample."""
-        session = self._session()
-        session.threads.choose(sum(len(batch.tokens) for _, batch in batches))
+        self._threads.choose(sum(len(batch.tokens) for _, batch in batches))
         kind: DecodeKind = "prefill" if any(request.prefilling for request, _ in batches) else "decode"
         try:
-            decoded = session.context.decode(_joined(batches), kind)
+            decoded = self._context.decode(_joined(batches), kind)
         except KvdeskError as error:
             self._not_decoded(batches, -1, error)
             return
@@ -408,7 +421,7 @@ class Scheduler:
             self._not_decoded(batches, decoded.rc, None)
             return
         for request, batch in batches:
-            session.cache_manager.append_decoded(request.sequence, batch.tokens)
+            self._cache_manager.append_decoded(request.sequence, batch.tokens)
         row = -1
         for request, batch in batches:
             row += len(batch.tokens)
@@ -418,13 +431,13 @@ class Scheduler:
                 self._sample(request, row)
         for request in self._requests:
             if request.position in request.pauses:
-                session.cache_manager.swapper.checkpoint(request.sequence)
+                self._cache_manager.swapper.checkpoint(request.sequence)
         self._tell_all()
 
     def _not_decoded(self, batches: Sequence[tuple[Request, Batch]], rc: int, failure: KvdeskError | None) -> None:
         """End the requests, unless the decode was stopped (rc 2): then the next step ends those asked to stop."""
         for request, batch in batches:
-            self._session().cache_manager.adopt_unfinished(request.sequence, batch.tokens)
+            self._cache_manager.adopt_unfinished(request.sequence, batch.tokens)
             request.reused = min(request.reused, request.position)
         for request, batch in batches:
             if failure is not None:
@@ -448,7 +461,7 @@ class Scheduler:
 
     def _sample(self, request: Request, row: int) -> None:
         """Sample the request's next token from row `row` of the last decode."""
-        token = self._session().context.sample(request.sampler, row)
+        token = self._context.sample(request.sampler, row)
         now = time.perf_counter()
         if not request.first_at:
             request.first_at = now

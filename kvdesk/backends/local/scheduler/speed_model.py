@@ -1,6 +1,6 @@
 """What is measured while the engine decodes: how long batches take, what the span costs, and what is told of it.
 
-Owns the learned times of one model. Runs on the engine's thread, in groups after several decodes.
+Runs on the engine's thread, in groups after several decodes.
 """
 
 from __future__ import annotations
@@ -17,17 +17,21 @@ _GUESS_MS = 4.0  # of a token of a prompt, before one was measured
 _Key = tuple[object, ...]
 
 
+MeasuredSpeeds = dict[_Key, tuple[BatchTimes, SpanCost]]
+"""What was measured with one model, by what the speed of a decode depends on: it holds for later contexts too."""
+
+
 class SpeedModel:
-    """Hears of every decode that has been followed. `times` and `cost` are of the settings in use now."""
+    """The speeds of one context. `times` and `cost` are of its settings, and kept in `speeds` with those of others.
 
-    def __init__(self, emit: Emit) -> None:
+    reads  bytes that a decode reads, for the cost of a cell before it was measured
+    """
+
+    def __init__(self, emit: Emit, speeds: MeasuredSpeeds, settings: ContextSettings, reads: Reads) -> None:
         self._emit = emit
-        self._by_settings: dict[_Key, tuple[BatchTimes, SpanCost]] = {}
+        self._by_settings = speeds
         self._n_kv = 256
-
-    def use(self, settings: ContextSettings, reads: Reads) -> None:
-        """The first context, or another: what was measured with the same types, attention and threads still holds."""
-        self.times, self.cost = self._by_settings.setdefault(_key(settings), (BatchTimes(), SpanCost(reads)))
+        self.times, self.cost = speeds.setdefault(_key(settings), (BatchTimes(), SpanCost(reads)))
 
     def decoded(self, decode: MirroredDecode) -> None:
         """Learn from decodes that the mirror has followed, and tell of each."""

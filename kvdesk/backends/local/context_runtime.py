@@ -1,0 +1,182 @@
+"""All that exists for one context of a loaded model: the context, its journal, its sequences, its measurements.
+
+Made anew with every context, so that nothing of the last one is left by accident. Runs on the engine's thread. Knows
+nothing of requests and queues.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.operation_journal import Emit, OperationJournal
+from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
+from kvdesk.backends.local.cache_manager.sequences import CacheSequence
+from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
+from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.decodes import MirroredDecode
+from kvdesk.backends.local.llama.transfer import MOST_KEPT
+from kvdesk.backends.local.loaded_model import LoadedModel
+from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
+from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
+from kvdesk.backends.local.scheduler.speed_model import SpeedModel
+from kvdesk.backends.local.scheduler.threads import Threads
+from kvdesk.cache.recording import Recording
+from kvdesk.chat import ConversationId
+from kvdesk.errors import NO_TOKENIZER, PromptError, UserError
+from kvdesk.library.estimate import Estimate
+from kvdesk.policies.compaction_gain import Reads
+from kvdesk.policies.overflow import Abilities
+from kvdesk.protocol import calls
+from kvdesk.protocol.cache import Audited, CacheView, ContextInfo, LedgerRow, MemoryLedger
+
+
+class ContextRuntime:
+    """One context of `loaded` and what works on it.
+
+    estimate          what the context was expected to take
+    context           llama.cpp's context with its mirror
+    operation_journal every operation on the cache from now on
+    cache_manager     which conversation has which sequence
+    overflow_manager  what leaves a full context; None where the model has no text tokenizer
+    speed_model       how long decodes take with these settings
+    threads           how many threads the next decode gets
+    spans             tells where messages lie in the cache
+    """
+
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        context: Context,
+        estimate: Estimate,
+        snapshots: SavedStateStore,
+        emit: Emit,
+        *,
+        follow_load: bool,
+        eviction_reasons: Mapping[ConversationId, str] | None = None,
+    ) -> None:
+        """`snapshots`: saved states that fit into the context. `follow_load`: threads follow the machine's load.
+        `eviction_reasons`: of conversations that lost their cells with the last context.
+        """
+        self._emit = emit
+        self.loaded = loaded
+        self.estimate = estimate
+        self.context = context
+        self.operation_journal = OperationJournal(context, emit, self._conversation_of)
+        self.speed_model = SpeedModel(emit, loaded.speeds, context.settings, self._reads())
+        swapper = StateSwapper(context, self.operation_journal, snapshots, self.speed_model.costs)
+        self.cache_manager = CacheManager(context, self.operation_journal, swapper, eviction_reasons)
+        self.overflow_manager = None
+        if loaded.prompts is not None:
+            self.overflow_manager = OverflowManager(loaded.prompts, context.n_ctx_seq, abilities(context))
+        self.threads = Threads(context, context.settings, emit, follow=follow_load)
+        self.spans = MessageSpanReporter(self.cache_manager, self.overflow_manager, emit)
+        context.memory.on_decoded = self._on_decoded
+
+    @property
+    def info(self) -> ContextInfo:
+        """Numbers read back from the engine."""
+        return self.context.info(self.estimate.k, self.estimate.v)
+
+    @property
+    def chats(self) -> OverflowManager:
+        """What makes prompts that fit. Raises PromptError where the model has no text tokenizer."""
+        if self.overflow_manager is None:
+            raise PromptError(NO_TOKENIZER)
+        return self.overflow_manager
+
+    def ledger(self, undo_bytes: int = 0, undo_most: int | None = None) -> MemoryLedger:
+        """Bytes of everything, estimated before and measured after. `undo_bytes`: of the states kept for undo, which
+        are `undo_most` at most.
+        """
+        e, got = self.estimate, self.context.buffers
+        snapshots = self.cache_manager.swapper.snapshots
+        rows = [
+            LedgerRow("weights", e.weights, self.loaded.model.info().size_bytes),
+            LedgerRow("K and V", e.k + e.v, got.get("KV")),
+            LedgerRow("recurrent state", e.r + e.s, got.get("RS")),
+            LedgerRow("compute buffers", e.compute, got.get("compute")),
+            LedgerRow("output buffer", e.output, got.get("output")),
+            LedgerRow("saved conversations", 0, snapshots.memory_bytes, snapshots.limits.memory_bytes),
+            LedgerRow("being written to disk", 0, snapshots.writing_bytes),
+            LedgerRow("undo", 0, undo_bytes, undo_most),
+            LedgerRow("transfer buffers", 0, self.context.states.buffers.n_bytes, MOST_KEPT),
+        ]
+        return MemoryLedger(tuple(row for row in rows if row.estimated or row.measured))
+
+    def view(self, undoable: tuple[int, ...] = ()) -> CacheView:
+        """The cache and its leases, frozen. `undoable`: operations that can be undone. Read-only."""
+        context, pool = self.context, self.cache_manager.pool
+        saved = self.cache_manager.swapper.snapshots.conversations()
+        return CacheView(
+            context.memory.snapshot(),
+            pool.leases(),
+            has_report=context.verifier.report is not None,
+            pending=context.memory.mirror.pending_shift,
+            swapped=tuple((c, n) for c, n in saved if not _held(pool.get(c))),
+            undoable=undoable,
+        )
+
+    def audit(self) -> None:
+        """Compare every used cell with the engine's own state, and report it as an operation. Read-only."""
+        with self.operation_journal.operation("audit", call=calls.state_get()) as operation:
+            verification = self.context.auditor.audit(whole=True)
+            n_used = self.context.memory.totals()[0]
+            operation.reason = f"the map is {verification.state}"
+        at = time.strftime("%H:%M:%S")
+        match verification.state:
+            case "verified":
+                found = f"all {n_used:,} used cells agree with llama.cpp's own state in position and sequences"
+            case "mirrored":
+                found = f"{n_used:,} used cells; nothing disagrees, but not all can be proven: {verification.detail}"
+            case "mismatch":
+                found = f"the map and llama.cpp's own state disagree: {verification.detail}"
+        self._emit(Audited(verification.state, at, f"{found.rstrip('.')} ({operation.ms:,.0f} ms)."))
+
+    def recording(self) -> Recording:
+        """The journal up to now, frozen."""
+        self.context.memory.publish()
+        return self.operation_journal.journal.recording()
+
+    def save_report(self, path: Path) -> None:
+        """Write the report of the last mismatch as JSON. Raises UserError: there is none, it cannot be written."""
+        report = self.context.verifier.report
+        if report is None:
+            raise UserError("There is no mismatch to report: the map has agreed with the engine.")
+        try:
+            path.write_text(report.to_json() + "\n", encoding="utf-8")
+        except OSError as error:
+            raise UserError(f"The report could not be written to {path}: {error.strerror}.") from error
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _reads(self) -> Reads:
+        """What a decoded token reads, in bytes, for the cost of a cell before it was measured."""
+        n_cells = max(1, self.context.n_ctx)
+        cell = (self.estimate.k + self.estimate.v) // n_cells
+        return Reads(self.loaded.model.info().size_bytes, cell, self.context.settings.flash_attn)
+
+    def _on_decoded(self, decodes: Sequence[MirroredDecode]) -> None:
+        """Write down, measure and judge: each for all, which is quicker right after a decode than all for each."""
+        for decode in decodes:
+            self.operation_journal.decoded(decode)
+        for decode in decodes:
+            self.speed_model.decoded(decode)
+        for decode in decodes:
+            self.threads.decoded(decode)
+
+    def _conversation_of(self, seq_id: int) -> ConversationId | None:
+        sequence = self.cache_manager.pool.by_seq(seq_id)
+        return sequence.conversation if sequence else None
+
+
+def abilities(context: Context) -> Abilities:
+    """Whether parts of a sequence can leave and move, and why not."""
+    remove, shift = (context.capabilities[name] for name in ("partial seq_rm", "seq_add"))
+    return Abilities(remove.allowed, shift.allowed, remove.why, shift.why)
+
+
+def _held(sequence: CacheSequence | None) -> bool:
+    return sequence is not None and bool(sequence.tokens)

@@ -1,0 +1,70 @@
+"""A model that is loaded: what stays the same whatever contexts are made of it.
+
+Owns the engine's model, its file's header and the processes that render its prompts. Must never know a context.
+"""
+
+from __future__ import annotations
+
+from kvdesk.backends.local.llama.binding import engine_version
+from kvdesk.backends.local.llama.open_model import OpenedModel
+from kvdesk.backends.local.prompt.prompt import PromptBuilder
+from kvdesk.backends.local.scheduler.speed_model import MeasuredSpeeds
+from kvdesk.cache.compare import ROUNDING, ROUNDING_KL
+from kvdesk.library.estimate import Estimate, available_bytes, check_fits
+from kvdesk.library.fingerprint import fingerprint
+from kvdesk.policies.swap import StateKind
+from kvdesk.settings import ContextSettings
+
+
+class LoadedModel:
+    """A model that was opened.
+
+    prompts           renders conversations; None where the model has no text tokenizer
+    template_problem  why the file's own chat template is not used, "" where it is
+    fingerprint       of the file: saved states of another one mean nothing here
+    speeds            decode times measured so far, by the settings that they depend on
+    """
+
+    def __init__(self, opened: OpenedModel) -> None:
+        self.header, self.model = opened.header, opened.model
+        self.fingerprint = fingerprint(opened.header.path)
+        self.speeds: MeasuredSpeeds = {}
+        self.template_problem = ""
+        if opened.template_problem:
+            self.template_problem = (
+                f"The model's chat template cannot be used, so a plain one is: {opened.template_problem}"
+            )
+        template = "" if self.template_problem else self.model.chat_template
+        self.prompts = PromptBuilder(self.model.vocab, template) if self.model.vocab.has_text else None
+
+    @property
+    def noise(self) -> tuple[float, float]:
+        """What of a difference of logits is rounding with this model: relative to the largest logit, and KL in nats.
+
+        Quantized weights round the numbers they are multiplied with to 8 bits, so the last bit of a sum either vanishes
+        or becomes a step. Measured with the embedded Q4_1 model on three texts of 2,000 tokens, each token's logits in
+        ubatches of 512 against ubatches of 32 and against a chat in small pieces, all of them right: KL 0.004 nats in
+        the median, 0.03 in the 99th percentile, 0.081 at most; logits up to 0.15 of the largest. (`compare.ROUNDING`
+        tells of float weights.)
+        """
+        quantized = any(tensor.kind.block > 1 for tensor in self.header.tensors)
+        return (0.2, 0.1) if quantized else (ROUNDING, ROUNDING_KL)
+
+    def check(self, settings: ContextSettings, freed: int) -> Estimate:
+        """What a context with these settings takes, in place of one of `freed` bytes. Raises ContextError when it does
+        not fit into memory.
+        """
+        return check_fits(self.header, settings, available_bytes() + freed, loaded=True)
+
+    def state_kind(self, settings: ContextSettings) -> StateKind:
+        """All that decides whether a saved state means the same in a context with these settings."""
+        s = settings
+        version = engine_version()
+        rope = (self.model.rope_freq_base, self.model.rope_freq_scale)
+        return StateKind(self.fingerprint, f"{version} {version.commit}", s.type_k, s.type_v, s.flash_attn, rope)
+
+    def close(self) -> None:
+        """Free the model, and end what renders its prompts. Its context must be closed before."""
+        if self.prompts is not None:
+            self.prompts.close()
+        self.model.close()
