@@ -298,12 +298,6 @@ class AttentionCache:
         if shift != 0 and p0 != p1:
             self.cells_of(seq_id).seq_add(seq_id, p0, p1, shift)
 
-    def seq_div(self, seq_id: int, p0: int, p1: int, d: int) -> None:
-        """Divide the positions of [p0, p1) by `d` (llama-kv-cache.cpp:620). Changes the cache."""
-        p0, p1 = clip_range(p0, p1)
-        if d != 1 and p0 != p1:
-            self.cells_of(seq_id).seq_div(seq_id, p0, p1, d)
-
     def restore(self, streams: Sequence[StreamBlob], written_at_op: int, known: CacheMap | None = None) -> bool:
         """Replace everything by the cells of a full state blob, from index 0 on, heads 0. Changes the cache.
 

@@ -338,17 +338,6 @@ class StreamCells:
         self.head = int(freed[0]) if len(freed) else 0
         return freed
 
-    def seq_div(self, seq_id: int, p0: int, p1: int, d: int) -> None:
-        """Divide the positions of the sequence at [p0, p1) by `d` (llama-kv-cache.cpp:620). Changes the cache.
-
-        The engine queues a rotation with the wrong sign (llama-kv-cells.h:484): kvdesk models this and never calls it.
-        """
-        top = self.pos[: self.high_water]
-        index = np.flatnonzero(self.holders(seq_id) & (top >= p0) & (top < p1))
-        if len(index):
-            moved = np.trunc(self.pos[index] / d).astype(np.int32)
-            self._move(index, moved, self.shift[index] + (self.pos[index] - moved))
-
     def reset_shift(self) -> int:
         """The pending K-shift has been applied: how many cells had moved. Changes the cache."""
         if not self.has_shift:

@@ -11,16 +11,12 @@ from 10 on are ambiguous when read, not when written). Must never know the mirro
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
 
 from kvdesk.cache.cells import seq_members
 from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
 from kvdesk.cache.snapshot import StreamMap
-from kvdesk.errors import KvdeskError
 
 _SLOT = re.compile(
     r"find_slot: stream\[(\d+)\], n = +(\d+), used = +(\d+), head = +(\d+), size = +(\d+), n_swa = +(\d+)\s*$"
@@ -31,10 +27,6 @@ _MAP = re.compile(r"\n[.M0-9][.M0-9 *\n]*\s*$")
 _SEQ_ROW = 256  # cells in a line of the sequence map
 _POS_ROW = 64  # cells in a line of the position map
 _POS_WIDTH = 5
-
-
-class DumpError(KvdeskError):
-    """The text is not a dump of this engine, or it is ambiguous."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,45 +107,3 @@ def render_position_map(cells: StreamMap) -> str:
         if i % _POS_ROW == _POS_ROW - 1:
             text.append("\n")
     return "\n" + "".join(text) + "\n"
-
-
-def read_positions(text: str, size: int) -> NDArray[np.int32]:
-    """Positions of `size` cells from a position map, -1 where empty.
-
-    Raises DumpError if the text is not such a map or a position has more than five digits, which leaves no columns.
-    """
-    rows = text.replace(" *", "").strip("\n").split("\n")
-    line = "".join(rows)
-    if len(line) != size * _POS_WIDTH:
-        raise DumpError("The engine's map of positions cannot be read.", f"{len(line)} characters for {size} cells")
-    pos = np.full(size, -1, dtype=np.int32)
-    for i in range(size):
-        field = line[i * _POS_WIDTH : (i + 1) * _POS_WIDTH].strip()
-        if field == ".":
-            continue
-        if not field.isdigit():
-            raise DumpError("The engine's map of positions cannot be read.", f"cell {i}: {field!r}")
-        pos[i] = int(field)
-    return pos
-
-
-def read_sequences(text: str, pos: NDArray[np.int32]) -> list[int | None]:
-    """The one sequence of each used cell in index order, None where it is shared (M).
-
-    Raises DumpError where ids of two digits make the text ambiguous; then only a state blob knows the sequences.
-    """
-    line = text.replace(" *", "").replace("\n", "")
-    if len(line) != len(pos):
-        raise DumpError("The engine's map of sequences is ambiguous.", f"{len(line)} characters for {len(pos)} cells")
-    owners: list[int | None] = []
-    for i, (mark, p) in enumerate(zip(line, pos.tolist(), strict=True)):
-        if (mark == ".") != (p == -1):
-            raise DumpError("The engine's two maps contradict each other.", f"cell {i}: {mark!r} at position {p}")
-        if p != -1:
-            owners.append(None if mark == "M" else int(mark))
-    return owners
-
-
-def first_per_stream(dumps: Sequence[SlotDump], n_swa: int) -> dict[int, SlotDump]:
-    """The oldest dump of every stream of the cache with this window: of one decode, the state before it."""
-    return {dump.line.stream: dump for dump in reversed(dumps) if dump.line.n_swa == n_swa}

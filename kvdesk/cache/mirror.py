@@ -23,9 +23,7 @@ from kvdesk.cache.batch import (
     split_simple,
 )
 from kvdesk.cache.blob import StateBlob, parse_seq_state, parse_state
-from kvdesk.cache.dump import SlotDump, first_per_stream
 from kvdesk.cache.geometry import Geometry
-from kvdesk.cache.rebuild import read_stream, rebuild_stream
 from kvdesk.cache.record import DecodeRecord, Placement, RestoreRecord, SlotState, UbatchRecord
 from kvdesk.cache.recurrent import RecurrentStates
 from kvdesk.cache.run import place_run
@@ -50,7 +48,6 @@ class Mirror:
         self.n_vocab = n_vocab
         self.operation = 0
         self.capture = False
-        self.rebuilt_at = 0  # operation at which the map was last taken from a dump, 0 never
         self.caches: list[AttentionCache] = []
         self._log: list[SlotState] = []
         if geometry.has_window:
@@ -206,12 +203,6 @@ class Mirror:
         for part in self._parts(self.caches):
             part.seq_add(seq_id, p0, p1, shift)
 
-    def seq_div(self, seq_id: int, p0: int, p1: int, d: int) -> None:
-        """llama_memory_seq_div of [p0, p1) by `d`. Modelled, never offered. Changes the cache."""
-        self.operation += 1
-        for part in self._parts(self.caches):
-            part.seq_div(seq_id, p0, p1, d)
-
     # --- changes the cache: state ------------------------------------------------------------------------------------
 
     def restore(self, blob: bytes | StateBlob, *, carry: bool = False, known: Sequence[CacheMap] = ()) -> RestoreRecord:
@@ -253,34 +244,6 @@ class Mirror:
         if ok and self.states:
             ok = self._restore_states(seq_id, [pos for pos, _ in state.states])
         return RestoreRecord(self.operation, ok, tuple(self._log), "" if ok else "the saved cells do not fit")
-
-    def rebuild_from_dump(self, dumps: Sequence[SlotDump], blob: bytes | StateBlob | None = None) -> list[str]:
-        """Take the map from the engine's level 3 dump, after a mismatch. Changes the cache.
-
-        `dumps` is all that one decode printed and `blob` the full state taken just before it. The mirror then shows the
-        moment before that decode: follow it with `decode` again. The blob is needed for shared cells, sequence ids from
-        10 on, positions from 100,000 on and recurrent states. Returns in words what could not be rebuilt and is left as
-        it was: a stream is printed only when the batch has one of its sequences. Raises DumpError or BlobError, before
-        anything changed, if the engine's text cannot be read.
-        """
-        state = parse_state(blob, self.geometry) if isinstance(blob, bytes) else blob
-        plans = []
-        missing = []
-        for i, cache in enumerate(self.caches):
-            found = first_per_stream(dumps, cache.n_swa)
-            missing += [f"{cache.name} cache, stream {s}" for s in range(len(cache.streams)) if s not in found]
-            for s, dump in found.items():
-                plans.append((cache.streams[s], read_stream(dump, state.caches[i][s] if state else None)))
-        self.operation += 1
-        for cells, stored in plans:
-            rebuild_stream(cells, stored, self.operation)
-        if self.states:
-            if state:
-                self.states.restore(state.states)
-            else:
-                missing.append("recurrent states")
-        self.rebuilt_at = self.operation
-        return missing
 
     # --- private -----------------------------------------------------------------------------------------------------
 

@@ -116,16 +116,6 @@ class DecodeRecord:
         return self.operation + len(self.n_kv) - 1
 
     @property
-    def n_overwritten(self) -> int:
-        """Window cells that were replaced."""
-        return sum(len(p.overwritten) for u in self.ubatches for p in u.placements)
-
-    @property
-    def n_purged(self) -> int:
-        """Window cells that were freed besides."""
-        return sum(len(p.purged) for u in self.ubatches for p in u.placements)
-
-    @property
     def n_tested(self) -> int:
         """Cells that the slot searches of all placed ubatches looked at."""
         return sum(p.n_tested for u in self.ubatches for p in u.placements)

@@ -131,13 +131,6 @@ class RecurrentStates:
         if cell:
             cell.pos += shift
 
-    def seq_div(self, seq_id: int, p0: int, p1: int, d: int) -> None:
-        """Divide the state's position, if it lies in [p0, p1) (:325). Changes the cache."""
-        p0, p1 = clip_range(p0, p1)
-        cell = self._state_in(seq_id, p0, p1)
-        if cell:
-            cell.pos = int(cell.pos / d)
-
     def find_slot(self, ubatch: Ubatch) -> bool:
         """Give every sequence set of the ubatch a state of its own, in adjacent cells (:458-693). Changes the cache."""
         owners = [ubatch.seq_ids[s * ubatch.n_seq_tokens] for s in range(ubatch.n_seqs)]

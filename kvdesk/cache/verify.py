@@ -17,7 +17,7 @@ from kvdesk.cache.dump import SlotDump, render_position_map, render_sequence_map
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine, SlotState, SpanLine
-from kvdesk.cache.snapshot import CacheMap, Columns, StreamMap, Verification
+from kvdesk.cache.snapshot import CacheMap, Columns, StreamMap
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,6 @@ class Difference:
         place.append(self.cell >= 0 and f"cell {self.cell}")
         where = ", ".join(str(p) for p in place if p)
         return f"{self.what}{' (' + where + ')' if where else ''}: mirror says {self.mirror}, engine says {self.engine}"
-
-
-def verdict(operation: int, difference: Difference | None) -> Verification:
-    """The state to show after a comparison at `operation`."""
-    if difference is None:
-        return Verification("verified", operation)
-    return Verification("mismatch", operation, str(difference))
 
 
 def compare_lines(expected: Sequence[SlotState], dumps: Sequence[SlotDump]) -> Difference | None:

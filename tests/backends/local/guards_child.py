@@ -75,7 +75,7 @@ class Table:
             self.attempt(f"seq_pos_min of sequence {bad}", lambda bad=bad: c.memory.seq_pos_min(bad))  # type: ignore[misc]
             self.attempt(f"seq_pos_max of sequence {bad}", lambda bad=bad: c.memory.seq_pos_max(bad))  # type: ignore[misc]
             self.attempt(f"state_seq_get of sequence {bad}", lambda bad=bad: c.states.seq_get(bad))  # type: ignore[misc]
-        self.attempt("seq_div", lambda: c.seq_div(0, 0, -1, 0))  # type: ignore[attr-defined]
+        self.attempt("seq_div", lambda: c.memory.seq_div(0, 0, -1, 0))  # type: ignore[attr-defined]
         c.decode(tokens(1, 0, 4))
 
     def _batches(self) -> None:

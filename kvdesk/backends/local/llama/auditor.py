@@ -78,7 +78,6 @@ class Auditor:
             mirror.clear(True)
         else:
             mirror.restore(parsed, carry=True)
-        mirror.rebuilt_at = mirror.operation
         self._verifier.note(mirror.operation, "map rebuilt from the engine's state")
         self._verifier.rebuilt(mirror.operation)
         self.audit()
