@@ -1,4 +1,4 @@
-"""The door to llama.cpp: the only importer of llama_cpp. Owns its log, its version and the stop flag's machine code.
+"""The only module that imports llama_cpp. Owns its log, its version, and the flag that stops a decode.
 
 Other modules of `kvdesk.backends.local` call `lib.llama_*` (llama-cpp-python's low-level ctypes API) and nothing else
 of that package: `llama_cpp.Llama` rewrites sequence -1 to 0 and redirects the file descriptors of the whole process.

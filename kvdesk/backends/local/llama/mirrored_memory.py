@@ -27,11 +27,11 @@ from kvdesk.errors import DecodeError, RefusedCall
 from kvdesk.protocol import calls
 
 SETTLE_S = 0.06
-"""For so long may decodes wait for the mirror to follow."""
+"""Seconds that a decode may wait for the mirror to follow."""
 RUN_S = 0.25
-"""The same for tokens of one answer while nobody looks at the cache."""
+"""The same for the tokens of one answer while nobody looks at the cache."""
 PUBLISH_S = 0.25
-"""So often decodes of an answer are published; at once when one took SLOW times what it used to."""
+"""Seconds after which the decodes of an answer are published; at once when one took SLOW times what it used to."""
 SLOW = 1.3
 _ROW_0 = frozenset({0})
 
@@ -145,8 +145,8 @@ class MirroredMemory:
         """Run the batch. Changes the cache. `kind`: what it is for, to be told with its measurement.
 
         rc 0: every token is in the cache. rc 1: no slot, nothing was placed. rc 2: stopped; finished ubatches stay.
-        A pending K-shift is applied first, unstoppably: stopped in the middle it would turn K twice. Where there is no
-        way to apply it alone, this whole decode cannot be stopped.
+        A pending K-shift is applied first, and cannot be stopped: stopped in the middle it would rotate K twice. Where
+        there is no way to apply it alone, this whole decode cannot be stopped.
 
         Raises RefusedCall for a batch that would abort the process, DecodeError for any other return code.
         """
