@@ -74,7 +74,8 @@ def test_modules_named_in_the_architecture_exist() -> None:
             if f"{match[1]}.py" not in layers and match[1] not in layers:
                 continue
             package = ROOT / "kvdesk" / span.split(".")[0]
-            if match[2] and package.is_dir() and not (package / f"{match[2]}.py").exists():
+            named = [package / f"{match[2]}.py", package / f"{match[2]}"]
+            if match[2] and package.is_dir() and not any(path.exists() for path in named):
                 pytest.fail(f"{span} is named in docs/architecture.md and does not exist")
 
 
