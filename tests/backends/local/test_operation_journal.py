@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.batch import Batch
+from kvdesk.cache.journal_file import JournalHeader, load_journal, save_journal
 from kvdesk.cache.packing import Entry
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.cache import OperationDone
@@ -144,3 +146,17 @@ def test_the_time_of_what_looks_at_an_operation_is_not_its_own(rig: Rig) -> None
     (told,) = rig.told
     assert (told.ms, told.operation, told.undoable) == (ms, rig.before + 1, True)
     assert told.call == "llama_memory_seq_rm(mem, 0, 4, 8) -> True"
+
+
+def test_an_operation_of_two_calls_is_read_back_from_a_file(rig: Rig, tmp_path: Path) -> None:
+    with rig.journal.operation("slide", ONE, "it was full"):
+        rig.context.memory.seq_rm(0, 4, 8)
+        rig.context.memory.seq_add(0, 8, -1, -4)
+    rig.context.memory.seq_rm(0, 10, -1)
+    recording = rig.journal.journal.recording()
+    save_journal(tmp_path / "journal", recording, JournalHeader())
+    read = load_journal(tmp_path / "journal")[1]
+    assert read.operations(0, read.last) == recording.operations(0, recording.last)
+    for number in (rig.before, rig.before + 1, rig.before + 2, read.last):
+        wanted, found = recording.state_at(number), read.state_at(number)
+        assert (found[0].streams[0].pos == wanted[0].streams[0].pos).all()
