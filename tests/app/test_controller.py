@@ -432,7 +432,7 @@ def test_what_happens_when_the_context_is_full_is_asked_for_and_stored(rig: Rig,
     assert [c.overflow for c in conversations(rig)] == ["sinks"]
 
 
-def test_what_left_the_context_is_stored_and_told_with_the_next_turn(rig: Rig, qtbot: QtBot) -> None:
+def test_what_was_evicted_is_stored_and_told_with_the_next_turn(rig: Rig, qtbot: QtBot) -> None:
     first = say(rig, "One")
     assert first.evicted == NONE_EVICTED
     left = EvictedMessages(frozenset({first.messages[0].id}))

@@ -68,7 +68,7 @@ def test_every_plan_holds_what_it_says(
             assert tokens <= kept
 
 
-def test_no_message_leaves_while_there_is_room() -> None:
+def test_no_message_is_evicted_while_there_is_room() -> None:
     for policy in Overflow:
         plan = plan_overflow(policy, situation([10, 20, 30], 100, 40), ANY)
         assert not plan.evicted
@@ -92,7 +92,7 @@ def exchanges(n_held: int, n_ctx: int, *, answering: bool) -> Situation:
     return Situation(spans if answering else spans[:-1], n_held, 1, n_ctx, answering=answering)
 
 
-def test_an_answer_leaves_with_its_question() -> None:
+def test_an_answer_is_evicted_with_its_question() -> None:
     assert plan_overflow(SLIDE, exchanges(100, 100, answering=True), ANY).evicted == (1, 2)
     assert plan_overflow(RECOMPUTE, exchanges(300, 300, answering=True), ANY).evicted == (1, 2, 3, 4)
 

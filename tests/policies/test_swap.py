@@ -28,7 +28,7 @@ def test_keys_tell_states_apart() -> None:
     assert snapshot_key(KIND, [1, 2]) == snapshot_key(replace(KIND), (1, 2))
 
 
-def test_the_longest_unused_leaves_first() -> None:
+def test_the_longest_unused_is_swapped_out_first() -> None:
     residents = [replace(ALICE, seq_id=i, idle_s=float(s)) for i, s in enumerate((5, 500, 50))]
     assert [r.seq_id for r, _ in eviction_order(residents, 3000)] == [1, 2]
     assert "500 s" in eviction_order(residents, 1)[0][1]

@@ -442,7 +442,7 @@ def test_ten_thousand_messages_are_no_burden(store: Store) -> None:
         '{"messages": [], "parted": "abc"}',
     ],
 )
-def test_a_damaged_memory_of_what_left_means_that_all_is_there(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_memory_of_what_was_evicted_means_that_all_is_there(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "kvdesk.sqlite3"
     store = Store(path)
     store.put_conversation(conversation())

@@ -1,6 +1,6 @@
 """Compaction and batches on every kind of memory: the text, and the logits, of a sequence that is alone.
 
-Sharing, forks, swapping and restarts are in `test_keeper`; the embedded model's answers there and in `test_turns`.
+Sharing, forks, swaps and restarts are in `test_cache_manager`; the embedded model's answers there and in `test_turns`.
 """
 
 from __future__ import annotations

@@ -240,7 +240,7 @@ def test_shades_tell_what_is_next(desk: HeadlessEngine) -> None:
     assert [shades[name] for name in names][:3] == ["in the cache", "evicted", "evicted"]
 
 
-def test_whoever_shares_the_cells_that_move_leaves_first(desk: HeadlessEngine) -> None:
+def test_whoever_shares_the_cells_that_move_is_evicted_first(desk: HeadlessEngine) -> None:
     """An answer given again leaves the first one as an inactive branch on the same cells."""
     talk = filled(desk, Overflow.SLIDE)
     asked = tuple(talk.messages[:-1])
@@ -324,7 +324,7 @@ def test_a_recurrent_model_says_why_it_cannot(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.SINKS, Overflow.RECOMPUTE])
-def test_what_left_has_left_after_a_restart(model_file: Path, tmp_path: Path, overflow: Overflow) -> None:
+def test_what_was_evicted_is_evicted_after_a_restart(model_file: Path, tmp_path: Path, overflow: Overflow) -> None:
     """The next prompt begins as before, so the saved state fits: nothing of it is read again, and nothing leaves."""
     first = restarted(model_file, tmp_path)
     try:
@@ -385,7 +385,7 @@ def test_a_conversation_with_moved_tokens_comes_back_as_it_was(desk: HeadlessEng
 
 
 @pytest.mark.parametrize("damage", ["all", "questions", "others", "behind"])
-def test_a_damaged_memory_of_what_left_does_no_harm(desk: HeadlessEngine, damage: str) -> None:
+def test_a_damaged_memory_of_what_was_evicted_does_no_harm(desk: HeadlessEngine, damage: str) -> None:
     talk = filled(desk, Overflow.SINKS if damage == "behind" else Overflow.SLIDE)
     names = [m.id for m in talk.messages]
     desk.do(CloseConversation(talk.id))

@@ -74,7 +74,7 @@ def test_where_nothing_may_leave_the_answer_ends_and_says_why(desk: HeadlessEngi
     assert stopped.note.endswith("The answer ends here.")
 
 
-def test_nothing_leaves_that_would_free_nothing(desk: HeadlessEngine) -> None:
+def test_nothing_is_evicted_that_would_free_nothing(desk: HeadlessEngine) -> None:
     """Two answers to one question share all that is old: letting it leave one of them gives no cell."""
     talk = filled(desk, Overflow.SLIDE)
     told = together(desk, [talk, talk], questions=["Go on.", "Go on."], n_tokens=120)

@@ -78,7 +78,7 @@ def test_each_branch_is_as_full_as_it_is(desk: HeadlessEngine) -> None:
     assert again.n_cached >= again.n_tokens - 1, "its branch is inactive, and still in the cache"
 
 
-def test_what_left_the_context_takes_no_room(desk: HeadlessEngine) -> None:
+def test_what_was_evicted_takes_no_room(desk: HeadlessEngine) -> None:
     talk = HeadlessChat(desk, overflow=Overflow.SLIDE)
     while not talk.evicted.messages:
         talk.answer(SEA * 3, SHORT)
@@ -126,7 +126,7 @@ def test_a_question_that_was_never_answered_is_no_part_of_the_draft(desk: Headle
     assert 0 < found.n_fitting < len(text) - len(SEA)
 
 
-def test_what_will_leave_is_said_before(desk: HeadlessEngine) -> None:
+def test_what_will_be_evicted_is_said_before(desk: HeadlessEngine) -> None:
     talk = HeadlessChat(desk, overflow=Overflow.SLIDE)
     while not (found := preview(desk, talk, SEA * 4)).n_evicted_messages:
         talk.answer(SEA, SHORT)

@@ -11,7 +11,7 @@ from kvdesk.protocol.cache import OperationDone, SpeedSample, UsePolicy
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded
 from kvdesk.protocol.operations import ClearCache, Operate, RemoveRange, ShiftPositions
 from kvdesk.settings import CachePolicy, Sampling
-from tests.backends.local.test_hands import GREEDY, of, seq, talked, used
+from tests.backends.local.test_by_hand import GREEDY, of, seq, talked, used
 
 LONG = Sampling(temperature=0.0, max_tokens=60)
 

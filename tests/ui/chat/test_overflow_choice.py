@@ -79,7 +79,7 @@ def test_the_header_says_when_full_and_what_uncut(window: MainWindow, qtbot: QtB
     assert window.width() == 900
 
 
-def test_messages_that_leave_are_faint_and_say_so(window: MainWindow) -> None:
+def test_messages_that_are_evicted_are_faint_and_say_so(window: MainWindow) -> None:
     window.show_messages(ONE, MESSAGES)
     window.apply_event(shades("evicted", "evicted", "next", "in the cache"))
     words = ["not in context", "not in context", "removed next", ""]
@@ -103,7 +103,7 @@ def test_the_policy_is_announced_where_it_acts(window: MainWindow) -> None:
     assert widget.note == f"{sentence} Ended."
 
 
-def test_what_had_left_before_a_restart_is_faint_from_the_start(window: MainWindow) -> None:
+def test_what_was_evicted_before_a_restart_is_faint_from_the_start(window: MainWindow) -> None:
     left = EvictedMessages(frozenset({MESSAGES[0].id, MESSAGES[1].id}))
     window.show_conversations((replace(CONVERSATIONS[0], evicted=left), CONVERSATIONS[1]), ONE)
     window.show_messages(ONE, MESSAGES)
