@@ -1,7 +1,7 @@
 # Two lines matter: `make run` and `make test`. packaging/setup.py does the set-up for both, once.
 PYTHON ?= python3
 
-.PHONY: run setup test lint lint-style lint-format lint-types lint-imports check stress soak lock selftest screenshots
+.PHONY: run setup test lint lint-style lint-format lint-types lint-imports check stress soak lock selftest screenshots lab-figures
 .PHONY: package package-test
 
 run:
@@ -37,6 +37,9 @@ selftest: setup
 
 screenshots: setup
 	.venv/bin/python packaging/screenshots.py
+
+lab-figures: setup
+	.venv/bin/python packaging/lab_figures.py
 
 package:
 	@$(PYTHON) packaging/package.py $(PACKAGE_OPTIONS)

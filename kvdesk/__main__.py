@@ -15,6 +15,7 @@ COMMANDS = {
     "chat": "the turns of one conversation on standard output",
     "demo": "a guided tour of the window with the real model",
     "bench": "measurements, as ratios within one run",
+    "lab": "experiments that answer questions about the KV cache, with a report",
     "audit": "random operations on the cache, each compared with the engine cell by cell",
     "selftest": "whether this installation is whole",
     "replay": "a journal of a cache, operation by operation, without a model",
@@ -31,6 +32,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from kvdesk.backends.local.preflight_child import child_main
 
         return child_main(arguments[1:])
+    if arguments[:1] == ["--experiment"]:
+        from kvdesk.experiments import child
+
+        return child.child_main(arguments[1:])
     if arguments == ["--render"]:
         from kvdesk.backends.local.prompt import template_child
 

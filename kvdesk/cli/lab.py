@@ -1,0 +1,159 @@
+"""`kvdesk lab`: experiments that answer questions about the KV cache, each in a process of its own, with a report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kvdesk import paths
+from kvdesk.cli import options
+from kvdesk.cli.parser import Parser
+from kvdesk.errors import UserError
+from kvdesk.experiments import EXPERIMENTS, experiment_by_id, report
+from kvdesk.experiments.experiment import Experiment
+from kvdesk.experiments.process import ExperimentProcess, experiment_command
+from kvdesk.library.estimate import check_fits
+from kvdesk.library.gguf_header import read_header
+from kvdesk.protocol.experiment import (
+    Failed,
+    Finished,
+    Progress,
+    Record,
+    Request,
+    Sample,
+    Started,
+    chosen,
+    record_from_json,
+    record_to_json,
+)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0, or 2 with one sentence on standard error."""
+    parser = Parser(prog="kvdesk lab", description=__doc__)
+    parser.add_argument(
+        "what",
+        choices=["list", "run", "compare"],
+        help="list: the experiments and their parameters; run NAME: one of them; compare A B: two results of one",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="an experiment, or two result.json files")
+    options.add_model(parser)
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter; may be repeated")
+    parser.add_argument("--short", action="store_true", help="the short form: within three minutes")
+    parser.add_argument("--json", action="store_true", help="the result as one JSON object on standard output")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="folder for the report (default: in kvdesk's own)")
+    args = parser.parse_args(argv)
+    wanted = {"list": 0, "run": 1, "compare": 2}[args.what]
+    if len(args.names) != wanted:
+        parser.error(f"{args.what} takes {('no name', 'one name', 'two names')[wanted]}")
+    if args.what == "list":
+        _list()
+        return 0
+    return _run(args) if args.what == "run" else _compare(*map(Path, args.names))
+
+
+def _list() -> None:
+    for experiment in EXPERIMENTS:
+        print(f"{experiment.id}: {experiment.question}")
+        for p in experiment.parameters:
+            print(f"    {p.key}={p.default:g} ({p.low:g} to {p.high:g}, short {p.short:g})  {p.description}")
+
+
+def _run(args: argparse.Namespace) -> int:
+    experiment = experiment_by_id(args.names[0])
+    values = chosen(experiment.parameters, dict(map(_pair, args.set)), short=args.short)
+    model = options.model_path(args)
+    needed = check_fits(read_header(model), experiment.settings(values))
+    request = Request(experiment.id, str(model), values, args.short)
+    at = datetime.now(UTC)
+    _say(f"{experiment.question}\nIt takes {needed.total / 1e6:,.0f} MB of memory at most.")
+    record = _record(experiment, request, at)
+    folder = args.out or paths.data_dir() / "lab" / f"{experiment.id}-{at:%Y%m%d-%H%M%S}"
+    page = report.write(record, folder)
+    if args.json:
+        print(record_to_json(record).decode())
+    else:
+        _tell(record)
+    _say(f"The report is {page}")
+    return 0
+
+
+def _record(experiment: Experiment, request: Request, at: datetime) -> Record:
+    """Run it to its end. Raises UserError with what went wrong."""
+    started: Started | None = None
+    samples: list[Sample] = []
+    with ExperimentProcess(experiment_command(request)) as process:
+        for event in process.events():
+            match event:
+                case Started():
+                    started = event
+                    _say(f"It takes about {event.seconds:.0f} s at the speed measured just now.")
+                case Progress():
+                    _say(f"{event.done}/{event.total} {event.what}")
+                case Sample():
+                    samples.append(event)
+                case Finished():
+                    assert started is not None
+                    when = at.isoformat(timespec="seconds")
+                    told = experiment.title, experiment.question
+                    return Record(request, *told, when, started, tuple(samples), event)
+                case Failed():
+                    raise UserError(event.sentence, event.detail)
+    raise AssertionError("events end with the end")
+
+
+def _tell(record: Record) -> None:
+    result = record.finished.result
+    for table in result.tables:
+        print(f"\n{table.title}")
+        widths = [max(len(row[i]) for row in (table.columns, *table.rows)) for i in range(len(table.columns))]
+        for row in (table.columns, *table.rows):
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for figure in result.figures:
+        print(f"{figure.name}: {figure}")
+    print("", *result.remarks, str(record.finished.load), "", result.verdict.sentence, sep="\n")
+
+
+def _compare(first: Path, second: Path) -> int:
+    """Figures of two runs side by side."""
+    a, b = _read(first), _read(second)
+    if a.request.experiment_id != b.request.experiment_id:
+        raise UserError(f"{first} is a result of {a.request.experiment_id}, {second} of {b.request.experiment_id}.")
+    others = {figure.name: figure for figure in b.finished.result.figures}
+    for figure in a.finished.result.figures:
+        if other := others.get(figure.name):
+            ratio = f"{other.value / figure.value:.3g}" if figure.value else "–"
+            print(f"{figure.name}: {figure} | {other} | second over first: {ratio}")
+    same = a.finished.result.verdict.key == b.finished.result.verdict.key
+    print(f"A: {a.finished.result.verdict.sentence}\nB: {b.finished.result.verdict.sentence}")
+    print("The verdicts are the same." if same else "The verdicts differ.")
+    return 0
+
+
+def _read(path: Path) -> Record:
+    file = path / "result.json" if path.is_dir() else path
+    try:
+        with paths.open_regular(file) as opened:
+            return record_from_json(opened.read())
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror or error}.") from error
+    except ValueError as error:
+        raise UserError(f"{file} is no result of an experiment.", str(error)) from error
+
+
+def _pair(text: str) -> tuple[str, float]:
+    key, sign, value = text.partition("=")
+    try:
+        if sign:
+            return key, float(value)
+    except ValueError:
+        pass
+    raise UserError(f"--set takes KEY=VALUE with a number (it is {json.dumps(text)}).")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

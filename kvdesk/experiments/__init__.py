@@ -1,0 +1,29 @@
+"""The laboratory: questions about the KV cache, each answered by an experiment that anyone can run on any model."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+from kvdesk.errors import UserError
+from kvdesk.experiments import no_cache, positions, seq_ids, seq_rm_memory, six_requests, size_formula
+from kvdesk.experiments.experiment import Experiment
+
+EXPERIMENTS: tuple[Experiment, ...] = (
+    six_requests.EXPERIMENT,
+    positions.EXPERIMENT,
+    seq_ids.EXPERIMENT,
+    seq_rm_memory.EXPERIMENT,
+    size_formula.EXPERIMENT,
+    no_cache.EXPERIMENT,
+)
+
+
+def experiment_by_id(name: str) -> Experiment:
+    """Raises UserError where there is none."""
+    for experiment in EXPERIMENTS:
+        if experiment.id == name:
+            return experiment
+    ids = [experiment.id for experiment in EXPERIMENTS]
+    near = get_close_matches(name, ids, 1)
+    advice = f"Did you mean {near[0]}?" if near else f"There are {', '.join(ids)}."
+    raise UserError(f"There is no experiment {name}. {advice}")

@@ -1,0 +1,119 @@
+"""The process an experiment runs in: it loads the model itself, and whatever happens to it costs nothing.
+
+Gets a request as its argument and writes events as lines of JSON. Ends with the process that started it.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import platform
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from kvdesk import __version__
+from kvdesk.errors import KvdeskError, UserError
+from kvdesk.experiments import experiment_by_id
+from kvdesk.library.child import read_parent
+from kvdesk.library.estimate import check_fits
+from kvdesk.library.gguf_header import read_header
+from kvdesk.protocol.experiment import (
+    ExperimentEvent,
+    Failed,
+    Finished,
+    Progress,
+    Request,
+    Result,
+    Sample,
+    Started,
+    event_to_json,
+    request_from_json,
+)
+
+
+def child_main(argv: Sequence[str]) -> int:
+    """`argv`: one request as JSON. Returns 0 when the experiment came to its result, 2 when not."""
+    try:
+        request = request_from_json(argv[0])
+    except (IndexError, ValueError) as error:
+        sys.stderr.write(f"usage: kvdesk --experiment REQUEST ({error})\n")
+        return 2
+    read_parent()
+    faulthandler.enable()
+    event: ExperimentEvent | None = None
+    try:
+        for event in run(request):
+            _say(event)
+    except KvdeskError as error:
+        event = Failed(str(error), error.detail)
+        _say(event)
+    except MemoryError:
+        event = Failed("The experiment needs more memory than there is.")
+        _say(event)
+    return 0 if isinstance(event, Finished) else 2
+
+
+def run(request: Request) -> Iterator[ExperimentEvent]:
+    """The events of a whole run; the last is the result. Raises KvdeskError: one sentence."""
+    from kvdesk.backends.local.llama.model import Model
+    from kvdesk.experiments.bench import Bench
+
+    experiment = experiment_by_id(request.experiment_id)
+    path = Path(request.model)
+    header = read_header(path)
+    settings = experiment.settings(request.values)
+    needed = check_fits(header, settings)
+    yield Progress(0, 1, f"loading {path.name}")
+    model = Model(path)
+    try:
+        if why_not := experiment.applies(model.facts):
+            raise UserError(why_not)
+        bench = Bench(model, header, settings, request.values, seed=request.seed)
+        read, written = bench.speed()
+        work = experiment.work(request.values)
+        yield Started(machine(), needed.total, round(work.read * read + work.written * written, 1))
+        start = time.perf_counter()
+        for told in experiment.run(bench):
+            match told:
+                case Result():
+                    yield Finished(told, bench.load(), round(time.perf_counter() - start, 2))
+                case Progress() | Sample():
+                    yield told
+    finally:
+        model.close()
+
+
+def machine() -> dict[str, str]:
+    """What the numbers depend on."""
+    import psutil
+
+    from kvdesk.backends.local.llama.binding import engine_version
+
+    version = engine_version()
+    return {
+        "processor": _processor(),
+        "cores": f"{psutil.cpu_count(logical=False)} ({os.cpu_count()} logical)",
+        "memory": f"{psutil.virtual_memory().total / 1e9:.1f} GB",
+        "system": f"{platform.system()} {platform.release()}",
+        "Python": platform.python_version(),
+        "kvdesk": __version__,
+        "llama-cpp-python": version.binding,
+        "llama.cpp": version.commit,
+        "built for": " ".join(version.system.split()),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        lines = []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith(("model name", "Model"))]
+    return named[0] if named else platform.processor() or platform.machine()
+
+
+def _say(event: ExperimentEvent) -> None:
+    sys.stdout.buffer.write(event_to_json(event) + b"\n")
+    sys.stdout.buffer.flush()

@@ -1,0 +1,64 @@
+"""What an experiment declares: its question, its parameters, what it takes, how it measures, and how it concludes.
+
+One file each; `kvdesk.experiments` has the tuple of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kvdesk.cache.geometry import ModelFacts
+from kvdesk.experiments.bench import Bench
+from kvdesk.protocol.experiment import Parameter, Progress, Result, Sample, Values
+from kvdesk.settings import ContextSettings
+
+
+class Work(NamedTuple):
+    """How much is computed, to foresee the time: tokens read in batches, and tokens written one by one."""
+
+    read: float
+    written: float
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A question about the KV cache that a measurement answers.
+
+    supposed   what the question comes from, in a sentence
+    settings   of the largest context it makes at a time
+    work       what it computes
+    measure    does it: yields progress and samples; everything measured is in a sample
+    conclude   pure: the result from the samples alone, so that other samples can lead to another verdict
+    applies    "" or, in a sentence, why there is nothing to measure in such a memory
+    """
+
+    id: str
+    title: str
+    question: str
+    supposed: str
+    parameters: tuple[Parameter, ...]
+    settings: Callable[[Values], ContextSettings]
+    work: Callable[[Values], Work]
+    measure: Callable[[Bench], Iterator[Progress | Sample]]
+    conclude: Callable[[Values, Sequence[Sample]], Result]
+    applies: Callable[[ModelFacts], str] = lambda _facts: ""
+
+    def run(self, bench: Bench) -> Iterator[Progress | Sample | Result]:
+        """Measure, and conclude at the end: the last value is the result."""
+        samples: list[Sample] = []
+        for told in self.measure(bench):
+            if isinstance(told, Sample):
+                samples.append(told)
+            yield told
+        yield self.conclude(bench.values, samples)
+
+
+def needs_attention(facts: ModelFacts) -> str:
+    """For `applies`: cells of keys and values are needed."""
+    if facts.kind == "recurrent":
+        return "This model is recurrent: it keeps one state for each sequence, and no keys and values to measure."
+    if facts.kind == "unknown":
+        return f"kvdesk does not know the rules of this model's memory ({facts.reason})."
+    return ""

@@ -1,0 +1,154 @@
+"""A context without mirror and guards: what llama.cpp itself answers to a call, right or wrong.
+
+Only for the child process of an experiment, which may die of it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.backends.local.llama.binding import engine_log, lib
+from kvdesk.backends.local.llama.model import Model
+from kvdesk.backends.local.llama.params import buffer_bytes, create
+from kvdesk.cache.dump import parse_log
+from kvdesk.cache.record import FindSlotLine
+from kvdesk.errors import ContextError
+from kvdesk.settings import ContextSettings
+
+
+class Answer(NamedTuple):
+    """rc: of llama_decode; said: what the engine logged; slot: its cells as it began, where it was asked to tell."""
+
+    rc: int
+    seconds: float
+    said: tuple[str, ...]
+    slot: FindSlotLine | None
+
+    @property
+    def refusal(self) -> str:
+        """The engine's first line about a call it refused, in one line; "" when it did not."""
+        said = [line for line in self.said if not line.startswith("find_slot")]
+        return " ".join(said[0].split()) if self.rc != 0 and said else ""
+
+
+class RawContext:
+    """A `llama_context *`. inspect: have the engine tell its cells at each decode (`Answer.slot`).
+
+    buffers: bytes of its buffers by name ("KV", "RS", "compute", "output"); said: the log of its making.
+
+    Raises ContextError.
+    """
+
+    def __init__(self, model: Model, settings: ContextSettings, *, inspect: bool = False) -> None:
+        self._model = model
+        self._ctx, self.said = create(model, settings, int(inspect))
+        self.buffers = buffer_bytes(self.said)
+        self.n_ctx = int(lib.llama_n_ctx(self._ctx))
+        self.n_batch = int(lib.llama_n_batch(self._ctx))
+        self.n_seq_max = int(lib.llama_n_seq_max(self._ctx))
+        self._batch = lib.llama_batch_init(self.n_batch, 0, 1)
+
+    def decode(self, tokens: Sequence[int], pos: Sequence[int], seq_id: int | Sequence[int] = 0) -> Answer:
+        """One llama_decode; logits of the last token. `seq_id`: of all tokens, or one each.
+
+        At most `n_batch` tokens: more would abort. What is wrong otherwise the engine says itself.
+        """
+        batch = self._batch
+        assert len(tokens) <= self.n_batch
+        batch.n_tokens = len(tokens)
+        ids = [seq_id] * len(tokens) if isinstance(seq_id, int) else seq_id
+        for i, (token, at, owner) in enumerate(zip(tokens, pos, ids, strict=True)):
+            batch.token[i] = token
+            batch.pos[i] = at
+            batch.n_seq_id[i] = 1
+            batch.seq_id[i][0] = owner
+            batch.logits[i] = i == len(tokens) - 1
+        log = engine_log()
+        log.capture_start(everything=True)
+        start = time.perf_counter()
+        rc = int(lib.llama_decode(self._ctx, batch))
+        if rc == 0:
+            lib.llama_synchronize(self._ctx)
+        seconds = time.perf_counter() - start
+        said = tuple(line.decode("utf-8", "replace").strip() for line in log.capture_stop())
+        dumps = parse_log(said)
+        return Answer(rc, seconds, said, dumps[0].line if dumps else None)
+
+    def append(self, tokens: Sequence[int], start: int, seq_id: int = 0) -> Answer:
+        """Decode `tokens` at positions from `start` on, in batches as large as allowed; the last answer, and the
+        seconds of all.
+        """
+        seconds = 0.0
+        for at in range(0, len(tokens), self.n_batch):
+            part = tokens[at : at + self.n_batch]
+            answer = self.decode(part, range(start + at, start + at + len(part)), seq_id)
+            seconds += answer.seconds
+            if answer.rc != 0:
+                break
+        return answer._replace(seconds=seconds)
+
+    def logits(self) -> NDArray[np.float32]:
+        """After the last token of the last decode, which succeeded; shape (n_vocab,)."""
+        pointer = lib.llama_get_logits_ith(self._ctx, -1)
+        return np.ctypeslib.as_array(pointer, shape=(self._model.vocab.n_tokens,)).copy()
+
+    def likeliest(self) -> int:
+        return int(self.logits().argmax())
+
+    def remove(self, seq_id: int, p0: int = -1, p1: int = -1) -> bool:
+        """llama_memory_seq_rm. `seq_id` is -1 or below `n_seq_max`: with another llama.cpp would abort."""
+        assert -1 <= seq_id < self.n_seq_max
+        return bool(lib.llama_memory_seq_rm(lib.llama_get_memory(self._ctx), seq_id, p0, p1))
+
+    def clear(self, *, data: bool = False) -> None:
+        """llama_memory_clear: no cell is used. data: zero the buffers too."""
+        lib.llama_memory_clear(lib.llama_get_memory(self._ctx), data)
+
+    def copy(self, source: int, target: int) -> None:
+        """llama_memory_seq_cp of all positions."""
+        assert 0 <= min(source, target) <= max(source, target) < self.n_seq_max
+        lib.llama_memory_seq_cp(lib.llama_get_memory(self._ctx), source, target, -1, -1)
+
+    def span(self, seq_id: int) -> tuple[int, int]:
+        """First and last position of a sequence, -1 and -1 where it has none."""
+        assert 0 <= seq_id < self.n_seq_max
+        memory = lib.llama_get_memory(self._ctx)
+        return int(lib.llama_memory_seq_pos_min(memory, seq_id)), int(lib.llama_memory_seq_pos_max(memory, seq_id))
+
+    def saved(self, seq_id: int) -> bytes:
+        """The state of a sequence, to be put into `restore`."""
+        memory = ctypes.create_string_buffer(lib.llama_state_seq_get_size(self._ctx, seq_id))
+        n = lib.llama_state_seq_get_data(self._ctx, _bytes(memory), len(memory), seq_id)
+        return memory.raw[:n]
+
+    def restore(self, seq_id: int, state: bytes) -> bool:
+        """llama_state_seq_set_data: into free cells, wherever they are. False where there is no room."""
+        assert 0 <= seq_id < self.n_seq_max
+        memory = ctypes.create_string_buffer(state, len(state))
+        return bool(lib.llama_state_seq_set_data(self._ctx, _bytes(memory), len(state), seq_id))
+
+    def compact(self) -> None:
+        """The whole state saved and set again, which puts all used cells in front."""
+        memory = ctypes.create_string_buffer(lib.llama_state_get_size(self._ctx))
+        n = lib.llama_state_get_data(self._ctx, _bytes(memory), len(memory))
+        if not lib.llama_state_set_data(self._ctx, _bytes(memory), n):
+            raise ContextError("llama.cpp did not take back the state of its own cache.")
+
+    def set_threads(self, n: int) -> None:
+        lib.llama_set_n_threads(self._ctx, n, n)
+
+    def close(self) -> None:
+        if self._ctx:
+            lib.llama_batch_free(self._batch)
+            lib.llama_free(self._ctx)
+            self._ctx = None
+
+
+def _bytes(memory: ctypes.Array[ctypes.c_char]) -> Any:
+    return ctypes.cast(memory, ctypes.POINTER(ctypes.c_uint8))

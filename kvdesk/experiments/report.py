@@ -1,0 +1,103 @@
+"""The report of a run: one HTML file that needs nothing else, with JSON and the samples as CSV beside it."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from html import escape
+from pathlib import Path
+
+from kvdesk.experiments.plot import svg
+from kvdesk.experiments.statistics import median
+from kvdesk.protocol.experiment import Figure, Record, Sample, Table, record_to_json
+
+STYLE = """
+:root { color-scheme: light dark; }
+body { font: 15px/1.5 Inter, system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.5rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
+table { border-collapse: collapse; font-size: .85rem; } td, th { padding: .25rem .6rem; text-align: left; }
+th { border-bottom: 1px solid currentColor; } tr + tr td { border-top: 1px solid #8884; }
+.verdict { border-left: 4px solid #4c8bf5; padding: .4rem 1rem; font-size: 1.05rem; } .scroll { overflow-x: auto; }
+"""
+
+
+def write(record: Record, folder: Path) -> Path:
+    """Write report.html, result.json and samples.csv into `folder`, which is made. Returns the HTML file.
+
+    Raises OSError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "result.json").write_bytes(record_to_json(record))
+    (folder / "samples.csv").write_text(_csv(record.samples), "utf-8")
+    for i, plot in enumerate(record.finished.result.plots):
+        (folder / f"plot-{i + 1}.svg").write_text(svg(plot), "utf-8")
+    page = folder / "report.html"
+    page.write_text(html(record), "utf-8")
+    return page
+
+
+def html(record: Record) -> str:
+    """The whole page."""
+    title = escape(f"{record.title} — kvdesk")
+    head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
+    body = "\n".join(_body(record))
+    return (
+        f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n'
+    )
+
+
+def _body(record: Record) -> Iterator[str]:
+    result, request = record.finished.result, record.request
+    yield f"<h1>{escape(record.title)}</h1><p>{escape(record.question)}</p>"
+    yield f'<p class="verdict">{escape(result.verdict.sentence)}</p>'
+    for plot in result.plots:
+        yield f'<div class="scroll">{svg(plot)}</div>'
+    for table in result.tables:
+        yield _table(table)
+    if result.figures:
+        rows = tuple((figure.name, *_cells(figure)) for figure in result.figures)
+        yield _table(Table("Figures", ("figure", "median", "95 % interval"), rows))
+    if result.remarks:
+        yield "<h2>Remarks</h2><ul>" + "".join(f"<li>{escape(remark)}</li>" for remark in result.remarks) + "</ul>"
+    yield f"<h2>How it was measured</h2><p>{escape(str(record.finished.load))}</p>"
+    facts = {"experiment": request.experiment_id, "model": Path(request.model).name, "at": record.at}
+    facts |= {key: f"{value:g}" for key, value in request.values.items()}
+    facts |= {"form": "short" if request.short else "whole", "seed": str(request.seed)}
+    facts |= {"seconds": f"{record.finished.seconds:g}", **record.started.machine}
+    yield _table(Table("Parameters and machine", ("", ""), tuple(facts.items())))
+    yield _table(_spread(record.samples))
+    yield f"<h2>Samples</h2><details><summary>{len(record.samples):,} values</summary><pre>"
+    yield escape(_csv(record.samples)) + "</pre></details>"
+
+
+def _cells(figure: Figure) -> tuple[str, str]:
+    unit = f" {figure.unit}" if figure.unit else ""
+    known = figure.low is not None and figure.high is not None
+    return f"{figure.value:.4g}{unit}", f"{figure.low:.4g} to {figure.high:.4g}{unit}" if known else "–"
+
+
+def _spread(samples: Iterable[Sample]) -> Table:
+    groups: dict[tuple[str, float], list[float]] = defaultdict(list)
+    for sample in samples:
+        groups[sample.series, sample.x].append(sample.y)
+    rows = tuple(
+        (series, f"{x:g}", str(len(ys)), f"{min(ys):.4g}", f"{median(ys):.4g}", f"{max(ys):.4g}")
+        for (series, x), ys in groups.items()
+    )
+    return Table("Medians and spread", ("series", "x", "n", "least", "median", "most"), rows)
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
+    rows = "".join("<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in table.rows)
+    return f'<h2>{escape(table.title)}</h2><div class="scroll"><table><tr>{head}</tr>{rows}</table></div>'
+
+
+def _csv(samples: Iterable[Sample]) -> str:
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("series", "x", "y", "round", "note"))
+    rows.writerows((s.series, f"{s.x:g}", repr(s.y), s.round, s.note) for s in samples)
+    return text.getvalue()

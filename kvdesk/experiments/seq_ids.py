@@ -1,0 +1,154 @@
+"""One sequence id for all requests or a fresh one for each, cleaned or not, and what happens at n_seq_max."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.statistics import figure, median
+from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.settings import ContextSettings
+
+DIFFERS = 1.25
+"""Seconds of a request over those with one id from which ids are said to make a difference."""
+CELLS = "cells: "
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Which id a request gets. ids: "one", "fresh" for ever, or "recycled" within n_seq_max; cleaned: its cells are
+    removed when the request is over; narrow: in a cache with room for two requests.
+    """
+
+    name: str
+    ids: str
+    cleaned: bool
+    narrow: bool = False
+
+
+ONE = Policy("one id, cleaned", "one", True)
+RECYCLED = Policy("ids recycled, cleaned", "recycled", True)
+FRESH = Policy("fresh ids, not cleaned", "fresh", False)
+POLICIES = (
+    ONE,
+    RECYCLED,
+    Policy("fresh ids, cleaned", "fresh", True),
+    FRESH,
+    Policy("one id, not cleaned", "one", False),
+    Policy("recycled ids, not cleaned", "recycled", False),
+    Policy("fresh ids, not cleaned, few cells", "fresh", False, narrow=True),
+)
+
+PARAMETERS = (
+    Parameter("n_seq_max", "n_seq_max", 4, 2, 16, 4, "Sequence ids the context has"),
+    Parameter("requests", "Requests", 8, 3, 24, 6, "Requests, one after another"),
+    Parameter("prompt", "Prompt", 100, 1, 200, 100, "Tokens in each prompt"),
+    Parameter("tokens", "Answer", 16, 1, 64, 8, "Tokens written for each request"),
+    Parameter("rounds", "Rounds", 7, 2, 30, 3, "How often everything is repeated"),
+)
+
+
+def _settings(values: Values) -> ContextSettings:
+    cells = int(values["requests"] * (values["prompt"] + values["tokens"]))
+    return ContextSettings(n_ctx=max(512, -(-cells // 256) * 256), n_seq_max=int(values["n_seq_max"]))
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    prompt = bench.tokens(bench.whole("prompt"))
+    with bench.context(inspect=True) as wide, bench.context(inspect=True, n_ctx=256) as narrow:
+        list(_run(wide, bench, ONE, prompt, 0))  # warms up
+        for number in bench.rounds(bench.whole("rounds")):
+            for at, policy in enumerate(POLICIES):
+                yield bench.progress(number, at, len(POLICIES), policy.name)
+                yield from _run(narrow if policy.narrow else wide, bench, policy, prompt, number)
+
+
+def _run(context: RawContext, bench: Bench, policy: Policy, prompt: list[int], number: int) -> Iterator[Sample]:
+    context.clear()
+    for request in range(bench.whole("requests")):
+        seq_id = {"one": 0, "fresh": request, "recycled": request % context.n_seq_max}[policy.ids]
+        answer = context.append(prompt, 0, seq_id)
+        seconds, used = answer.seconds, answer.slot.used if answer.slot else 0
+        for step in range(bench.whole("tokens")):
+            if answer.rc != 0:
+                break
+            answer = context.append([context.likeliest()], len(prompt) + step, seq_id)
+            seconds += answer.seconds
+            used = answer.slot.used + 1 if answer.slot else used
+        refusal = "" if answer.rc == 0 else f"code {answer.rc}: {answer.refusal or 'no cells are left'}"
+        yield Sample(policy.name, request + 1, seconds, number, refusal)
+        if refusal:
+            return
+        if number == 0:
+            yield Sample(CELLS + policy.name, request + 1, used)
+        if policy.cleaned:
+            context.remove(seq_id)
+
+
+def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
+    seconds: dict[tuple[str, int], list[float]] = {}
+    refused = {sample.series: (int(sample.x), sample.note) for sample in samples if sample.note}
+    for sample in samples:
+        if not sample.series.startswith(CELLS) and not sample.note:
+            seconds.setdefault((sample.series, sample.round), []).append(sample.y)
+    rounds = sorted({number for _, number in seconds})
+    ratios = {}
+    for policy in POLICIES:
+        own = [(seconds.get((policy.name, n)), seconds[ONE.name, n]) for n in rounds]
+        found = [median(mine) / median(one) for mine, one in own if mine]
+        ratios[policy.name] = figure(f"{policy.name} over {ONE.name}", found or [0.0])
+    differ = ratios[RECYCLED.name].value >= DIFFERS or ratios[RECYCLED.name].value <= 1 / DIFFERS
+    n_seq_max = int(values["n_seq_max"])
+    at, said = refused.get(FRESH.name, (0, ""))
+    limit = f"refused behind n_seq_max ({said})" if at == n_seq_max + 1 else "not refused behind n_seq_max"
+    rows = tuple(
+        (
+            policy.name,
+            f"{max((s.y for s in samples if s.series == CELLS + policy.name), default=0):,.0f}",
+            str(ratios[policy.name]) if ratios[policy.name].value else "–",
+            f"request {refused[policy.name][0]}: {refused[policy.name][1]}"
+            if policy.name in refused
+            else "none refused",
+        )
+        for policy in POLICIES
+    )
+    columns = ("ids", "cells", "seconds", "end")
+    return Result(
+        Verdict(
+            f"{'ids differ' if differ else 'ids do not differ'}; {'refused' if at == n_seq_max + 1 else 'not refused'}",
+            f"A request with recycled ids takes {ratios[RECYCLED.name]} times one with a single id, both cleaned: which"
+            f" id it has {'makes a difference' if differ else 'makes none'}. Fresh ids for ever are {limit}.",
+        ),
+        figures=tuple(ratio for ratio in ratios.values() if ratio.value),
+        plots=(_plot(samples),),
+        tables=(Table("Seconds of a request over one with a single id, cleaned", columns, rows),),
+    )
+
+
+def _plot(samples: Sequence[Sample]) -> Plot:
+    series = tuple(
+        Series(p.name, tuple(Point(s.x, s.y) for s in samples if s.series == CELLS + p.name)) for p in POLICIES
+    )
+    return Plot("Cells in use at the end of each request", "request", "cells", series)
+
+
+def _work(values: Values) -> Work:
+    times = values["rounds"] * values["requests"] * len(POLICIES)
+    return Work(times * values["prompt"], times * values["tokens"])
+
+
+EXPERIMENT = Experiment(
+    id="seq-ids",
+    title="Sequence ids",
+    question="Should each request get a sequence id of its own, and what happens at n_seq_max?",
+    supposed="An id that is used again may leave its state in confusion; a fresh one for each request would be safe, as"
+    " long as it is below n_seq_max.",
+    parameters=PARAMETERS,
+    settings=_settings,
+    work=_work,
+    measure=_measure,
+    conclude=_conclude,
+)

@@ -1,0 +1,105 @@
+"""Whether llama_memory_seq_rm gives memory back: cells in use and resident bytes before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import psutil
+
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.statistics import figure
+from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.settings import ContextSettings
+
+STEPS = ("before the context", "made", "filled", "removed", "cleared", "filled again", "closed")
+FREES = 0.5
+"""Share of the K and V that were filled from which removal is said to give memory back."""
+BYTES, CELLS, KV = "private resident MB", "cells in use", "K and V MB"
+
+PARAMETERS = (
+    Parameter("n_ctx", "Context size", 8192, 512, 65536, 4096, "Cells of the cache"),
+    Parameter("fill", "Tokens", 1024, 16, 65536, 256, "Tokens that are put in and removed"),
+    Parameter("rounds", "Rounds", 5, 1, 20, 3, "How often it is repeated"),
+)
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    n_rounds = bench.whole("rounds")
+    tokens = bench.tokens(min(bench.whole("fill"), bench.whole("n_ctx") - 1))
+    for number in range(n_rounds):
+        yield Progress(number, n_rounds, "a context is made, filled, emptied, filled again and closed")
+        yield Sample(BYTES, 0, _resident_mb(), number)
+        with bench.context(inspect=True) as context:
+            yield Sample(KV, 0, context.buffers.get("KV", 0) / 1e6, number)
+            yield Sample(BYTES, 1, _resident_mb(), number)
+            for step in (2, 5):
+                context.append(tokens, 0)
+                yield Sample(BYTES, step, _resident_mb(), number)
+                yield Sample(CELLS, step, _cells(context, len(tokens)), number)
+                if step == 2:
+                    context.remove(0)
+                    yield Sample(BYTES, 3, _resident_mb(), number)
+                    yield Sample(CELLS, 3, _cells(context, 0), number)
+                    context.clear(data=True)
+                    yield Sample(BYTES, 4, _resident_mb(), number)
+        yield Sample(BYTES, 6, _resident_mb(), number)
+
+
+def _cells(context: RawContext, n: int) -> int:
+    """Cells in use, as the engine says at the next decode; the token it takes is removed again."""
+    slot = context.append([1], n).slot
+    context.remove(0, n, -1)
+    return slot.used if slot else 0
+
+
+def _resident_mb() -> float:
+    """Resident memory that is this process's own: without the model file, which is mapped."""
+    info = psutil.Process().memory_info()
+    return float(info.rss - getattr(info, "shared", 0)) / 1e6
+
+
+def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
+    by_round: dict[int, dict[tuple[str, float], float]] = {}
+    for sample in samples:
+        by_round.setdefault(sample.round, {})[sample.series, sample.x] = sample.y
+    rounds = [by_round[number] for number in sorted(by_round)]
+    filled = figure("cells when filled", [r[CELLS, 2] for r in rounds])
+    left = figure("cells when removed", [r[CELLS, 3] for r in rounds])
+    kv = figure("K and V of the context", [r[KV, 0] for r in rounds], "MB")
+    freed = figure("given back by removal", [r[BYTES, 2] - r[BYTES, 3] for r in rounds], "MB")
+    closed = figure("given back by closing", [r[BYTES, 5] - r[BYTES, 6] for r in rounds], "MB")
+    grown = figure("taken by filling again", [r[BYTES, 5] - r[BYTES, 2] for r in rounds], "MB")
+    made = figure("taken by making the context", [r[BYTES, 1] - r[BYTES, 0] for r in rounds], "MB")
+    steps = [figure(name, [r[BYTES, i] for r in rounds], "MB") for i, name in enumerate(STEPS)]
+    frees = freed.value >= FREES * kv.value
+    cells = left.value < filled.value
+    points = tuple(Point(i, step.value, step.low, step.high) for i, step in enumerate(steps))
+    labels = ", ".join(f"{i} {name}" for i, name in enumerate(STEPS))
+    plot = Plot("Private resident memory", labels, "MB", (Series("MB", points),))
+    return Result(
+        Verdict(
+            f"{'frees' if cells else 'keeps'} cells, {'gives' if frees else 'keeps'} memory",
+            f"llama_memory_seq_rm leaves {left.value:.0f} of {filled.value:.0f} cells in use and gives {freed} back, of"
+            f" {kv.value:.3g} MB of K and V: the buffer belongs to the context from its making to its end, which gives"
+            f" {closed} back. Filled again it grows by {grown}: what was removed is used again.",
+        ),
+        figures=(filled, left, kv, made, freed, grown, closed),
+        plots=(plot,),
+        tables=(Table("Private resident memory", ("when", "MB"), tuple((step.name, str(step)) for step in steps)),),
+    )
+
+
+EXPERIMENT = Experiment(
+    id="seq-rm-memory",
+    title="Memory and seq_rm",
+    question="Does llama_memory_seq_rm free memory, or does it only mark cells as unused?",
+    supposed="It only marks cells as unused, so that memory is left behind and slows later requests down.",
+    parameters=PARAMETERS,
+    settings=lambda values: ContextSettings(n_ctx=int(values["n_ctx"]), n_seq_max=1),
+    work=lambda values: Work(2 * values["rounds"] * values["fill"], 2 * values["rounds"]),
+    measure=_measure,
+    conclude=_conclude,
+    applies=needs_attention,
+)

@@ -1,0 +1,365 @@
+"""Six equal requests of which each takes longer than the one before: which mistake of the program does that?
+
+The program of the story is run as its authors describe it, with each suspected mistake alone, with all of them, and
+without any. Every run of six requests is preceded by one of the right program, its yardstick.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.statistics import exponent, figure, line_slope, median
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Point,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+)
+from kvdesk.settings import ContextSettings, default_threads
+
+STORY_S = (0.9, 2.7, 3.5, 5.0, 6.6, 8.3)
+"""Seconds of the six requests in the story."""
+GROWS = 2.0
+"""The last request over the first from which a program is said to become slower; in the story it is 9.2."""
+MOST_TIMES = 60
+"""A program is stopped after this many times the time of the right one: threads that wait for each other on a busy
+machine take for ever."""
+YARDSTICK = "yardstick"
+CELLS = "cells: "
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """How a program uses the cache. The defaults are the right way.
+
+    whole      sends the whole sequence at each step, not only what is new
+    record     keeps the tokens of earlier requests in front of those of the next
+    fresh_id   a sequence id of its own for each request, else always 0
+    go_on      positions go on behind the last one in the cache, else they are the places in the sequence
+    removal    of the cells before what is sent does not follow them: "right" those of its sequence, "wrong" those of
+               another one, or "none"
+    threads    one; "too many": several times as many as the processor has cores; "added": that many cores' more for
+               each request
+    """
+
+    name: str
+    whole: bool = False
+    record: bool = False
+    fresh_id: bool = False
+    go_on: bool = False
+    removal: Literal["right", "wrong", "none"] = "right"
+    threads: Literal["one", "too many", "added"] = "one"
+
+
+RIGHT = Program("the right way")
+RECORD = replace(RIGHT, name="tokens of earlier requests kept, sent whole at each step", whole=True, record=True)
+TOGETHER = Program("all together", whole=True, record=True, go_on=True, removal="none", threads="too many")
+PROGRAMS = (
+    replace(RIGHT, name="whole sequence sent at each step, cells removed before", whole=True),
+    replace(RIGHT, name="whole sequence sent at each step, from 0, nothing removed", whole=True, removal="none"),
+    replace(RIGHT, name="whole sequence sent at each step, behind the last", whole=True, removal="none", go_on=True),
+    replace(RIGHT, name="id reused, from 0, nothing removed", removal="none"),
+    replace(RIGHT, name="id reused, positions go on, nothing removed", removal="none", go_on=True),
+    replace(RIGHT, name="a fresh id for each request, nothing removed", removal="none", fresh_id=True),
+    replace(RIGHT, name="another sequence removed, from 0", removal="wrong"),
+    replace(RIGHT, name="another sequence removed, positions go on", removal="wrong", go_on=True),
+    replace(RIGHT, name="removed, but positions go on", go_on=True),
+    replace(RIGHT, name="more threads than cores", threads="too many"),
+    replace(RIGHT, name="more threads with each request", threads="added"),
+    RECORD,
+    TOGETHER,
+)
+
+PARAMETERS = (
+    Parameter("requests", "Requests", 6, 3, 12, 6, "Requests of the same size, one after another"),
+    Parameter("prompt", "Prompt", 4, 1, 64, 4, "Tokens in each prompt; 4 in the story"),
+    Parameter("tokens", "Answer", 15, 2, 128, 6, "Tokens written for each request; 15 in the story"),
+    Parameter("threads", "Too many threads", 3, 2, 8, 2, "How many times the processor's cores are too many threads"),
+    Parameter("rounds", "Rounds", 7, 2, 30, 3, "How often everything is repeated"),
+)
+
+
+def _settings(values: Values) -> ContextSettings:
+    """With room for the program that throws nothing away and sends everything again."""
+    n, size = int(values["requests"]), int(values["prompt"] + values["tokens"])
+    largest = n * size
+    cells = sum(_sent(values, request, record=True) for request in range(n))
+    return ContextSettings(
+        n_ctx=math.ceil((cells + size) / 256) * 256, n_seq_max=n + 1, n_batch=max(512, largest), n_ubatch=512
+    )
+
+
+def _sent(values: Values, request: int, *, record: bool) -> int:
+    """Tokens that a program which sends everything at each step sends for a request, counted from 0."""
+    prompt, steps = int(values["prompt"]), int(values["tokens"])
+    before = request * (prompt + steps) if record else 0
+    return steps * (before + prompt) + steps * (steps - 1) // 2
+
+
+def _work(values: Values) -> Work:
+    n, rounds = int(values["requests"]), values["rounds"]
+    whole = sum(_sent(values, request, record=False) for request in range(n))
+    record = sum(_sent(values, request, record=True) for request in range(n))
+    written = n * values["tokens"] * (len(PROGRAMS) + 8 + 4 * values["threads"])
+    return Work(rounds * 2 * (whole + record), rounds * written)
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    prompt = bench.tokens(bench.whole("prompt"))
+    with bench.context(inspect=True) as context:
+        _run(context, bench, RIGHT, prompt, 0)  # warms up
+        for number in bench.rounds(bench.whole("rounds")):
+            for at, program in enumerate(PROGRAMS):
+                yield bench.progress(number, at, len(PROGRAMS), program.name)
+                yardstick = _run(context, bench, RIGHT, prompt, number)
+                for sample in yardstick:
+                    if sample.series == RIGHT.name:
+                        yield replace(sample, series=YARDSTICK, note=program.name)
+                    if at == 0:
+                        yield sample
+                limit_s = MOST_TIMES * sum(sample.y for sample in yardstick if sample.series == RIGHT.name)
+                yield from _run(context, bench, program, prompt, number, limit_s)
+
+
+def _run(
+    context: RawContext, bench: Bench, program: Program, prompt: list[int], number: int, limit_s: float = math.inf
+) -> list[Sample]:
+    """The requests, until one is refused or `limit_s` is over: seconds in llama_decode, and the cells used then."""
+    context.clear()
+    start = time.perf_counter()
+    samples = []
+    record: list[int] = []
+    for request in range(bench.whole("requests")):
+        times = bench.whole("threads") if program.threads == "too many" else request + 1
+        context.set_threads(1 if program.threads == "one" else default_threads() * times)
+        sequence = record + prompt if program.record else list(prompt)
+        seconds, refusal, used = _request(context, program, sequence, request, bench.whole("tokens"))
+        samples.append(Sample(program.name, request + 1, seconds, number, refusal))
+        if refusal:
+            break
+        if number == 0:
+            samples.append(Sample(CELLS + program.name, request + 1, used))
+        if request and time.perf_counter() - start > limit_s:
+            break
+        record = sequence
+    context.set_threads(1)
+    return samples
+
+
+def _request(
+    context: RawContext, program: Program, sequence: list[int], request: int, steps: int
+) -> tuple[float, str, int]:
+    """Seconds, what the engine refused it with, cells in use. The answer is appended to `sequence`."""
+    seq_id = request if program.fresh_id else 0
+    if program.removal != "none":
+        context.remove(seq_id if program.removal == "right" else context.n_seq_max - 1)
+    go_on_from = request * len(sequence) if program.removal == "right" and program.go_on else 0
+    seconds, used, n_sent = 0.0, 0, 0
+    if program.record and not program.whole:
+        n_sent = len(sequence)
+    for _ in range(steps):
+        if program.whole:
+            if program.removal == "right" and n_sent:
+                context.remove(seq_id)
+            n_sent = 0
+        part = sequence[n_sent:]
+        last = context.span(seq_id)[1]
+        start = max(last + 1, go_on_from) if program.go_on else n_sent
+        answer = context.append(part, start, seq_id)
+        seconds += answer.seconds
+        if answer.rc != 0:
+            return seconds, answer.refusal or f"llama_decode returned {answer.rc}.", used
+        used = (answer.slot.used if answer.slot else 0) + len(part)
+        n_sent = len(sequence)
+        sequence.append(context.likeliest())
+    return seconds, "", used
+
+
+# --- what follows from the samples ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A program's requests. Ratios and slopes are within one round; slope: in requests of the right way."""
+
+    name: str
+    refusal: str
+    cells: int
+    first: float
+    last: Figure
+    ratio: Figure
+    slope: Figure
+    power: Figure
+    shape: tuple[float, ...]
+
+    @property
+    def grows(self) -> bool:
+        return not self.refusal and self.ratio.value >= GROWS
+
+
+def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
+    rows = [_row(program.name, samples) for program in (RIGHT, *PROGRAMS)]
+    return Result(
+        verdict=_verdict(rows),
+        figures=tuple(
+            replace(row.ratio, name=f"last over first request: {row.name}") for row in rows if not row.refusal
+        ),
+        plots=(_plot(rows),),
+        tables=(_table(rows),),
+        remarks=_remarks(values, rows),
+    )
+
+
+def _row(name: str, samples: Sequence[Sample]) -> Row:
+    mine = [sample for sample in samples if sample.series == name]
+    refusal = next((sample.note for sample in mine if sample.note), "")
+    cells = max((int(sample.y) for sample in samples if sample.series == CELLS + name), default=0)
+    yardstick = [
+        s for s in samples if s.series == YARDSTICK and s.note == (name if name != RIGHT.name else PROGRAMS[0].name)
+    ]
+    ratios, slopes, powers, lasts, shapes = [], [], [], [], []
+    for number in sorted({sample.round for sample in mine}):
+        seconds = [sample.y for sample in mine if sample.round == number]
+        unit = median([sample.y for sample in yardstick if sample.round == number])
+        x = range(1, len(seconds) + 1)
+        ratios.append(seconds[-1] / seconds[0])
+        lasts.append(seconds[-1])
+        slopes.append(line_slope(x, seconds) / unit if len(seconds) > 1 else 0.0)
+        powers.append(exponent(x, seconds) if len(seconds) > 1 else 0.0)
+        shapes.append([second / seconds[0] for second in seconds])
+    return Row(
+        name,
+        refusal,
+        cells,
+        median([sample.y for sample in mine if sample.x == 1]),
+        figure("last request", lasts, "s"),
+        figure("last over first request", ratios),
+        figure("slope", slopes),
+        figure("exponent", powers),
+        tuple(median(column) for column in zip(*shapes, strict=False)),
+    )
+
+
+def _verdict(rows: list[Row]) -> Verdict:
+    """The key rests on programs of one thread: how long threads wait for each other is the machine's affair."""
+    by_name = {row.name: row for row in rows}
+    record, together = by_name[RECORD.name], by_name[TOGETHER.name]
+    single = [p.name for p in (RIGHT, *PROGRAMS) if p.threads == "one" and p != RECORD]
+    others = [row for name in single if (row := by_name[name]).grows]
+    refused = sum(bool(row.refusal) for row in rows)
+    most = max((by_name[name] for name in single if not by_name[name].refusal), key=lambda row: row.ratio.value)
+    rest = (
+        f"llama.cpp refuses {refused} of the suspects with an error, and the right way stays at {rows[0].ratio} times."
+    )
+    if others:
+        said = "; ".join(f"{row.name}: {row.ratio} times" for row in others)
+        return Verdict(
+            f"grows: {', '.join(row.name for row in others)}", f"The last request over the first: {said}. {rest}"
+        )
+    if not record.grows:
+        return Verdict(
+            "nothing grows",
+            f"None of the suspects makes equal requests slower: at most the last takes {most.ratio} times the first"
+            f" ({most.name}), and {record.ratio} times where earlier tokens are kept and sent again. {rest}",
+        )
+    return Verdict(
+        "the record sent again",
+        "Equal requests become slower where the tokens of earlier requests are kept and all are sent again at each"
+        f" step: the last takes {record.ratio} times the first, all mistakes together {together.ratio}, in the story"
+        f" {STORY_S[-1] / STORY_S[0]:.1f}. Nothing else does it with one thread: the most is {most.ratio} times"
+        f" ({most.name}). {rest}",
+    )
+
+
+def _remarks(values: Values, rows: list[Row]) -> tuple[str, ...]:
+    n = int(values["requests"])
+    tokens = [_sent(values, request, record=True) for request in range(n)]
+    theory = ", ".join(f"{sent / tokens[0]:.1f}" for sent in tokens)
+    story = ", ".join(f"{second / STORY_S[0]:.1f}" for second in STORY_S)
+    remarks = []
+    remarks.append(
+        f"Sending the tokens of all earlier requests at each step means {theory} times the tokens of the first request;"
+        f" the story's seconds are {story} times those of its first."
+    )
+    if any(row.name == RECORD.name and row.grows for row in rows):
+        remarks.append(
+            "Unexplained: the story's log says that one token was decoded at each step. A program of that kind does not"
+            " become slower here, so either the log told what was meant and not what was done, or the time went outside"
+            " llama_decode."
+        )
+    remarks += [f"Refused — {row.name}: {row.refusal}" for row in rows if row.refusal]
+    slower = [f"{row.name}: {row.first / rows[0].first:.1f} times" for row in rows if not row.refusal]
+    remarks.append(f"The first request over that of the right way — {'; '.join(slower)}.")
+    return tuple(remarks)
+
+
+def _table(rows: list[Row]) -> Table:
+    n_requests = len(rows[0].shape)
+    columns = (
+        "program",
+        "cells at the end",
+        "first s",
+        "last s",
+        "last / first",
+        "slope per request",
+        "exponent",
+        "answer",
+    )
+    lines = []
+    for row in rows:
+        if row.refusal:
+            lines.append((row.name, *("–" for _ in range(6)), f"refused at request {len(row.shape)}"))
+            continue
+        answer = "grows" if row.grows else "does not grow"
+        if len(row.shape) < n_requests:
+            answer += f" (stopped after request {len(row.shape)})"
+        power, slope = f"{row.power.value:.2f}", f"{row.slope.value:+.2f}"
+        lines.append(
+            (
+                row.name,
+                f"{row.cells:,}",
+                f"{row.first:.3f}",
+                f"{row.last.value:.3f}",
+                str(row.ratio),
+                slope,
+                power,
+                answer,
+            )
+        )
+    return Table("Each suspect alone, and together (slope in requests of the right way)", columns, tuple(lines))
+
+
+def _plot(rows: list[Row]) -> Plot:
+    drawn = [row for row in rows if not row.refusal]
+    series = [Series(row.name, tuple(Point(i + 1, ratio) for i, ratio in enumerate(row.shape))) for row in drawn]
+    story = Series("the story", tuple(Point(i + 1, second / STORY_S[0]) for i, second in enumerate(STORY_S)))
+    return Plot("Seconds of each request over those of the first", "request", "times the first", (story, *series))
+
+
+EXPERIMENT = Experiment(
+    id="six-requests",
+    title="Six requests, each slower",
+    question="Six equal requests take 0.9 to 8.3 seconds, one after another: which mistake of the program does it?",
+    supposed="Cells left behind, positions that do not start from 0, a sequence id used again, the whole sequence sent"
+    " at each step, or too many threads.",
+    parameters=PARAMETERS,
+    settings=_settings,
+    work=_work,
+    measure=_measure,
+    conclude=_conclude,
+    applies=needs_attention,
+)

@@ -1,0 +1,131 @@
+"""Whether 2 · layers · hidden size · cells · bytes is what a cache takes: the formula, an estimate, the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.library.estimate import estimate
+from kvdesk.library.ggml_types import BY_NAME
+from kvdesk.library.hyper import read_hyper
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Point,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+)
+from kvdesk.settings import CacheType, ContextSettings
+
+NEAR = 0.02
+"""Share by which a formula may miss what was allocated and still be called right."""
+ALLOCATED = "allocated"
+ESTIMATE = "kvdesk's estimate"
+HIDDEN = "2 · layers · hidden size · cells · bytes"
+KV_HEADS = "2 · layers · K/V heads · head size · cells · bytes"
+FORMULAS = (HIDDEN, KV_HEADS, ESTIMATE)
+
+PARAMETERS = (Parameter("n_ctx", "Largest context", 4096, 1024, 32768, 2048, "Cells; also a quarter and a half"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A context that is made. x of its samples is its place in `_shapes`."""
+
+    n_ctx: int
+    kind: CacheType = CacheType.F16
+    swa_full: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.n_ctx:,} cells, {self.kind.value}{'' if self.swa_full else ', small window cache'}"
+
+
+def _shapes(values: Values) -> list[Shape]:
+    n = int(values["n_ctx"])
+    quantized = [Shape(n, kind) for kind in (CacheType.Q8_0, CacheType.Q4_0)]
+    return [Shape(n // 4), Shape(n // 2), Shape(n), Shape(n, swa_full=False), *quantized]
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    hyper = read_hyper(bench.header)
+    shapes = _shapes(bench.values)
+    n_head, n_kv = (
+        max((getattr(layer, name) for layer in hyper.layers), default=0) for name in ("n_head", "n_head_kv")
+    )
+    head = max((layer.head_k for layer in hyper.layers), default=0)
+    for name, value in (("layers", len(hyper.layers)), ("heads", n_head), ("K/V heads", n_kv), ("head size", head)):
+        yield Sample(name, 0, value)
+    for i, shape in enumerate(shapes):
+        yield Progress(i, len(shapes), str(shape))
+        kind = BY_NAME[shape.kind.value]
+        if any(width % kind.block for layer in hyper.layers for width in (layer.head_k, layer.head_v)):
+            continue  # llama.cpp makes no context of it
+        wanted = ContextSettings(
+            n_ctx=shape.n_ctx, n_seq_max=1, type_k=shape.kind, type_v=shape.kind, swa_full=shape.swa_full
+        )
+        with bench.context_of(wanted) as context:
+            allocated = context.buffers.get("KV", 0) + context.buffers.get("RS", 0)
+            cells = context.n_ctx
+        each = 2 * len(hyper.layers) * cells * kind.size / kind.block
+        needed = estimate(bench.header, wanted)
+        yield Sample(ALLOCATED, i, allocated, note=str(shape))
+        yield Sample(HIDDEN, i, each * hyper.n_embd)
+        yield Sample(KV_HEADS, i, each * n_kv * head)
+        yield Sample(ESTIMATE, i, needed.k + needed.v + needed.r + needed.s)
+
+
+def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
+    numbers = {(sample.series, int(sample.x)): sample.y for sample in samples}
+    shapes = {i: shape for i, shape in enumerate(_shapes(values)) if (ALLOCATED, i) in numbers}
+    ratios = {name: {i: numbers[name, i] / max(1, numbers[ALLOCATED, i]) for i in shapes} for name in FORMULAS}
+    right = {name: all(abs(ratio - 1) <= NEAR for ratio in ratios[name].values()) for name in FORMULAS}
+    layers, heads, kv, head = (int(numbers[name, 0]) for name in ("layers", "heads", "K/V heads", "head size"))
+    worst = {name: max(ratios[name].values(), key=lambda ratio: abs(ratio - 1)) for name in FORMULAS}
+    if right[HIDDEN]:
+        key, why = "the formula is right", "every head has keys and values of its own"
+    elif right[KV_HEADS]:
+        key, why = "right with K/V heads", f"{heads} heads share the keys and values of {kv}"
+    else:
+        key, why = "neither", "not every layer keeps every cell (sliding windows, recurrent layers, heads that differ)"
+    sentence = (
+        f"The formula with the hidden size gives {worst[HIDDEN]:.2f} times what llama.cpp allocates, with K/V heads"
+        f" {worst[KV_HEADS]:.2f} times, kvdesk's estimate {worst[ESTIMATE]:.3f} times (each where it is worst, over"
+        f" {len(shapes)} contexts of {layers} layers, head size {head}): {why}."
+    )
+    rows = tuple(
+        (str(shape), f"{numbers[ALLOCATED, i] / 1e6:,.2f}", *(f"{numbers[n, i] / 1e6:,.2f}" for n in FORMULAS))
+        for i, shape in shapes.items()
+    )
+    by_cells = {i: shape for i, shape in shapes.items() if shape.kind is CacheType.F16 and shape.swa_full}
+    series = tuple(
+        Series(name, tuple(Point(shape.n_ctx, numbers[name, i] / 1e6) for i, shape in by_cells.items()))
+        for name in (ALLOCATED, *FORMULAS)
+    )
+    return Result(
+        Verdict(f"{key}; the estimate is {'right' if right[ESTIMATE] else 'wrong'}", sentence),
+        figures=tuple(Figure(f"{name} over allocated, where it is worst", worst[name]) for name in FORMULAS),
+        plots=(Plot("Bytes of a cache, f16", "cells", "MB", series),),
+        tables=(Table("MB", ("context", ALLOCATED, *FORMULAS), rows),),
+        remarks=("A cell of q8_0 takes 34 bytes for 32 numbers and one of q4_0 18: the formulas count that.",),
+    )
+
+
+EXPERIMENT = Experiment(
+    id="size-formula",
+    title="The size formula",
+    question="Is 2 · layers · hidden size · cells · bytes the memory a KV cache takes?",
+    supposed="Memory of the cache = 2 × layers × hidden size × length × batch × bytes of the data type.",
+    parameters=PARAMETERS,
+    settings=lambda values: ContextSettings(n_ctx=int(values["n_ctx"]), n_seq_max=1),
+    work=lambda _values: Work(1, 1),
+    measure=_measure,
+    conclude=_conclude,
+)

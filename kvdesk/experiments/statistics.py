@@ -1,0 +1,42 @@
+"""Medians, ratios and exponents with their 95 % confidence intervals, by bootstrap. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.protocol.experiment import Figure
+
+N_RESAMPLES = 2000
+SEED = 0  # of the resampling: the same samples give the same interval
+
+
+def median(values: Sequence[float]) -> float:
+    return float(np.median(np.asarray(values, float)))
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % confidence interval of the median; of a single value, that value twice."""
+    data = np.asarray(values, float)
+    picks = np.random.default_rng(SEED).integers(0, len(data), (N_RESAMPLES, len(data)))
+    low, high = np.percentile(np.median(data[picks], axis=1), (2.5, 97.5))
+    return float(low), float(high)
+
+
+def figure(name: str, values: Sequence[float], unit: str = "") -> Figure:
+    """The median of `values`, one a round. Ratios are made within a round, before they come here."""
+    low, high = interval(values)
+    return Figure(name, median(values), low, high, unit)
+
+
+def line_slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Of the straight line with the least squares."""
+    return float(np.polyfit(np.asarray(x, float), np.asarray(y, float), 1)[0])
+
+
+def exponent(x: Sequence[float], y: Sequence[float]) -> float:
+    """p of y = c * x**p, fitted to the logarithms. All values above 0."""
+    logs: tuple[NDArray[np.float64], NDArray[np.float64]] = np.log(np.asarray(x, float)), np.log(np.asarray(y, float))
+    return float(np.polyfit(*logs, 1)[0])

@@ -1,0 +1,270 @@
+"""What an experiment of the laboratory is asked, tells while it runs, and ends with: values that go between processes.
+
+Everything here can be written as JSON and read again without loss. Knows nothing of how an experiment is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from pydantic import Discriminator, Tag, TypeAdapter
+
+from kvdesk.errors import UserError
+
+Values = Mapping[str, float]
+"""The value of each parameter by its key; whole numbers where the parameter is whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number that can be chosen before an experiment runs. `short`: its value in the short form."""
+
+    key: str
+    title: str
+    default: float
+    low: float
+    high: float
+    short: float
+    description: str
+    whole: bool = True
+
+    def check(self, value: float) -> float:
+        """The value, a whole one as an int. Raises UserError outside the range."""
+        if not self.low <= value <= self.high or (self.whole and value != int(value)):
+            kind = "a whole number" if self.whole else "a number"
+            raise UserError(f"{self.key} takes {kind} from {self.low:g} to {self.high:g} (it is {value:g}).")
+        return int(value) if self.whole else value
+
+
+def chosen(parameters: Sequence[Parameter], given: Mapping[str, float], *, short: bool) -> dict[str, float]:
+    """A value for every parameter: the given one, else that of the form. Raises UserError."""
+    known = {parameter.key: parameter for parameter in parameters}
+    for key in given:
+        if key not in known:
+            raise UserError(f"There is no parameter {key}; there are: {', '.join(known) or 'none'}.")
+    return {
+        key: parameter.check(given.get(key, parameter.short if short else parameter.default))
+        for key, parameter in known.items()
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Run the experiment `experiment_id` on `model`. seed: of the token ids that are decoded."""
+
+    experiment_id: str
+    model: str
+    values: dict[str, float]
+    short: bool = False
+    seed: int = 17
+
+
+# --- what is told while it runs --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The model is loaded and its speed known. memory_bytes: weights and contexts at most; seconds: at about."""
+
+    machine: dict[str, str]
+    memory_bytes: int
+    seconds: float
+    kind: Literal["started"] = "started"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """`done` of `total` steps; what is done now."""
+
+    done: int
+    total: int
+    what: str
+    kind: Literal["progress"] = "progress"
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One measured value: `y` at `x` of `series` in one round; `note`: what the engine said, or a word on it."""
+
+    series: str
+    x: float
+    y: float
+    round: int = 0
+    note: str = ""
+    kind: Literal["sample"] = "sample"
+
+
+# --- what it ends with ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number and its 95 % confidence interval, where it has one."""
+
+    name: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    unit: str = ""
+
+    def __str__(self) -> str:
+        interval = "" if self.low is None or self.high is None else f" (95 %: {self.low:.3g} to {self.high:.3g})"
+        return f"{self.value:.3g}{' ' if self.unit else ''}{self.unit}{interval}"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """Lines over one x axis; `log`: both axes are logarithmic."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer. key: the same for the same answer, whatever the numbers; sentence: with the numbers it rests on."""
+
+    key: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an experiment found. remarks: what it rests on and what stays open, a sentence each."""
+
+    verdict: Verdict
+    figures: tuple[Figure, ...] = ()
+    plots: tuple[Plot, ...] = ()
+    tables: tuple[Table, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What else the machine did. cores: processor time others took, as a number of cores, the median round first and
+    the worst second; n_repeated: rounds added because others computed; n_rounds: all of them, 0 where nothing is timed.
+    """
+
+    cores: float = 0.0
+    worst: float = 0.0
+    n_repeated: int = 0
+    n_rounds: int = 0
+
+    @property
+    def disturbed(self) -> bool:
+        return self.worst > MOST_OTHERS
+
+    def __str__(self) -> str:
+        if not self.n_rounds:
+            return "Nothing is timed, so the load of the machine does not matter."
+        said = f"Other processes took {self.cores:.2f} cores in the median round and {self.worst:.2f} in the worst"
+        if not self.disturbed:
+            return f"{said}: the machine was quiet."
+        return f"{said}: {self.n_repeated} rounds were added, and the intervals are as wide as that made them."
+
+
+MOST_OTHERS = 0.15
+"""Cores taken by other processes above which a round counts as disturbed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    result: Result
+    load: Load = field(default_factory=Load)
+    seconds: float = 0.0
+    kind: Literal["finished"] = "finished"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It did not end well: one sentence, and what is for the log."""
+
+    sentence: str
+    detail: str = ""
+    kind: Literal["failed"] = "failed"
+
+
+ExperimentEvent = Started | Progress | Sample | Finished | Failed
+
+_EVENT: TypeAdapter[ExperimentEvent] = TypeAdapter(
+    Annotated[
+        Annotated[Started, Tag("started")]
+        | Annotated[Progress, Tag("progress")]
+        | Annotated[Sample, Tag("sample")]
+        | Annotated[Finished, Tag("finished")]
+        | Annotated[Failed, Tag("failed")],
+        Discriminator(lambda value: value["kind"] if isinstance(value, dict) else value.kind),
+    ]
+)
+_REQUEST = TypeAdapter(Request)
+
+
+def event_to_json(event: ExperimentEvent) -> bytes:
+    """One line, without its end."""
+    return _EVENT.dump_json(event)
+
+
+def event_from_json(line: bytes) -> ExperimentEvent:
+    """Raises ValueError where it is none."""
+    return _EVENT.validate_json(line)
+
+
+def request_to_json(request: Request) -> str:
+    return _REQUEST.dump_json(request).decode()
+
+
+def request_from_json(text: str) -> Request:
+    """Raises ValueError where it is none."""
+    return _REQUEST.validate_json(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A whole run, as the report and its JSON hold it. at: UTC, ISO 8601."""
+
+    request: Request
+    title: str
+    question: str
+    at: str
+    started: Started
+    samples: tuple[Sample, ...]
+    finished: Finished
+    format: Literal["kvdesk-experiment-1"] = "kvdesk-experiment-1"
+
+
+_RECORD = TypeAdapter(Record)
+
+
+def record_to_json(record: Record) -> bytes:
+    return _RECORD.dump_json(record, indent=1)
+
+
+def record_from_json(data: bytes) -> Record:
+    """Raises ValueError where it is none."""
+    return _RECORD.validate_json(data)

@@ -1,0 +1,62 @@
+"""`kvdesk lab`: what it lists, runs and compares, and what it says about wrong input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kvdesk.__main__ import main
+from kvdesk.experiments import EXPERIMENTS, report
+from tests.experiments.test_framework import RECORD
+
+SMALL = ["--set", "requests=3", "--set", "tokens=2", "--set", "prompt=1", "--set", "rounds=2"]
+
+
+def test_it_lists_every_experiment(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "list"]) == 0
+    out = capsys.readouterr().out
+    for experiment in EXPERIMENTS:
+        assert f"{experiment.id}: {experiment.question}" in out
+
+
+def test_a_run_leaves_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", "run", "six-requests", "--short", *SMALL, "--json", "--out", str(tmp_path / "r")]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["request"]["values"]["requests"] == 3
+    assert "MB of memory" in err.split("loading")[0]  # before anything is loaded
+    assert {file.name for file in (tmp_path / "r").iterdir()} >= {"report.html", "result.json", "samples.csv"}
+
+
+def test_two_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in "ab":
+        report.write(RECORD, tmp_path / name)
+    assert main(["lab", "compare", str(tmp_path / "a"), str(tmp_path / "b" / "result.json")]) == 0
+    out = capsys.readouterr().out
+    assert "ratio: 2 (95 %: 1 to 3) | 2 (95 %: 1 to 3) | second over first: 1" in out
+    assert "The verdicts are the same." in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["run", "six"], "There is no experiment six."),
+        (["run", "six-requests", "--set", "rounds"], '--set takes KEY=VALUE with a number (it is "rounds").'),
+        (["run", "six-requests", "--set", "rounds=0"], "rounds takes a whole number from 2 to 30 (it is 0)."),
+        (["run", "six-requests", "--set", "x=1"], "There is no parameter x;"),
+        (["compare", "nowhere", "nowhere"], "nowhere cannot be read: No such file or directory."),
+    ],
+)
+def test_wrong_input_gets_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", *arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(sentence)
+    assert err.count("\n") == 1
+
+
+def test_a_run_needs_one_name(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["lab", "run"])
+    assert "run takes one name" in capsys.readouterr().err

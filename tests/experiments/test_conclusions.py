@@ -1,0 +1,132 @@
+"""What each experiment says follows from the measured values: others lead to the opposite."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kvdesk.cache.geometry import ModelFacts
+from kvdesk.experiments import no_cache, positions, seq_ids, seq_rm_memory, size_formula
+from kvdesk.experiments.experiment import Experiment
+from kvdesk.experiments.six_requests import EXPERIMENT as SIX_REQUESTS
+from kvdesk.protocol.experiment import Result, Sample, chosen
+
+
+def concluded(experiment: Experiment, samples: list[Sample]) -> Result:
+    return experiment.conclude(chosen(experiment.parameters, {}, short=True), samples)
+
+
+# --- positions --------------------------------------------------------------------------------------------------------
+
+REFUSED = ("gap", "jump", "last again", "from 0 again", "gap inside", "back inside", "0 after the end was removed")
+
+
+def positions_said(*, refused: tuple[str, ...] = REFUSED, difference: float = 0.0, cells: float = 16) -> str:
+    samples = [
+        Sample(case.id, i, -1 if case.id in refused else 0, note="Y = X + 1" if case.id in refused else "")
+        for i, case in enumerate(positions.CASES)
+    ]
+    samples += [Sample(positions.DIFFERENCE, 0, difference), Sample(positions.CELLS, 16, cells)]
+    return concluded(positions.EXPERIMENT, samples).verdict.key
+
+
+def test_positions_follow_the_answers() -> None:
+    assert positions_said() == "any start; no gaps; no going back; nothing stacks"
+    assert positions_said(refused=()) == "any start; gaps are taken; going back is taken; nothing stacks"
+    assert positions_said(refused=(*REFUSED, "start elsewhere")).startswith("not any start")
+
+
+@pytest.mark.parametrize(("difference", "cells"), [(0.1, 16), (0, 32)])
+def test_what_is_left_of_a_removed_text_is_stacking(difference: float, cells: float) -> None:
+    assert positions_said(difference=difference, cells=cells).endswith("context stacks")
+
+
+def test_names_of_positions_are_numbers() -> None:
+    known = {"n": 16, "far": 1000}
+    texts = ("0", "-1", "n", "n-1", "n+1", "n//2", "n+far", "far+2")
+    assert [positions._number(text, known) for text in texts] == [0, -1, 16, 15, 17, 8, 1016, 1002]
+
+
+# --- seq-ids ----------------------------------------------------------------------------------------------------------
+
+
+def seq_ids_said(recycled: float, *, refused: bool) -> str:
+    samples = []
+    for policy in seq_ids.POLICIES:
+        for request in range(1, 7):
+            note = "code -1: invalid" if refused and policy.ids == "fresh" and request == 5 else ""
+            seconds = recycled if policy is seq_ids.RECYCLED else 1.0
+            samples.append(Sample(policy.name, request, seconds, 0, note))
+            if note:
+                break
+    return concluded(seq_ids.EXPERIMENT, samples).verdict.key
+
+
+def test_ids_differ_when_their_times_do() -> None:
+    assert seq_ids_said(1.05, refused=True) == "ids do not differ; refused"
+    assert seq_ids_said(2.0, refused=False) == "ids differ; not refused"
+
+
+# --- seq-rm-memory ----------------------------------------------------------------------------------------------------
+
+
+def seq_rm_said(removed_mb: float, cells: float) -> str:
+    resident = (10.0, 110.0, 115.0, removed_mb, removed_mb, 115.0, 10.0)
+    samples = [Sample(seq_rm_memory.BYTES, i, mb) for i, mb in enumerate(resident)]
+    samples += [Sample(seq_rm_memory.CELLS, 2, 256), Sample(seq_rm_memory.CELLS, 3, cells)]
+    samples += [Sample(seq_rm_memory.CELLS, 5, 256), Sample(seq_rm_memory.KV, 0, 100)]
+    return concluded(seq_rm_memory.EXPERIMENT, samples).verdict.key
+
+
+def test_memory_is_given_back_when_it_falls() -> None:
+    assert seq_rm_said(115, 0) == "frees cells, keeps memory"
+    assert seq_rm_said(20, 0) == "frees cells, gives memory"
+    assert seq_rm_said(115, 256) == "keeps cells, keeps memory"
+
+
+# --- size-formula -----------------------------------------------------------------------------------------------------
+
+
+def size_said(allocated: float, estimated: float = 100.0) -> str:
+    samples = [Sample(name, 0, 3) for name in ("layers", "heads", "K/V heads", "head size")]
+    for i in range(6):
+        samples += [Sample(size_formula.ALLOCATED, i, allocated), Sample(size_formula.HIDDEN, i, 300)]
+        samples += [Sample(size_formula.KV_HEADS, i, 100), Sample(size_formula.ESTIMATE, i, estimated)]
+    return concluded(size_formula.EXPERIMENT, samples).verdict.key
+
+
+def test_the_formula_is_held_against_what_was_allocated() -> None:
+    assert size_said(100) == "right with K/V heads; the estimate is right"
+    assert size_said(300) == "the formula is right; the estimate is wrong"
+    assert size_said(50, 50) == "neither; the estimate is right"
+
+
+# --- no-cache ---------------------------------------------------------------------------------------------------------
+
+
+def no_cache_said(power_with: float, power_without: float, factor: float) -> Result:
+    samples = [
+        Sample(name, n, scale * n**power, number)
+        for n in (8, 16, 32, 64)
+        for number in range(2)
+        for name, power, scale in ((no_cache.WITH, power_with, 1.0), (no_cache.WITHOUT, power_without, factor))
+    ]
+    return concluded(no_cache.EXPERIMENT, samples)
+
+
+def test_the_faster_one_is_named() -> None:
+    result = no_cache_said(1, 2, 1)
+    assert result.verdict.key == "the cache is faster and grows less"
+    assert [round(figure.value, 6) for figure in result.figures] == [8, 16, 32, 64, 1, 2]
+    assert no_cache_said(2, 1, 1).verdict.key == "no cache is faster and grows less"
+
+
+# --- where it does not apply ------------------------------------------------------------------------------------------
+
+
+def test_a_recurrent_model_has_no_keys_to_measure() -> None:
+    recurrent = ModelFacts("mamba", "recurrent")
+    for experiment in (SIX_REQUESTS, seq_rm_memory.EXPERIMENT):
+        assert experiment.applies(recurrent).startswith("This model is recurrent")
+        assert experiment.applies(replace(recurrent, kind="attention")) == ""

@@ -1,0 +1,212 @@
+"""The laboratory's frame: values go through JSON, a child can be cancelled and may crash, a report is whole."""
+
+from __future__ import annotations
+
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kvdesk import paths
+from kvdesk.errors import UserError
+from kvdesk.experiments import EXPERIMENTS, experiment_by_id, report, statistics
+from kvdesk.experiments.bench import MOST_REPEATED, Bench
+from kvdesk.experiments.plot import svg
+from kvdesk.experiments.process import CANCELLED, ExperimentProcess, experiment_command
+from kvdesk.protocol.experiment import (
+    Failed,
+    Figure,
+    Finished,
+    Load,
+    Parameter,
+    Plot,
+    Point,
+    Progress,
+    Record,
+    Request,
+    Result,
+    Sample,
+    Series,
+    Started,
+    Table,
+    Verdict,
+    chosen,
+    event_from_json,
+    event_to_json,
+    record_from_json,
+    record_to_json,
+    request_from_json,
+    request_to_json,
+)
+
+PLOT = Plot("A < B", "x", "y", (Series("one & two", (Point(1, 2, 1, 3), Point(10, 20))),), log=True)
+RESULT = Result(
+    Verdict("yes", "It is 2 < 3."), (Figure("ratio", 2, 1, 3),), (PLOT,), (Table("T", ("a",), (("<b>",),)),), ("More.",)
+)
+REQUEST = Request("six-requests", "/models/m.gguf", {"rounds": 2}, short=True)
+RECORD = Record(
+    REQUEST,
+    "A title",
+    "Why?",
+    "2026-01-01T00:00:00+00:00",
+    Started({"processor": "P"}, 5, 1.5),
+    (Sample("s", 1, 2, 0, "no, never"), Sample("s", 1, 4, 1)),
+    Finished(RESULT, Load(0.1, 0.5, 2, 9), 3.0),
+)
+PARAMETERS = (Parameter("n", "N", 10, 1, 20, 5, "how many"), Parameter("r", "R", 0.5, 0, 1, 0.1, "r", whole=False))
+
+
+@pytest.mark.parametrize(
+    "event", [RECORD.started, Progress(1, 2, "x"), RECORD.samples[0], RECORD.finished, Failed("no")]
+)
+def test_events_go_through_json(event: Started | Progress | Sample | Finished | Failed) -> None:
+    assert event_from_json(event_to_json(event)) == event
+    assert b"\n" not in event_to_json(event)
+
+
+def test_requests_and_records_go_through_json() -> None:
+    assert request_from_json(request_to_json(REQUEST)) == REQUEST
+    assert record_from_json(record_to_json(RECORD)) == RECORD
+
+
+def test_parameters_have_the_values_of_the_form_and_those_given() -> None:
+    assert chosen(PARAMETERS, {}, short=False) == {"n": 10, "r": 0.5}
+    assert chosen(PARAMETERS, {"r": 0.25}, short=True) == {"n": 5, "r": 0.25}
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"n": 21}, r"n takes a whole number from 1 to 20 \(it is 21\)"),
+        ({"n": 1.5}, r"n takes a whole number from 1 to 20 \(it is 1.5\)"),
+        ({"r": float("nan")}, "r takes a number from 0 to 1"),
+        ({"x": 1}, "There is no parameter x; there are: n, r."),
+    ],
+)
+def test_wrong_parameters_get_one_sentence(given: dict[str, float], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        chosen(PARAMETERS, given, short=False)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda experiment: experiment.id)
+def test_what_is_declared_is_in_range(experiment) -> None:  # type: ignore[no-untyped-def]
+    assert experiment_by_id(experiment.id) is experiment
+    for short in (False, True):
+        values = chosen(experiment.parameters, {}, short=short)
+        assert experiment.settings(values).n_ctx >= 256
+        assert sum(experiment.work(values)) > 0
+    assert experiment.question.endswith("?")
+
+
+def test_an_unknown_experiment_is_told_of_its_neighbour() -> None:
+    with pytest.raises(UserError, match=r"There is no experiment six-request\. Did you mean six-requests"):
+        experiment_by_id("six-request")
+
+
+# --- statistics -------------------------------------------------------------------------------------------------------
+
+
+def test_an_exponent_and_an_interval() -> None:
+    assert statistics.exponent([1, 2, 4], [3, 12, 48]) == pytest.approx(2)
+    figure = statistics.figure("f", [1.0, 2.0, 3.0, 2.0, 2.0])
+    assert figure.value == 2
+    assert figure.low is not None
+    assert figure.high is not None
+    assert 1 <= figure.low <= 2 <= figure.high <= 3
+    assert statistics.figure("f", [1.0, 2.0, 3.0, 2.0, 2.0]) == figure  # the same samples, the same interval
+
+
+def test_disturbed_rounds_are_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench.__new__(Bench)
+    bench._others, bench._repeated = [], 0
+    monkeypatch.setattr("kvdesk.experiments.bench.LoadMeter.read", lambda _self, _at: 0.9)
+    assert len(list(bench.rounds(2))) == 2 + MOST_REPEATED
+    assert bench.load() == Load(0.9, 0.9, MOST_REPEATED, 2 + MOST_REPEATED)
+    assert "were added" in str(bench.load())
+    bench._others = []
+    monkeypatch.setattr("kvdesk.experiments.bench.LoadMeter.read", lambda _self, _at: 0.01)
+    assert len(list(bench.rounds(2))) == 2
+    assert "quiet" in str(bench.load())
+
+
+# --- the child --------------------------------------------------------------------------------------------------------
+
+
+def told_by(code: str) -> list[object]:
+    with ExperimentProcess([sys.executable, "-c", code]) as process:
+        return list(process.events())
+
+
+def test_a_crash_is_one_sentence() -> None:
+    (event,) = told_by("import os, sys; sys.stderr.write('GGML_ASSERT'); sys.stderr.flush(); os.abort()")
+    assert isinstance(event, Failed)
+    assert event.sentence == "The experiment's process crashed (SIGABRT); nothing else was touched."
+    assert event.detail == "GGML_ASSERT"
+
+
+def test_an_end_without_a_result_is_one_sentence() -> None:
+    (event,) = told_by("print('somebody prints'); raise SystemExit(3)")
+    assert event == Failed("The experiment's process ended without a result (exit code 3).")
+
+
+def test_cancelling_kills_whatever_it_does() -> None:
+    code = 'print(\'{"done":0,"total":1,"what":"","kind":"progress"}\', flush=True)\nwhile True: pass'
+    with ExperimentProcess([sys.executable, "-c", code]) as process:
+        events = process.events()
+        assert isinstance(next(events), Progress)
+        start = time.perf_counter()
+        process.cancel()
+        assert list(events) == [Failed(CANCELLED)]
+        assert time.perf_counter() - start < 1
+        assert not psutil.pid_exists(process.pid)
+
+
+def test_an_experiment_runs_in_a_child_of_kvdesk() -> None:
+    values: dict[str, float] = {"requests": 3, "prompt": 1, "tokens": 2, "threads": 2, "rounds": 2}
+    request = Request("six-requests", str(paths.embedded_model()), values)
+    with ExperimentProcess(experiment_command(request)) as process:
+        *others, last = process.events()
+    assert isinstance(last, Finished)
+    started = next(event for event in others if isinstance(event, Started))
+    assert started.memory_bytes > 100e6
+    assert started.seconds > 0
+    assert started.machine["llama.cpp"]
+    assert any(isinstance(event, Sample) for event in others)
+
+
+def test_a_model_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "none.gguf"
+    file.write_bytes(b"GGUF")
+    with ExperimentProcess(experiment_command(Request("six-requests", str(file), dict(REQUEST.values)))) as process:
+        (event,) = process.events()
+    assert isinstance(event, Failed)
+    assert event.sentence.count("none.gguf") == 1
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+def test_a_plot_is_xml_with_a_mark_for_each_point() -> None:
+    root = ET.fromstring(svg(PLOT))
+    assert len(root.findall(".//{*}circle")) == 2
+    assert "one & two" in [text.text for text in root.findall(".//{*}text")]
+
+
+def test_a_plot_of_one_value_is_drawn() -> None:
+    ET.fromstring(svg(Plot("p", "x", "y", (Series("s", (Point(1, 0),)),))))
+    ET.fromstring(svg(Plot("p", "x", "y", (), log=True)))
+
+
+def test_a_report_holds_everything_and_needs_nothing(tmp_path: Path) -> None:
+    page = report.write(RECORD, tmp_path / "out")
+    text = page.read_text("utf-8")
+    for said in ("It is 2 &lt; 3.", "&lt;b&gt;", "More.", "no, never", "0.10 cores", "m.gguf", "<svg"):
+        assert said in text, said
+    assert "src=" not in text
+    assert "href" not in text
+    assert record_from_json((page.parent / "result.json").read_bytes()) == RECORD
+    assert (page.parent / "samples.csv").read_text("utf-8").splitlines()[1] == 's,1,2,0,"no, never"'
+    ET.fromstring((page.parent / "plot-1.svg").read_text("utf-8"))

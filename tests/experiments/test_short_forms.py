@@ -1,0 +1,52 @@
+"""Each experiment runs on the embedded model in a child, smaller than its short form, and on other kinds of memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvdesk import paths
+from kvdesk.experiments import experiment_by_id
+from kvdesk.experiments.process import ExperimentProcess, experiment_command
+from kvdesk.protocol.experiment import Failed, Finished, Request, chosen
+from tests.places import SHARED_MODELS
+
+SMALL = {
+    "positions": ({}, "any start; no gaps; no going back; nothing stacks"),
+    "seq-ids": ({"n_seq_max": 2, "requests": 4, "prompt": 20, "tokens": 1, "rounds": 2}, "; refused"),
+    "seq-rm-memory": ({"n_ctx": 1024, "fill": 16, "rounds": 1}, "frees cells, keeps memory"),
+    "size-formula": ({"n_ctx": 1024}, "right with K/V heads; the estimate is right"),
+    "no-cache": ({"longest": 32, "rounds": 2}, "the cache is faster"),
+}
+
+
+def ended(name: str, model: str, given: dict[str, float]) -> Finished | Failed:
+    values = chosen(experiment_by_id(name).parameters, given, short=True)
+    with ExperimentProcess(experiment_command(Request(name, model, values, short=True))) as process:
+        *_, last = process.events()
+    assert isinstance(last, Finished | Failed)
+    return last
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_it_runs_on_the_embedded_model(name: str) -> None:
+    given, said = SMALL[name]
+    last = ended(name, str(paths.embedded_model()), dict(given))
+    assert isinstance(last, Finished), last
+    assert said in last.result.verdict.key
+
+
+@pytest.mark.skipif(not SHARED_MODELS.is_dir(), reason="the models beside the project are not there")
+@pytest.mark.parametrize(
+    ("name", "model", "said"),
+    [
+        ("seq-rm-memory", "mamba-dense", "This model is recurrent"),
+        ("positions", "mamba-dense", "nothing stacks"),
+        ("positions", "qwen2vl-dense", "gaps are taken"),  # M-RoPE
+        ("size-formula", "gpt2-dense", "the formula is right"),
+        ("size-formula", "lfm2-dense", "neither; the estimate is right"),
+        ("size-formula", "gemma3-dense", "the estimate is right"),
+    ],
+)
+def test_another_kind_of_memory_gets_another_answer(name: str, model: str, said: str) -> None:
+    last = ended(name, str(SHARED_MODELS / f"{model}.gguf"), {})
+    assert said in (last.sentence if isinstance(last, Failed) else last.result.verdict.key)
