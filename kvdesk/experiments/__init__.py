@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from kvdesk.errors import UserError
-from kvdesk.experiments import no_cache, positions, seq_ids, seq_rm_memory, six_requests, size_formula
+from kvdesk.experiments import fragmentation, no_cache, positions, seq_ids, seq_rm_memory, six_requests, size_formula
 from kvdesk.experiments.experiment import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -15,6 +15,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     seq_rm_memory.EXPERIMENT,
     size_formula.EXPERIMENT,
     no_cache.EXPERIMENT,
+    fragmentation.EXPERIMENT,
 )
 
 

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from kvdesk.__main__ import main
@@ -60,3 +65,21 @@ def test_a_run_needs_one_name(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["lab", "run"])
     assert "run takes one name" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl+C is sent another way there")
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_the_child_ends_with_the_command(sent: signal.Signals, code: int, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kvdesk", "lab", "run", "no-cache", "--out", str(tmp_path / "r")]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as lab:
+        assert lab.stderr is not None
+        while b"/20 " not in lab.stderr.readline():
+            pass  # until it measures
+        (child,) = psutil.Process(lab.pid).children()
+        start = time.perf_counter()
+        lab.send_signal(sent)
+        assert lab.wait(timeout=5) == code
+        psutil.wait_procs([child], timeout=5)
+        assert time.perf_counter() - start < 1.5  # of which the child has one second
+    assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
+    assert not (tmp_path / "r").exists()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kvdesk.cache.geometry import ModelFacts
-from kvdesk.experiments import no_cache, positions, seq_ids, seq_rm_memory, size_formula
+from kvdesk.experiments import fragmentation, no_cache, positions, seq_ids, seq_rm_memory, size_formula
 from kvdesk.experiments.experiment import Experiment
 from kvdesk.experiments.six_requests import EXPERIMENT as SIX_REQUESTS
 from kvdesk.protocol.experiment import Result, Sample, chosen
@@ -127,6 +127,29 @@ def test_the_faster_one_is_named() -> None:
 
 def test_a_recurrent_model_has_no_keys_to_measure() -> None:
     recurrent = ModelFacts("mamba", "recurrent")
-    for experiment in (SIX_REQUESTS, seq_rm_memory.EXPERIMENT):
+    for experiment in (SIX_REQUESTS, seq_rm_memory.EXPERIMENT, fragmentation.EXPERIMENT):
         assert experiment.applies(recurrent).startswith("This model is recurrent")
         assert experiment.applies(replace(recurrent, kind="attention")) == ""
+    window = replace(recurrent, kind="iswa")
+    assert fragmentation.EXPERIMENT.applies(window).startswith("This model's cache is not one of plain attention")
+
+
+# --- fragmentation ----------------------------------------------------------------------------------------------------
+
+
+def fragmentation_said(slow: float, compacted: float) -> str:
+    samples = []
+    for kind in fragmentation.KINDS:
+        for layout in fragmentation.LAYOUTS:
+            name = f"{kind.name}: {layout}"
+            seconds = {fragmentation.COMPACT: 1.0, fragmentation.COMPACTED: compacted}.get(layout, slow)
+            for size in (8, 16, 32, 64):
+                samples += [Sample(name, size, 1.0 if kind.flash_attn else seconds, n) for n in range(2)]
+                samples.append(Sample(fragmentation.HIGH_WATER + name, size, 63.0 * size))
+    return concluded(fragmentation.EXPERIMENT, samples).verdict.key
+
+
+def test_a_scattered_cache_is_slow_when_its_tokens_are() -> None:
+    assert fragmentation_said(3, 1) == "slower: no flash attention, f16; compaction heals"
+    assert fragmentation_said(3, 3) == "slower: no flash attention, f16; compaction does not heal"
+    assert fragmentation_said(1.1, 1) == "slower: none; compaction heals"

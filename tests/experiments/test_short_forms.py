@@ -15,6 +15,7 @@ SMALL = {
     "seq-ids": ({"n_seq_max": 2, "requests": 4, "prompt": 20, "tokens": 1, "rounds": 2}, "; refused"),
     "seq-rm-memory": ({"n_ctx": 1024, "fill": 16, "rounds": 1}, "frees cells, keeps memory"),
     "size-formula": ({"n_ctx": 1024}, "right with K/V heads; the estimate is right"),
+    "fragmentation": ({"per_filler": 32, "tokens": 4, "rounds": 2}, "compaction heals"),
     "no-cache": ({"longest": 32, "rounds": 2}, "the cache is faster"),
 }
 

@@ -1,0 +1,195 @@
+"""Whether a scattered cache is slower: the same text in cells side by side, apart, and behind holes; then compacted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from kvdesk.cache.geometry import ModelFacts
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.statistics import figure, median
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Point,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+)
+from kvdesk.settings import CacheType, ContextSettings
+
+SLOWER = 1.5
+"""Time of a token over that in a compact cache from which attention of a kind is said to be slower."""
+N_FILLERS = 63
+"""Sequences that hold the other cells while the text is placed; with the text's, the most that a context has."""
+N_TEXT = 2 * N_FILLERS
+"""Tokens of the text: two cells in every run of other cells."""
+HIGH_WATER = "high-water mark: "
+COMPACT, SCATTERED, BEHIND, COMPACTED = "side by side", "scattered", "behind holes", "scattered, then compacted"
+LAYOUTS = (COMPACT, SCATTERED, BEHIND, COMPACTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Of attention."""
+
+    name: str
+    flash_attn: bool
+    cache_type: CacheType = CacheType.F16
+
+
+KINDS = (
+    Kind("flash attention, f16", flash_attn=True),
+    Kind("flash attention, q8_0", flash_attn=True, cache_type=CacheType.Q8_0),
+    Kind("no flash attention, f16", flash_attn=False),
+)
+
+PARAMETERS = (
+    Parameter("per_filler", "Cells in a run", 64, 32, 256, 64, "Cells that each of 63 other sequences takes at most"),
+    Parameter("tokens", "Tokens", 16, 4, 64, 8, "Tokens that are timed in each round"),
+    Parameter("rounds", "Rounds", 9, 2, 30, 5, "How often everything is repeated"),
+)
+
+
+def _cells(values: Values) -> int:
+    return -(-(N_FILLERS * int(values["per_filler"]) + N_TEXT + int(values["tokens"])) // 256) * 256
+
+
+def _sizes(values: Values) -> list[int]:
+    """Cells that each other sequence takes, from few holes to many."""
+    return [int(values["per_filler"]) // part for part in (8, 4, 2, 1)]
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    sizes = _sizes(bench.values)
+    text, filler = bench.tokens(N_TEXT), bench.tokens(sizes[-1])
+    steps = len(KINDS) * len(sizes)
+    for i, kind in enumerate(KINDS):
+        changes = {"flash_attn": kind.flash_attn, "type_k": kind.cache_type, "type_v": kind.cache_type}
+        settings = bench.settings.model_copy(update={"n_ctx": _cells(bench.values), **changes})
+        with ExitStack() as stack:
+            contexts = {layout: stack.enter_context(bench.context_of(settings, inspect=True)) for layout in LAYOUTS}
+            for k, size in enumerate(sizes):
+                done = i * len(sizes) + k
+                yield Progress(done, steps, f"{kind.name}: the text is placed among {N_FILLERS} times {size} cells")
+                for layout, context in contexts.items():
+                    _place(context, layout, text, filler[:size])
+                for number in bench.rounds(bench.whole("rounds")):
+                    yield Progress(done, steps, f"{kind.name}, {size} cells, round {number + 1}")
+                    for layout, context in contexts.items():
+                        seconds, high_water = _timed(context, text, bench.whole("tokens"))
+                        yield Sample(f"{kind.name}: {layout}", size, seconds, number)
+                        if number == 0:
+                            yield Sample(f"{HIGH_WATER}{kind.name}: {layout}", size, high_water)
+
+
+def _place(context: RawContext, layout: str, text: list[int], filler: list[int]) -> None:
+    """The text in sequence 0, and nothing else in the cache at the end."""
+    context.clear()
+    context.append(text, 0)
+    if layout == COMPACT:
+        return
+    state = context.saved(0)
+    context.clear()
+    context.append(filler, 0, 1)
+    other = context.saved(1)
+    for seq_id in range(2, N_FILLERS + 1):
+        context.restore(seq_id, other)
+    if layout != BEHIND:
+        for seq_id in range(1, N_FILLERS + 1):
+            for at in (0, len(filler) // 2):
+                context.remove(seq_id, at, at + 1)
+    context.restore(0, state)
+    for seq_id in range(1, N_FILLERS + 1):
+        context.remove(seq_id)
+    if layout == COMPACTED:
+        context.compact()
+
+
+def _timed(context: RawContext, text: list[int], n: int) -> tuple[float, int]:
+    """Median seconds of one token behind the text, which is removed each time; cells up to the last in use."""
+    seconds, high_water = [], 0
+    for _ in range(n):
+        answer = context.append(text[:1], len(text))
+        seconds.append(answer.seconds)
+        high_water = answer.slot.high_water if answer.slot else 0
+        context.remove(0, len(text), -1)
+    return median(seconds), high_water
+
+
+def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
+    seconds = {(sample.series, int(sample.x), sample.round): sample.y for sample in samples}
+    sizes = _sizes(values)
+    ratios: dict[tuple[str, str, int], Figure] = {}
+    rows, series = [], []
+    for kind in KINDS:
+        for layout in LAYOUTS:
+            name, compact = f"{kind.name}: {layout}", f"{kind.name}: {COMPACT}"
+            points = []
+            for size in sizes:
+                rounds = sorted({n for series_name, x, n in seconds if (series_name, x) == (name, size)})
+                own = [seconds[name, size, n] for n in rounds]
+                ratio = figure(name, [mine / seconds[compact, size, n] for mine, n in zip(own, rounds, strict=True)])
+                high = seconds[HIGH_WATER + name, size, 0]
+                ratios[kind.name, layout, size] = ratio
+                points.append(Point(high, ratio.value, ratio.low, ratio.high))
+                if size == sizes[-1]:
+                    holes = f"{1 - N_TEXT / high:.2f}" if high else "–"
+                    rows.append((kind.name, layout, f"{high:,.0f}", holes, f"{median(own) * 1e3:.2f}", str(ratio)))
+            if layout == SCATTERED:
+                series.append(Series(kind.name, tuple(points)))
+    largest = {(kind, layout): ratio for (kind, layout, size), ratio in ratios.items() if size == sizes[-1]}
+    kinds = [k.name for k in KINDS if max(largest[k.name, layout].value for layout in (SCATTERED, BEHIND)) >= SLOWER]
+    healed = all(largest[kind.name, COMPACTED].value < SLOWER for kind in KINDS)
+    said = "; ".join(
+        f"{kind.name}: {', '.join(f'{largest[kind.name, layout]} {layout}' for layout in LAYOUTS[1:])}"
+        for kind in KINDS
+    )
+    answer = f"A scattered cache is at least {SLOWER:g} times slower with {', '.join(kinds)}"
+    if not kinds:
+        answer = f"A scattered cache is nowhere {SLOWER:g} times slower"
+    columns = ("attention", "cells of the text", "high-water mark", "hole ratio", "ms", "over side by side")
+    return Result(
+        Verdict(
+            f"slower: {', '.join(kinds) or 'none'}; compaction {'heals' if healed else 'does not heal'}",
+            f"{answer}. A token with {N_TEXT} cells in use, over the same with its cells side by side — {said}.",
+        ),
+        figures=tuple(ratio for (_, layout), ratio in largest.items() if layout != COMPACT),
+        plots=(Plot("A token with its text scattered", "high-water mark (cells)", "over side by side", tuple(series)),),
+        tables=(Table("One token behind the text, with most holes", columns, tuple(rows)),),
+    )
+
+
+def _applies(facts: ModelFacts) -> str:
+    if why := needs_attention(facts):
+        return why
+    if facts.kind != "attention":
+        return "This model's cache is not one of plain attention: parts of its sequences cannot be removed freely."
+    return ""
+
+
+EXPERIMENT = Experiment(
+    id="fragmentation",
+    title="Fragmentation",
+    question="Does a scattered cache slow down, and does compaction help?",
+    supposed="Cells marked unused are scattered over the buffer, are read all the same, and have to be tidied up.",
+    parameters=PARAMETERS,
+    settings=lambda values: ContextSettings(
+        n_ctx=len(LAYOUTS) * _cells(values), n_seq_max=N_FILLERS + 1, n_batch=256, n_ubatch=64
+    ),
+    work=lambda values: Work(
+        4 * len(KINDS) * (len(LAYOUTS) * N_TEXT + 3 * values["per_filler"]),
+        8 * len(KINDS) * len(LAYOUTS) * values["rounds"] * values["tokens"],
+    ),
+    measure=_measure,
+    conclude=_conclude,
+    applies=_applies,
+)
