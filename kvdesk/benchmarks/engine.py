@@ -161,9 +161,9 @@ def _prompt(headless: HeadlessEngine, text: str) -> list[int]:
 
 def _first_token_s(headless: HeadlessEngine, request: str) -> float:
     """Seconds to the first token of an answer, with nothing of its prompt in the cache."""
-    talk = HeadlessChat(headless)
-    stats = talk.answer(request, FIRST).stats
-    headless.do(CloseConversation(talk.id))
+    chat = HeadlessChat(headless)
+    stats = chat.answer(request, FIRST).stats
+    headless.do(CloseConversation(chat.id))
     if stats.reused_tokens:
         raise UserError("The cache was not empty: this is no prefill of a whole prompt.")
     return stats.ttft_ms / 1e3
@@ -178,11 +178,11 @@ def _decode_speeds(
     so for as long as it is held. Runs that are compared lie next to each other, since the machine's own speed drifts
     more than that.
     """
-    talk = HeadlessChat(headless)
-    tok_s = talk.answer(QUESTION, GREEDY).stats.decode_tok_s
+    chat = HeadlessChat(headless)
+    tok_s = chat.answer(QUESTION, GREEDY).stats.decode_tok_s
     n = max(LEAST_ANSWER, min(GREEDY.max_tokens, int(LONGEST_ANSWER_S * tok_s)))
     prompt = _prompt(headless, QUESTION)
-    headless.do(CloseConversation(talk.id))
+    headless.do(CloseConversation(chat.id))
     names = ["engine", "bare", "llama", "watched"]
     speeds: dict[str, list[float]] = {name: [] for name in names}
     for number in range(rounds):
@@ -213,9 +213,9 @@ def _decode_speeds(
 def _engine_tok_s(headless: HeadlessEngine, n_tokens: int, *, watched: bool) -> float:
     """Decode speed of one answer in an empty cache, as the other contenders have it."""
     headless.do(Watch(snapshots=watched))
-    talk = HeadlessChat(headless)
-    speed = talk.answer(QUESTION, GREEDY.model_copy(update={"max_tokens": n_tokens})).stats.decode_tok_s
-    headless.do(CloseConversation(talk.id))
+    chat = HeadlessChat(headless)
+    speed = chat.answer(QUESTION, GREEDY.model_copy(update={"max_tokens": n_tokens})).stats.decode_tok_s
+    headless.do(CloseConversation(chat.id))
     return speed
 
 
@@ -232,11 +232,11 @@ def _six_requests(headless: HeadlessEngine) -> tuple[list[float], list[float]]:
 
 def _fifth_turn(headless: HeadlessEngine) -> tuple[TurnStats, int]:
     """The fifth turn of a conversation, and how many tokens of its prompt were not in the cache when it began."""
-    talk, n_held = HeadlessChat(headless, "You are brief."), 0
+    chat, n_held = HeadlessChat(headless, "You are brief."), 0
     for n in range(1, 6):
-        sequence = session_of(headless).runtime.cache_manager.pool.get(talk.id)
+        sequence = session_of(headless).runtime.cache_manager.pool.get(chat.id)
         n_held = len(sequence.tokens) if sequence else 0
-        stats = talk.answer(f"Question {n}: name one thing that is {n} metres long.", SHORT).stats
+        stats = chat.answer(f"Question {n}: name one thing that is {n} metres long.", SHORT).stats
     return stats, stats.prompt_tokens - n_held
 
 

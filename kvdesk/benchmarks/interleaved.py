@@ -72,7 +72,7 @@ def spread(values: Sequence[float], n_parts: int) -> float:
 
 
 def _request(headless: HeadlessEngine, request: str, sampling: Sampling) -> TurnStats:
-    talk = HeadlessChat(headless)
-    stats = talk.answer(request, sampling).stats
-    headless.do(CloseConversation(talk.id))
+    chat = HeadlessChat(headless)
+    stats = chat.answer(request, sampling).stats
+    headless.do(CloseConversation(chat.id))
     return stats

@@ -37,14 +37,14 @@ def main(argv: Sequence[str]) -> int:
         context = next(event.context for event in loaded if isinstance(event, ContextReady))
         if settings.n_ctx not in (0, context.n_ctx):
             print(f"n_ctx is {context.n_ctx:,}: llama.cpp rounds {settings.n_ctx:,} up.", file=sys.stderr)
-        talk = HeadlessChat(headless, args.system)
+        chat = HeadlessChat(headless, args.system)
         for turn, prompt in enumerate(args.prompt, start=1):
-            ended = talk.answer(prompt, sampling)
+            ended = chat.answer(prompt, sampling)
             stats = ended.stats
             if args.json:
                 figures = dataclasses.asdict(stats)
                 del figures["why"], figures["vocab"]
-                answer = {"text": talk.messages[-1].text, "state": ended.state, "note": ended.note}
+                answer = {"text": chat.messages[-1].text, "state": ended.state, "note": ended.note}
                 line = {"turn": turn, **figures, **answer}
                 print(json.dumps(line, ensure_ascii=False), flush=True)
             else:

@@ -160,9 +160,9 @@ def _greedy_text() -> str:
     headless = HeadlessEngine()
     try:
         headless.do(LoadModel(LocalFile(_embedded_file()), SMALL))
-        talk = HeadlessChat(headless)
-        ended = talk.answer(PROMPT, Sampling(temperature=0.0, max_tokens=N_TOKENS))
-        said, stats = talk.messages[-1].text, ended.stats
+        chat = HeadlessChat(headless)
+        ended = chat.answer(PROMPT, Sampling(temperature=0.0, max_tokens=N_TOKENS))
+        said, stats = chat.messages[-1].text, ended.stats
         _expect(said == ANSWER, f"the model said {said!r} instead of {ANSWER!r}")
         _expect(stats.generated_tokens == N_TOKENS, f"{stats.generated_tokens} tokens instead of {N_TOKENS}")
         return f"{said!r}, {stats.decode_tok_s:.0f} tok/s, {engine_version()}"

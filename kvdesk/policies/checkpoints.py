@@ -65,14 +65,14 @@ def give_way(there: Sequence[Checkpoint], conversation: str, n_bytes: int, memor
     limit = int(SHARE * memory_bytes)
     if n_bytes > limit:
         return None
-    gone: list[Checkpoint] = []
+    dropped: list[Checkpoint] = []
     by_value = sorted(there, key=lambda c: (c.gap / max(c.idle_s, 1.0), -c.idle_s))
     mine = [c for c in by_value if c.conversation == conversation]
-    gone += mine[: max(0, len(mine) + 1 - MOST)]
-    over = sum(c.n_bytes for c in there if c not in gone) + n_bytes - limit
-    for checkpoint in (c for c in by_value if c not in gone):
+    dropped += mine[: max(0, len(mine) + 1 - MOST)]
+    over = sum(c.n_bytes for c in there if c not in dropped) + n_bytes - limit
+    for checkpoint in (c for c in by_value if c not in dropped):
         if over <= 0:
             break
-        gone.append(checkpoint)
+        dropped.append(checkpoint)
         over -= checkpoint.n_bytes
-    return [c.key for c in gone]
+    return [c.key for c in dropped]

@@ -12,7 +12,7 @@ from kvdesk.policies.batch_times import BatchTimes
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """`first_token_ms` is None until something was measured. `restore_ms`: part of it, bringing back a snapshot."""
+    """`first_token_ms` is None until something was measured. `restore_ms`: part of it, bringing back a saved state."""
 
     n_reused: int
     n_prefill: int
@@ -33,10 +33,10 @@ class Forecast:
 def forecast(
     n_prompt: int, n_reused: int, times: BatchTimes, n_batch: int, *, restore_ms: float = 0.0, waiting_ms: float = 0.0
 ) -> Forecast:
-    """Forecast for a prompt of `n_prompt` tokens of which the first `n_reused` are in the cache or in its snapshot.
+    """Forecast for a prompt of `n_prompt` tokens of which the first `n_reused` are in the cache or in its saved state.
 
-    restore_ms: to bring the snapshot back; waiting_ms: until the turn can begin. At least one token is decoded, since
-    its logits are needed.
+    restore_ms: to bring the saved state back; waiting_ms: until the turn can begin. At least one token is decoded,
+    since its logits are needed.
     """
     n_reused = max(0, min(n_reused, n_prompt - 1))
     n_prefill = n_prompt - n_reused

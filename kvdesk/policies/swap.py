@@ -1,7 +1,7 @@
 """Which conversation is evicted from the cache, where its state goes, and which saved state is dropped for it.
 
-Pure decisions about values; files and engine are elsewhere. Snapshots are a cache, never the truth: whatever is dropped
-here costs a prefill and nothing else.
+Pure decisions about values; files and engine are elsewhere. Saved states are a cache, never the truth: whatever is
+dropped here costs a prefill and nothing else.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ class Resident:
     prefill_ms: float
     restore_ms: float
     busy: bool = False
-    has_snapshot: bool = False  # of exactly these tokens, in memory or on disk
+    has_saved_state: bool = False  # of exactly these tokens, in memory or on disk
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class StateInfo:
     """A saved state. prefill_ms: what it spares; checkpoint: one on the way (`kvdesk.policies.checkpoints`), which is
     dropped rather than moved to disk.
     """
@@ -61,7 +61,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bytes that snapshots may take, set by the person."""
+    """Bytes that saved states may take, set by the person."""
 
     memory_bytes: int
     disk_bytes: int
@@ -69,7 +69,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where a state goes. Before: `drop` these snapshots, then move `demote` from memory to disk, in order."""
+    """Where a state goes. Before: `drop` these saved states, then move `demote` from memory to disk, in order."""
 
     to: Destination
     drop: tuple[str, ...]
@@ -77,7 +77,7 @@ class Placement:
     reason: str
 
 
-def snapshot_key(kind: StateKind, tokens: Sequence[int]) -> str:
+def state_key(kind: StateKind, tokens: Sequence[int]) -> str:
     """SHA-256 over everything a state depends on, as 64 hexadecimal digits. Equal keys, equal states."""
     digest = hashlib.sha256()
     for part in (kind.model_sha256, kind.engine_version, kind.type_k, kind.type_v, kind.flash_attn, *kind.rope):
@@ -104,11 +104,11 @@ def eviction_order(residents: Sequence[Resident], n_cells: int) -> list[tuple[Re
     return result
 
 
-def place(resident: Resident, snapshots: Sequence[Snapshot], limits: Limits) -> Placement:
-    """Where the state of a leaving conversation goes within the limits, and what gives way for it."""
+def place(resident: Resident, states: Sequence[StateInfo], limits: Limits) -> Placement:
+    """Where the state of an evicted conversation goes within the limits, and what gives way to it."""
     size = resident.state_bytes
-    if resident.has_snapshot:
-        return Placement("nowhere", (), (), "its snapshot is up to date")
+    if resident.has_saved_state:
+        return Placement("nowhere", (), (), "its saved state is up to date")
     if resident.prefill_ms < _WORTH * resident.restore_ms:
         return Placement(
             "nowhere",
@@ -117,21 +117,20 @@ def place(resident: Resident, snapshots: Sequence[Snapshot], limits: Limits) -> 
             f"a prefill takes {resident.prefill_ms:,.0f} ms, a restore {resident.restore_ms:,.0f} ms: not worth saving",
         )
     if size <= limits.memory_bytes:
-        moved = _give_way(snapshots, "memory", size - limits.memory_bytes)
-        stays = [s for s in snapshots if s not in moved]
+        moved = _give_way(states, "memory", size - limits.memory_bytes)
+        stays = [s for s in states if s not in moved]
         demoted, dropped = _demote(moved, stays, limits)
         return Placement("memory", dropped, demoted, f"{_mb(size)} to memory{_and(dropped, demoted)}")
     if size <= limits.disk_bytes:
-        gone = _give_way(snapshots, "disk", size - limits.disk_bytes)
-        dropped = tuple(s.key for s in gone)
+        dropped = tuple(s.key for s in _give_way(states, "disk", size - limits.disk_bytes))
         return Placement("disk", dropped, (), f"{_mb(size)} is more than memory may hold: to disk{_and(dropped, ())}")
     return Placement("nowhere", (), (), f"{_mb(size)} is more than the limits allow: it will be prefilled again")
 
 
-def over_limit(snapshots: Sequence[Snapshot], limits: Limits) -> tuple[str, ...]:
+def over_limit(states: Sequence[StateInfo], limits: Limits) -> tuple[str, ...]:
     """Keys to drop, in order, so that the limits hold: after a start, or when the person lowered them."""
     tiers: tuple[tuple[Tier, int], ...] = (("memory", limits.memory_bytes), ("disk", limits.disk_bytes))
-    return tuple(s.key for tier, limit in tiers for s in _give_way(snapshots, tier, -limit))
+    return tuple(s.key for tier, limit in tiers for s in _give_way(states, tier, -limit))
 
 
 # --- private ----------------------------------------------------------------------------------------------------------
@@ -146,31 +145,31 @@ def _staying_value(resident: Resident) -> float:
     return _return_ms(resident) / resident.n_own / max(resident.idle_s, 0.1)
 
 
-def _keeping_value(snapshot: Snapshot) -> float:
-    return snapshot.prefill_ms / snapshot.n_bytes / max(snapshot.idle_s, 0.1) if snapshot.n_bytes else float("inf")
+def _keeping_value(state: StateInfo) -> float:
+    return state.prefill_ms / state.n_bytes / max(state.idle_s, 0.1) if state.n_bytes else float("inf")
 
 
-def _give_way(snapshots: Sequence[Snapshot], tier: Tier, n_bytes: int) -> list[Snapshot]:
-    """The least valuable snapshots of a tier, until what it holds plus `n_bytes` is not above 0."""
-    here = sorted((s for s in snapshots if s.tier == tier), key=_keeping_value)
+def _give_way(states: Sequence[StateInfo], tier: Tier, n_bytes: int) -> list[StateInfo]:
+    """The least valuable saved states of a tier, until what it holds plus `n_bytes` is not above 0."""
+    here = sorted((s for s in states if s.tier == tier), key=_keeping_value)
     over = sum(s.n_bytes for s in here) + n_bytes
-    gone: list[Snapshot] = []
-    for snapshot in here:
+    dropped: list[StateInfo] = []
+    for state in here:
         if over <= 0:
             break
-        gone.append(snapshot)
-        over -= snapshot.n_bytes
-    return gone
+        dropped.append(state)
+        over -= state.n_bytes
+    return dropped
 
 
 def _demote(
-    moved: Sequence[Snapshot], stays: Sequence[Snapshot], limits: Limits
+    moved: Sequence[StateInfo], stays: Sequence[StateInfo], limits: Limits
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(to disk, dropped): what memory gives up goes to disk as far as it is worth more than what is there."""
-    arriving = [Snapshot(s.key, "disk", s.n_bytes, s.idle_s, s.prefill_ms) for s in moved if not s.checkpoint]
-    gone = {s.key for s in _give_way([*stays, *arriving], "disk", -limits.disk_bytes)}
-    gone |= {s.key for s in moved if s.checkpoint}
-    return tuple(s.key for s in arriving if s.key not in gone), tuple(sorted(gone))
+    arriving = [StateInfo(s.key, "disk", s.n_bytes, s.idle_s, s.prefill_ms) for s in moved if not s.checkpoint]
+    dropped = {s.key for s in _give_way([*stays, *arriving], "disk", -limits.disk_bytes)}
+    dropped |= {s.key for s in moved if s.checkpoint}
+    return tuple(s.key for s in arriving if s.key not in dropped), tuple(sorted(dropped))
 
 
 def _and(dropped: tuple[str, ...], demoted: tuple[str, ...]) -> str:

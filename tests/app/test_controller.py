@@ -435,15 +435,15 @@ def test_what_happens_when_the_context_is_full_is_asked_for_and_stored(rig: Rig,
 def test_what_was_evicted_is_stored_and_told_with_the_next_turn(rig: Rig, qtbot: QtBot) -> None:
     first = say(rig, "One")
     assert first.evicted == NONE_EVICTED
-    left = EvictedMessages(frozenset({first.messages[0].id}))
-    rig.worker.give(MessagesEvicted(first.conversation, left), MessagesEvicted(ConversationId("deleted"), left))
+    evicted = EvictedMessages(frozenset({first.messages[0].id}))
+    rig.worker.give(MessagesEvicted(first.conversation, evicted), MessagesEvicted(ConversationId("deleted"), evicted))
     answer(rig, qtbot, first, "First answer")
-    assert [c.evicted for c in conversations(rig)] == [left]
-    assert say(rig, "Two").evicted == left
+    assert [c.evicted for c in conversations(rig)] == [evicted]
+    assert say(rig, "Two").evicted == evicted
     rig.window.draft_changed.emit(first.conversation, "Three", "")
     previewed = rig.worker.commands[-1]
     assert isinstance(previewed, PreviewTurn)
-    assert previewed.evicted == left
+    assert previewed.evicted == evicted
 
 
 @over_both

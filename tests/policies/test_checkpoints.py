@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvdesk.policies.checkpoints import EVERY, LEAST, MOST, Checkpoint, give_way, pauses, pays
-from kvdesk.policies.swap import Limits, Snapshot, place
+from kvdesk.policies.swap import Limits, StateInfo, place
 from tests.policies.test_swap import ALICE
 
 MB = 1_000_000
@@ -72,6 +72,6 @@ def test_together_they_take_half_of_the_memory() -> None:
 
 def test_for_a_conversation_that_leaves_they_are_dropped_and_not_written_to_disk() -> None:
     limits = Limits(100 * MB, 100 * MB)
-    held = [Snapshot("state", "memory", 40 * MB, 10.0, 9000.0), Snapshot("way", "memory", 40 * MB, 10.0, 90.0, True)]
+    held = [StateInfo("state", "memory", 40 * MB, 10.0, 9000.0), StateInfo("way", "memory", 40 * MB, 10.0, 90.0, True)]
     placed = place(ALICE, held, limits)
     assert (placed.to, placed.demote, placed.drop) == ("memory", (), ("way",))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.policies.swap import Limits, Resident, Snapshot, StateKind, eviction_order, over_limit, place, snapshot_key
+from kvdesk.policies.swap import Limits, Resident, StateInfo, StateKind, eviction_order, over_limit, place, state_key
 
 KIND = StateKind("ab", "0.3.36 0c1e570", "f16", "f16", True, (10000.0, 1.0))
 ALICE = Resident(0, 2000, 2000, 46_000_000, 60.0, 9000.0, 10.0)
@@ -23,9 +23,9 @@ def test_keys_tell_states_apart() -> None:
         replace(KIND, flash_attn=False),
         replace(KIND, rope=(10000.0, 0.5)),
     ]
-    keys = {snapshot_key(kind, tokens) for kind in kinds for tokens in ([], [1], [1, 2], [2, 1], [12])}
+    keys = {state_key(kind, tokens) for kind in kinds for tokens in ([], [1], [1, 2], [2, 1], [12])}
     assert len(keys) == len(kinds) * 5
-    assert snapshot_key(KIND, [1, 2]) == snapshot_key(replace(KIND), (1, 2))
+    assert state_key(KIND, [1, 2]) == state_key(replace(KIND), (1, 2))
 
 
 def test_the_longest_unused_is_swapped_out_first() -> None:
@@ -42,10 +42,10 @@ def test_cost_decides_between_equals_and_busy_ones_stay() -> None:
 
 def test_to_memory_and_the_older_ones_give_way() -> None:
     limits = Limits(100_000_000, 100_000_000)
-    held = [Snapshot(f"m{i}", "memory", 46_000_000, 10.0 * (i + 1), 9000.0) for i in range(2)]
+    held = [StateInfo(f"m{i}", "memory", 46_000_000, 10.0 * (i + 1), 9000.0) for i in range(2)]
     placed = place(ALICE, held, limits)
     assert (placed.to, placed.demote, placed.drop) == ("memory", ("m1",), ())
-    full = [*held, *(Snapshot(f"d{i}", "disk", 50_000_000, 1000.0 + i, 9000.0) for i in range(2))]
+    full = [*held, *(StateInfo(f"d{i}", "disk", 50_000_000, 1000.0 + i, 9000.0) for i in range(2))]
     placed = place(ALICE, full, limits)
     assert (placed.to, placed.demote, placed.drop) == ("memory", ("m1",), ("d1",))
     assert "dropped" in placed.reason
@@ -58,7 +58,7 @@ def test_too_large_for_memory_goes_to_disk_and_too_large_for_both_nowhere() -> N
 
 def test_what_is_quick_to_prefill_or_saved_already_is_not_saved() -> None:
     assert place(replace(ALICE, prefill_ms=15.0), [], Limits(10**9, 10**9)).to == "nowhere"
-    placed = place(replace(ALICE, has_snapshot=True), [], Limits(10**9, 10**9))
+    placed = place(replace(ALICE, has_saved_state=True), [], Limits(10**9, 10**9))
     assert placed.to == "nowhere"
     assert "up to date" in placed.reason
 
@@ -74,7 +74,7 @@ def test_the_limits_hold_after_every_placement(
     rows: list[tuple[str, int, float, float]], memory: int, disk: int, size: int
 ) -> None:
     limits = Limits(memory, disk)
-    held = {f"{i}": Snapshot(f"{i}", row[0], *row[1:]) for i, row in enumerate(rows)}  # type: ignore[arg-type]
+    held = {f"{i}": StateInfo(f"{i}", row[0], *row[1:]) for i, row in enumerate(rows)}  # type: ignore[arg-type]
     for key in over_limit(list(held.values()), limits):
         del held[key]
     placed = place(replace(ALICE, state_bytes=size), list(held.values()), limits)
@@ -83,6 +83,6 @@ def test_the_limits_hold_after_every_placement(
     for key in placed.demote:
         held[key] = replace(held[key], tier="disk")
     if placed.to != "nowhere":
-        held["new"] = Snapshot("new", placed.to, size, 0.0, 1.0)
+        held["new"] = StateInfo("new", placed.to, size, 0.0, 1.0)
     assert sum(s.n_bytes for s in held.values() if s.tier == "memory") <= memory
     assert sum(s.n_bytes for s in held.values() if s.tier == "disk") <= disk

@@ -63,17 +63,17 @@ def make_home(folder: Path, model: Path) -> Home:
             headless.do(UsePolicy(CachePolicy(memory_mb=0), paths.states_dir()))
             headless.do(LoadModel(LocalFile(model), CONTEXT))
             for word in WORDS:
-                talk = HeadlessChat(headless)
+                chat = HeadlessChat(headless)
                 for turn in range(3):
-                    talk.answer(f"{word} {turn}: " + f"{word} " * 20, Sampling(temperature=0.0, max_tokens=12))
-                word_of[talk.id] = word
-                store.put_conversation(Conversation(talk.id, f"About {word}", WORDS.index(word), talk.messages[-1].id))
-                for message in talk.messages:
+                    chat.answer(f"{word} {turn}: " + f"{word} " * 20, Sampling(temperature=0.0, max_tokens=12))
+                word_of[chat.id] = word
+                store.put_conversation(Conversation(chat.id, f"About {word}", WORDS.index(word), chat.messages[-1].id))
+                for message in chat.messages:
                     # Long texts lie on pages of their own, which a damaged database may attach to another message.
                     text = message.text if message.role == "assistant" else message.text + f" {word}" * 900
                     store.put_message(replace(message, text=text))
-                    texts[str(message.id)] = (str(talk.id), storable(text))
-            kind = session_of(headless).runtime.cache_manager.swapper.snapshots.kind
+                    texts[str(message.id)] = (str(chat.id), storable(text))
+            kind = session_of(headless).runtime.cache_manager.swapper.saved_states.kind
         finally:
             headless.close()
             store.close()

@@ -42,13 +42,13 @@ class Soak:
     """One engine and up to five conversations, used by random numbers."""
 
     def __init__(self, model: Path, states: Path, random: Random) -> None:
-        self.desk = HeadlessEngine(self._on_event)
+        self.headless = HeadlessEngine(self._on_event)
         self._ledger = MemoryLedger(())
         self._random, self._states = random, states
-        self.talks: list[HeadlessChat] = []
+        self.chats: list[HeadlessChat] = []
         self.n_acts = self.n_refused = 0
-        self.desk.do(LoadModel(LocalFile(model), SETTINGS))
-        self.desk.do(Watch(True))
+        self.headless.do(LoadModel(LocalFile(model), SETTINGS))
+        self.headless.do(Watch(True))
         self._settings()
 
     def act(self) -> None:
@@ -60,12 +60,12 @@ class Soak:
             self._random.choice(acts)()
         except UserError:
             self.n_refused += 1
-        self.desk.engine.idle()
+        self.headless.engine.idle()
 
     def audit(self) -> None:
         """Every cell against the engine's own state."""
-        self.desk.do(AuditCache())
-        view = next(event for event in reversed(self.desk.events) if isinstance(event, CacheView))
+        self.headless.do(AuditCache())
+        view = next(event for event in reversed(self.headless.events) if isinstance(event, CacheView))
         assert view.snapshot.verification.state == "verified", view.snapshot.verification.detail
 
     def stores(self) -> int:
@@ -80,9 +80,9 @@ class Soak:
         """Seconds of equal requests where nothing is cached or saved, each over those of the bare loop before and after
         it, without what either waited for a processor: a machine whose speed drifts, or that is busy, does not decide.
         """
-        self.desk.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), self._states))
-        self.desk.do(Operate(ClearCache(), measured=False))
-        ratios = against(*in_turns(self.desk, [STORY] * N_REQUESTS, MEASURED))
+        self.headless.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), self._states))
+        self.headless.do(Operate(ClearCache(), measured=False))
+        ratios = against(*in_turns(self.headless, [STORY] * N_REQUESTS, MEASURED))
         self._settings()
         return ratios
 
@@ -91,23 +91,23 @@ class Soak:
             self._ledger = event
 
     def _answer(self) -> None:
-        if len(self.talks) < 5 and (not self.talks or self._random.random() < 0.2):
-            self.talks.append(HeadlessChat(self.desk, overflow=self._random.choice(list(Overflow))))
+        if len(self.chats) < 5 and (not self.chats or self._random.random() < 0.2):
+            self.chats.append(HeadlessChat(self.headless, overflow=self._random.choice(list(Overflow))))
         text = " ".join(self._random.choices(WORDS, k=self._random.randint(1, 60)))
-        self._random.choice(self.talks).answer(text, Sampling(max_tokens=self._random.randint(4, 32)))
+        self._random.choice(self.chats).answer(text, Sampling(max_tokens=self._random.randint(4, 32)))
 
     def _operate(self) -> None:
-        where = self._random.choice(self.talks).id if self.talks else new_conversation_id()
+        where = self._random.choice(self.chats).id if self.chats else new_conversation_id()
         operations: list[HandOperation] = [Compact(self._random.choice(list(Layout))), SwapOut(where), SwapIn(where)]
-        self.desk.do(Operate(self._random.choice(operations)))
+        self.headless.do(Operate(self._random.choice(operations)))
 
     def _fork(self) -> None:
         """Its cells as another conversation's, which is closed at once or lives on without text."""
-        held, new = list(session_of(self.desk).runtime.cache_manager.pool), new_conversation_id()
+        held, new = list(session_of(self.headless).runtime.cache_manager.pool), new_conversation_id()
         if not held:
             return
-        self.desk.do(Operate(CopySequence(self._random.choice(held).seq_id, new)))
-        self.desk.do(CloseConversation(new))
+        self.headless.do(Operate(CopySequence(self._random.choice(held).seq_id, new)))
+        self.headless.do(CloseConversation(new))
 
     def _settings(self) -> None:
         policy = CachePolicy(
@@ -116,18 +116,18 @@ class Soak:
             prefill_ahead=self._random.random() < 0.5,
             overflow=self._random.choice(list(Overflow)),
         )
-        self.desk.do(UsePolicy(policy, self._states))
+        self.headless.do(UsePolicy(policy, self._states))
 
     def _rebuild(self) -> None:
         settings = SETTINGS.model_copy(update={"n_seq_max": self._random.choice([3, 4])})
-        self.desk.do(RebuildContext(settings, self._random.choice(["nothing", "tokens", "state"])))
+        self.headless.do(RebuildContext(settings, self._random.choice(["nothing", "tokens", "state"])))
 
     def _drop(self) -> None:
-        if self.talks and self._random.random() < 0.5:
-            talk = self.talks.pop(self._random.randrange(len(self.talks)))
-            self.desk.do(CloseConversation(talk.id))
-        elif self.talks:
-            self.desk.do(Forget(self._random.choice(self.talks).id))
+        if self.chats and self._random.random() < 0.5:
+            chat = self.chats.pop(self._random.randrange(len(self.chats)))
+            self.headless.do(CloseConversation(chat.id))
+        elif self.chats:
+            self.headless.do(Forget(self._random.choice(self.chats).id))
 
 
 def soak(row: Row, tmp_path: Path, seconds: float, *, judged: bool) -> None:
@@ -157,7 +157,7 @@ def soak(row: Row, tmp_path: Path, seconds: float, *, judged: bool) -> None:
                 f" and {stores >> 20} MB in stores"
             )
     finally:
-        run.desk.close()
+        run.headless.close()
     del run
     gc.collect()
     assert me.num_fds() <= before[0], f"seed {SEED}: {me.num_fds()} descriptors, {before[0]} before"

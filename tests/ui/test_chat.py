@@ -121,11 +121,11 @@ def test_code_that_grows_is_kept(window: MainWindow, qtbot: QtBot) -> None:
 
 def test_thinking_is_folded_until_asked_for(window: MainWindow) -> None:
     window.show_messages(ONE, (message("a", "assistant", "<think>\nlet me see\n</think>\nYes."),))
-    (fold,) = window.chat.findChildren(CollapsedThinking)
-    assert not fold.is_open
-    button(fold, "Show the model's thinking").click()
-    assert fold.is_open
-    assert "let me see" in words(fold)
+    (thinking,) = window.chat.findChildren(CollapsedThinking)
+    assert not thinking.is_open
+    button(thinking, "Show the model's thinking").click()
+    assert thinking.is_open
+    assert "let me see" in words(thinking)
 
 
 def test_a_long_conversation_shows_its_end_and_more_on_demand(window: MainWindow, qtbot: QtBot) -> None:

@@ -104,13 +104,13 @@ def test_groups_fold_and_cost_nothing_folded(theme: Theme, qtbot: QtBot) -> None
     assert panel.text_of("used") == "220"
     assert not panel.tables[0].isVisible()
     assert panel.tables[0].group.rows == ()
-    qtbot.keyClick(panel.all_fold.button, Qt.Key.Key_Space)
+    qtbot.keyClick(panel.all_section.button, Qt.Key.Key_Space)
     assert panel.tables[0].isVisible()
     assert found((panel.tables[0].group,))["Cells/used"] == ["220 cells"]
     assert panel.tables[2].group.rows == (), "still folded"
-    panel.folds[2].button.click()
+    panel.sections[2].button.click()
     assert panel.tables[2].group.rows
-    assert [fold.button.accessibleName() for fold in panel.folds[:2]] == ["Cells", "Sequences"]
+    assert [section.button.accessibleName() for section in panel.sections[:2]] == ["Cells", "Sequences"]
 
 
 def test_definitions_are_reached_with_the_keyboard(theme: Theme, qtbot: QtBot) -> None:

@@ -51,13 +51,13 @@ class ContextRuntime:
         loaded: LoadedModel,
         context: Context,
         estimate: Estimate,
-        snapshots: SavedStateStore,
+        saved_states: SavedStateStore,
         emit: Emit,
         *,
         follow_load: bool,
         eviction_reasons: Mapping[ConversationId, str] | None = None,
     ) -> None:
-        """`snapshots`: saved states that fit into the context. `follow_load`: threads follow the machine's load.
+        """`saved_states`: saved states that fit into the context. `follow_load`: threads follow the machine's load.
         `eviction_reasons`: of conversations that lost their cells with the last context.
         """
         self._emit = emit
@@ -66,7 +66,7 @@ class ContextRuntime:
         self.context = context
         self.operation_journal = OperationJournal(context, emit, self._conversation_of)
         self.speed_model = SpeedModel(emit, loaded.speeds, context.settings, self._reads())
-        swapper = StateSwapper(context, self.operation_journal, snapshots, self.speed_model.costs)
+        swapper = StateSwapper(context, self.operation_journal, saved_states, self.speed_model.costs)
         self.cache_manager = CacheManager(context, self.operation_journal, swapper, eviction_reasons)
         self.overflow_manager = None
         if loaded.prompts is not None:
@@ -92,15 +92,15 @@ class ContextRuntime:
         are `undo_most` at most.
         """
         e, got = self.estimate, self.context.buffers
-        snapshots = self.cache_manager.swapper.snapshots
+        saved_states = self.cache_manager.swapper.saved_states
         rows = [
             LedgerRow("weights", e.weights, self.loaded.model.info().size_bytes),
             LedgerRow("K and V", e.k + e.v, got.get("KV")),
             LedgerRow("recurrent state", e.r + e.s, got.get("RS")),
             LedgerRow("compute buffers", e.compute, got.get("compute")),
             LedgerRow("output buffer", e.output, got.get("output")),
-            LedgerRow("saved conversations", 0, snapshots.memory_bytes, snapshots.limits.memory_bytes),
-            LedgerRow("being written to disk", 0, snapshots.writing_bytes),
+            LedgerRow("saved conversations", 0, saved_states.memory_bytes, saved_states.limits.memory_bytes),
+            LedgerRow("being written to disk", 0, saved_states.writing_bytes),
             LedgerRow("undo", 0, undo_bytes, undo_most),
             LedgerRow("transfer buffers", 0, self.context.states.buffers.n_bytes, MOST_KEPT),
         ]
@@ -109,7 +109,7 @@ class ContextRuntime:
     def view(self, undoable: tuple[int, ...] = ()) -> CacheView:
         """The cache and its leases, frozen. `undoable`: operations that can be undone. Read-only."""
         context, pool = self.context, self.cache_manager.pool
-        saved = self.cache_manager.swapper.snapshots.conversations()
+        saved = self.cache_manager.swapper.saved_states.conversations()
         return CacheView(
             context.memory.snapshot(),
             pool.leases(),

@@ -91,7 +91,7 @@ class Session:
         self.loaded = loaded
         self.own = own
         self._emit = emit
-        self._snapshots: SavedStateStore | None = None
+        self._saved_states: SavedStateStore | None = None
         self.runtime = self._new_runtime(settings, estimate)
 
     def check(self, settings: ContextSettings) -> Estimate:
@@ -104,11 +104,11 @@ class Session:
         """Another policy, or another place for saved states."""
         swapper = self.runtime.cache_manager.swapper
         if own.folder != self.own.folder:
-            swapper.snapshots.close()
+            swapper.saved_states.close()
             kind = self.loaded.state_kind(self.runtime.context.settings)
-            swapper.snapshots = self._snapshots = SavedStateStore(own.folder, kind, own.limits)
+            swapper.saved_states = self._saved_states = SavedStateStore(own.folder, kind, own.limits)
         self.own = own
-        swapper.snapshots.set_limits(own.limits)
+        swapper.saved_states.set_limits(own.limits)
         self.runtime.threads.follow = own.policy.follow_load
 
     def rebuild(self, settings: ContextSettings) -> None:
@@ -121,7 +121,7 @@ class Session:
         start = time.perf_counter()
         lost = {s.conversation: "the context was rebuilt" for s in old.cache_manager.pool if s.tokens}
         for conversation in lost:
-            old.cache_manager.swapper.snapshots.drop_of(conversation)
+            old.cache_manager.swapper.saved_states.drop_of(conversation)
         old.context.close()
         try:
             self.runtime = self._new_runtime(settings, wanted, lost)
@@ -155,7 +155,7 @@ class Session:
             self.runtime.context.close()
             self.loaded.close()
         finally:
-            self.runtime.cache_manager.swapper.snapshots.close()
+            self.runtime.cache_manager.swapper.saved_states.close()
 
     # --- private ------------------------------------------------------------------------------------------------------
 
@@ -171,15 +171,15 @@ class Session:
         """
         context = checked_context(self.loaded.model, settings)
         kind = self.loaded.state_kind(settings)
-        if self._snapshots is None or self._snapshots.kind != kind:
-            if self._snapshots is not None:
-                self._snapshots.close()
-            self._snapshots = SavedStateStore(self.own.folder, kind, self.own.limits)
+        if self._saved_states is None or self._saved_states.kind != kind:
+            if self._saved_states is not None:
+                self._saved_states.close()
+            self._saved_states = SavedStateStore(self.own.folder, kind, self.own.limits)
         return ContextRuntime(
             self.loaded,
             context,
             estimate,
-            self._snapshots,
+            self._saved_states,
             self._emit,
             follow_load=self.own.policy.follow_load,
             eviction_reasons=lost,

@@ -12,7 +12,7 @@ from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.chat import CloseConversation
 from kvdesk.settings import Sampling
 
-TALKS, TURNS, N_TOKENS = 6, 3, 90
+CHATS, TURNS, N_TOKENS = 6, 3, 90
 ANSWER = Sampling(temperature=0.0, max_tokens=12)
 MEASURED = Sampling(temperature=0.0, max_tokens=64)
 IDLE_STEPS = 8
@@ -30,23 +30,23 @@ def fragmented(bench: Bench) -> Outcome:
     """
     settings = bench.settings.model_copy(update={"flash_attn": False})
     with bench.engine(STEADY, settings=settings) as headless, bench.engine(STEADY, settings=settings) as other:
-        talk = _last_of_many(headless)
+        chat = _last_of_many(headless)
         span = [_span(headless)]
         before: list[float] = []
         compactions: list[OperationDone] = []
         while not compactions and len(before) < MOST_ANSWERS:
-            before.append(talk.answer(f"Tell me a long story about {len(before)} ships.", MEASURED).stats.decode_tok_s)
+            before.append(chat.answer(f"Tell me a long story about {len(before)} ships.", MEASURED).stats.decode_tok_s)
             compactions = _idle(headless)
         span.append(_span(headless))
-        alone = branch_of(other, talk, len(talk.messages))
+        alone = branch_of(other, chat, len(chat.messages))
         speeds: dict[str, list[float]] = {"compacted": [], "fresh": []}
         texts = []
         for number in range(max(LEAST_PAIRS, bench.rounds) + 1):
-            for name, one in (("compacted", talk), ("fresh", alone))[:: 1 if number % 2 else -1]:
+            for name, one in (("compacted", chat), ("fresh", alone))[:: 1 if number % 2 else -1]:
                 stats = one.answer(f"Tell me more, part {number}.", MEASURED).stats
                 if number:  # the first reads the prompt
                     speeds[name].append(stats.decode_tok_s)
-            texts.append((talk.messages[-1].tokens, alone.messages[-1].tokens))
+            texts.append((chat.messages[-1].tokens, alone.messages[-1].tokens))
     ratio = statistics.median(a / b for a, b in zip(speeds["compacted"], speeds["fresh"], strict=True))
     return Outcome(
         {
@@ -65,14 +65,14 @@ def fragmented(bench: Bench) -> Outcome:
 
 
 def _last_of_many(headless: HeadlessEngine) -> HeadlessChat:
-    talks = [HeadlessChat(headless) for _ in range(TALKS)]
+    chats = [HeadlessChat(headless) for _ in range(CHATS)]
     text = text_of_tokens(headless, N_TOKENS)
     for turn in range(TURNS):
-        for number, talk in enumerate(talks):
-            talk.answer(f"{number}.{turn} {text}", ANSWER)
-    for talk in talks[:-1]:
-        headless.do(CloseConversation(talk.id))
-    return talks[-1]
+        for number, chat in enumerate(chats):
+            chat.answer(f"{number}.{turn} {text}", ANSWER)
+    for chat in chats[:-1]:
+        headless.do(CloseConversation(chat.id))
+    return chats[-1]
 
 
 def _idle(headless: HeadlessEngine) -> list[OperationDone]:

@@ -90,7 +90,7 @@ def _try_all(headless: HeadlessEngine, folder: Path) -> Iterator[Tried]:
         for where, policy in (("memory", STEADY), ("disk", ON_DISK)):
             headless.do(UsePolicy(policy, folder))
             cache_manager.swap_out(ids.lease("two"))
-            session_of(headless).runtime.cache_manager.swapper.snapshots.close()  # waits until it is written
+            session_of(headless).runtime.cache_manager.swapper.saved_states.close()  # waits until it is written
             cache_manager.swap_in(ConversationId("two"))
             shared = shared + _prompt(ids, 4, n // 8)
             yield f"swapped to {where}", shared, ids.answer("two", shared, N_ANSWER)

@@ -30,10 +30,10 @@ def moved(bench: Bench) -> Outcome:
         session = session_of(headless)
         if not session.runtime.context.can("compaction"):
             raise UserError(session.runtime.context.capabilities["compaction"].why)
-        talks = [HeadlessChat(headless), HeadlessChat(headless)]
-        talks[0].answer("Hello.", BRIEF)
-        talks[1].answer(text_of_tokens(headless, N_TOKENS), BRIEF)
-        long = session.runtime.cache_manager.pool.get(talks[1].id)
+        chats = [HeadlessChat(headless), HeadlessChat(headless)]
+        chats[0].answer("Hello.", BRIEF)
+        chats[1].answer(text_of_tokens(headless, N_TOKENS), BRIEF)
+        long = session.runtime.cache_manager.pool.get(chats[1].id)
         assert long is not None
         fresh = FreshMemory(session.loaded.model, settings, session.runtime.context.states.seq_get(long.seq_id))
         ours: dict[str, list[float]] = {"compaction": [], "swap out": [], "undo": []}
@@ -41,7 +41,7 @@ def moved(bench: Bench) -> Outcome:
         memcpy = []
         try:
             for number in range(bench.rounds + 2):
-                measured = _ours(headless, talks), _fresh(fresh)
+                measured = _ours(headless, chats), _fresh(fresh)
                 copied = fresh.memcpy_ms()
                 if number > 1:  # the first touch what is kept then
                     for to, times in zip((ours, theirs), measured, strict=True):
@@ -61,16 +61,16 @@ def moved(bench: Bench) -> Outcome:
     )
 
 
-def _ours(headless: HeadlessEngine, talks: list[HeadlessChat]) -> dict[str, float]:
+def _ours(headless: HeadlessEngine, chats: list[HeadlessChat]) -> dict[str, float]:
     """The long conversation to the front, the same one out; each taken back, so that every round begins alike."""
     session = session_of(headless)
-    hot = [s.seq_id for s in session.runtime.cache_manager.pool if s.conversation == talks[1].id]
+    hot = [s.seq_id for s in session.runtime.cache_manager.pool if s.conversation == chats[1].id]
     compaction = _timed(headless, Compact(Layout.HOT_FIRST, tuple(hot)))
     _timed(headless, Undo(compaction[1]))
-    out = _timed(headless, SwapOut(talks[1].id))
+    out = _timed(headless, SwapOut(chats[1].id))
     back = _timed(headless, Undo(out[1]))
-    snapshots = session.runtime.cache_manager.swapper.snapshots
-    snapshots.drop([saved.key for saved in snapshots.values()])
+    saved_states = session.runtime.cache_manager.swapper.saved_states
+    saved_states.drop([saved.key for saved in saved_states.values()])
     return {"compaction": compaction[0], "swap out": out[0], "undo": back[0]}
 
 

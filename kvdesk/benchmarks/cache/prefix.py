@@ -58,13 +58,13 @@ def fork(bench: Bench) -> Outcome:
     prefilled = copied = 0
     texts = []
     with bench.engine() as headless:
-        talk = HeadlessChat(headless, "You are brief.")
+        chat = HeadlessChat(headless, "You are brief.")
         for n in range(1, 6):
-            talk.answer(f"Question {n}: name one thing that is {n} metres long.", ANSWER)
-        held = _held(headless, talk)
-        other = branch_of(headless, talk, len(talk.messages) - 2)
-        talk.messages = talk.messages[:-2]
-        for name, branch in (("other_conversation", other), ("same_conversation", talk)):
+            chat.answer(f"Question {n}: name one thing that is {n} metres long.", ANSWER)
+        held = _held(headless, chat)
+        other = branch_of(headless, chat, len(chat.messages) - 2)
+        chat.messages = chat.messages[:-2]
+        for name, branch in (("other_conversation", other), ("same_conversation", chat)):
             before = _used(headless)
             stats = branch.answer("Now name one thing that is quite red.", ANSWER).stats
             prompt = tokens_of(headless, _asked(branch))
@@ -82,7 +82,7 @@ def fork(bench: Bench) -> Outcome:
                 "own_tokens": own,
                 "ttft_ms": stats.ttft_ms,
             }
-        _, tokens = fresh(headless, talk, ANSWER)
+        _, tokens = fresh(headless, chat, ANSWER)
     return Outcome(
         {
             "shared_tokens_prefilled": Threshold(prefilled, 0, at_least=False),
@@ -93,16 +93,16 @@ def fork(bench: Bench) -> Outcome:
     )
 
 
-def _asked(talk: HeadlessChat) -> HeadlessChat:
-    """The talk as it was when its last answer began."""
-    return branch_of(talk.headless, talk, len(talk.messages) - 1)
+def _asked(chat: HeadlessChat) -> HeadlessChat:
+    """The chat as it was when its last answer began."""
+    return branch_of(chat.headless, chat, len(chat.messages) - 1)
 
 
 def _used(headless: HeadlessEngine) -> int:
     return session_of(headless).runtime.context.memory.totals()[0]
 
 
-def _held(headless: HeadlessEngine, talk: HeadlessChat) -> list[int]:
-    sequence = session_of(headless).runtime.cache_manager.pool.get(talk.id)
+def _held(headless: HeadlessEngine, chat: HeadlessChat) -> list[int]:
+    sequence = session_of(headless).runtime.cache_manager.pool.get(chat.id)
     assert sequence is not None
     return list(sequence.tokens)

@@ -29,12 +29,12 @@ def rounding(bench: Bench) -> Outcome:
     compared, first_other = [], []
     with bench.engine() as headless:
         for subject in SUBJECTS:
-            talk = HeadlessChat(headless, text_of_tokens(headless, N_SYSTEM))
+            chat = HeadlessChat(headless, text_of_tokens(headless, N_SYSTEM))
             for question in ASKED[:-1]:
-                talk.answer(question.format(subject), SHORT)
-            talk.answer(ASKED[-1].format(subject), LONG)
-            compared.append(of(headless.do(VerifyConversation(talk.id)), Verified)[0].logits)
-            first_other.append(_first_other(headless, talk))
+                chat.answer(question.format(subject), SHORT)
+            chat.answer(ASKED[-1].format(subject), LONG)
+            compared.append(of(headless.do(VerifyConversation(chat.id)), Verified)[0].logits)
+            first_other.append(_first_other(headless, chat))
     known = [n for n in first_other if n is not None]
     return Outcome(
         {
@@ -51,8 +51,8 @@ def rounding(bench: Bench) -> Outcome:
     )
 
 
-def _first_other(headless: HeadlessEngine, talk: HeadlessChat) -> int | None:
+def _first_other(headless: HeadlessEngine, chat: HeadlessChat) -> int | None:
     """Number of the first token of the last greedy answer that a fresh start has otherwise; None: there is none."""
-    _, tokens = fresh(headless, talk, LONG)
-    pairs = enumerate(zip(talk.messages[-1].tokens, tokens, strict=False))
+    _, tokens = fresh(headless, chat, LONG)
+    pairs = enumerate(zip(chat.messages[-1].tokens, tokens, strict=False))
     return next((i for i, (ours, theirs) in pairs if ours != theirs), None)

@@ -71,12 +71,12 @@ class Bench:
         return next((audit for audit in self.audits if audit != "verified"), "verified" if self.audits else "none")
 
 
-def tokens_of(headless: HeadlessEngine, talk: HeadlessChat) -> list[int]:
-    """The prompt that the talk's messages make now."""
+def tokens_of(headless: HeadlessEngine, chat: HeadlessChat) -> list[int]:
+    """The prompt that the chat's messages make now."""
     prompts = session_of(headless).loaded.prompts
     if prompts is None:
         raise UserError("This model cannot chat, so its cache cannot be measured with conversations.")
-    return prompts.tokens(talk.messages)
+    return prompts.tokens(chat.messages)
 
 
 def text_of_tokens(headless: HeadlessEngine, n_tokens: int) -> str:
@@ -87,19 +87,19 @@ def text_of_tokens(headless: HeadlessEngine, n_tokens: int) -> str:
     return words * max(1, round(n_tokens / each))
 
 
-def branch_of(headless: HeadlessEngine, talk: HeadlessChat, n_messages: int) -> HeadlessChat:
+def branch_of(headless: HeadlessEngine, chat: HeadlessChat, n_messages: int) -> HeadlessChat:
     """Another conversation that has the first messages of this one."""
     other = HeadlessChat(headless)
-    other.messages = talk.messages[:n_messages]
+    other.messages = chat.messages[:n_messages]
     return other
 
 
-def fresh(headless: HeadlessEngine, talk: HeadlessChat, sampling: Sampling) -> tuple[TurnEnded, tuple[int, ...]]:
-    """The talk's last answer once more with nothing in the cache: how the turn ended, and its tokens."""
+def fresh(headless: HeadlessEngine, chat: HeadlessChat, sampling: Sampling) -> tuple[TurnEnded, tuple[int, ...]]:
+    """The chat's last answer once more with nothing in the cache: how the turn ended, and its tokens."""
     for sequence in session_of(headless).runtime.cache_manager.pool:
         headless.do(CloseConversation(sequence.conversation))
-    other = branch_of(headless, talk, len(talk.messages) - 2)
-    ended = other.answer(talk.messages[-2].text, sampling)
+    other = branch_of(headless, chat, len(chat.messages) - 2)
+    ended = other.answer(chat.messages[-2].text, sampling)
     if ended.stats.reused_tokens:
         raise UserError("The cache was not empty: this is not a fresh prefill.")
     headless.do(CloseConversation(other.id))

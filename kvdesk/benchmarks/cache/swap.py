@@ -22,19 +22,19 @@ FROM_DISK = STEADY.model_copy(update={"memory_mb": 0})
 def memory(bench: Bench) -> Outcome:
     """Saved in memory."""
     with bench.engine() as headless:
-        talk = _long_talk(headless)
-        backs = [_out_and_back(headless, talk) for _ in range(bench.rounds)]
-        ended, tokens = fresh(headless, talk, BRIEF)
-    return _outcome("prefill_over_memory", 50, ended.stats.ttft_ms, backs, talk, tokens)
+        chat = _long_chat(headless)
+        backs = [_out_and_back(headless, chat) for _ in range(bench.rounds)]
+        ended, tokens = fresh(headless, chat, BRIEF)
+    return _outcome("prefill_over_memory", 50, ended.stats.ttft_ms, backs, chat, tokens)
 
 
 def disk(bench: Bench) -> Outcome:
     """Saved on disk, and read back past the system's own cache where it lets us."""
     with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as name, bench.engine(FROM_DISK, Path(name)) as headless:
-        talk = _long_talk(headless)
-        backs = [_out_and_back(headless, talk, Path(name)) for _ in range(bench.rounds)]
-        ended, tokens = fresh(headless, talk, BRIEF)
-    return _outcome("prefill_over_disk", 20, ended.stats.ttft_ms, backs, talk, tokens)
+        chat = _long_chat(headless)
+        backs = [_out_and_back(headless, chat, Path(name)) for _ in range(bench.rounds)]
+        ended, tokens = fresh(headless, chat, BRIEF)
+    return _outcome("prefill_over_disk", 20, ended.stats.ttft_ms, backs, chat, tokens)
 
 
 def restart(bench: Bench) -> Outcome:
@@ -43,36 +43,36 @@ def restart(bench: Bench) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="kvdesk-bench-") as name:
         folder = Path(name)
         with bench.engine(STEADY, folder) as headless:
-            talk = _long_talk(headless)
+            chat = _long_chat(headless)
         for _ in range(bench.rounds):
             _forget_pages(folder)
             with bench.engine(STEADY, folder) as headless:
-                talk.headless = headless
-                backs.append(_back(headless, talk))
+                chat.headless = headless
+                backs.append(_back(headless, chat))
         with bench.engine() as headless:
             HeadlessChat(headless).answer("Hello.", BRIEF)  # warms up
-            ended, tokens = fresh(headless, talk, BRIEF)
-    return _outcome("prefill_over_restart", 20, ended.stats.ttft_ms, backs, talk, tokens)
+            ended, tokens = fresh(headless, chat, BRIEF)
+    return _outcome("prefill_over_restart", 20, ended.stats.ttft_ms, backs, chat, tokens)
 
 
-def _long_talk(headless: HeadlessEngine) -> HeadlessChat:
+def _long_chat(headless: HeadlessEngine) -> HeadlessChat:
     HeadlessChat(headless).answer("Hello.", BRIEF)  # warms up
-    talk = HeadlessChat(headless)
-    talk.answer(text_of_tokens(headless, N_TOKENS), BRIEF)
-    return talk
+    chat = HeadlessChat(headless)
+    chat.answer(text_of_tokens(headless, N_TOKENS), BRIEF)
+    return chat
 
 
-def _out_and_back(headless: HeadlessEngine, talk: HeadlessChat, folder: Path | None = None) -> dict[str, float]:
-    headless.do(Operate(SwapOut(talk.id), measured=False))
+def _out_and_back(headless: HeadlessEngine, chat: HeadlessChat, folder: Path | None = None) -> dict[str, float]:
+    headless.do(Operate(SwapOut(chat.id), measured=False))
     if folder is not None:
-        session_of(headless).runtime.cache_manager.swapper.snapshots.close()  # waits until it is written
+        session_of(headless).runtime.cache_manager.swapper.saved_states.close()  # waits until it is written
         _forget_pages(folder)
-    return _back(headless, talk)
+    return _back(headless, chat)
 
 
-def _back(headless: HeadlessEngine, talk: HeadlessChat) -> dict[str, float]:
+def _back(headless: HeadlessEngine, chat: HeadlessChat) -> dict[str, float]:
     """One more turn of a conversation that is not in the cache."""
-    stats = talk.answer("And then?", BRIEF).stats
+    stats = chat.answer("And then?", BRIEF).stats
     ms = sum(e.ms for e in headless.events if isinstance(e, OperationDone) and e.name == "swap in")
     return {
         "ttft_ms": stats.ttft_ms,
@@ -87,14 +87,14 @@ def _outcome(
     bar: float,
     prefill_ms: float,
     backs: list[dict[str, float]],
-    talk: HeadlessChat,
+    chat: HeadlessChat,
     fresh_tokens: tuple[int, ...],
 ) -> Outcome:
     back_ms = statistics.median(back["ttft_ms"] for back in backs)
     return Outcome(
         {
             name: Threshold(prefill_ms / back_ms, bar, at_least=True),
-            "text_as_fresh": same([(talk.messages[-1].tokens, fresh_tokens)]),
+            "text_as_fresh": same([(chat.messages[-1].tokens, fresh_tokens)]),
         },
         {"prefill_ttft_ms": prefill_ms, "back": backs},
     )

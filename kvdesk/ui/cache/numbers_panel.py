@@ -43,18 +43,18 @@ class NumbersPanel(QWidget):
         self._values: dict[str, QLabel] = {}
         self._units: dict[str, QLabel] = {}
         self._tables: list[MetricTable] = []
-        self._folds: list[Collapsible] = []
+        self._sections: list[Collapsible] = []
         groups = QWidget()
         inner = QVBoxLayout(groups)
         inner.setContentsMargins(0, 0, 0, 0)
         inner.setSpacing(4)
         for group in metric_groups(self._measured, None, {}):
             table = MetricTable(theme)
-            fold = Collapsible(theme, group.title, _indented(table), opened=group.title in _OPENED)
-            fold.toggled.connect(self.refresh)
+            section = Collapsible(theme, group.title, _indented(table), opened=group.title in _OPENED)
+            section.toggled.connect(self.refresh)
             self._tables.append(table)
-            self._folds.append(fold)
-            inner.addWidget(fold)
+            self._sections.append(section)
+            inner.addWidget(section)
         self._all = Collapsible(theme, "All numbers", groups)
         self._all.toggled.connect(self.refresh)
         column = QVBoxLayout(self)
@@ -64,12 +64,12 @@ class NumbersPanel(QWidget):
         column.addWidget(self._all)
 
     @property
-    def all_fold(self) -> Collapsible:
+    def all_section(self) -> Collapsible:
         return self._all
 
     @property
-    def folds(self) -> tuple[Collapsible, ...]:
-        return tuple(self._folds)
+    def sections(self) -> tuple[Collapsible, ...]:
+        return tuple(self._sections)
 
     @property
     def tables(self) -> tuple[MetricTable, ...]:
@@ -104,9 +104,9 @@ class NumbersPanel(QWidget):
         """Fill the tables that can be seen from what is measured now."""
         if not (self._all.is_open and self.isVisible()):
             return
-        for group, fold, table in zip(self._groups(), self._folds, self._tables, strict=True):
-            fold.set_title(group.title)
-            if fold.is_open:
+        for group, section, table in zip(self._groups(), self._sections, self._tables, strict=True):
+            section.set_title(group.title)
+            if section.is_open:
                 table.show_group(group)
 
     def _groups(self) -> tuple[Group, ...]:

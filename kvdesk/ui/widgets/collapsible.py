@@ -20,7 +20,7 @@ class Collapsible(QWidget):
         self._button = QPushButton(title)
         self._button.setProperty("quiet", True)
         self._button.setProperty("scale", "small")
-        self._button.setProperty("fold", True)
+        self._button.setProperty("collapsible", True)
         self._button.setCheckable(True)
         self._button.setChecked(opened)
         self._button.setIconSize(QSize(12, 12))

@@ -46,7 +46,7 @@ QPushButton[quiet="true"] {{ background: transparent; border-color: transparent;
 QPushButton[quiet="true"]:hover {{ background: {c.hover}; color: {c.text}; }}
 QPushButton[quiet="true"]:focus {{ border-color: {c.accent}; }}
 QPushButton[scale="small"] {{ font-size: {small}px; padding: 4px 8px; min-height: 16px; }}
-QPushButton[fold="true"] {{ padding: 4px 8px 4px 0; }}
+QPushButton[collapsible="true"] {{ padding: 4px 8px 4px 0; }}
 
 QToolButton {{ background: transparent; border: 1px solid transparent; border-radius: 6px; padding: 4px; }}
 QToolButton:hover {{ background: {c.hover}; }}

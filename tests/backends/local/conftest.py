@@ -40,8 +40,8 @@ def empty(headless: HeadlessEngine) -> None:
         headless.do(CloseConversation(sequence.conversation))
     assert session.runtime.context.memory.totals()[0] == 0
     session.runtime.context.memory.clear()
-    snapshots = session.runtime.cache_manager.swapper.snapshots
-    snapshots.drop([key.key for key in snapshots.values()])
+    saved_states = session.runtime.cache_manager.swapper.saved_states
+    saved_states.drop([key.key for key in saved_states.values()])
 
 
 @pytest.fixture(scope="session")
@@ -68,7 +68,7 @@ def opened(model_file: Path) -> Iterator[HeadlessEngine]:
 
 
 @pytest.fixture
-def desk(opened: HeadlessEngine) -> HeadlessEngine:
+def narrow(opened: HeadlessEngine) -> HeadlessEngine:
     """The loaded engine with nothing in a cache that is soon full."""
     empty(opened)
     return opened

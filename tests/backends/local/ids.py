@@ -47,10 +47,10 @@ class Ids(ByIds):
         )  # fmt: skip
         context = Context(model, settings)
         kind = StateKind("tiny", "now", type_kv, type_kv, True, (1.0, 1.0))
-        snapshots = SavedStateStore(folder, kind, Limits(memory, 1 << 24))
+        saved_states = SavedStateStore(folder, kind, Limits(memory, 1 << 24))
         self.events: list[Event] = []
         operation_journal = OperationJournal(context, self.events.append)
-        swapper = StateSwapper(context, operation_journal, snapshots, lambda n_tokens, _: (1e3 * n_tokens, 1.0))
+        swapper = StateSwapper(context, operation_journal, saved_states, lambda n_tokens, _: (1e3 * n_tokens, 1.0))
         super().__init__(context, CacheManager(context, operation_journal, swapper))
 
     def close(self) -> None:

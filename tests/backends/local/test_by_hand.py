@@ -54,10 +54,10 @@ def of(events: list[Event], kind: type[E]) -> list[E]:
     return [event for event in events if isinstance(event, kind)]
 
 
-def talked(headless: HeadlessEngine, prompt: str = "Name three rivers.") -> HeadlessChat:
-    talk = HeadlessChat(headless)
-    talk.answer(prompt, GREEDY)
-    return talk
+def answered(headless: HeadlessEngine, prompt: str = "Name three rivers.") -> HeadlessChat:
+    chat = HeadlessChat(headless)
+    chat.answer(prompt, GREEDY)
+    return chat
 
 
 def operate(headless: HeadlessEngine, operation: HandOperation, *, measured: bool = True) -> OperationDone:
@@ -68,8 +68,8 @@ def operate(headless: HeadlessEngine, operation: HandOperation, *, measured: boo
     return next(e for e in of(events, OperationDone) if e.reason == "by hand")
 
 
-def seq(headless: HeadlessEngine, talk: HeadlessChat) -> int:
-    return headless.engine.session.runtime.cache_manager.pool.get(talk.id).seq_id
+def seq(headless: HeadlessEngine, chat: HeadlessChat) -> int:
+    return headless.engine.session.runtime.cache_manager.pool.get(chat.id).seq_id
 
 
 def used(headless: HeadlessEngine) -> int:
@@ -77,94 +77,94 @@ def used(headless: HeadlessEngine) -> int:
 
 
 def test_a_range_is_removed_and_comes_back(headless: HeadlessEngine) -> None:
-    talk = talked(headless)
+    chat = answered(headless)
     before, session = used(headless), headless.engine.session
-    held = list(session.runtime.cache_manager.pool.get(talk.id).tokens)
-    done = operate(headless, RemoveRange(seq(headless, talk), 10, 15))
+    held = list(session.runtime.cache_manager.pool.get(chat.id).tokens)
+    done = operate(headless, RemoveRange(seq(headless, chat), 10, 15))
     assert used(headless) == before - 5
-    assert session.runtime.cache_manager.pool.get(talk.id).tokens == held[:10]
+    assert session.runtime.cache_manager.pool.get(chat.id).tokens == held[:10]
     change = done.effect.comparison.sequences[0]
     assert (change.freed, change.stayed) == (5, before - 5)
-    assert not done.effect.comparison.logits[seq(headless, talk)].verdict.same
+    assert not done.effect.comparison.logits[seq(headless, chat)].verdict.same
     assert done.undoable
     operate(headless, Undo(done.operation))
     assert used(headless) == before
-    assert session.runtime.cache_manager.pool.get(talk.id).tokens == held
-    stats = talk.answer("And three lakes.", GREEDY).stats
+    assert session.runtime.cache_manager.pool.get(chat.id).tokens == held
+    stats = chat.answer("And three lakes.", GREEDY).stats
     assert stats.reused_tokens == len(held)
 
 
 def test_after_a_hole_the_next_turn_is_that_of_a_fresh_start(headless: HeadlessEngine) -> None:
-    talk = talked(headless)
-    operate(headless, RemoveRange(seq(headless, talk), 10, 15))
-    ended = talk.answer("And three lakes.", GREEDY)
+    chat = answered(headless)
+    operate(headless, RemoveRange(seq(headless, chat), 10, 15))
+    ended = chat.answer("And three lakes.", GREEDY)
     assert ended.stats.reused_tokens == 10
     other = HeadlessChat(headless)
-    other.messages = talk.messages[:-2]
+    other.messages = chat.messages[:-2]
     other.answer("And three lakes.", GREEDY)
-    assert other.messages[-1].tokens == talk.messages[-1].tokens
+    assert other.messages[-1].tokens == chat.messages[-1].tokens
 
 
 def test_keep_only_one(headless: HeadlessEngine) -> None:
-    first, second = talked(headless), talked(headless, "Name three towns.")
+    first, second = answered(headless), answered(headless, "Name three towns.")
     operate(headless, KeepOnly(seq(headless, second)))
     assert used(headless) == len(headless.engine.session.runtime.cache_manager.pool.get(second.id).tokens)
     assert headless.engine.session.runtime.cache_manager.pool.get(first.id).tokens == []
 
 
 def test_a_copy_shares_every_cell(headless: HeadlessEngine) -> None:
-    talk = talked(headless)
+    chat = answered(headless)
     before, copy = used(headless), new_conversation_id()
-    done = operate(headless, CopySequence(seq(headless, talk), copy))
+    done = operate(headless, CopySequence(seq(headless, chat), copy))
     assert used(headless) == before
     pool = headless.engine.session.runtime.cache_manager.pool
-    assert pool.get(copy).tokens == pool.get(talk.id).tokens
+    assert pool.get(copy).tokens == pool.get(chat.id).tokens
     assert max(change.shared for change in done.effect.comparison.sequences) == before
     with pytest.raises(UserError):
-        headless.do(Operate(CopySequence(seq(headless, talk), talk.id)))
+        headless.do(Operate(CopySequence(seq(headless, chat), chat.id)))
 
 
 def test_what_was_moved_is_no_more_exact_in_a_copy(headless: HeadlessEngine) -> None:
     """A hole is closed: the tokens at 10 and later were computed elsewhere, so no other conversation reuses them."""
-    talk, copy = talked(headless), new_conversation_id()
-    operate(headless, RemoveRange(seq(headless, talk), 10, 15))
-    operate(headless, ShiftPositions(seq(headless, talk), 15, -1, -5))
+    chat, copy = answered(headless), new_conversation_id()
+    operate(headless, RemoveRange(seq(headless, chat), 10, 15))
+    operate(headless, ShiftPositions(seq(headless, chat), 15, -1, -5))
     pool = headless.engine.session.runtime.cache_manager.pool
-    assert len(pool.get(talk.id).tokens) > 15
-    assert pool.get(talk.id).exact == 10
-    operate(headless, CopySequence(seq(headless, talk), copy))
-    assert (pool.get(copy).tokens, pool.get(copy).exact) == (pool.get(talk.id).tokens, 10)
+    assert len(pool.get(chat.id).tokens) > 15
+    assert pool.get(chat.id).exact == 10
+    operate(headless, CopySequence(seq(headless, chat), copy))
+    assert (pool.get(copy).tokens, pool.get(copy).exact) == (pool.get(chat.id).tokens, 10)
 
 
 def test_positions_are_shifted(headless: HeadlessEngine) -> None:
-    talk = talked(headless)
-    s = seq(headless, talk)
+    chat = answered(headless)
+    s = seq(headless, chat)
     last = headless.engine.session.runtime.context.memory.seq_pos_max(s)
     done = operate(headless, ShiftPositions(s, 10, -1, 3))
     assert headless.engine.session.runtime.context.memory.seq_pos_max(s) == last + 3
     assert done.effect.comparison.sequences[0].shifted == last - 9
-    assert len(headless.engine.session.runtime.cache_manager.pool.get(talk.id).tokens) == 10
+    assert len(headless.engine.session.runtime.cache_manager.pool.get(chat.id).tokens) == 10
     operate(headless, Undo(done.operation))
     assert headless.engine.session.runtime.context.memory.seq_pos_max(s) == last
 
 
 def test_a_shift_waits_until_it_is_needed(headless: HeadlessEngine) -> None:
-    talk = talked(headless)
+    chat = answered(headless)
     headless.do(Watch(snapshots=True))
-    events = headless.do(Operate(ShiftPositions(seq(headless, talk), 10, -1, 3), measured=False))
+    events = headless.do(Operate(ShiftPositions(seq(headless, chat), 10, -1, 3), measured=False))
     assert of(events, CacheView)[-1].pending
     headless.do(Watch(snapshots=False))
 
 
 def test_clear_and_undo(headless: HeadlessEngine) -> None:
-    talk = talked(headless)
+    chat = answered(headless)
     before = used(headless)
     done = operate(headless, ClearCache())
     assert used(headless) == 0
     assert done.emptied
     operate(headless, Undo(done.operation))
     assert used(headless) == before
-    assert talk.answer("Go on.", GREEDY).stats.reused_tokens == before
+    assert chat.answer("Go on.", GREEDY).stats.reused_tokens == before
     with pytest.raises(UserError, match="cannot be undone"):
         headless.do(Operate(Undo(done.operation)))
 
@@ -173,11 +173,11 @@ def test_copies_for_undo_take_a_part_of_the_machines_memory(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The oldest go first; a cache that is larger than that part is not copied."""
-    talk = talked(headless)
+    chat = answered(headless)
     state = headless.engine.session.runtime.context.states.size()
     monkeypatch.setattr(undo, "total_bytes", lambda: undo.SHARE * (2 * state + state // 2))
     headless.do(RebuildContext(headless.engine.session.runtime.context.settings, "tokens"))
-    s = seq(headless, talk)
+    s = seq(headless, chat)
     first, second, third = (operate(headless, RemoveRange(s, p, p + 1), measured=False) for p in (12, 11, 10))
     assert first.undoable, "as it was done"
     with pytest.raises(UserError, match="cannot be undone any more"):
@@ -186,14 +186,14 @@ def test_copies_for_undo_take_a_part_of_the_machines_memory(
     operate(headless, Undo(second.operation), measured=False)
     monkeypatch.setattr(undo, "total_bytes", lambda: undo.SHARE * (state // 16))
     headless.do(RebuildContext(headless.engine.session.runtime.context.settings, "tokens"))
-    assert not operate(headless, RemoveRange(seq(headless, talk), 10, 11), measured=False).undoable
-    assert talk.answer("And three lakes.", GREEDY).state == "complete"
+    assert not operate(headless, RemoveRange(seq(headless, chat), 10, 11), measured=False).undoable
+    assert chat.answer("And three lakes.", GREEDY).state == "complete"
 
 
 @pytest.mark.parametrize("layout", list(Layout))
 def test_compaction_changes_no_answer(headless: HeadlessEngine, layout: Layout) -> None:
-    first, second = talked(headless), talked(headless, "Name three towns.")
-    third = talked(headless, "Name three seas.")
+    first, second = answered(headless), answered(headless, "Name three towns.")
+    third = answered(headless, "Name three seas.")
     headless.do(Operate(RemoveRange(seq(headless, second)), measured=False))
     first.answer("More of them.", GREEDY)
     preview = of(headless.do(PreviewCompaction(layout, (seq(headless, third),))), CompactionPreview)[0]
@@ -208,19 +208,19 @@ def test_compaction_changes_no_answer(headless: HeadlessEngine, layout: Layout) 
 
 
 def test_swap_out_and_in_computes_nothing(headless: HeadlessEngine) -> None:
-    talk = talked(headless)
+    chat = answered(headless)
     n = used(headless)
     headless.do(Watch(snapshots=True))
-    operate(headless, SwapOut(talk.id))
+    operate(headless, SwapOut(chat.id))
     assert used(headless) == 0
     view = of(headless.do(Watch(snapshots=True)), CacheView)[-1]
-    assert [c for c, _ in view.swapped] == [talk.id]
+    assert [c for c, _ in view.swapped] == [chat.id]
     headless.do(Watch(snapshots=False))
-    operate(headless, SwapIn(talk.id))
+    operate(headless, SwapIn(chat.id))
     assert used(headless) == n
-    assert talk.answer("Go on.", GREEDY).stats.reused_tokens == n
+    assert chat.answer("Go on.", GREEDY).stats.reused_tokens == n
     with pytest.raises(UserError, match="not swapped out"):
-        headless.do(Operate(SwapIn(talk.id)))
+        headless.do(Operate(SwapIn(chat.id)))
 
 
 def test_a_preview_tells_of_rounding_without_flash_attention(headless: HeadlessEngine) -> None:
@@ -228,7 +228,7 @@ def test_a_preview_tells_of_rounding_without_flash_attention(headless: HeadlessE
     try:
         for flash_attn in (False, True):
             headless.do(RebuildContext(settings.model_copy(update={"flash_attn": flash_attn})))
-            first, _ = talked(headless), talked(headless, "Name three towns.")
+            first, _ = answered(headless), answered(headless, "Name three towns.")
             headless.do(Operate(RemoveRange(seq(headless, first)), measured=False))
             preview = of(headless.do(PreviewCompaction(Layout.KEEP_ORDER)), CompactionPreview)[0]
             assert not preview.plan.changes_nothing
@@ -238,24 +238,24 @@ def test_a_preview_tells_of_rounding_without_flash_attention(headless: HeadlessE
 
 
 def test_a_state_that_finds_no_room_stays_saved(headless: HeadlessEngine) -> None:
-    talk = talked(headless, "Tell me of the sea. " * 60)
+    chat = answered(headless, "Tell me of the sea. " * 60)
     n, settings = used(headless), headless.engine.session.runtime.context.settings
     assert n > 256
-    headless.do(Operate(SwapOut(talk.id), measured=False))
+    headless.do(Operate(SwapOut(chat.id), measured=False))
     headless.do(RebuildContext(settings.model_copy(update={"n_ctx": 256})))
     try:
         with pytest.raises(UserError, match="no room"):
-            headless.do(Operate(SwapIn(talk.id), measured=False))
+            headless.do(Operate(SwapIn(chat.id), measured=False))
     finally:
         headless.do(RebuildContext(settings))
-    headless.do(Operate(SwapIn(talk.id), measured=False))
+    headless.do(Operate(SwapIn(chat.id), measured=False))
     assert used(headless) == n
 
 
 def test_a_call_is_told_as_it_is_shown_before(headless: HeadlessEngine) -> None:
     """On a button, and in the event and the journal afterwards: the same text."""
-    talk, copy = talked(headless), new_conversation_id()
-    s, other = seq(headless, talk), 1
+    chat, copy = answered(headless), new_conversation_id()
+    s, other = seq(headless, chat), 1
     for operation in (
         CopySequence(s, copy),
         SwapOut(copy),
@@ -279,8 +279,8 @@ def test_a_call_is_told_as_it_is_shown_before(headless: HeadlessEngine) -> None:
 
 
 def test_a_refused_batch_is_explained(headless: HeadlessEngine) -> None:
-    talk = talked(headless)
-    s = seq(headless, talk)
+    chat = answered(headless)
+    s = seq(headless, chat)
     last = headless.engine.session.runtime.context.memory.seq_pos_max(s)
     events = headless.do(Operate(TryDecode(s, last + 5)))
     refused = of(events, BatchRefused)[0]
@@ -290,13 +290,13 @@ def test_a_refused_batch_is_explained(headless: HeadlessEngine) -> None:
     events = headless.do(Operate(TryDecode(s, last + 1)))
     assert not of(events, BatchRefused)
     assert headless.engine.session.runtime.context.memory.seq_pos_max(s) == last + 1
-    talk.answer("Go on.", GREEDY)
+    chat.answer("Go on.", GREEDY)
 
 
 def test_verify_finds_the_cache_exact(headless: HeadlessEngine) -> None:
-    talk = talked(headless)
+    chat = answered(headless)
     headless.do(Watch(snapshots=True))
-    events = headless.do(VerifyConversation(talk.id))
+    events = headless.do(VerifyConversation(chat.id))
     headless.do(Watch(snapshots=False))
     verified = of(events, Verified)[0]
     assert verified.logits.verdict is Verdict.EXACT, verified.logits
@@ -305,25 +305,25 @@ def test_verify_finds_the_cache_exact(headless: HeadlessEngine) -> None:
     assert last.operations(last.last, last.last)[0].operation.reason == "to verify the conversation"
     assert of(events, Working)[-1].total == 0
     assert len(of(events, Working)) > 1
-    headless.do(Operate(RemoveRange(seq(headless, talk), 5, 9), measured=False))
-    headless.do(Operate(ShiftPositions(seq(headless, talk), 9, -1, -4), measured=False))
+    headless.do(Operate(RemoveRange(seq(headless, chat), 5, 9), measured=False))
+    headless.do(Operate(ShiftPositions(seq(headless, chat), 9, -1, -4), measured=False))
 
 
 def test_verify_tells_a_cache_that_is_not_what_it_should_be(headless: HeadlessEngine) -> None:
     """Tokens slid over a hole have seen what is no longer there: not what a fresh computation gives."""
-    talk = talked(headless)
-    s = seq(headless, talk)
+    chat = answered(headless)
+    s = seq(headless, chat)
     headless.do(Operate(RemoveRange(s, 1, 24), measured=False))
     headless.do(Operate(ShiftPositions(s, 24, -1, -23), measured=False))
-    assert len(headless.engine.session.runtime.cache_manager.pool.get(talk.id).tokens) > 8, (
+    assert len(headless.engine.session.runtime.cache_manager.pool.get(chat.id).tokens) > 8, (
         "the map knows the tokens at their new places"
     )
-    verified = of(headless.do(VerifyConversation(talk.id)), Verified)[0]
+    verified = of(headless.do(VerifyConversation(chat.id)), Verified)[0]
     assert not verified.logits.verdict.same
 
 
 def test_previews_of_contexts(headless: HeadlessEngine) -> None:
-    talked(headless)
+    answered(headless)
     now = headless.engine.session.runtime.context.settings
     same = of(headless.do(PreviewContext(now)), ContextPreview)[0]
     assert same.tok_s is not None
@@ -343,26 +343,26 @@ def test_previews_of_contexts(headless: HeadlessEngine) -> None:
 
 @pytest.mark.parametrize("keep", ["tokens", "state"])
 def test_a_rebuild_keeps_the_conversations(headless: HeadlessEngine, keep: Literal["tokens", "state"]) -> None:
-    first, second = talked(headless), talked(headless, "Name three towns.")
+    first, second = answered(headless), answered(headless, "Name three towns.")
     before, small = used(headless), headless.engine.session.runtime.context.settings
     larger = small.model_copy(update={"n_ctx": 2048})
     try:
         events = headless.do(RebuildContext(larger, keep))
-        held = [len(headless.engine.session.runtime.cache_manager.pool.get(talk.id).tokens) for talk in (first, second)]
+        held = [len(headless.engine.session.runtime.cache_manager.pool.get(chat.id).tokens) for chat in (first, second)]
         assert used(headless) == (before if keep == "tokens" else sum(held)), "saved states share nothing"
         assert of(events, Working)[-1].total == 0
         over = of(events, RecordingTaken)[0]
         assert over.is_over
         assert sum(stream.used for stream in over.recording.state_at(over.recording.last)[0].streams) == before
-        for talk in (first, second):
-            stats = talk.answer("More of them.", GREEDY).stats
+        for chat in (first, second):
+            stats = chat.answer("More of them.", GREEDY).stats
             assert stats.prefilled_tokens < stats.prompt_tokens / 2
     finally:
         headless.do(RebuildContext(small))
 
 
 def test_a_rebuild_can_be_cancelled(headless: HeadlessEngine) -> None:
-    talk = talked(headless, "Tell me of the sea. " * 15)
+    chat = answered(headless, "Tell me of the sea. " * 15)
     small = headless.engine.session.runtime.context.settings
     headless._on_event = lambda event: headless.engine.request_cancel() if isinstance(event, Working) else None
     try:
@@ -370,14 +370,14 @@ def test_a_rebuild_can_be_cancelled(headless: HeadlessEngine) -> None:
     finally:
         headless._on_event = None
     assert used(headless) == 64, "one batch was read"
-    talk.answer("Go on.", GREEDY)
+    chat.answer("Go on.", GREEDY)
 
 
 def test_the_journal_has_every_operation(headless: HeadlessEngine) -> None:
     session = headless.engine.session
     first = session.runtime.operation_journal.journal.last
-    talk = talked(headless)
-    done = operate(headless, RemoveRange(seq(headless, talk), 10, 15))
+    chat = answered(headless)
+    done = operate(headless, RemoveRange(seq(headless, chat), 10, 15))
     recording = of(headless.do(TakeRecording()), RecordingTaken)[0].recording
     entries = recording.operations(first + 1, recording.last)
     names = [entry.operation.name for entry in entries]
@@ -388,7 +388,7 @@ def test_the_journal_has_every_operation(headless: HeadlessEngine) -> None:
     assert numbers == list(range(numbers[0], recording.last + 1))
     removed = next(e for e in entries if e.operation.number == done.operation)
     assert removed.n_cells == 5
-    assert {e.operation.conversation for e in entries if e.operation.name == "decode"} == {talk.id}
+    assert {e.operation.conversation for e in entries if e.operation.name == "decode"} == {chat.id}
     session.runtime.context.memory.settle()
     for cache, mine in zip(
         recording.state_at(recording.last), session.runtime.context.memory.snapshot().maps, strict=True
@@ -397,16 +397,16 @@ def test_the_journal_has_every_operation(headless: HeadlessEngine) -> None:
 
 
 def test_spans_say_where_messages_lie(headless: HeadlessEngine) -> None:
-    talk = HeadlessChat(headless, "You are brief.")
+    chat = HeadlessChat(headless, "You are brief.")
     seen: list[MessageSpans] = []
     headless._on_event = lambda event: seen.append(event) if isinstance(event, MessageSpans) else None
-    talk.answer("Name three rivers, für mich.", GREEDY)
+    chat.answer("Name three rivers, für mich.", GREEDY)
     headless._on_event = None
     vocab = headless.engine.session.loaded.model.vocab
-    tokens = headless.engine.session.runtime.cache_manager.pool.get(talk.id).tokens
+    tokens = headless.engine.session.runtime.cache_manager.pool.get(chat.id).tokens
     spans = {span.message: span for span in seen[-1].spans}
-    assert [m.id for m in talk.messages] == [span.message for span in seen[-1].spans]
-    for message in talk.messages:
+    assert [m.id for m in chat.messages] == [span.message for span in seen[-1].spans]
+    for message in chat.messages:
         span = spans[message.id]
         own = tokens[span.text_p0 : span.text_p0 + len(span.char_ends)]
         text = b"".join(vocab.piece(t) for t in own).decode("utf-8", "replace")
@@ -417,7 +417,7 @@ def test_spans_say_where_messages_lie(headless: HeadlessEngine) -> None:
 
 
 def test_what_is_impossible_says_why(headless: HeadlessEngine) -> None:
-    talk = talked(headless)
+    chat = answered(headless)
     failed: list[CommandFailed] = []
     headless._on_event = lambda event: failed.append(event) if isinstance(event, CommandFailed) else None
     with pytest.raises(UserError, match="does not exist"):
@@ -426,7 +426,7 @@ def test_what_is_impossible_says_why(headless: HeadlessEngine) -> None:
         headless.do(VerifyConversation(new_conversation_id()))
     headless._on_event = None
     assert len(failed) == 2
-    talk.answer("Go on.", GREEDY)
+    chat.answer("Go on.", GREEDY)
 
 
 def test_settings_of_a_context_are_told_with_what_is_possible(headless: HeadlessEngine) -> None:

@@ -62,22 +62,22 @@ def test_a_shared_system_prompt_is_computed_once(headless: HeadlessEngine) -> No
 
 def test_a_fork_shares_and_its_branches_come_back(headless: HeadlessEngine) -> None:
     """A question is asked otherwise, then the first branch is gone on with: none of it is computed again."""
-    talk = HeadlessChat(headless, "You are brief.")
+    chat = HeadlessChat(headless, "You are brief.")
     for prompt in ("Name a river.", "Name a town at a river, and tell me something about it."):
-        talk.answer(prompt, GREEDY)
-    first = list(talk.messages)
-    talk.messages = talk.messages[:-2]
+        chat.answer(prompt, GREEDY)
+    first = list(chat.messages)
+    chat.messages = chat.messages[:-2]
     before = used(headless)
-    stats = talk.answer("Name a mountain.", GREEDY).stats
-    assert used(headless) - before == len(held(headless, talk)) - stats.reused_tokens, "0 cells copied"
-    assert len(headless.engine.session.runtime.cache_manager.pool.inactive_branches(talk.id)) == 1
-    assert branches(headless)[talk.id] == {False: 2, True: 1}, "the new one has a number of its own"
-    assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
-    talk.messages = list(first)
-    back = talk.answer("And another one?", GREEDY).stats
-    assert branches(headless)[talk.id] == {False: 1, True: 2}, "each keeps its number"
+    stats = chat.answer("Name a mountain.", GREEDY).stats
+    assert used(headless) - before == len(held(headless, chat)) - stats.reused_tokens, "0 cells copied"
+    assert len(headless.engine.session.runtime.cache_manager.pool.inactive_branches(chat.id)) == 1
+    assert branches(headless)[chat.id] == {False: 2, True: 1}, "the new one has a number of its own"
+    assert fresh_answer(headless, chat.messages[:-1]) == chat.messages[-1].tokens
+    chat.messages = list(first)
+    back = chat.answer("And another one?", GREEDY).stats
+    assert branches(headless)[chat.id] == {False: 1, True: 2}, "each keeps its number"
     assert back.reused_tokens >= first[-1].stats.prompt_tokens + first[-1].stats.generated_tokens - 1
-    assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
+    assert fresh_answer(headless, chat.messages[:-1]) == chat.messages[-1].tokens
     audited(headless)
 
 
@@ -86,39 +86,39 @@ def test_out_and_back(headless: HeadlessEngine, tmp_path: Path, where: str) -> N
     policy = CachePolicy(memory_mb=512 if where == "memory" else 0)
     headless.do(UsePolicy(policy, tmp_path))
     try:
-        talk = HeadlessChat(headless, SYSTEM)
-        talk.answer("What came today?", GREEDY)
-        tokens = list(held(headless, talk))
-        headless.do(Operate(SwapOut(talk.id), measured=False))
-        headless.engine.session.runtime.cache_manager.swapper.snapshots.close()
+        chat = HeadlessChat(headless, SYSTEM)
+        chat.answer("What came today?", GREEDY)
+        tokens = list(held(headless, chat))
+        headless.do(Operate(SwapOut(chat.id), measured=False))
+        headless.engine.session.runtime.cache_manager.swapper.saved_states.close()
         assert used(headless) == 0
         assert len(list(tmp_path.glob("*.kvstate"))) == 1
-        headless.do(Operate(SwapIn(talk.id), measured=False))
-        assert held(headless, talk) == tokens
-        headless.do(Operate(SwapOut(talk.id), measured=False))
-        stats = talk.answer("And yesterday?", GREEDY).stats
+        headless.do(Operate(SwapIn(chat.id), measured=False))
+        assert held(headless, chat) == tokens
+        headless.do(Operate(SwapOut(chat.id), measured=False))
+        stats = chat.answer("And yesterday?", GREEDY).stats
         assert stats.reused_tokens == len(tokens)
         audited(headless)
         headless.do(UsePolicy(CachePolicy(), None))  # nothing is saved there
-        assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
+        assert fresh_answer(headless, chat.messages[:-1]) == chat.messages[-1].tokens
     finally:
         headless.do(UsePolicy(CachePolicy(), None))
 
 
 def test_back_after_a_restart(model_file: Path, tmp_path: Path) -> None:
-    talk, texts = None, []
+    chat, texts = None, []
     for prompt in ("What came today?", "And yesterday?"):
         headless = HeadlessEngine()
         try:
             headless.do(UsePolicy(CachePolicy(), tmp_path))
             headless.do(LoadModel(LocalFile(model_file), SMALL))
-            talk = talk or HeadlessChat(headless, SYSTEM)
-            talk.headless = headless
-            texts.append(talk.answer(prompt, GREEDY).stats)
+            chat = chat or HeadlessChat(headless, SYSTEM)
+            chat.headless = headless
+            texts.append(chat.answer(prompt, GREEDY).stats)
             audited(headless)
             if len(texts) == 2:
                 headless.do(UsePolicy(CachePolicy(), None))  # nothing is saved there
-                assert fresh_answer(headless, talk.messages[:-1]) == talk.messages[-1].tokens
+                assert fresh_answer(headless, chat.messages[:-1]) == chat.messages[-1].tokens
         finally:
             headless.close()
     assert texts[1].reused_tokens >= texts[0].prompt_tokens + texts[0].generated_tokens - 1
@@ -193,16 +193,16 @@ def test_every_memory_is_exact(tiny: Model, tmp_path: Path, type_kv: CacheType) 
 
 def test_branches_are_kept_while_a_seq_id_is_free_and_then_the_reason_is_said(headless: HeadlessEngine) -> None:
     """With n_seq_max 4 a fifth answer finds no seq_id for the one before, however many cells are free."""
-    talk = HeadlessChat(headless, SYSTEM)
+    chat = HeadlessChat(headless, SYSTEM)
     session = headless.engine.session
     for n_kept in (0, 1, 2, 3):
-        talk.messages = talk.messages[:1]
-        talk.answer(f"Tell me about bottle number {n_kept}, and nothing else.", GREEDY)
-        assert len(session.runtime.cache_manager.pool.inactive_branches(talk.id)) == n_kept
+        chat.messages = chat.messages[:1]
+        chat.answer(f"Tell me about bottle number {n_kept}, and nothing else.", GREEDY)
+        assert len(session.runtime.cache_manager.pool.inactive_branches(chat.id)) == n_kept
         assert [e.note for e in headless.events if isinstance(e, OperationDone) and e.note] == []
-    talk.messages = talk.messages[:1]
-    talk.answer("Tell me about a rope.", GREEDY)
-    assert len(session.runtime.cache_manager.pool.inactive_branches(talk.id)) == 3
+    chat.messages = chat.messages[:1]
+    chat.answer("Tell me about a rope.", GREEDY)
+    assert len(session.runtime.cache_manager.pool.inactive_branches(chat.id)) == 3
     assert session.runtime.context.memory.free_cells(0) > 500
     (cut,) = [e for e in headless.events if isinstance(e, OperationDone) and e.note]
     assert "no seq_id is free to keep it: all 4 (n_seq_max) are taken" in cut.reason
@@ -210,7 +210,7 @@ def test_branches_are_kept_while_a_seq_id_is_free_and_then_the_reason_is_said(he
     other = HeadlessChat(headless)
     other.answer("Hello", GREEDY)
     (left,) = [e for e in headless.events if isinstance(e, OperationDone) and e.note]
-    assert (left.conversation, left.emptied) == (talk.id, False)
+    assert (left.conversation, left.emptied) == (chat.id, False)
     assert "its seq_id is needed: all 4 (n_seq_max) are taken" in left.reason
     headless.do(VerifyConversation(other.id))
     reasons = [e.reason for e in headless.events if isinstance(e, OperationDone)]

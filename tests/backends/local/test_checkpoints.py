@@ -43,7 +43,7 @@ def fresh(model: Model, folder: Path, prompt: list[int]) -> list[int]:
     try:
         reused, tokens, _ = ids.answer("alone", prompt, N)
         assert reused == 0
-        assert not ids.cache_manager.swapper.snapshots.checkpoints()
+        assert not ids.cache_manager.swapper.saved_states.checkpoints()
         ids.cache_manager.forget(ConversationId("alone"), "")
         return tokens
     finally:
@@ -95,7 +95,7 @@ def test_a_checkpoint_is_told_with_its_reason(tiny: Model, tmp_path: Path) -> No
         ids.answer("one", BEGIN + prompt_of(71, 30), N, [MARK])
         (back,) = [e for e in ids.events if isinstance(e, OperationDone) and e.name == "swap in"]
         assert back.reason == f"back to a checkpoint of {MARK} tokens"
-        assert ids.cache_manager.swapper.snapshots.conversations() == (), "nothing is said to be swapped out"
+        assert ids.cache_manager.swapper.saved_states.conversations() == (), "nothing is said to be swapped out"
     finally:
         ids.close()
 
@@ -106,7 +106,7 @@ def test_a_longer_state_that_cannot_be_cut_does_not_hide_one_that_can_be_used(ti
         ids.answer("one", PROMPT, N, [MARK])
         ids.cache_manager.swap_out(ids.lease("one"))
         prompt = PROMPT[:-30] + prompt_of(7, 40)
-        most, n = ids.cache_manager.swapper.snapshots.longest_prefix(prompt)
+        most, n = ids.cache_manager.swapper.saved_states.longest_prefix(prompt)
         assert most is not None
         assert MARK < n < len(most.tokens)
         found = ids.answer("one", prompt, N)
@@ -128,7 +128,7 @@ def test_checkpoints_keep_to_their_part_of_the_memory(tiny: Model, tmp_path: Pat
     try:
         for i in range(4):
             ids.answer("one", PROMPT + prompt_of(i, 30), 2)
-            kept = ids.cache_manager.swapper.snapshots
+            kept = ids.cache_manager.swapper.saved_states
             assert 0 < sum(c.n_bytes for c in kept.checkpoints()) <= memory / 2
             assert kept.memory_bytes <= memory
     finally:
@@ -212,7 +212,7 @@ def test_memories_that_can_be_cut_have_none(name: str, tmp_path: Path) -> None:
         ids = open_ids(model, tmp_path / "states")
         try:
             ids.answer("one", prompt_of(0, 40), N)
-            assert not ids.cache_manager.swapper.snapshots.checkpoints()
+            assert not ids.cache_manager.swapper.saved_states.checkpoints()
         finally:
             ids.close()
     finally:
@@ -226,7 +226,7 @@ def test_a_window_of_full_size_has_none(name: str, tmp_path: Path) -> None:
         ids = Ids(model, tmp_path / "states", CacheType.F16)
         try:
             ids.answer("one", PROMPT[:200], N, [MARK])
-            assert not ids.cache_manager.swapper.snapshots.checkpoints()
+            assert not ids.cache_manager.swapper.saved_states.checkpoints()
             assert ids.answer("one", BEGIN + prompt_of(71, 30), N).n_reused == MARK, "cut where the prompts part"
         finally:
             ids.close()
@@ -244,111 +244,111 @@ TAIL = MARKS + len("assistant")  # what ChatML puts behind a question, a token a
 
 
 @pytest.fixture(scope="module", params=["mamba2", "granitehybrid"])
-def desk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadlessEngine]:
+def headless(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadlessEngine]:
     path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
     yield from opened_with(path, SMALL)
 
 
 @pytest.fixture
-def talk(desk: HeadlessEngine) -> HeadlessChat:
+def chat(headless: HeadlessEngine) -> HeadlessChat:
     """Two exchanges. Nothing is guessed: a token of a prompt is said to take a second, a state a millisecond."""
-    session = desk.engine.session
+    session = headless.engine.session
     for sequence in session.runtime.cache_manager.pool:
-        desk.do(CloseConversation(sequence.conversation))
-    desk.do(UsePolicy(CachePolicy(), None))
+        headless.do(CloseConversation(sequence.conversation))
+    headless.do(UsePolicy(CachePolicy(), None))
     session.runtime.cache_manager.swapper._costs = lambda n_tokens, _: (1e3 * n_tokens, 1.0)
-    talk = HeadlessChat(desk, SYSTEM)
-    talk.answer(FIRST, GREEDY)
-    talk.answer(SECOND, GREEDY)
-    assert len(talk.messages[-1].tokens) == N, "the answer ended by itself: choose another question"
-    return talk
+    chat = HeadlessChat(headless, SYSTEM)
+    chat.answer(FIRST, GREEDY)
+    chat.answer(SECOND, GREEDY)
+    assert len(chat.messages[-1].tokens) == N, "the answer ended by itself: choose another question"
+    return chat
 
 
-def exact(talk: HeadlessChat) -> bool:
+def exact(chat: HeadlessChat) -> bool:
     """Whether the last answer is that of a conversation that has nothing in the cache, and nothing saved."""
-    talk.headless.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))
-    return fresh_answer(talk.headless, talk.messages[:-1]) == talk.messages[-1].tokens
+    chat.headless.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))
+    return fresh_answer(chat.headless, chat.messages[:-1]) == chat.messages[-1].tokens
 
 
-def test_another_answer_reads_one_token(talk: HeadlessChat) -> None:
-    *before, question, second = talk.messages
-    talk.messages = before
-    ended = talk.answer(question.text, GREEDY)
-    assert (ended.stats.prefilled_tokens, talk.messages[-1].tokens) == (1, second.tokens)
+def test_another_answer_reads_one_token(chat: HeadlessChat) -> None:
+    *before, question, second = chat.messages
+    chat.messages = before
+    ended = chat.answer(question.text, GREEDY)
+    assert (ended.stats.prefilled_tokens, chat.messages[-1].tokens) == (1, second.tokens)
     assert "went back to a checkpoint" in ended.stats.why
-    assert exact(talk)
+    assert exact(chat)
 
 
-def test_an_edit_reads_the_new_text(talk: HeadlessChat) -> None:
-    talk.messages = talk.messages[:-2]
-    stats = talk.answer("And what did not come?", GREEDY).stats
+def test_an_edit_reads_the_new_text(chat: HeadlessChat) -> None:
+    chat.messages = chat.messages[:-2]
+    stats = chat.answer("And what did not come?", GREEDY).stats
     before = 2 + MARKS + len("user")  # from the end of the answer before, whose last token was only sampled
     assert stats.prefilled_tokens <= before + len("And what did not come?") + TAIL
     assert "went back to a checkpoint" in stats.why
-    assert exact(talk)
+    assert exact(chat)
 
 
-def test_an_edit_of_the_first_question_goes_back_to_the_system_prompt(talk: HeadlessChat) -> None:
-    talk.messages = talk.messages[:1]
-    stats = talk.answer("Who are you?", GREEDY).stats
+def test_an_edit_of_the_first_question_goes_back_to_the_system_prompt(chat: HeadlessChat) -> None:
+    chat.messages = chat.messages[:1]
+    stats = chat.answer("Who are you?", GREEDY).stats
     assert stats.prefilled_tokens == len("Who are you?") + TAIL
-    assert exact(talk)
+    assert exact(chat)
 
 
-def test_what_will_be_reused_is_foretold_from_checkpoints(talk: HeadlessChat) -> None:
-    talk.messages = talk.messages[:-2]
-    message = Message(new_message_id(), talk.id, None, "user", "And what did not come?")
-    (found,) = of(talk.headless.do(PreviewTurn(talk.id, (*talk.messages, message))), TurnPreview)
-    stats = talk.answer(message.text, GREEDY).stats
+def test_what_will_be_reused_is_foretold_from_checkpoints(chat: HeadlessChat) -> None:
+    chat.messages = chat.messages[:-2]
+    message = Message(new_message_id(), chat.id, None, "user", "And what did not come?")
+    (found,) = of(chat.headless.do(PreviewTurn(chat.id, (*chat.messages, message))), TurnPreview)
+    stats = chat.answer(message.text, GREEDY).stats
     assert (found.n_reused, found.n_prefill) == (stats.reused_tokens, stats.prefilled_tokens)
 
 
-def test_answers_that_are_written_together_keep_checkpoints_too(talk: HeadlessChat) -> None:
+def test_answers_that_are_written_together_keep_checkpoints_too(chat: HeadlessChat) -> None:
     """Two turns in one batch: one pauses, the other goes on."""
-    desk, other = talk.headless, HeadlessChat(talk.headless, SYSTEM + " You are brief.")
+    headless, other = chat.headless, HeadlessChat(chat.headless, SYSTEM + " You are brief.")
     other.answer(FIRST, GREEDY)
     commands = []
-    for each in (talk, other):
+    for each in (chat, other):
         each.add_question("What will tomorrow bring, do you think?")
         commands.append(Generate(each.id, new_message_id(), tuple(each.messages), GREEDY))
-    desk.engine.handle(commands[0])
-    answers = [t for e in of(desk.do(commands[1]), TextDelta) for t in e.tokens if e.answer == commands[1].answer]
+    headless.engine.handle(commands[0])
+    answers = [t for e in of(headless.do(commands[1]), TextDelta) for t in e.tokens if e.answer == commands[1].answer]
     again = Generate(other.id, new_message_id(), commands[1].messages, GREEDY)
-    events = desk.do(again)
+    events = headless.do(again)
     assert of(events, TurnEnded)[0].stats.prefilled_tokens == 1
     assert [t for e in of(events, TextDelta) for t in e.tokens] == answers
 
 
-def use(desk: HeadlessEngine, flag: StopFlag) -> None:
-    context = desk.engine.session.runtime.context
+def use(headless: HeadlessEngine, flag: StopFlag) -> None:
+    context = headless.engine.session.runtime.context
     context.memory.stop = flag
     flag.install(context._ctx)
-    desk.engine._scheduler._stop_decode = flag.raise_
+    headless.engine._scheduler._stop_decode = flag.raise_
 
 
-def test_a_stop_in_the_middle_leaves_no_state_that_was_not_computed(talk: HeadlessChat) -> None:
+def test_a_stop_in_the_middle_leaves_no_state_that_was_not_computed(chat: HeadlessChat) -> None:
     """llama.cpp moves the position of a state on before it computes, and cannot take that back."""
-    desk, session = talk.headless, talk.headless.engine.session
-    desk.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))
-    question = Message(new_message_id(), talk.id, None, "user", "What else was there, of all that the sea brings?")
+    headless, session = chat.headless, chat.headless.engine.session
+    headless.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))
+    question = Message(new_message_id(), chat.id, None, "user", "What else was there, of all that the sea brings?")
     asked, one = (question,), Sampling(temperature=0.0, max_tokens=1)
-    desk.do(CloseConversation(talk.id))
-    desk.do(Generate(talk.id, new_message_id(), asked, one))
+    headless.do(CloseConversation(chat.id))
+    headless.do(Generate(chat.id, new_message_id(), asked, one))
     right = session.runtime.context.logits()
-    desk.do(CloseConversation(talk.id))
+    headless.do(CloseConversation(chat.id))
     calm, flag = session.runtime.context.stop, CountdownFlag()
-    use(desk, flag)
+    use(headless, flag)
     answer = new_message_id()
-    desk.engine.handle(Generate(talk.id, answer, asked, one))
-    desk.engine.step()
+    headless.engine.handle(Generate(chat.id, answer, asked, one))
+    headless.engine.step()
     flag.left = 20  # graph nodes
-    desk.engine.step()
+    headless.engine.step()
     flag.left = -1
-    desk.engine.request_stop(answer)
-    while desk.engine.busy:
-        desk.engine.step()
-    sequence = session.runtime.cache_manager.pool.get(talk.id)
-    use(desk, calm)
+    headless.engine.request_stop(answer)
+    while headless.engine.busy:
+        headless.engine.step()
+    sequence = session.runtime.cache_manager.pool.get(chat.id)
+    use(headless, calm)
     assert sequence.tokens == []
-    desk.do(Generate(talk.id, new_message_id(), asked, one))
+    headless.do(Generate(chat.id, new_message_id(), asked, one))
     assert abs(session.runtime.context.logits() - right).max() < 1e-3

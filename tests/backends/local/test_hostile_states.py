@@ -43,26 +43,26 @@ def saved(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[P
     headless = HeadlessEngine()
     headless.do(UsePolicy(ON_DISK, folder))
     headless.do(LoadModel(LocalFile(model_file), SMALL))
-    talk = HeadlessChat(headless, SYSTEM)
-    talk.answer(QUESTION, SHORT)
-    headless.do(Operate(SwapOut(talk.id), measured=False))
+    chat = HeadlessChat(headless, SYSTEM)
+    chat.answer(QUESTION, SHORT)
+    headless.do(Operate(SwapOut(chat.id), measured=False))
     headless.close()
-    return folder, talk
+    return folder, chat
 
 
 def test_a_state_on_disk_takes_no_memory(model_file: Path, tmp_path: Path) -> None:
     headless = HeadlessEngine()
     headless.do(UsePolicy(CachePolicy(memory_mb=512), tmp_path))
     headless.do(LoadModel(LocalFile(model_file), SMALL))
-    talk = HeadlessChat(headless, SYSTEM)
-    talk.answer(QUESTION, SHORT)
-    headless.do(Operate(SwapOut(talk.id), measured=False))
-    snapshots = headless.engine.session.runtime.cache_manager.swapper.snapshots
-    ((_, n_bytes),) = snapshots.conversations()
-    assert snapshots.memory_bytes == n_bytes > 0
+    chat = HeadlessChat(headless, SYSTEM)
+    chat.answer(QUESTION, SHORT)
+    headless.do(Operate(SwapOut(chat.id), measured=False))
+    saved_states = headless.engine.session.runtime.cache_manager.swapper.saved_states
+    ((_, n_bytes),) = saved_states.conversations()
+    assert saved_states.memory_bytes == n_bytes > 0
     headless.close()
-    assert snapshots.conversations() == ((talk.id, n_bytes),)
-    assert snapshots.memory_bytes == 0
+    assert saved_states.conversations() == ((chat.id, n_bytes),)
+    assert saved_states.memory_bytes == 0
 
 
 @pytest.fixture
@@ -74,22 +74,22 @@ def folder(saved: tuple[Path, HeadlessChat], tmp_path: Path) -> Path:
 @pytest.fixture
 def back(headless: HeadlessEngine, saved: tuple[Path, HeadlessChat], folder: Path) -> Iterator[Callable[[], int]]:
     """Opens the folder and goes on with the conversation; returns how many tokens were there already."""
-    talks: list[HeadlessChat] = []
+    chats: list[HeadlessChat] = []
 
     def go_on() -> int:
         headless.do(UsePolicy(ON_DISK, folder))
-        talk = HeadlessChat(headless)
-        talk.messages = list(saved[1].messages)
-        talks.append(talk)
-        stats = talk.answer("And?", SHORT).stats
+        chat = HeadlessChat(headless)
+        chat.messages = list(saved[1].messages)
+        chats.append(chat)
+        stats = chat.answer("And?", SHORT).stats
         assert stats.generated_tokens > 0
         verification = headless.engine.session.runtime.context.auditor.audit(whole=True)
         assert verification.state == "verified", verification.detail
         return stats.reused_tokens
 
     yield go_on
-    for talk in talks:
-        headless.do(CloseConversation(talk.id))
+    for chat in chats:
+        headless.do(CloseConversation(chat.id))
     headless.do(UsePolicy(CachePolicy(), None))
 
 
@@ -175,9 +175,9 @@ def test_swapped_in_by_hand(
         with pytest.raises(UserError, match=r"is damaged .* read again from its text"):
             headless.do(Operate(SwapIn(conversation), measured=False))
         assert [event.swapped for event in headless.events if isinstance(event, CacheView)] == [()]
-        talk = HeadlessChat(headless, conversation=conversation)
-        talk.messages = saved[1].messages
-        assert talk.answer("And?", SHORT).stats.reused_tokens == 0
+        chat = HeadlessChat(headless, conversation=conversation)
+        chat.messages = saved[1].messages
+        assert chat.answer("And?", SHORT).stats.reused_tokens == 0
     finally:
         headless.do(Watch(snapshots=False))
         headless.do(CloseConversation(conversation))
@@ -263,22 +263,22 @@ KIND = StateKind("model", "engine", "f16", "f16", flash_attn=True, rope=(1.0, 1.
 
 def saved_in(folder: Path, kind: StateKind, conversation: str, limit: int = 1_000_000) -> SavedStateStore:
     """A state of 4,000 bytes of this conversation; the folder is closed."""
-    snapshots = SavedStateStore(folder, kind, Limits(0, limit))
+    saved_states = SavedStateStore(folder, kind, Limits(0, limit))
     state = Resident(0, 100, 100, 4000, 1.0, 1e5, 1.0)
-    where = place(state, snapshots.values(), snapshots.limits)
+    where = place(state, saved_states.values(), saved_states.limits)
     text = (f"text of {conversation}",)
-    snapshots.put(where, ConversationId(conversation), list(range(100)), os.urandom(4000), 1e5, text, ())
-    snapshots.close()
-    return snapshots
+    saved_states.put(where, ConversationId(conversation), list(range(100)), os.urandom(4000), 1e5, text, ())
+    saved_states.close()
+    return saved_states
 
 
 def test_a_deleted_conversation_leaves_nothing_whatever_model_is_open(tmp_path: Path) -> None:
     other = replace(KIND, engine_version="another")
     saved_in(tmp_path, KIND, "secret")
     saved_in(tmp_path, other, "kept")
-    snapshots = SavedStateStore(tmp_path, other, Limits(0, 1_000_000))
-    snapshots.drop_of(ConversationId("secret"))
-    snapshots.close()
+    saved_states = SavedStateStore(tmp_path, other, Limits(0, 1_000_000))
+    saved_states.drop_of(ConversationId("secret"))
+    saved_states.close()
     assert "secret" not in (tmp_path / "index.json").read_text()
     assert len(list(tmp_path.glob("*.kvstate"))) == 1
     forget_saved(tmp_path, ConversationId("kept"))
@@ -297,12 +297,12 @@ def test_states_of_other_models_count_in_the_limit(tmp_path: Path) -> None:
 def test_two_conversations_with_the_same_tokens_have_a_state_each(tmp_path: Path) -> None:
     saved_in(tmp_path, KIND, "one")
     saved_in(tmp_path, KIND, "two")
-    snapshots = SavedStateStore(tmp_path, KIND, Limits(0, 1_000_000))
-    snapshots.drop_of(ConversationId("one"))
-    two = snapshots.of(ConversationId("two"))
+    saved_states = SavedStateStore(tmp_path, KIND, Limits(0, 1_000_000))
+    saved_states.drop_of(ConversationId("one"))
+    two = saved_states.of(ConversationId("two"))
     assert two is not None
-    assert snapshots.take(two) is not None
-    snapshots.close()
+    assert saved_states.take(two) is not None
+    saved_states.close()
 
 
 def test_strange_things_in_the_folder_of_states(tmp_path: Path) -> None:
@@ -325,18 +325,18 @@ def test_two_states_that_were_swapped_with_their_digests(tmp_path: Path) -> None
     second.write_bytes(data)
     one["digest"], two["digest"] = two["digest"], one["digest"]
     write_index(tmp_path, rows)
-    snapshots = SavedStateStore(tmp_path, KIND, Limits(0, 1_000_000))
-    states = [snapshots.of(ConversationId(name)) for name in ("one", "two")]
-    assert [snapshots.take(state) for state in states if state is not None] == [None, None]
-    snapshots.close()
+    saved_states = SavedStateStore(tmp_path, KIND, Limits(0, 1_000_000))
+    states = [saved_states.of(ConversationId(name)) for name in ("one", "two")]
+    assert [saved_states.take(state) for state in states if state is not None] == [None, None]
+    saved_states.close()
 
 
 def test_a_state_that_was_asked_for_before_its_writer_finished(tmp_path: Path) -> None:
-    snapshots = saved_in(tmp_path, KIND, "one")
-    saved = snapshots.of(ConversationId("one"))
+    saved_states = saved_in(tmp_path, KIND, "one")
+    saved = saved_states.of(ConversationId("one"))
     assert saved is not None
     assert saved.digest
-    assert snapshots.take(replace(saved, digest="", packed=False)) is not None
+    assert saved_states.take(replace(saved, digest="", packed=False)) is not None
 
 
 @pytest.mark.parametrize("fails", ["the state", "its place", "the index"])
@@ -356,6 +356,6 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pyte
 
     monkeypatch.setattr(os, "fsync", full)
     monkeypatch.setattr(Path, "replace", no_place)
-    snapshots = saved_in(tmp_path, KIND, "one")
+    saved_states = saved_in(tmp_path, KIND, "one")
     assert list(tmp_path.iterdir()) == []
-    assert snapshots.values() == []
+    assert saved_states.values() == []

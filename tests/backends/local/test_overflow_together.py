@@ -15,45 +15,45 @@ from tests.backends.local.test_turns import of
 
 
 def together(
-    desk: HeadlessEngine, talks: list[HeadlessChat], *, questions: list[str], n_tokens: int
+    headless: HeadlessEngine, chats: list[HeadlessChat], *, questions: list[str], n_tokens: int
 ) -> dict[str, list[Event]]:
     """All are asked at once, and none ends by itself; returns the events of each conversation."""
     commands, events = [], []
-    for talk, question in zip(talks, questions, strict=True):
-        talk.add_question(question)
+    for chat, question in zip(chats, questions, strict=True):
+        chat.add_question(question)
         sampling = Sampling(temperature=0.9, seed=7, max_tokens=n_tokens, repeat_penalty=1.2)
-        commands.append(Generate(talk.id, new_message_id(), tuple(talk.messages), sampling, talk.overflow))
-    vocab = desk.engine.session.loaded.model.vocab
+        commands.append(Generate(chat.id, new_message_id(), tuple(chat.messages), sampling, chat.overflow))
+    vocab = headless.engine.session.loaded.model.vocab
     is_eog, vocab.is_eog = vocab.is_eog, lambda _: False  # type: ignore[method-assign]
     try:
-        desk.events = []
+        headless.events = []
         for command in commands:
-            desk.engine.handle(command)
-        while desk.engine.busy:
-            desk.engine.step()
-            events += desk.events
-            desk.events = []
+            headless.engine.handle(command)
+        while headless.engine.busy:
+            headless.engine.step()
+            events += headless.events
+            headless.events = []
     finally:
         vocab.is_eog = is_eog  # type: ignore[method-assign]
-    assert desk.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
-    return {talk.id: [e for e in events if getattr(e, "conversation", None) == talk.id] for talk in talks}
+    assert headless.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
+    return {chat.id: [e for e in events if getattr(e, "conversation", None) == chat.id] for chat in chats}
 
 
 @pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.RECOMPUTE, Overflow.SINKS])
-def test_where_others_fill_the_cache_the_own_policy_acts(desk: HeadlessEngine, overflow: Overflow) -> None:
+def test_where_others_fill_the_cache_the_own_policy_acts(narrow: HeadlessEngine, overflow: Overflow) -> None:
     """256 cells for two answers that would need about 150 each, so neither has a context that is full by itself."""
-    long, short = HeadlessChat(desk, SYSTEM, overflow), HeadlessChat(desk, "You are brief.", Overflow.STOP)
+    long, short = HeadlessChat(narrow, SYSTEM, overflow), HeadlessChat(narrow, "You are brief.", Overflow.STOP)
     long.answer(TOLD[:97], SHORT)
     long.answer("And then?", SHORT)
     oldest = [m.id for m in long.messages][1:3]
-    told = together(desk, [long, short], questions=["Go on.", QUESTION], n_tokens=90)
+    told = together(narrow, [long, short], questions=["Go on.", QUESTION], n_tokens=90)
     events = of(told[long.id], Overflowed)
     assert {event.policy for event in events} == {overflow}
     for event in events:
         assert event.sentence.startswith("The cache, shared with other running answers, was full: ")
-    gone = [name for event in events for name in event.evicted]
-    assert [name for name in gone if name != long.messages[0].id][:2] == oldest, "whole exchanges, oldest first"
-    assert overflow is Overflow.SINKS or long.messages[0].id not in gone
+    evicted = [name for event in events for name in event.evicted]
+    assert [name for name in evicted if name != long.messages[0].id][:2] == oldest, "whole exchanges, oldest first"
+    assert overflow is Overflow.SINKS or long.messages[0].id not in evicted
     (ended,) = of(told[long.id], TurnEnded)
     assert (ended.state, ended.stats.generated_tokens) == ("complete", 90)
     assert events[-1].sentence in ended.note
@@ -61,10 +61,10 @@ def test_where_others_fill_the_cache_the_own_policy_acts(desk: HeadlessEngine, o
     assert (other.state, other.stats.generated_tokens) == ("complete", 90)
 
 
-def test_where_nothing_may_leave_the_answer_ends_and_says_why(desk: HeadlessEngine) -> None:
-    one, two = HeadlessChat(desk, SYSTEM, Overflow.STOP), HeadlessChat(desk, "You are brief.", Overflow.SLIDE)
-    told = together(desk, [one, two], questions=[QUESTION, QUESTION], n_tokens=150)
-    ends = [of(told[talk.id], TurnEnded)[0] for talk in (one, two)]
+def test_where_nothing_may_leave_the_answer_ends_and_says_why(narrow: HeadlessEngine) -> None:
+    one, two = HeadlessChat(narrow, SYSTEM, Overflow.STOP), HeadlessChat(narrow, "You are brief.", Overflow.SLIDE)
+    told = together(narrow, [one, two], questions=[QUESTION, QUESTION], n_tokens=150)
+    ends = [of(told[chat.id], TurnEnded)[0] for chat in (one, two)]
     assert sorted(end.state for end in ends) == ["complete", "stopped"], "the other has the room that is left"
     (stopped,) = [end for end in ends if end.state == "stopped"]
     (event,) = of(told[stopped.conversation], Overflowed)
@@ -74,11 +74,11 @@ def test_where_nothing_may_leave_the_answer_ends_and_says_why(desk: HeadlessEngi
     assert stopped.note.endswith("The answer ends here.")
 
 
-def test_nothing_is_evicted_that_would_free_nothing(desk: HeadlessEngine) -> None:
+def test_nothing_is_evicted_that_would_free_nothing(narrow: HeadlessEngine) -> None:
     """Two answers to one question share all that is old: letting it leave one of them gives no cell."""
-    talk = filled(desk, Overflow.SLIDE)
-    told = together(desk, [talk, talk], questions=["Go on.", "Go on."], n_tokens=120)
-    events = of(told[talk.id], Overflowed)
+    chat = filled(narrow, Overflow.SLIDE)
+    told = together(narrow, [chat, chat], questions=["Go on.", "Go on."], n_tokens=120)
+    events = of(told[chat.id], Overflowed)
     assert events[0].policy is Overflow.STOP
     assert "shared with them" in events[0].sentence
     assert events[0].evicted == ()
@@ -86,38 +86,38 @@ def test_nothing_is_evicted_that_would_free_nothing(desk: HeadlessEngine) -> Non
 
 @pytest.mark.parametrize("overflow", [Overflow.SLIDE, Overflow.RECOMPUTE, Overflow.SINKS])
 def test_a_prompt_that_others_leave_no_room_for_while_it_is_read(
-    desk: HeadlessEngine, monkeypatch: pytest.MonkeyPatch, overflow: Overflow
+    narrow: HeadlessEngine, monkeypatch: pytest.MonkeyPatch, overflow: Overflow
 ) -> None:
     """It fits when it begins, but the other answer goes on meanwhile. No time is known, so chunks are of 4 tokens."""
-    monkeypatch.setattr(desk.engine.session.runtime.speed_model.times, "ms", lambda *_: None)
-    talk = filled(desk, overflow)
-    desk.do(Forget(talk.id))
-    session, other = desk.engine.session, HeadlessChat(desk, "You are brief.")
+    monkeypatch.setattr(narrow.engine.session.runtime.speed_model.times, "ms", lambda *_: None)
+    chat = filled(narrow, overflow)
+    narrow.do(Forget(chat.id))
+    session, other = narrow.engine.session, HeadlessChat(narrow, "You are brief.")
     other.add_question(QUESTION)
     endless = Sampling(temperature=0.9, seed=7, max_tokens=100, repeat_penalty=1.2)
-    desk.events = []
-    desk.engine.handle(Generate(other.id, new_message_id(), tuple(other.messages), endless))
-    while not of(desk.events, TextDelta):
-        desk.engine.step()
+    narrow.events = []
+    narrow.engine.handle(Generate(other.id, new_message_id(), tuple(other.messages), endless))
+    while not of(narrow.events, TextDelta):
+        narrow.engine.step()
     free = session.runtime.context.memory.free_cells(0)
     question = QUESTION
-    while len(session.runtime.chats.fit(asked := generate(talk, question)).whole.tokens) < free - 1:
+    while len(session.runtime.chats.fit(asked := generate(chat, question)).whole.tokens) < free - 1:
         question += " Why"
-    desk.engine.handle(asked)
-    while not of(desk.events, Overflowed):
-        desk.engine.step()
-    (event,) = of(desk.events, Overflowed)
-    assert (event.conversation, event.policy) == (talk.id, overflow)
-    assert len([e for e in of(desk.events, PrefillProgress) if e.answer == asked.answer and e.done < e.total]) > 1
+    narrow.engine.handle(asked)
+    while not of(narrow.events, Overflowed):
+        narrow.engine.step()
+    (event,) = of(narrow.events, Overflowed)
+    assert (event.conversation, event.policy) == (chat.id, overflow)
+    assert len([e for e in of(narrow.events, PrefillProgress) if e.answer == asked.answer and e.done < e.total]) > 1
     assert asked.messages[-1].id not in event.evicted
-    while desk.engine.busy:
-        desk.engine.step()
-    ended = {e.answer: e for e in of(desk.events, TurnEnded)}
+    while narrow.engine.busy:
+        narrow.engine.step()
+    ended = {e.answer: e for e in of(narrow.events, TurnEnded)}
     assert ended[asked.answer].state == "complete"
-    assert all(0 <= e.done <= e.total for e in of(desk.events, PrefillProgress))
+    assert all(0 <= e.done <= e.total for e in of(narrow.events, PrefillProgress))
     assert session.runtime.context.auditor.audit(whole=True).state == "verified"
 
 
-def generate(talk: HeadlessChat, question: str) -> Generate:
-    asked = Message(MessageId("asked"), talk.id, talk.messages[-1].id, "user", question)
-    return Generate(talk.id, MessageId("answer"), (*talk.messages, asked), SHORT, talk.overflow)
+def generate(chat: HeadlessChat, question: str) -> Generate:
+    asked = Message(MessageId("asked"), chat.id, chat.messages[-1].id, "user", question)
+    return Generate(chat.id, MessageId("answer"), (*chat.messages, asked), SHORT, chat.overflow)

@@ -21,152 +21,154 @@ SEA = "The sea is wide and the boats go out in the morning. "
 N_CTX = NARROW.n_ctx
 
 
-def use(desk: HeadlessEngine, talk: HeadlessChat) -> ContextUse:
-    return of(desk.do(MeasureContext(talk.id, tuple(talk.messages), talk.overflow, evicted=talk.evicted)), ContextUse)[
-        0
-    ]
+def use(headless: HeadlessEngine, chat: HeadlessChat) -> ContextUse:
+    return of(
+        headless.do(MeasureContext(chat.id, tuple(chat.messages), chat.overflow, evicted=chat.evicted)), ContextUse
+    )[0]
 
 
-def preview(desk: HeadlessEngine, talk: HeadlessChat, text: str, max_tokens: int = 1024) -> TurnPreview:
-    message = Message(new_message_id(), talk.id, None, "user", text)
+def preview(headless: HeadlessEngine, chat: HeadlessChat, text: str, max_tokens: int = 1024) -> TurnPreview:
+    message = Message(new_message_id(), chat.id, None, "user", text)
     asked = PreviewTurn(
-        talk.id,
-        (*talk.messages, message),
-        talk.overflow,
-        evicted=talk.evicted,
+        chat.id,
+        (*chat.messages, message),
+        chat.overflow,
+        evicted=chat.evicted,
         max_tokens=max_tokens,
         n_typed=len(text),
     )
-    return of(desk.do(asked), TurnPreview)[0]
+    return of(headless.do(asked), TurnPreview)[0]
 
 
 # --- how full a context is --------------------------------------------------------------------------------------------
 
 
-def test_a_conversation_that_does_not_fit_is_more_than_full_and_not_empty(desk: HeadlessEngine) -> None:
-    talk = HeadlessChat(desk)
+def test_a_conversation_that_does_not_fit_is_more_than_full_and_not_empty(narrow: HeadlessEngine) -> None:
+    chat = HeadlessChat(narrow)
     with pytest.raises(UserError, match="needs") as refused:
-        talk.answer(SEA * 40, SHORT)
-    talk.add_question(SEA * 40)
-    found = use(desk, talk)
+        chat.answer(SEA * 40, SHORT)
+    chat.add_question(SEA * 40)
+    found = use(narrow, chat)
     assert found.n_ctx == N_CTX
     assert f"needs {found.n_tokens:,} tokens" in str(refused.value)
     assert (found.n_tokens > N_CTX, found.n_cached) == (True, 0)
 
 
-def test_what_is_cached_is_told_apart_from_what_the_conversation_takes(desk: HeadlessEngine) -> None:
-    talk = HeadlessChat(desk)
-    assert use(desk, talk) == ContextUse(talk.id, 0, 0, N_CTX)
-    stats = talk.answer(SEA, SHORT).stats
+def test_what_is_cached_is_told_apart_from_what_the_conversation_takes(narrow: HeadlessEngine) -> None:
+    chat = HeadlessChat(narrow)
+    assert use(narrow, chat) == ContextUse(chat.id, 0, 0, N_CTX)
+    stats = chat.answer(SEA, SHORT).stats
     whole = stats.prompt_tokens + stats.generated_tokens
-    full = use(desk, talk)
+    full = use(narrow, chat)
     assert (full.n_tokens, full.n_cached) == (whole, whole - 1), "of the token sampled last there is no K and V yet"
-    desk.do(Forget(talk.id))
-    assert use(desk, talk) == ContextUse(talk.id, whole, 0, N_CTX), "forgetting cells takes nothing from a conversation"
+    narrow.do(Forget(chat.id))
+    assert use(narrow, chat) == ContextUse(chat.id, whole, 0, N_CTX), (
+        "forgetting cells takes nothing from a conversation"
+    )
 
 
-def test_each_branch_is_as_full_as_it_is(desk: HeadlessEngine) -> None:
-    talk = HeadlessChat(desk)
-    talk.answer("Hello", SHORT)
-    short = list(talk.messages)
-    talk.messages = []
-    talk.answer(SEA * 4, SHORT)
-    long = use(desk, talk)
-    talk.messages = short
-    again = use(desk, talk)
+def test_each_branch_is_as_full_as_it_is(narrow: HeadlessEngine) -> None:
+    chat = HeadlessChat(narrow)
+    chat.answer("Hello", SHORT)
+    short = list(chat.messages)
+    chat.messages = []
+    chat.answer(SEA * 4, SHORT)
+    long = use(narrow, chat)
+    chat.messages = short
+    again = use(narrow, chat)
     assert long.n_tokens > again.n_tokens + 30
     assert again.n_cached >= again.n_tokens - 1, "its branch is inactive, and still in the cache"
 
 
-def test_what_was_evicted_takes_no_room(desk: HeadlessEngine) -> None:
-    talk = HeadlessChat(desk, overflow=Overflow.SLIDE)
-    while not talk.evicted.messages:
-        talk.answer(SEA * 3, SHORT)
-    assert use(desk, talk).n_tokens < N_CTX
-    every = MeasureContext(talk.id, tuple(talk.messages))  # with "stop" nothing leaves
-    assert of(desk.do(every), ContextUse)[0].n_tokens > N_CTX
+def test_what_was_evicted_takes_no_room(narrow: HeadlessEngine) -> None:
+    chat = HeadlessChat(narrow, overflow=Overflow.SLIDE)
+    while not chat.evicted.messages:
+        chat.answer(SEA * 3, SHORT)
+    assert use(narrow, chat).n_tokens < N_CTX
+    every = MeasureContext(chat.id, tuple(chat.messages))  # with "stop" nothing leaves
+    assert of(narrow.do(every), ContextUse)[0].n_tokens > N_CTX
 
 
 # --- a draft against its room -----------------------------------------------------------------------------------------
 
 
-def test_a_draft_is_counted_against_the_room_there_is(desk: HeadlessEngine) -> None:
-    talk = HeadlessChat(desk)
-    talk.answer("Hello", SHORT)
-    found = preview(desk, talk, SEA)
-    more = preview(desk, talk, SEA * 2)
+def test_a_draft_is_counted_against_the_room_there_is(narrow: HeadlessEngine) -> None:
+    chat = HeadlessChat(narrow)
+    chat.answer("Hello", SHORT)
+    found = preview(narrow, chat, SEA)
+    more = preview(narrow, chat, SEA * 2)
     assert 8 < found.n_draft < more.n_draft
     assert found.n_conversation == more.n_conversation, "the text of the draft is no part of it"
     assert found.n_conversation + found.n_draft == found.n_reused + found.n_prefill
     assert (found.n_ctx, found.n_answer) == (N_CTX, N_CTX // 8)
     assert found.room == N_CTX - found.n_conversation - N_CTX // 8
     assert (found.text, found.refused, found.n_evicted_messages, found.n_fitting) == (SEA, "", 0, len(SEA.rstrip()))
-    assert preview(desk, talk, SEA, max_tokens=4).n_answer == 4
+    assert preview(narrow, chat, SEA, max_tokens=4).n_answer == 4
 
 
-def test_too_long_is_said_before_it_is_sent_and_how_much_of_it_fits(desk: HeadlessEngine) -> None:
-    talk = HeadlessChat(desk)
-    talk.answer("Hello", SHORT)
+def test_too_long_is_said_before_it_is_sent_and_how_much_of_it_fits(narrow: HeadlessEngine) -> None:
+    chat = HeadlessChat(narrow)
+    chat.answer("Hello", SHORT)
     text = SEA * 40
-    found = preview(desk, talk, text)
+    found = preview(narrow, chat, text)
     assert f"needs {found.n_conversation + found.n_draft:,} tokens" in found.refused
     assert found.n_draft > found.room
-    cut = preview(desk, talk, text[: found.n_fitting])
+    cut = preview(narrow, chat, text[: found.n_fitting])
     assert cut.refused == ""
     assert found.room - 4 <= cut.n_draft <= found.room + 1, "what is cut off is as little as can be"
 
 
-def test_a_question_that_was_never_answered_is_no_part_of_the_draft(desk: HeadlessEngine) -> None:
-    talk = HeadlessChat(desk)
+def test_a_question_that_was_never_answered_is_no_part_of_the_draft(narrow: HeadlessEngine) -> None:
+    chat = HeadlessChat(narrow)
     text = SEA * 40
-    joined = Message(new_message_id(), talk.id, None, "user", f"{SEA}\n\n{text}")
-    (found,) = of(desk.do(PreviewTurn(talk.id, (joined,), n_typed=len(text))), TurnPreview)
-    (alone,) = of(desk.do(PreviewTurn(talk.id, (joined,))), TurnPreview)
+    joined = Message(new_message_id(), chat.id, None, "user", f"{SEA}\n\n{text}")
+    (found,) = of(narrow.do(PreviewTurn(chat.id, (joined,), n_typed=len(text))), TurnPreview)
+    (alone,) = of(narrow.do(PreviewTurn(chat.id, (joined,))), TurnPreview)
     assert alone.n_draft - found.n_draft >= 10
     assert 0 < found.n_fitting < len(text) - len(SEA)
 
 
-def test_what_will_be_evicted_is_said_before(desk: HeadlessEngine) -> None:
-    talk = HeadlessChat(desk, overflow=Overflow.SLIDE)
-    while not (found := preview(desk, talk, SEA * 4)).n_evicted_messages:
-        talk.answer(SEA, SHORT)
-    talk.answer(SEA * 4, ONE)
-    (told,) = of(desk.events, Overflowed)
+def test_what_will_be_evicted_is_said_before(narrow: HeadlessEngine) -> None:
+    chat = HeadlessChat(narrow, overflow=Overflow.SLIDE)
+    while not (found := preview(narrow, chat, SEA * 4)).n_evicted_messages:
+        chat.answer(SEA, SHORT)
+    chat.answer(SEA * 4, ONE)
+    (told,) = of(narrow.events, Overflowed)
     assert len(told.evicted) == found.n_evicted_messages
     assert f"({found.n_evicted_tokens:,} tokens)" in told.sentence
 
 
-def test_a_turn_that_does_not_fit_says_so_as_an_overflow(desk: HeadlessEngine) -> None:
-    talk = HeadlessChat(desk)
+def test_a_turn_that_does_not_fit_says_so_as_an_overflow(narrow: HeadlessEngine) -> None:
+    chat = HeadlessChat(narrow)
     with pytest.raises(UserError):
-        talk.answer(SEA * 40, SHORT)
-    (told,) = of(desk.events, Overflowed)
-    (ended,) = of(desk.events, TurnEnded)
+        chat.answer(SEA * 40, SHORT)
+    (told,) = of(narrow.events, Overflowed)
+    (ended,) = of(narrow.events, TurnEnded)
     assert (told.policy, told.answer, told.sentence) == (Overflow.STOP, ended.answer, ended.note)
 
 
 # --- compaction, and another context ----------------------------------------------------------------------------------
 
 
-def test_a_compaction_that_moves_no_cell_moves_no_bytes(desk: HeadlessEngine) -> None:
-    HeadlessChat(desk).answer(SEA, SHORT)
-    (found,) = of(desk.do(PreviewCompaction(Layout.KEEP_ORDER)), CompactionPreview)
+def test_a_compaction_that_moves_no_cell_moves_no_bytes(narrow: HeadlessEngine) -> None:
+    HeadlessChat(narrow).answer(SEA, SHORT)
+    (found,) = of(narrow.do(PreviewCompaction(Layout.KEEP_ORDER)), CompactionPreview)
     assert found.plan.changes_nothing
     assert (found.plan.bytes_to_move, found.gain) == (0, 1.0)
 
 
-def test_no_decode_speed_is_foretold_from_prompts_alone(desk: HeadlessEngine) -> None:
-    session = desk.engine.session
+def test_no_decode_speed_is_foretold_from_prompts_alone(narrow: HeadlessEngine) -> None:
+    session = narrow.engine.session
     session.loaded.speeds.clear()
-    desk.do(RebuildContext(session.runtime.context.settings))
-    talk = HeadlessChat(desk)
-    talk.answer(SEA * 8, ONE)  # its only token comes with the prompt: none was decoded by itself
+    narrow.do(RebuildContext(session.runtime.context.settings))
+    chat = HeadlessChat(narrow)
+    chat.answer(SEA * 8, ONE)  # its only token comes with the prompt: none was decoded by itself
 
     def tok_s() -> float | None:
-        return of(desk.do(PreviewContext(session.runtime.context.settings)), ContextPreview)[0].tok_s
+        return of(narrow.do(PreviewContext(session.runtime.context.settings)), ContextPreview)[0].tok_s
 
     assert tok_s() is None
-    talk.answer("And?", SHORT)
+    chat.answer("And?", SHORT)
     known = tok_s()
     assert known is not None
     assert known > 5

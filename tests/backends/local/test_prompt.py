@@ -13,10 +13,10 @@ SHORT = Sampling(temperature=0.0, max_tokens=6)
 
 
 def test_answers_of_another_vocabulary_are_tokenized_anew(headless: HeadlessEngine) -> None:
-    talk = HeadlessChat(headless)
-    talk.answer("Name a colour.", SHORT)
+    chat = HeadlessChat(headless)
+    chat.answer("Name a colour.", SHORT)
     session = headless.engine.session
-    question, answer = talk.messages
+    question, answer = chat.messages
     foreign = replace(answer, tokens=(10**6, 5), stats=replace(answer.stats, vocab="another"))  # type: ignore[type-var]
     ours = session.loaded.prompts.tokens([question, answer, question])
     theirs = session.loaded.prompts.tokens([question, foreign, question])
@@ -32,10 +32,10 @@ def test_stored_ids_that_do_not_read_as_the_answer_give_way_to_its_text(
     headless: HeadlessEngine, damaged: tuple[int, ...]
 ) -> None:
     """What a damaged database may hold; llama.cpp would end the process at an id that is not in the vocabulary."""
-    talk = HeadlessChat(headless)
-    talk.answer("Name a colour.", SHORT)
+    chat = HeadlessChat(headless)
+    chat.answer("Name a colour.", SHORT)
     prompts = headless.engine.session.loaded.prompts
-    question, answer = talk.messages
+    question, answer = chat.messages
     wrong = replace(answer, tokens=damaged)
     assert prompts.tokens([question, wrong, question]) == prompts.tokens(
         [question, replace(answer, tokens=()), question]

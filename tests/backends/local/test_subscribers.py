@@ -17,7 +17,7 @@ def nothing() -> None:
 
 
 def test_who_begins_in_the_middle_of_an_answer_has_all_of_it(headless: HeadlessEngine) -> None:
-    talk, late = HeadlessChat(headless), list[Subscription]()
+    chat, late = HeadlessChat(headless), list[Subscription]()
 
     def begin_at_the_second(event: Event) -> None:
         if isinstance(event, TextDelta) and len(of(headless.events, TextDelta)) == 2:
@@ -26,7 +26,7 @@ def test_who_begins_in_the_middle_of_an_answer_has_all_of_it(headless: HeadlessE
     headless.do(Watch(True))
     headless._on_event = begin_at_the_second
     try:
-        talk.answer("Where do puffins live?", Sampling(temperature=0.0, max_tokens=24))
+        chat.answer("Where do puffins live?", Sampling(temperature=0.0, max_tokens=24))
     finally:
         headless._on_event = None
         headless.do(Watch(False))
@@ -35,9 +35,9 @@ def test_who_begins_in_the_middle_of_an_answer_has_all_of_it(headless: HeadlessE
     assert first[:5] == [BackendReady, ModelLoaded, ContextReady, MemoryLedger, TokenTexts]
     assert first[-2:] == [TurnStarted, TextDelta]
     assert CacheView in first
-    assert {spans.conversation for spans in of(events, MessageSpans)} >= {talk.id}
+    assert {spans.conversation for spans in of(events, MessageSpans)} >= {chat.id}
     assert of(events, BackendReady)[0].features == frozenset(Feature)
-    answer = talk.messages[-1]
+    answer = chat.messages[-1]
     assert "".join(event.text for event in of(events, TextDelta)) == answer.text
     assert tuple(token for event in of(events, TextDelta) for token in event.tokens) == answer.tokens
     assert len(of(events, TurnEnded)) == 1

@@ -11,7 +11,7 @@ from kvdesk.protocol.cache import OperationDone, SpeedSample, UsePolicy
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded
 from kvdesk.protocol.operations import ClearCache, Operate, RemoveRange, ShiftPositions
 from kvdesk.settings import CachePolicy, Sampling
-from tests.backends.local.test_by_hand import GREEDY, of, seq, talked, used
+from tests.backends.local.test_by_hand import GREEDY, answered, of, seq, used
 
 LONG = Sampling(temperature=0.0, max_tokens=60)
 
@@ -19,16 +19,16 @@ LONG = Sampling(temperature=0.0, max_tokens=60)
 def test_turns_of_several_conversations_run_together(headless: HeadlessEngine) -> None:
     """One batch a step for all; each text is that of the conversation alone."""
     prompts = ["Name three rivers.", "Name three towns.", "Say something kind about bread."]
-    alone = [talked(headless, prompt).messages[-1].tokens for prompt in prompts]
-    talks = [HeadlessChat(headless) for _ in prompts]
+    alone = [answered(headless, prompt).messages[-1].tokens for prompt in prompts]
+    chats = [HeadlessChat(headless) for _ in prompts]
     headless.do(Operate(ClearCache(), measured=False))
     ended: dict[str, TurnEnded] = {}
     tokens: dict[str, list[int]] = {}
     most = 0
     headless.events = []
-    for talk, prompt in zip(talks, prompts, strict=True):
-        talk.add_question(prompt)
-        headless.engine.handle(Generate(talk.id, talk.messages[-1].id, tuple(talk.messages), GREEDY))
+    for chat, prompt in zip(chats, prompts, strict=True):
+        chat.add_question(prompt)
+        headless.engine.handle(Generate(chat.id, chat.messages[-1].id, tuple(chat.messages), GREEDY))
     while headless.engine.busy:
         headless.engine.step()
         most = max(most, len(headless.engine._scheduler))
@@ -38,7 +38,7 @@ def test_turns_of_several_conversations_run_together(headless: HeadlessEngine) -
         elif isinstance(event, TextDelta):
             tokens.setdefault(event.conversation, []).extend(event.tokens)
     assert most == 3
-    assert [tuple(tokens[talk.id]) for talk in talks] == alone
+    assert [tuple(tokens[chat.id]) for chat in chats] == alone
     assert {e.state for e in ended.values()} == {"complete"}
     assert headless.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
 
@@ -48,9 +48,9 @@ def test_an_answer_goes_on_while_a_prompt_is_read(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch, token_ms: float, *, along: bool
 ) -> None:
     """Chunks of 64 tokens and steps of the answer take turns; where 64 take too long, fewer go along with it."""
-    talk = HeadlessChat(headless)
-    talk.answer("Name three rivers.", LONG)
-    alone = talk.messages[-1].tokens
+    chat = HeadlessChat(headless)
+    chat.answer("Name three rivers.", LONG)
+    alone = chat.messages[-1].tokens
     headless.do(Operate(ClearCache(), measured=False))
     session = headless.engine.session
     monkeypatch.setattr(session.runtime.speed_model.times, "ms", lambda n_tokens, _n_kv: 5 + token_ms * n_tokens)
@@ -83,33 +83,33 @@ def test_an_answer_goes_on_while_a_prompt_is_read(
 
 
 def test_one_of_several_is_stopped(headless: HeadlessEngine) -> None:
-    talks = [HeadlessChat(headless) for _ in range(2)]
-    for talk in talks:
-        talk.add_question("Count from one to a hundred.")
-        answer = talk.messages[-1].id
-        headless.engine.handle(Generate(talk.id, answer, tuple(talk.messages), Sampling(temperature=0, max_tokens=40)))
+    chats = [HeadlessChat(headless) for _ in range(2)]
+    for chat in chats:
+        chat.add_question("Count from one to a hundred.")
+        answer = chat.messages[-1].id
+        headless.engine.handle(Generate(chat.id, answer, tuple(chat.messages), Sampling(temperature=0, max_tokens=40)))
     headless.events = []
     stopped = False
     while headless.engine.busy:
         headless.engine.step()
         if not stopped and sum(isinstance(e, TextDelta) for e in headless.events) > 3:
-            headless.engine.request_stop(talks[0].messages[-1].id)
+            headless.engine.request_stop(chats[0].messages[-1].id)
             stopped = True
     states = {e.conversation: e for e in headless.events if isinstance(e, TurnEnded)}
-    assert states[talks[0].id].state == "stopped"
-    assert states[talks[0].id].stats.generated_tokens < 40
-    assert states[talks[1].id].stats.generated_tokens == 40
+    assert states[chats[0].id].state == "stopped"
+    assert states[chats[0].id].stats.generated_tokens < 40
+    assert states[chats[1].id].stats.generated_tokens == 40
     assert headless.engine.session.runtime.context.auditor.audit(whole=True).state == "verified"
 
 
 def test_a_second_answer_at_once_waits_for_the_prompt_and_shares_it(headless: HeadlessEngine) -> None:
     """Two answers to one question: the prompt is read once, both are decoded in one batch."""
-    talk = HeadlessChat(headless)
-    talk.add_question("Tell me about the sea, " + "its ships and shores, " * 20)
+    chat = HeadlessChat(headless)
+    chat.add_question("Tell me about the sea, " + "its ships and shores, " * 20)
     answers = [new_message_id() for _ in range(2)]
     headless.events = []
     for answer in answers:
-        headless.engine.handle(Generate(talk.id, answer, tuple(talk.messages), GREEDY))
+        headless.engine.handle(Generate(chat.id, answer, tuple(chat.messages), GREEDY))
     while headless.engine.busy:
         headless.engine.step()
     ended = {e.answer: e.stats for e in headless.events if isinstance(e, TurnEnded)}
@@ -125,12 +125,12 @@ def test_a_second_answer_at_once_waits_for_the_prompt_and_shares_it(headless: He
 
 def test_three_more_answers_at_once_take_three_sequences(headless: HeadlessEngine) -> None:
     """With n_seq_max 4 the first answer stays in the cache beside them, and no seq_id is held for nothing."""
-    talk = HeadlessChat(headless)
-    talk.answer("Tell me about the sea, and do not stop soon.", Sampling(temperature=0.0, max_tokens=24))
+    chat = HeadlessChat(headless)
+    chat.answer("Tell me about the sea, and do not stop soon.", Sampling(temperature=0.0, max_tokens=24))
     headless.events = []
     for seed in range(3):
         sampling = Sampling(temperature=1.0, seed=seed, max_tokens=24)
-        headless.engine.handle(Generate(talk.id, new_message_id(), tuple(talk.messages[:1]), sampling))
+        headless.engine.handle(Generate(chat.id, new_message_id(), tuple(chat.messages[:1]), sampling))
     while headless.engine.busy:
         headless.engine.step()
     assert [e.state for e in headless.events if isinstance(e, TurnEnded)] == ["complete"] * 3
@@ -143,7 +143,7 @@ def test_three_more_answers_at_once_take_three_sequences(headless: HeadlessEngin
 
 def test_idle_work_compacts_where_it_pays(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
     session = headless.engine.session
-    first, second = talked(headless, "Tell me about the sea, " * 50), talked(headless, "Name three towns.")
+    first, second = answered(headless, "Tell me about the sea, " * 50), answered(headless, "Name three towns.")
     headless.do(Operate(RemoveRange(seq(headless, first)), measured=False))
     assert session.runtime.context.memory.totals()[1] > 256
     dear = SpanCost(Reads(weights=10**8, cell=10**6, skips=False))
@@ -167,12 +167,12 @@ def test_idle_work_compacts_where_it_pays(headless: HeadlessEngine, monkeypatch:
 def test_the_end_of_an_answer_is_read_while_nobody_asks(headless: HeadlessEngine) -> None:
     headless.do(UsePolicy(CachePolicy(prefill_ahead=True)))
     try:
-        talk = talked(headless)
+        chat = answered(headless)
         held = used(headless)
         headless.engine.idle()
         assert used(headless) > held
         ahead = used(headless)
-        assert talk.answer("And three lakes.", GREEDY).stats.reused_tokens == ahead
+        assert chat.answer("And three lakes.", GREEDY).stats.reused_tokens == ahead
     finally:
         headless.do(UsePolicy(CachePolicy()))
 

@@ -115,9 +115,9 @@ def test_no_memory_for_a_state_is_said() -> None:
 def test_without_memory_for_its_copy_an_operation_is_done_but_not_undone(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk = HeadlessChat(headless)
-    talk.answer("Hello.", SHORT)
-    seq_id = headless.engine.session.runtime.cache_manager.pool.get(talk.id).seq_id
+    chat = HeadlessChat(headless)
+    chat.answer("Hello.", SHORT)
+    seq_id = headless.engine.session.runtime.cache_manager.pool.get(chat.id).seq_id
     context = headless.engine.session.runtime.context
 
     def none(_n_bytes: int) -> memoryview:
@@ -177,9 +177,9 @@ def test_the_ledger_tells_what_is_kept_until_it_is_given_back(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     HeadlessChat(headless).answer("Hello.", SHORT)
-    talk = HeadlessChat(headless)
-    talk.answer("Hello again.", SHORT)
-    headless.do(Operate(SwapOut(talk.id), measured=False))
+    chat = HeadlessChat(headless)
+    chat.answer("Hello again.", SHORT)
+    headless.do(Operate(SwapOut(chat.id), measured=False))
 
     def told() -> dict[str, int | None]:
         ledgers = [event for event in headless.events if isinstance(event, MemoryLedger)]
@@ -196,16 +196,16 @@ def test_the_ledger_tells_what_is_kept_until_it_is_given_back(
     assert "transfer buffers" not in told()
     headless.engine.idle()
     assert not headless.engine.idle_work_due
-    headless.do(Operate(SwapIn(talk.id), measured=False))
+    headless.do(Operate(SwapIn(chat.id), measured=False))
     assert context.auditor.audit(whole=True).state == "verified"
 
 
 def test_an_audit_uses_the_memory_of_the_one_before(headless: HeadlessEngine) -> None:
-    talks = [HeadlessChat(headless) for _ in range(3)]
-    for talk in talks:
-        talk.answer(f"Hello {talk.id}.", SHORT)
+    chats = [HeadlessChat(headless) for _ in range(3)]
+    for chat in chats:
+        chat.answer(f"Hello {chat.id}.", SHORT)
     context = headless.engine.session.runtime.context
-    headless.do(Operate(SwapOut(talks[0].id), measured=False))
+    headless.do(Operate(SwapOut(chats[0].id), measured=False))
     context.auditor.audit(whole=True)
     before = context.states.buffers.n_bytes
     assert before > 0
@@ -216,9 +216,9 @@ def test_an_audit_uses_the_memory_of_the_one_before(headless: HeadlessEngine) ->
 def test_what_was_audited_is_not_audited_again_before_something_changes(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talks = [HeadlessChat(headless), HeadlessChat(headless)]
-    for talk in talks:
-        talk.answer("Hello.", SHORT)
+    chats = [HeadlessChat(headless), HeadlessChat(headless)]
+    for chat in chats:
+        chat.answer("Hello.", SHORT)
     context = headless.engine.session.runtime.context
     read: list[memoryview] = []
     get = context.auditor.read_state
@@ -234,7 +234,7 @@ def test_what_was_audited_is_not_audited_again_before_something_changes(
     assert len(read) == 2
     context.auditor.audit(whole=True)
     assert len(read) == 3, "asked for, it is compared again"
-    context.memory.seq_rm(headless.engine.session.runtime.cache_manager.pool.get(talks[0].id).seq_id, -1, -1)
+    context.memory.seq_rm(headless.engine.session.runtime.cache_manager.pool.get(chats[0].id).seq_id, -1, -1)
     context.auditor.audit()
     assert len(read) == 4
 

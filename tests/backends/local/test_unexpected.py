@@ -34,31 +34,31 @@ def test_a_load_that_fails_by_a_full_disk_leaves_the_model_that_is_open(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch, module: ModuleType, where: str
 ) -> None:
     """Before the old context is closed, and after."""
-    talk, before = HeadlessChat(headless), session_of(headless)
-    talk.answer("Hello", SHORT)
+    chat, before = HeadlessChat(headless), session_of(headless)
+    chat.answer("Hello", SHORT)
     with monkeypatch.context() as patch:
         patch.setattr(module, where, full_disk)
         with pytest.raises(UserError, match=FULL) as error:
             headless.do(LoadModel(LocalFile(before.loaded.header.path), before.runtime.context.settings))
     assert "full_disk" in error.value.detail
     assert session_of(headless) is before
-    assert talk.answer("And again", SHORT).state == "complete"
+    assert chat.answer("And again", SHORT).state == "complete"
 
 
 def test_an_answer_that_cannot_begin_fails_by_itself(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    talk, other = HeadlessChat(headless), HeadlessChat(headless)
+    chat, other = HeadlessChat(headless), HeadlessChat(headless)
     with monkeypatch.context() as patch:
         patch.setattr(OverflowManager, "fit", full_disk)
         with pytest.raises(UserError, match=FULL):
-            talk.answer("Hello", SHORT)
+            chat.answer("Hello", SHORT)
     assert other.answer("Hello", SHORT).state == "complete"
 
 
 def test_after_an_error_in_mid_operation_sequences_hold_what_the_map_says(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    talk, session = HeadlessChat(headless), session_of(headless)
-    talk.answer("Hello", SHORT)
+    chat, session = HeadlessChat(headless), session_of(headless)
+    chat.answer("Hello", SHORT)
     seq_rm = MirroredMemory.seq_rm
 
     def removes_and_fails(memory: MirroredMemory, seq_id: int, p0: int, p1: int) -> bool:
@@ -68,39 +68,39 @@ def test_after_an_error_in_mid_operation_sequences_hold_what_the_map_says(
     with monkeypatch.context() as patch:
         patch.setattr(MirroredMemory, "seq_rm", removes_and_fails)
         with pytest.raises(UserError, match="Something unexpected went wrong: injected"):
-            headless.do(Forget(talk.id))
-    sequence = session.runtime.cache_manager.pool.get(talk.id)
+            headless.do(Forget(chat.id))
+    sequence = session.runtime.cache_manager.pool.get(chat.id)
     assert sequence is not None
     assert sequence.tokens == []
-    assert talk.answer("And again", SHORT).state == "complete"
+    assert chat.answer("And again", SHORT).state == "complete"
     assert session.runtime.context.memory.verification.state == "verified"
 
 
 def test_a_job_that_fails_ends_by_itself(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    talk = HeadlessChat(headless)
-    talk.answer("Hello", SHORT)
+    chat = HeadlessChat(headless)
+    chat.answer("Hello", SHORT)
     fail: Callable[..., None] = full_disk
     with monkeypatch.context() as patch:
         patch.setattr("kvdesk.backends.local.scheduler.jobs.fresh_logits", fail)
         with pytest.raises(UserError, match=FULL):
-            headless.do(VerifyConversation(talk.id))
+            headless.do(VerifyConversation(chat.id))
     assert not headless.engine.busy
-    assert talk.answer("And again", SHORT).state == "complete"
+    assert chat.answer("And again", SHORT).state == "complete"
 
 
 def test_another_model_ends_what_was_being_read_into_the_old_context(model_file: Path) -> None:
-    desk = HeadlessEngine()
+    headless = HeadlessEngine()
     try:
-        desk.do(LoadModel(LocalFile(model_file), SMALL))
-        talk = HeadlessChat(desk)
-        talk.answer("Hello", SHORT)
-        desk.engine.handle(RebuildContext(SMALL, "tokens"))
-        assert desk.engine.busy, "the conversation is to be read again"
-        desk.engine.handle(LoadModel(LocalFile(model_file), SMALL))
-        assert not desk.engine.busy, "its context is gone"
-        assert talk.answer("And again", SHORT).state == "complete"
+        headless.do(LoadModel(LocalFile(model_file), SMALL))
+        chat = HeadlessChat(headless)
+        chat.answer("Hello", SHORT)
+        headless.engine.handle(RebuildContext(SMALL, "tokens"))
+        assert headless.engine.busy, "the conversation is to be read again"
+        headless.engine.handle(LoadModel(LocalFile(model_file), SMALL))
+        assert not headless.engine.busy, "its context is gone"
+        assert chat.answer("And again", SHORT).state == "complete"
     finally:
-        desk.close()
+        headless.close()
 
 
 def test_the_address_of_a_server_is_refused_and_the_open_model_stays(headless: HeadlessEngine) -> None:

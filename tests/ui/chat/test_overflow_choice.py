@@ -26,7 +26,7 @@ MESSAGES = (
 )
 
 
-def shades(*words: str) -> MessageRetention:
+def retention(*words: str) -> MessageRetention:
     return MessageRetention(ONE, tuple(zip((m.id for m in MESSAGES), words, strict=True)))  # type: ignore[arg-type]
 
 
@@ -81,7 +81,7 @@ def test_the_header_says_when_full_and_what_uncut(window: MainWindow, qtbot: QtB
 
 def test_messages_that_are_evicted_are_faint_and_say_so(window: MainWindow) -> None:
     window.show_messages(ONE, MESSAGES)
-    window.apply_event(shades("evicted", "evicted", "next", "in the cache"))
+    window.apply_event(retention("evicted", "evicted", "next", "in the cache"))
     words = ["not in context", "not in context", "removed next", ""]
     assert shown(window) == words
     window.show_conversations(CONVERSATIONS, TWO)
@@ -89,7 +89,7 @@ def test_messages_that_are_evicted_are_faint_and_say_so(window: MainWindow) -> N
     window.show_conversations(CONVERSATIONS, ONE)
     window.show_messages(ONE, MESSAGES)
     assert shown(window) == words
-    window.apply_event(shades(*["in the cache"] * 4))
+    window.apply_event(retention(*["in the cache"] * 4))
     assert shown(window) == [""] * 4
 
 
@@ -104,9 +104,9 @@ def test_the_policy_is_announced_where_it_acts(window: MainWindow) -> None:
 
 
 def test_what_was_evicted_before_a_restart_is_faint_from_the_start(window: MainWindow) -> None:
-    left = EvictedMessages(frozenset({MESSAGES[0].id, MESSAGES[1].id}))
-    window.show_conversations((replace(CONVERSATIONS[0], evicted=left), CONVERSATIONS[1]), ONE)
+    evicted = EvictedMessages(frozenset({MESSAGES[0].id, MESSAGES[1].id}))
+    window.show_conversations((replace(CONVERSATIONS[0], evicted=evicted), CONVERSATIONS[1]), ONE)
     window.show_messages(ONE, MESSAGES)
     assert shown(window) == ["not in context", "not in context", "", ""]
-    window.apply_event(shades(*["in the cache"] * 4))
+    window.apply_event(retention(*["in the cache"] * 4))
     assert shown(window) == [""] * 4

@@ -127,7 +127,7 @@ class CacheManager:
             self.release(branch)
         if (sequence := self._pool.get(conversation)) is not None:
             self.truncate(sequence, 0, reason)
-        self.swapper.snapshots.drop_of(conversation)
+        self.swapper.saved_states.drop_of(conversation)
 
     def close(self, conversation: ConversationId, reason: str) -> None:
         """`forget`, and give its seq_id back. Changes the cache."""
@@ -351,7 +351,7 @@ class CacheManager:
             source = "another branch of this conversation"
         lender, n_lent = self._index.lender(sequence, wanted)
         offer = self.swapper.offer(wanted, max(reusable, n_lent), sequence.conversation if moved else None)
-        blob = None if offer is None else self.swapper.snapshots.take(offer.saved)
+        blob = None if offer is None else self.swapper.saved_states.take(offer.saved)
         lost = "" if self._keep_branch(sequence, reusable) else self._why_no_sequence
         if reusable < len(sequence.tokens):
             self.swapper.checkpoint(sequence)  # for memories that cannot share: this branch may be gone on with
@@ -453,10 +453,10 @@ class CacheManager:
 
         Raises UserError: nothing is saved; there is no room, then it stays saved; it is damaged, then it is forgotten.
         """
-        saved, sequence = self.swapper.snapshots.of(conversation), self._pool.get(conversation)
+        saved, sequence = self.swapper.saved_states.of(conversation), self._pool.get(conversation)
         if saved is None or (sequence is not None and sequence.tokens):
             raise UserError("This conversation is not swapped out.")
-        blob = self.swapper.snapshots.take(saved)
+        blob = self.swapper.saved_states.take(saved)
         why = _DAMAGED if blob is None else self._restore(_own(self.lease(conversation)), saved, blob)
         if why:
             raise UserError(why)
@@ -466,7 +466,7 @@ class CacheManager:
         """Before the engine closes: the state of every conversation to disk, so that it answers at once next time."""
         for sequence in sorted(self._pool, key=lambda s: s.last_used):
             self.swapper.save(sequence)
-        self.swapper.snapshots.close()
+        self.swapper.saved_states.close()
 
     def _restore(self, sequence: LeasedSequence, saved: SavedState, blob: Blob) -> str:
         """Put a saved state in the place of what the sequence holds. Returns why that failed, "" where it did not."""

@@ -29,7 +29,7 @@ from kvdesk.cache.blob import Blob
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
 from kvdesk.policies.checkpoints import Checkpoint
-from kvdesk.policies.swap import Limits, Placement, Snapshot, StateKind, over_limit, snapshot_key
+from kvdesk.policies.swap import Limits, Placement, StateInfo, StateKind, over_limit, state_key
 from kvdesk.protocol.cache import MessageSpan
 
 _log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class SavedState:
     """A conversation outside the cache: its tokens, the state of its sequence (None: on disk), and what belongs to it.
 
     key, n_bytes   of the state; prefill_ms: what it spares; at_s: time.time() of its last use
-    checkpoint     kept on the way, to go back to; not the conversation as it was when it left the cache
+    checkpoint     kept on the way, to go back to; not the conversation as it was when it was evicted
     exact          so many leading tokens have K and V as a prefill makes them; those behind were moved there, so the
                    state is of use to its own conversation only
     """
@@ -89,11 +89,13 @@ class SavedStateStore:
 
     # --- read-only ----------------------------------------------------------------------------------------------------
 
-    def values(self) -> list[Snapshot]:
+    def values(self) -> list[StateInfo]:
         """What the policies judge."""
         now = time.time()
         return [
-            Snapshot(s.key, "disk" if s.blob is None else "memory", s.n_bytes, now - s.at_s, s.prefill_ms, s.checkpoint)
+            StateInfo(
+                s.key, "disk" if s.blob is None else "memory", s.n_bytes, now - s.at_s, s.prefill_ms, s.checkpoint
+            )
             for s in self._all()
         ]
 
@@ -297,7 +299,7 @@ class SavedStateStore:
         if self._folder is None:
             return
         if self._writer is None:
-            self._writer = ThreadPoolExecutor(1, "kvdesk-snapshots")
+            self._writer = ThreadPoolExecutor(1, "kvdesk-states")
         self._writer.submit(work)
 
     def _write(self, key: str) -> None:
@@ -429,7 +431,7 @@ def _key(kind: StateKind, tokens: Sequence[int], conversation: ConversationId, e
     their K and V are not those of a prefill.
     """
     moved = (exact,) if exact < len(tokens) else ()
-    return snapshot_key(kind, (*tokens, -1, *moved, *conversation.encode()))
+    return state_key(kind, (*tokens, -1, *moved, *conversation.encode()))
 
 
 def _digest(key: str, data: Blob) -> str:

@@ -41,13 +41,13 @@ class StateSwapper:
         self,
         context: Context,
         operation_journal: OperationJournal,
-        snapshots: SavedStateStore,
+        saved_states: SavedStateStore,
         costs: Callable[[int, int], tuple[float, float]],
     ) -> None:
         self._context = context
         self._memory, self._states = context.memory, context.states
         self._operation_journal = operation_journal
-        self.snapshots = snapshots
+        self.saved_states = saved_states
         self._costs = costs
         geometry, removes = context.memory.mirror.geometry, context.can("partial seq_rm")
         self._only_whole = geometry.has_window or not removes  # of saved states: they leave out what no window sees
@@ -71,7 +71,7 @@ class StateSwapper:
             prefill_ms=prefill_ms / (4.0 if sequence.inactive else 1.0),  # a branch is missed less
             restore_ms=restore_ms,
             busy=sequence.busy,
-            has_snapshot=self.snapshots.has(sequence.tokens, sequence.conversation, sequence.exact),
+            has_saved_state=self.saved_states.has(sequence.tokens, sequence.conversation, sequence.exact),
         )
 
     def offer(self, prompt: list[int], found: int, whose: ConversationId | None) -> Offer | None:
@@ -79,10 +79,10 @@ class StateSwapper:
         tokens that are there already, and is back before they would be computed. `whose`: see `SavedStateStore`.
         """
         if self._only_whole:
-            saved = self.snapshots.longest_whole(prompt, whose)
+            saved = self.saved_states.longest_whole(prompt, whose)
             n = 0 if saved is None else len(saved.tokens)
         else:
-            saved, n = self.snapshots.longest_prefix(prompt, whose)
+            saved, n = self.saved_states.longest_prefix(prompt, whose)
         if saved is None or n < found + MIN_REUSE_TOKENS:
             return None
         prefill_ms, restore_ms = self._costs(n - found, saved.n_bytes)
@@ -108,10 +108,10 @@ class StateSwapper:
         ):
             return 0
         resident = self.resident(sequence)
-        if resident.has_snapshot:
+        if resident.has_saved_state:
             return resident.state_bytes
         judged = replace(resident, prefill_ms=float("inf")) if by_hand else resident
-        placement = place(judged, self.snapshots.values(), self.snapshots.limits)
+        placement = place(judged, self.saved_states.values(), self.saved_states.limits)
         if placement.to == "nowhere":
             return 0
         try:
@@ -121,7 +121,7 @@ class StateSwapper:
                 raise
             return 0
         who, ms, exact = sequence.conversation, resident.prefill_ms, sequence.exact
-        self.snapshots.put(placement, who, sequence.tokens, blob, ms, sequence.texts, sequence.spans, exact=exact)
+        self.saved_states.put(placement, who, sequence.tokens, blob, ms, sequence.texts, sequence.spans, exact=exact)
         return len(blob)
 
     def checkpoint(self, sequence: CacheSequence) -> None:
@@ -136,7 +136,7 @@ class StateSwapper:
         spared_ms, cost_ms = self._costs(n_new, n_bytes)
         if not pays(spared_ms, cost_ms):
             return
-        dropped = give_way(self.snapshots.checkpoints(), who, n_bytes, self.snapshots.limits.memory_bytes)
+        dropped = give_way(self.saved_states.checkpoints(), who, n_bytes, self.saved_states.limits.memory_bytes)
         if dropped is None:
             return
         with self._operation_journal.operation(
@@ -147,10 +147,10 @@ class StateSwapper:
             except KvdeskError:
                 operation.told = False
                 return
-            self.snapshots.drop(dropped)
+            self.saved_states.drop(dropped)
             resident = Resident(sequence.seq_id, len(tokens), len(tokens), n_bytes, 0.0, spared_ms, cost_ms)
-            placement = place(resident, self.snapshots.values(), self.snapshots.limits)
-            self.snapshots.put(placement, who, tokens, blob, spared_ms, (), (), checkpoint=True)
+            placement = place(resident, self.saved_states.values(), self.saved_states.limits)
+            self.saved_states.put(placement, who, tokens, blob, spared_ms, (), (), checkpoint=True)
             operation.reason = (
                 f"an edit or another answer can go back to these {len(tokens):,} tokens: {placement.reason}"
             )
@@ -174,16 +174,16 @@ class StateSwapper:
                 accepted = False
             operation.told = accepted and self._is_whole(sequence.seq_id, len(saved.tokens))
         if operation.told:
-            self.snapshots.touch(saved)
+            self.saved_states.touch(saved)
         else:
-            self.snapshots.drop([saved.key])
+            self.saved_states.drop([saved.key])
         return operation.told
 
     # --- private ------------------------------------------------------------------------------------------------------
 
     def _kept(self, tokens: Sequence[int]) -> int:
         """Tokens of the longest saved state that these begin with."""
-        saved = self.snapshots.longest_whole(tokens)
+        saved = self.saved_states.longest_whole(tokens)
         return 0 if saved is None else len(saved.tokens)
 
     def _is_whole(self, seq_id: int, n: int) -> bool:
