@@ -1,41 +1,5 @@
-"""The main window. Passive: it shows what it is told and says what a person wants; a controller does the rest.
-
-Signals (intents; an empty conversation_id means "none is selected": make one)
-    message_sent(conversation_id, text)     a person sent a message
-    stop_requested(conversation_id)         Stop or Esc while an answer is being written
-    regenerate_requested(conversation_id, n)   make the last answer again, `n` times at once, as branches
-    draft_changed(conversation_id, text, message_id)    what is being typed, after a pause, and the message whose place
-                                            it would take ("": none); answered by TurnPreview
-    draft_typed(conversation_id, text)      what is typed and not sent, told soon enough to outlive a crash
-    message_edited(conversation_id, message_id, text)  send it in other words, as a branch beside the first
-    branch_requested(conversation_id, message_id)      show the branch that goes through this message
-    new_chat_requested()                    Ctrl+N
-    conversation_selected(conversation_id)  answer with `show_conversations` and `show_messages`
-    conversation_renamed(conversation_id, title), conversation_deleted(conversation_id)
-    search_requested(text)                  a person types into the search field; answer with `show_found`
-    forget_requested(conversation_id)       remove its cells, keep its text
-    audit_requested()                       compare every cell with the engine; the next CacheView says how it ended
-    report_requested(path)                  write the report of the last mismatch there
-    rebuild_requested(ContextSettings, keep) make a new context with these settings, to be remembered once it could be
-                                            made; answered by ContextReady(rebuilt=True) or CommandFailed. keep: what
-                                            becomes of the conversations ("nothing", "tokens", "state": RebuildContext)
-    command_requested(command)              a command of `kvdesk.operations`, sent to the worker as it is: Operate,
-                                            PreviewCompaction, PreviewContext, VerifyConversation, TakeRecording
-    cancel_requested()                      end what `Working` reports
-    fork_requested(conversation_id, message_id, p0, p1)  a new conversation with the messages up to this one ("" for
-                                            all) that shares the cells of positions [p0, p1) (-1: from start, to end)
-    journal_save_requested(path, Recording) write it there as JSON lines
-    chat_save_requested(path, conversation) write its shown branch there as Markdown
-    model_open_requested(path)              file dialog, or a .gguf dropped on the window
-    embedded_model_requested()              the way back to the model that comes with kvdesk
-    overflow_chosen(conversation_id, Overflow)  what happens when the context of the conversation is full
-    settings_changed(Settings)              the complete new settings, already shown by the window: theme, sampling,
-                                            system prompt, folded panes. Another context comes by `rebuild_requested`
-    inspector_watched(watched)              whether the cache is being looked at: snapshots are made only then. Sent
-                                            when it changes, and once after the window is first shown
-    unsaved_save_requested(path)            write what the disk keeps out to this file too
-    place_changed(WindowPlace)              it was moved or resized, or a pane was; to be kept
-    closing()                               the window is being closed; nothing is sent after it
+"""The main window. Passive: it shows what its methods are told and says by its signals (`window_signals`) what a person
+wants; a controller does the rest.
 
 Methods (facts; main thread only)
     set_place(place)                        where it was last; after `set_settings`, before it is shown
@@ -49,9 +13,9 @@ Methods (facts; main thread only)
     show_found(text, conversation_ids)      the conversations in whose stored texts `text` was found
     append_message(message), update_message(message) ignored for conversations that are not shown. For a turn append the
                                             typed message, then the answer with state "streaming" and no text
-    apply_event(event)                      every event of `kvdesk.messages`, of any conversation. TextDelta adds to the
-                                            text of the shown answer and TurnEnded sets its state, stats and note: an
-                                            `update_message` with the same values afterwards changes nothing
+    apply_event(event)                      every event of `kvdesk.protocol.messages`, of any conversation. TextDelta
+                                            adds to the text of the shown answer and TurnEnded sets its state, stats and
+                                            note: an `update_message` with the same values afterwards changes nothing
     show_caption(text)                      the words of the guided tour, over everything; empty hides them
     show_error(sentence, detail)            inline, over the composer, until dismissed
     show_unsaved(sentence)                  over the status line until it is empty; closing asks meanwhile
@@ -63,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from PySide6.QtCore import QEvent, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QTimer, Slot
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -71,7 +35,7 @@ from PySide6.QtGui import (
     QHideEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QApplication, QFileDialog, QMainWindow, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.protocol.messages import Event
@@ -91,6 +55,7 @@ from kvdesk.ui.shell.shortcuts import Shortcut, add_shortcuts
 from kvdesk.ui.shell.status_bar import StatusBar
 from kvdesk.ui.shell.unsaved_strip import UnsavedStrip
 from kvdesk.ui.shell.window_place import WindowPlacement
+from kvdesk.ui.shell.window_signals import WindowSignals
 from kvdesk.ui.widgets.controls import Rule
 from kvdesk.ui.widgets.icons import application_icon
 from kvdesk.ui.widgets.reading_order import focus_next
@@ -99,38 +64,8 @@ from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
 
 
-class MainWindow(QMainWindow):
-    """Three panes and a status line; two panes fold away. `theme`: the one it opens with."""
-
-    message_sent = Signal(str, str)
-    stop_requested = Signal(str)
-    regenerate_requested = Signal(str, int)
-    draft_changed = Signal(str, str, str)
-    draft_typed = Signal(str, str)
-    message_edited = Signal(str, str, str)
-    branch_requested = Signal(str, str)
-    embedded_model_requested = Signal()
-    new_chat_requested = Signal()
-    conversation_selected = Signal(str)
-    conversation_renamed = Signal(str, str)
-    conversation_deleted = Signal(str)
-    search_requested = Signal(str)
-    forget_requested = Signal(str)
-    rebuild_requested = Signal(object, str)
-    command_requested = Signal(object)
-    cancel_requested = Signal()
-    fork_requested = Signal(str, str, int, int)
-    journal_save_requested = Signal(str, object)
-    chat_save_requested = Signal(str, str)
-    audit_requested = Signal()
-    report_requested = Signal(str)
-    model_open_requested = Signal(str)
-    overflow_chosen = Signal(str, object)
-    settings_changed = Signal(object)
-    inspector_watched = Signal(bool)
-    unsaved_save_requested = Signal(str)
-    place_changed = Signal(object)
-    closing = Signal()
+class MainWindow(WindowSignals):
+    """Three panes and a status line; two panes can be hidden. `theme`: the one it opens with."""
 
     def __init__(self, app: QApplication, theme: ThemeChoice = ThemeChoice.SYSTEM) -> None:
         super().__init__()

@@ -1,0 +1,92 @@
+"""What the main window says a person wants: signals for the controller, which answers with the window's methods."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QMainWindow
+
+
+class WindowSignals(QMainWindow):
+    """The signals of the main window. An empty conversation_id means that none is selected: make one."""
+
+    # --- chat ---------------------------------------------------------------------------------------------------------
+
+    message_sent = Signal(str, str)
+    """(conversation_id, text): a person sent a message."""
+    stop_requested = Signal(str)
+    """(conversation_id): Stop or Esc while an answer is being written."""
+    regenerate_requested = Signal(str, int)
+    """(conversation_id, n): make the last answer again, n times at once, as branches."""
+    draft_changed = Signal(str, str, str)
+    """(conversation_id, text, message_id): what is being typed, after a pause, and the message whose place it would
+    take ("": none); answered by TurnPreview.
+    """
+    draft_typed = Signal(str, str)
+    """(conversation_id, text): what is typed and not sent, told soon enough to outlive a crash."""
+    message_edited = Signal(str, str, str)
+    """(conversation_id, message_id, text): send it in other words, as a branch beside the first."""
+    branch_requested = Signal(str, str)
+    """(conversation_id, message_id): show the branch that goes through this message."""
+    overflow_chosen = Signal(str, object)
+    """(conversation_id, Overflow): what happens when the context of the conversation is full."""
+
+    # --- conversations ------------------------------------------------------------------------------------------------
+
+    new_chat_requested = Signal()
+    conversation_selected = Signal(str)
+    """(conversation_id): answer with `show_conversations` and `show_messages`."""
+    conversation_renamed = Signal(str, str)
+    """(conversation_id, title)"""
+    conversation_deleted = Signal(str)
+    """(conversation_id)"""
+    search_requested = Signal(str)
+    """(text): a person types into the search field; answer with `show_found`."""
+    chat_save_requested = Signal(str, str)
+    """(path, conversation_id): write its shown branch there as Markdown."""
+    unsaved_save_requested = Signal(str)
+    """(path): write the messages that the disk does not take to this file too."""
+
+    # --- cache --------------------------------------------------------------------------------------------------------
+
+    forget_requested = Signal(str)
+    """(conversation_id): remove its cells, keep its text."""
+    command_requested = Signal(object)
+    """(command): one of `kvdesk.protocol.operations`, sent to the worker as it is: Operate, PreviewCompaction,
+    PreviewContext, VerifyConversation, TakeRecording.
+    """
+    cancel_requested = Signal()
+    """End what `Working` reports."""
+    fork_requested = Signal(str, str, int, int)
+    """(conversation_id, message_id, p0, p1): a new conversation with the messages up to this one ("": all) that shares
+    the cells of positions [p0, p1); -1: from the start, to the end.
+    """
+    rebuild_requested = Signal(object, str)
+    """(ContextSettings, keep): make a new context with these settings, to be remembered once it could be made; answered
+    by ContextReady(rebuilt=True) or CommandFailed. keep: what becomes of the conversations ("nothing", "tokens",
+    "state": RebuildContext).
+    """
+    audit_requested = Signal()
+    """Compare every cell with the engine; the next CacheView says how it ended."""
+    report_requested = Signal(str)
+    """(path): write the report of the last mismatch there."""
+    journal_save_requested = Signal(str, object)
+    """(path, Recording): write it there as JSON lines."""
+    inspector_watched = Signal(bool)
+    """(watched): whether the cache is being looked at: snapshots are made only then. Sent when it changes, and once
+    after the window is first shown.
+    """
+
+    # --- model, settings, window --------------------------------------------------------------------------------------
+
+    model_open_requested = Signal(str)
+    """(path): from the file dialog, or a .gguf dropped on the window."""
+    embedded_model_requested = Signal()
+    """The way back to the model that comes with kvdesk."""
+    settings_changed = Signal(object)
+    """(Settings): the complete new settings, already shown by the window: theme, sampling, system prompt, hidden panes.
+    Another context comes by `rebuild_requested`.
+    """
+    place_changed = Signal(object)
+    """(WindowPlace): it was moved or resized, or a pane was; to be kept."""
+    closing = Signal()
+    """The window is being closed; nothing is sent after it."""
