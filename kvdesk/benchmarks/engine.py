@@ -8,13 +8,15 @@ well, 15 views a second, is measured beside it; `kvdesk bench ui` judges that wi
 from __future__ import annotations
 
 import bisect
+import gc
 import itertools
 import math
 import re
 import statistics
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -22,11 +24,12 @@ import psutil
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.benchmarks.baselines import BareLoop, LlamaClass
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, asked, session_of, uncollected
 from kvdesk.benchmarks.interleaved import against, in_turns
+from kvdesk.benchmarks.requests import asked
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import ContextInfo, ContextReady, RebuildContext, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.settings import ContextSettings, Sampling
@@ -54,7 +57,7 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
     headless = HeadlessEngine()
     ready = _load(headless, path, settings)
     try:
-        with uncollected():
+        with _uncollected():
             reading = _prefill_speeds(headless, settings, rounds, say)
             speeds = _decode_speeds(headless, path, settings, rounds, say)
             six, over_bare = _six_requests(headless)
@@ -95,6 +98,18 @@ def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str],
         "resident_bytes": resident,
         "allowed_bytes": allowed,
     }
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """As in the window no garbage is looked for between two tokens."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _load(headless: HeadlessEngine, path: Path, settings: ContextSettings) -> ContextInfo:

@@ -7,10 +7,11 @@ import statistics
 from collections.abc import Sequence
 
 from kvdesk.benchmarks.baselines import BareLoop
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, asked, prompt_of, session_of
+from kvdesk.benchmarks.requests import asked, prompt_of
 from kvdesk.benchmarks.scheduler_delay import waited_s
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.chat import CloseConversation
 from kvdesk.settings import Sampling
 

@@ -7,11 +7,11 @@ import json
 import sys
 from collections.abc import Sequence
 
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.chat import TurnStats
 from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import LoadModel, LocalFile, TextDelta
 from kvdesk.protocol.messages import Event

@@ -23,11 +23,11 @@ from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.context import MAPS, Context
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.self_check import checked_context
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.compaction import Layout, permute_blob, plan_compaction
 from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
 from kvdesk.errors import KvdeskError
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.protocol.chat import LoadModel, LocalFile
 from kvdesk.settings import ContextSettings, Sampling

@@ -10,7 +10,7 @@ import pytest
 
 from kvdesk import paths
 from kvdesk.benchmarks import engine
-from kvdesk.benchmarks.headless_chat import HeadlessEngine
+from kvdesk.headless import HeadlessEngine
 from kvdesk.settings import ContextSettings
 
 SETTINGS = ContextSettings(n_ctx=512, n_seq_max=2, n_threads=1, n_threads_batch=1)

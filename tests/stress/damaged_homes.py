@@ -19,8 +19,8 @@ import pytest
 
 from kvdesk import paths
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.chat import Conversation
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.policies import swap
 from kvdesk.policies.swap import Limits, StateKind
 from kvdesk.protocol.cache import UsePolicy

@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 
 from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, branch_of, of, text_of_tokens
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.errors import UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.chat import CloseConversation
 from kvdesk.settings import Sampling

@@ -12,9 +12,10 @@ from contextlib import ExitStack, contextmanager
 
 from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, of
 from kvdesk.benchmarks.engine import QUESTION
-from kvdesk.benchmarks.headless_chat import HeadlessEngine, asked, session_of
+from kvdesk.benchmarks.requests import asked
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.errors import UserError
+from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.protocol.cache import LoadSample
 from kvdesk.protocol.chat import CloseConversation, TextDelta, TurnEnded
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, default_threads

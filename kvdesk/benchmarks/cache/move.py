@@ -7,10 +7,10 @@ import time
 
 from kvdesk.benchmarks.baselines import FreshMemory
 from kvdesk.benchmarks.cache.scenario import Bench, Outcome, of, text_of_tokens
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.cache.compaction import Layout
 from kvdesk.errors import UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import OperationDone
 from kvdesk.protocol.operations import Compact, HandOperation, Operate, SwapOut, Undo
 from kvdesk.settings import Sampling

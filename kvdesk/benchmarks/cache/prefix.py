@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 
 from kvdesk.benchmarks.cache.scenario import Bench, Outcome, branch_of, fresh, same, text_of_tokens, tokens_of
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.settings import Sampling
 
 ANSWER = Sampling(temperature=0.0, max_tokens=24)

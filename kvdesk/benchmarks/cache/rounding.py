@@ -5,9 +5,9 @@ from __future__ import annotations
 import statistics
 
 from kvdesk.benchmarks.cache.scenario import Bench, Outcome, fresh, of, text_of_tokens
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.cache.compare import Verdict
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import Verified, VerifyConversation
 from kvdesk.settings import Sampling
 

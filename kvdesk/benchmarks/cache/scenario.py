@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.errors import UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile, TurnEnded
 from kvdesk.protocol.messages import Event

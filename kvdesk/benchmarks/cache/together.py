@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, of, text_of_tokens
 from kvdesk.benchmarks.engine import QUESTION
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, asked, session_of
 from kvdesk.benchmarks.interleaved import against
+from kvdesk.benchmarks.requests import asked
 from kvdesk.benchmarks.scheduler_delay import waited_s
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
 from kvdesk.errors import UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.policies.batching import LEAST_SHARE, LEAST_TOK_S, LONGEST_GAP_MS
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.protocol.chat import CloseConversation, Generate, TextDelta, TurnEnded

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk import paths
-from kvdesk.benchmarks.headless_chat import HeadlessEngine
+from kvdesk.headless import HeadlessEngine
 from kvdesk.policies import prompt_piece
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.settings import ContextSettings

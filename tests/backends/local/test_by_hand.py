@@ -7,11 +7,11 @@ from typing import Literal, TypeVar
 import pytest
 
 from kvdesk.backends.local.operations import undo
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import Verdict
 from kvdesk.chat import new_conversation_id
 from kvdesk.errors import UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import (
     CacheView,
     ContextPreview,

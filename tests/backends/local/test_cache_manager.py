@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.chat import ConversationId
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import OperationDone, UsePolicy, VerifyConversation
 from kvdesk.protocol.chat import LoadModel, LocalFile
 from kvdesk.protocol.operations import Operate, SwapIn, SwapOut

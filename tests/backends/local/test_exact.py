@@ -19,13 +19,13 @@ from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.operations.compacting import compact
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.benchmarks.by_ids import ByIds
-from kvdesk.benchmarks.headless_chat import HeadlessEngine
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.cells import StreamCells
 from kvdesk.cache.compaction import Layout
 from kvdesk.cache.compare import ROUNDING, Verdict, compare_logits
 from kvdesk.cache.record import DecodeRecord
 from kvdesk.chat import ConversationId
+from kvdesk.headless import HeadlessEngine
 from kvdesk.policies.compaction_gain import Reads, SpanCost
 from kvdesk.settings import CacheType, ContextSettings
 from tests.backends.local.ids import NAMES, Ids, open_model, prompt_of, prompt_tokens

@@ -18,10 +18,10 @@ import pytest
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore, forget_saved
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.policies.swap import Limits, Resident, StateKind, place
 from kvdesk.protocol.cache import CacheView, UsePolicy, Watch
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile

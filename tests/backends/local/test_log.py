@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kvdesk.backends.local.llama.binding import engine_log
-from kvdesk.benchmarks.headless_chat import HeadlessEngine, session_of
 from kvdesk.cache.batch import Batch
+from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.protocol.cache import RebuildContext
 from kvdesk.protocol.chat import LogLine
 from kvdesk.protocol.messages import Event

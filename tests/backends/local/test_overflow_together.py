@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.chat import Message, MessageId, new_message_id
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import Forget
 from kvdesk.protocol.chat import Generate, Overflowed, PrefillProgress, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Event

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import Message, new_message_id
 from kvdesk.errors import UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import ContextPreview, Forget, PreviewContext, RebuildContext
 from kvdesk.protocol.chat import ContextUse, MeasureContext, Overflowed, PreviewTurn, TurnEnded, TurnPreview
 from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction

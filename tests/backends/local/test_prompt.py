@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.settings import Sampling
 
 SHORT = Sampling(temperature=0.0, max_tokens=6)

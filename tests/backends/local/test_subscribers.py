@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.host.subscription import Subscription
 from kvdesk.protocol.cache import CacheView, ContextReady, MemoryLedger, MessageSpans, TokenTexts, Watch
 from kvdesk.protocol.chat import BackendReady, ModelLoaded, TextDelta, TurnEnded, TurnStarted

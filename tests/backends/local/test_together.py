@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.policies.compaction_gain import Reads, SpanCost
 from kvdesk.protocol.cache import OperationDone, SpeedSample, UsePolicy
 from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded

@@ -12,9 +12,9 @@ import pytest
 from kvdesk.backends.local.llama import transfer
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.transfer import MOST_BLOCKS, MOST_KEPT, TransferBuffers
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.compaction import Layout
 from kvdesk.errors import EngineError
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import MemoryLedger, RebuildContext
 from kvdesk.protocol.operations import Compact, Operate, RemoveRange, SwapIn, SwapOut
 from kvdesk.settings import Sampling

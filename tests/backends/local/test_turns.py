@@ -12,10 +12,10 @@ import pytest
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.llama.decodes import DecodeKind, PendingDecode
 from kvdesk.backends.local.llama.sampler import Sampler as EngineSampler
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.errors import DecodeError, UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.policies import prompt_piece
 from kvdesk.protocol.cache import (
     AuditCache,

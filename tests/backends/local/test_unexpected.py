@@ -14,8 +14,8 @@ from kvdesk.backends.local import loaded_model
 from kvdesk.backends.local.llama import open_model as open_model_module
 from kvdesk.backends.local.llama.mirrored_memory import MirroredMemory
 from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
-from kvdesk.benchmarks.headless_chat import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.errors import UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.protocol.cache import Forget, RebuildContext, VerifyConversation
 from kvdesk.protocol.chat import Endpoint, LoadModel, LocalFile
 from kvdesk.settings import Sampling

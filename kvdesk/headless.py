@@ -1,10 +1,9 @@
-"""A conversation held with an engine that its host runs on this thread: for headless commands and measurements."""
+"""kvdesk without a window: an engine that its host runs on this thread, and a conversation with it."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from kvdesk.backends.base import Emit
@@ -24,27 +23,13 @@ from kvdesk.conversations.service import ConversationService
 from kvdesk.conversations.tree import Tree
 from kvdesk.errors import UserError
 from kvdesk.host.host import Host
-from kvdesk.protocol.chat import EngineDied, EngineRestarted, Generate, LoadModel, MessagesEvicted, TextDelta, TurnEnded
+from kvdesk.protocol.chat import EngineDied, EngineRestarted, LoadModel, MessagesEvicted, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.settings import Overflow, Sampling, Settings
 
 
-@contextmanager
-def uncollected() -> Iterator[None]:
-    """As in the window no garbage is looked for between two tokens."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-
-
 class HeadlessEngine:
-    """An engine, the host that runs it, and the events it gave: kvdesk without a window. `on_event` sees every event
-    as it comes.
-    """
+    """An engine, the host that runs it, and the events it gave. `on_event` sees every event as it comes."""
 
     engine: Engine
 
@@ -191,15 +176,3 @@ def session_of(headless: HeadlessEngine) -> Session:
     session = headless.engine.session
     assert session is not None
     return session
-
-
-def asked(text: str, sampling: Sampling) -> Generate:
-    """The first turn of a new conversation."""
-    conversation = new_conversation_id()
-    message = Message(new_message_id(), conversation, None, "user", text)
-    return Generate(conversation, new_message_id(), (message,), sampling)
-
-
-def prompt_of(headless: HeadlessEngine, command: Generate) -> list[int]:
-    """The tokens that are to be prefilled for a turn."""
-    return session_of(headless).runtime.chats.fit(command).whole.tokens
