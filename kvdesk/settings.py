@@ -277,7 +277,7 @@ class CachePolicy(_Table):
         ge=0,
         le=1 << 20,
         title="Memory for saved conversations (MB)",
-        description="Conversations that leave the cache are saved there",
+        description="Conversations that are removed from the cache are saved there",
     )
     disk_mb: int = Field(
         2048,

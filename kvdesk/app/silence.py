@@ -43,5 +43,5 @@ class Silence(QObject):
                 "warning",
             )
         elif self._said and not silent:
-            self._window.show_result("The engine goes on.", "good")
+            self._window.show_result("The engine answers again.", "good")
         self._said = silent

@@ -80,7 +80,7 @@ class SecondStarts(QObject):
             if sys.platform != "win32":
                 Path(self._address).chmod(0o600)
         except OSError as error:  # a file system without sockets: a second start says that the database is in use
-            logging.getLogger(__name__).warning("no further start is heard of: %s", error)
+            logging.getLogger(__name__).warning("another start of kvdesk will not bring up this window: %s", error)
             return
         self._thread.start()
 

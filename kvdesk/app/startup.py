@@ -56,7 +56,7 @@ def choose_model(asked: str | None, remembered: str, marker: LoadMarker) -> tupl
         return Path(asked).absolute(), ""
     if remembered and remembered == unfinished:
         return marker.embedded, (
-            f"Loading {Path(remembered).name} did not come to an end last time, so it was not opened again. "
+            f"Loading {Path(remembered).name} did not finish last time, so it was not opened again. "
             "Open it by hand to try once more."
         )
     if remembered and not _is_file(remembered):

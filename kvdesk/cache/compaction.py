@@ -28,7 +28,7 @@ _EXT_WORDS = 3  # 2D position of a cell (M-RoPE)
 class Layout(StrEnum):
     """The order of cells after a compaction.
 
-    KEEP_ORDER       as they are, only closer
+    KEEP_ORDER       the same order without gaps
     BY_CONVERSATION  the cells of one sequence after another; a shared cell stands with the first of its sequences
     HOT_FIRST        the same, in a given order of sequences: those that will be decoded soonest first
 

@@ -28,7 +28,7 @@ class Cause(StrEnum):
     CONTINUED = "continued"  # everything held is a prefix of the prompt: only what is new was prefilled
     REGENERATED = "regenerated"  # the prompt is a prefix of what was held: an answer is given anew
     RECURRENT = "recurrent state"  # the state cannot be cut, so all was computed again
-    WINDOW = "window lost"  # the sliding window before the divergence had left the cache
+    WINDOW = "window lost"  # the sliding window before the divergence was no longer in the cache
     THINKING = "thinking removed"  # the template leaves out earlier reasoning
     EDITED = "edited"  # a message was changed
     TEMPLATE = "template"  # the template renders the same messages differently
@@ -153,7 +153,7 @@ def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
         Cause.CONTINUED: f"Everything in the cache was reused: {counts}",
         Cause.REGENERATED: f"The answer is given anew, and its prompt was held: {counts}",
         Cause.RECURRENT: f"This model's state cannot be cut, so it begins again: {counts}",
-        Cause.WINDOW: f"The sliding window before the first new token had left the cache: {counts}",
+        Cause.WINDOW: f"The sliding window before the first new token was no longer in the cache: {counts}",
         Cause.THINKING: f"The template leaves out earlier reasoning, so the prompt is another: {counts}",
         Cause.EDITED: f"A message was changed ({facts.edited}): {counts}",
         Cause.TEMPLATE: f"The template renders something else ({facts.template}): {counts}",

@@ -340,8 +340,8 @@ def _codes(measured: Measurements) -> Group:
         rows.append(Row("other", "llama_decode returned another code", (number(other, "times"),)))
     rows.append(
         Row(
-            "calls refused before",
-            "Calls that were not made, because llama.cpp would have aborted or done harm",
+            "refused by kvdesk",
+            "Calls that kvdesk did not make, because llama.cpp would have aborted or damaged the cache",
             (number(measured.n_refused, "times"),),
         )
     )

@@ -24,7 +24,7 @@ def test_silence_is_said_once_and_so_is_its_end(rig: Rig) -> None:
     assert activity.text == "", "it was dismissed"
     rig.worker.silent_s = 0.0
     silence.theme()
-    assert activity.text == "The engine goes on."
+    assert activity.text == "The engine answers again."
 
 
 @over_both

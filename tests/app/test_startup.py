@@ -26,7 +26,7 @@ def test_an_unfinished_load_is_not_repeated_unasked(tmp_path: Path) -> None:
     marker.set(big)
     model, sentence = choose_model(None, str(big), marker)
     assert model == embedded
-    assert "big.gguf did not come to an end last time" in sentence
+    assert "big.gguf did not finish last time" in sentence
     assert choose_model(None, str(big), marker) == (big, "")
 
 

@@ -1,4 +1,4 @@
-"""Plans for a full context, carried out on a list of tokens: whole messages leave, the announced room is there."""
+"""Plans for a full context, carried out on a list of tokens: whole messages go, the announced room is there."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from kvdesk.policies.overflow import (
     OverflowPlan,
     Situation,
     Span,
+    moved_sentence,
     plan_overflow,
     policy_of,
+    recomputed_sentence,
     retention,
 )
 from kvdesk.settings import Overflow
@@ -152,3 +154,20 @@ def test_a_policy_stops_exactly_where_what_it_requires_is_missing() -> None:
     for policy in POLICIES:
         missing = plan_overflow(policy.name, now, Abilities(can_shift=False))
         assert missing.stops == ("seq_add" in policy.requires or not policy.evicts)
+
+
+@pytest.mark.parametrize(
+    ("n_messages", "cuts_answer", "removed"),
+    [
+        (1, False, "the oldest message (90 tokens) was removed"),
+        (2, False, "the 2 oldest messages (90 tokens) were removed"),
+        (0, True, "the beginning of this answer (90 tokens) was removed"),
+        (1, True, "the beginning of this answer and the oldest message (90 tokens) were removed"),
+    ],
+)
+def test_one_sentence_tells_what_was_removed(n_messages: int, cuts_answer: bool, removed: str) -> None:
+    told = moved_sentence("The context", n_messages, 90, 4, cuts_answer=cuts_answer)
+    assert told.startswith(f"The context was full: {removed}, the first 4 tokens stay, ")
+    if not cuts_answer:
+        told = recomputed_sentence("The context", n_messages, 90, 50)
+        assert told.startswith(f"The context was full: {removed}, and 50 tokens are computed again")

@@ -402,7 +402,7 @@ def test_the_menu_of_a_conversation(window: MainWindow, record: Record) -> None:
 
 
 def test_an_evicted_branch_is_told_in_the_activity_strip(window: MainWindow) -> None:
-    note = "left the cache, although cells are free: all 8 sequences (n_seq_max) are taken."
+    note = "was removed from the cache although cells are free: all 8 sequences (n_seq_max) are in use."
     window.apply_event(OperationDone(9, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", note=note))
     assert window.activity.text == f"A branch of “{CONVERSATIONS[0].title}” {note}"
     window.apply_event(OperationDone(10, 1.0, "seq_rm", "", 0.1, ONE, "its seq_id is needed", emptied=True, note=note))

@@ -36,17 +36,17 @@ NOTHING = replace(STATS, prompt_tokens=0)
         ),
         (
             replace(FITS, n_evicted_tokens=340, n_evicted_messages=2),
-            "40 tokens: the 2 oldest messages (340 tokens) leave the context for it",
+            "40 tokens: the 2 oldest messages (340 tokens) are removed from the context for it",
             "warning",
         ),
         (
             replace(FITS, n_evicted_tokens=90, n_evicted_messages=1),
-            "40 tokens: the oldest message (90 tokens) leaves the context for it",
+            "40 tokens: the oldest message (90 tokens) is removed from the context for it",
             "warning",
         ),
         (
             replace(FITS, n_evicted_tokens=128),
-            "40 tokens: the oldest tokens (128 tokens) leave the context for it",
+            "40 tokens: the oldest tokens (128 tokens) are removed from the context for it",
             "warning",
         ),
     ],

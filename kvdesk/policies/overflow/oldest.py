@@ -57,10 +57,11 @@ def moved_sentence(full: str, n_messages: int, n_tokens: int, n_before: int, *, 
     """What is said when messages are evicted and later ones move down. full: `Situation.full`; n_messages and n_tokens
     are evicted, n_before tokens stay before them; cuts_answer: the beginning of the answer is evicted too.
     """
+    were = _were(n_messages + cuts_answer)
     what = " and ".join(["the beginning of this answer"] * cuts_answer + [_messages(n_messages)] * (n_messages > 0))
     stays = f"the first {n_before:,} tokens stay" if n_before else "nothing before them stays"
     return (
-        f"{full} was full: {what} ({n_tokens:,} tokens) left it, {stays}, and the later tokens moved to lower "
+        f"{full} was full: {what} ({n_tokens:,} tokens) {were} removed, {stays}, and the later tokens moved to lower "
         "positions without being computed again. From here on, answers are not exact."
     )
 
@@ -68,10 +69,14 @@ def moved_sentence(full: str, n_messages: int, n_tokens: int, n_before: int, *, 
 def recomputed_sentence(full: str, n_messages: int, n_tokens: int, n_read: int) -> str:
     """What is said when messages are evicted and the `n_read` tokens behind them are computed again."""
     return (
-        f"{full} was full: {_messages(n_messages)} ({n_tokens:,} tokens) left it, and "
+        f"{full} was full: {_messages(n_messages)} ({n_tokens:,} tokens) {_were(n_messages)} removed, and "
         f"{n_read:,} tokens are computed again, so that the answer is exact."
     )
 
 
 def _messages(n: int) -> str:
     return "the oldest message" if n == 1 else f"the {n} oldest messages"
+
+
+def _were(n: int) -> str:
+    return "was" if n == 1 else "were"

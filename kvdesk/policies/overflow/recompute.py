@@ -20,7 +20,7 @@ def _plan(now: Situation, can: Abilities) -> OverflowPlan:
 POLICY = OverflowPolicy(
     Overflow.RECOMPUTE,
     "Recompute",
-    "Slow, exact: the oldest messages are forgotten and all others are computed again.",
+    "Slow, exact: the oldest messages are removed and all others are computed again.",
     _plan,
     exact=True,
 )

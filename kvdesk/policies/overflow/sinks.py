@@ -59,7 +59,7 @@ def _after_the_sinks(now: Situation, missing: int) -> tuple[int, ...]:
 POLICY = OverflowPolicy(
     Overflow.SINKS,
     "Attention sinks",
-    "Fast, least exact: even this answer's beginning may be forgotten. The first tokens and the latest messages stay.",
+    "Fast, least exact: even this answer's beginning may be removed. The first tokens and the latest messages stay.",
     _plan,
     requires=("partial seq_rm", "seq_add"),
     keeps_first_tokens=True,

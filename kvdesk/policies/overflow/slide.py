@@ -27,7 +27,7 @@ def _plan(now: Situation, can: Abilities) -> OverflowPlan:
 POLICY = OverflowPolicy(
     Overflow.SLIDE,
     "Slide",
-    "Fast, nearly exact: the oldest messages are forgotten. What was computed from them for later messages is kept, so "
+    "Fast, nearly exact: the oldest messages are removed. What was computed from them for later messages is kept, so "
     "answers differ a little from those of a shorter conversation.",
     _plan,
     requires=("partial seq_rm", "seq_add"),

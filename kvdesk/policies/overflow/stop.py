@@ -14,7 +14,7 @@ def _plan(now: Situation, _can: Abilities) -> OverflowPlan:
 POLICY = OverflowPolicy(
     Overflow.STOP,
     "Stop",
-    "The answer ends and says that the context is full. Nothing is forgotten.",
+    "The answer ends and says that the context is full. Nothing is removed.",
     _plan,
     evicts=False,
 )

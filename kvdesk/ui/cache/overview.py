@@ -1,4 +1,4 @@
-"""The cache in four numbers with plain captions, and the way to all instruments: what one sees on the first start."""
+"""The cache in four numbers with plain captions, and the way to the rest: what one sees on the first start."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.readout import Totals
 
-SHOW_ALL: Final = "Show all instruments"
+SHOW_ALL: Final = "Show more"
 _NUMBERS: Final = (
     ("Cells in use", "Each holds one token that the model need not read again (llama.cpp's `used`)"),
     ("Reused last time", "Tokens of the last prompt that were in the cache already; the others had to be read"),
-    ("Read per new token", "Cells that attention walks over (`n_kv`), up to the dashed line in the map"),
-    ("Gaps in between", "Free cells before the last used one, in % of the cells up to there: read for nothing"),
+    ("Read per new token", "Cells that attention reads (`n_kv`), up to the dashed line in the map"),
+    ("Gaps in between", "Free cells before the last used one, in % of the cells up to there; attention reads them too"),
 )
 
 

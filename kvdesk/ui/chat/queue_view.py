@@ -125,7 +125,7 @@ class QueueView(QFrame):
         row = QWidget()
         row.setFixedHeight(_ROW_PX)
         line = ElidedLabel(" ".join(text.split()))
-        edit = IconButton(self._theme, "edit", "Edit this queued message", "Take it back into the composer")
+        edit = IconButton(self._theme, "edit", "Edit this queued message", "Puts it back into the message box")
         cancel = IconButton(self._theme, "close", "Cancel this queued message", "Cancel it: it is not sent")
         edit.clicked.connect(lambda: self.edit_clicked.emit(index, text))
         cancel.clicked.connect(lambda: self._on_cancelled(index, text))

@@ -21,8 +21,11 @@ def room_words(preview: TurnPreview) -> tuple[str, str]:
     if preview.n_evicted_tokens:
         n = preview.n_evicted_messages
         who = {0: "the oldest tokens", 1: "the oldest message"}.get(n, f"the {n} oldest messages")
-        leaves = "leaves" if n == 1 else "leave"
-        return f"{n_draft:,} tokens: {who} ({preview.n_evicted_tokens:,} tokens) {leaves} the context for it", "warning"
+        are = "is" if n == 1 else "are"
+        return (
+            f"{n_draft:,} tokens: {who} ({preview.n_evicted_tokens:,} tokens) {are} removed from the context for it",
+            "warning",
+        )
     if not preview.n_ctx:
         return preview.sentence, "secondary"
     if n_draft > room:
@@ -44,11 +47,11 @@ class RoomHelp(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
         links = (
-            ("Shorten", "Selects what is too much of the text", self.shorten_clicked),
-            ("Larger context…", "Opens the settings at n_ctx, with what another one takes", self.larger_clicked),
+            ("Shorten", "Selects the part of the text that does not fit", self.shorten_clicked),
+            ("Larger context…", "Opens the settings at n_ctx and shows what a larger one takes", self.larger_clicked),
             (
                 "When full…",
-                "Chooses what happens then: the oldest messages can leave",
+                "What happens then: the oldest messages can be removed from the context",
                 self.policy_clicked,
             ),
         )

@@ -27,7 +27,7 @@ from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.operation_specs import COMPACT, Chosen, refusal
 
 _LAYOUTS = {
-    Layout.KEEP_ORDER: ("Keep order", "as they are, only closer"),
+    Layout.KEEP_ORDER: ("Keep order", "the same order without gaps"),
     Layout.BY_CONVERSATION: ("Group by conversation", "each conversation's cells side by side"),
     Layout.HOT_FIRST: ("Recently used first", "grouped by conversation, the last used in front"),
 }

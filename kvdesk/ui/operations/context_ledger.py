@@ -149,7 +149,7 @@ class ContextLedger(QFrame):
         elif self.keep == "state":
             words = f"{n} are carried over: nothing is computed."
         else:
-            words = f"{n} leave the cache; each chat is prefilled again at its next message."
+            words = f"{n} are removed from the cache; each chat is prefilled again at its next message."
         if preview.why_not_carried and not preview.refused:
             words += f" Saved state cannot be carried over: {preview.why_not_carried}"
         self._cost.setText(words)

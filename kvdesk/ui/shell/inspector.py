@@ -85,7 +85,7 @@ class Inspector(QWidget):
     rebuild_clicked = Signal()
     close_clicked = Signal()
     tab_shown = Signal(str)
-    all_wanted = Signal(bool)  # all instruments, or only the map and four numbers
+    all_wanted = Signal(bool)  # all of it, or only the map and four numbers
 
     def __init__(self, theme: Theme, state: CacheState) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class Inspector(QWidget):
         self._share_room()
 
     def reveal_all(self) -> None:
-        """Something is to be shown that only all instruments have."""
+        """Something is to be shown that is not in the map and the four numbers."""
         if not self._shows_all:
             self.all_wanted.emit(True)
 

@@ -405,7 +405,7 @@ class MainWindow(WindowSignals):
             ("Search the conversations", "Ctrl+K", self.focus_search),
             ("Show or hide the conversations", "Ctrl+B", self.toggle_sidebar),
             ("Show or hide the cache inspector", "Ctrl+I", self.toggle_inspector),
-            ("Show all instruments, or the map and four numbers", "Ctrl+Shift+I", self.toggle_instruments),
+            ("Show more of the inspector, or the map and four numbers", "Ctrl+Shift+I", self.toggle_instruments),
             ("Settings", "Ctrl+,", self.open_settings),
             ("Open a model", "Ctrl+O", self.open_model),
             ("Answer again", "Ctrl+R", self.regenerate),

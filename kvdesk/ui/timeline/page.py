@@ -67,7 +67,7 @@ class TimelinePage(QWidget):
         self._map = SmallMap(theme, "Map of the cache after the operation that is shown", 80)
         self._map.show_token_texts(texts)
         self._band = QFrame()
-        self._band.setProperty("card", "past")
+        self._band.setProperty("card", "history")
         self._band_text = label("")
         self._band_text.setWordWrap(True)
         self._now = QPushButton("Back to now")

@@ -64,4 +64,4 @@ class Collapsible(QWidget):
         name = "chevron-down" if self.is_open else "chevron-right"
         self._button.setIcon(self._theme.icon(name, self._theme.colours.secondary))
         self._button.setAccessibleName(self._button.text())
-        self._button.setAccessibleDescription("unfolded" if self.is_open else "folded")
+        self._button.setAccessibleDescription("expanded" if self.is_open else "collapsed")

@@ -91,8 +91,8 @@ QLabel#caption {{ background: {c.text}; color: {c.window}; border-radius: 8px; p
 QFrame[card="banner"] {{ background: {mix(c.panel, c.danger, 0.1)}; border-radius: 8px; }}
 QFrame[card="queue"] {{ background: {c.raised}; border-radius: 8px; }}
 QFrame[card="effect"] {{ background: {c.raised}; border-radius: 8px; }}
-QFrame[card="past"] {{ background: {c.warning}; border-radius: 6px; }}
-QFrame[card="past"] QLabel {{ color: {c.window}; font-weight: 600; }}
+QFrame[card="history"] {{ background: {c.warning}; border-radius: 6px; }}
+QFrame[card="history"] QLabel {{ color: {c.window}; font-weight: 600; }}
 QFrame[card="ask"] {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 8px; }}
 QFrame[rule="true"] {{ background: {c.line}; border: none; }}
 

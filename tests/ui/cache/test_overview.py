@@ -1,4 +1,4 @@
-"""The calm view of the first start, and the way to all instruments and back."""
+"""The calm view of the first start, and the way to the whole inspector and back."""
 
 from __future__ import annotations
 

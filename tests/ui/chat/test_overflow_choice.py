@@ -96,7 +96,7 @@ def test_messages_that_are_evicted_are_faint_and_say_so(window: MainWindow) -> N
 def test_the_policy_is_announced_where_it_acts(window: MainWindow) -> None:
     window.show_messages(ONE, MESSAGES)
     widget = window.chat.view.widgets[-1]
-    sentence = "The context of 256 tokens was full: the oldest message left."
+    sentence = "The context of 256 tokens was full: the oldest message was removed."
     window.apply_event(Overflowed(ONE, ANSWER, Overflow.SLIDE, sentence, (MESSAGES[0].id,)))
     assert widget.note == sentence
     window.apply_event(TurnEnded(ONE, ANSWER, "complete", STATS, f"{sentence} Ended."))

@@ -153,8 +153,8 @@ class CacheManager:
     def _why_no_sequence(self) -> str:
         """What a person is told whose branch or conversation is evicted although cells are free."""
         return (
-            f"left the cache although cells are free: all {self._context.n_seq_max} sequences (n_seq_max) are in use."
-            " Its text stays; a larger n_seq_max keeps more branches in the cache."
+            f"was removed from the cache although cells are free: all {self._context.n_seq_max} sequences (n_seq_max)"
+            " are in use. Its text stays; a larger n_seq_max keeps more branches in the cache."
         )
 
     # --- what a sequence is known to hold: changes no cell ------------------------------------------------------------

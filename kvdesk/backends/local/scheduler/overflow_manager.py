@@ -134,7 +134,7 @@ class OverflowManager:
                 why = plan.sentence.partition("is full.")[2] if policy_of(asked.overflow).evicts else ""
                 raise ContextFull(
                     f"The conversation needs {len(whole.tokens):,} tokens, but the context holds {self._n_ctx:,}.{why}"
-                    " Shorten it, let the oldest messages leave, or rebuild the context with a larger n_ctx.",
+                    " Shorten it, let the oldest messages be removed, or rebuild the context with a larger n_ctx.",
                     whole,
                 )
             evicted, more = _evict(asked.messages, whole, evicted, plan)
