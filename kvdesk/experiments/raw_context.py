@@ -18,7 +18,7 @@ from kvdesk.backends.local.llama.model import Model
 from kvdesk.backends.local.llama.params import buffer_bytes, create
 from kvdesk.cache.dump import parse_log
 from kvdesk.cache.record import FindSlotLine
-from kvdesk.errors import ContextError
+from kvdesk.errors import ContextError, RefusedCall
 from kvdesk.settings import ContextSettings
 
 
@@ -57,10 +57,18 @@ class RawContext:
     def decode(self, tokens: Sequence[int], pos: Sequence[int], seq_id: int | Sequence[int] = 0) -> Answer:
         """One llama_decode; logits of the last token. `seq_id`: of all tokens, or one each.
 
-        At most `n_batch` tokens: more would abort. What is wrong otherwise the engine says itself.
+        At most `n_batch` tokens: more would abort. What is wrong otherwise the engine says itself. Raises RefusedCall
+        for positions that a model without RoPE has not learned.
         """
         batch = self._batch
         assert len(tokens) <= self.n_batch
+        n_positions = self._model.traits.n_positions
+        if n_positions and not 0 <= min(pos) <= max(pos) < n_positions:  # a row of a table that is not there: it aborts
+            wanted = max(pos) if max(pos) >= n_positions else min(pos)
+            raise RefusedCall(
+                f"This model has learned its positions, 0 to {n_positions - 1:,}, and the experiment needs {wanted:,}:"
+                " choose smaller parameters where there are any."
+            )
         batch.n_tokens = len(tokens)
         ids = [seq_id] * len(tokens) if isinstance(seq_id, int) else seq_id
         for i, (token, at, owner) in enumerate(zip(tokens, pos, ids, strict=True)):

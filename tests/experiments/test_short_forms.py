@@ -43,6 +43,8 @@ def test_it_runs_on_the_embedded_model(name: str) -> None:
         ("seq-rm-memory", "mamba-dense", "This model is recurrent"),
         ("positions", "mamba-dense", "nothing stacks"),
         ("positions", "qwen2vl-dense", "gaps are taken"),  # M-RoPE
+        ("positions", "gpt2-dense", "This model has learned its positions, 0 to 255, and the experiment needs 1,002"),
+        ("seq-rm-memory", "gpt2-dense", "and the experiment needs 256"),
         ("size-formula", "gpt2-dense", "the formula is right"),
         ("size-formula", "lfm2-dense", "neither; the estimate is right"),
         ("size-formula", "gemma3-dense", "the estimate is right"),
