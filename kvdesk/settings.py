@@ -233,7 +233,10 @@ class Sampling(_Table):
 
 
 class Overflow(StrEnum):
-    """What happens when a conversation's context is full; each is declared in `kvdesk.policies.overflow`."""
+    """What happens when a conversation's context is full, in the order in which it is offered.
+
+    Each is declared in the module of `kvdesk.policies.overflow` that has its name.
+    """
 
     STOP = "stop"
     SLIDE = "slide"

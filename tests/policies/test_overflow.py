@@ -22,7 +22,7 @@ from kvdesk.policies.overflow import (
 from kvdesk.settings import Overflow
 
 ANY = Abilities()
-STOP, SLIDE, RECOMPUTE, SINKS = Overflow
+STOP, SLIDE, RECOMPUTE, SINKS = Overflow.STOP, Overflow.SLIDE, Overflow.RECOMPUTE, Overflow.SINKS
 
 
 def situation(lengths: list[int], n_ctx: int, n_room: int = 1, n_keep: int = 0, *, system: bool = True) -> Situation:

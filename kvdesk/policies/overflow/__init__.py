@@ -1,14 +1,15 @@
 """What is evicted when a context is full: a plan made of whole messages, announced in a sentence. Pure.
 
-Each policy is declared in a module of its own, and listed in `POLICIES`. Messages are evicted whole, an answer together
-with its question, and never silently; where the model cannot do what was chosen, the plan says so and stops.
+`kvdesk.settings.Overflow` lists the names of the policies; the module of the same name here declares its `POLICY`.
+Messages are evicted whole, an answer together with its question, and never silently; where the model cannot do what was
+chosen, the plan says so and stops.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Final, Literal
 
-from kvdesk.policies.overflow import recompute, sinks, slide, stop
 from kvdesk.policies.overflow.oldest import moved_sentence, recomputed_sentence
 from kvdesk.policies.overflow.plan import (
     N_SINKS,
@@ -41,7 +42,13 @@ __all__ = [
 Retention = Literal["in the cache", "next", "evicted"]
 """How a message is shown: it is in the cache, it is evicted next, it was evicted."""
 
-POLICIES: Final = (stop.POLICY, slide.POLICY, recompute.POLICY, sinks.POLICY)
+
+def _declared(name: Overflow) -> OverflowPolicy:
+    policy: OverflowPolicy = import_module(f"{__name__}.{name}").POLICY
+    return policy
+
+
+POLICIES: Final = tuple(map(_declared, Overflow))
 """In the order in which they are offered."""
 
 _BY_NAME: Final = {policy.name: policy for policy in POLICIES}

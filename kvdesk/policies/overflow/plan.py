@@ -85,7 +85,7 @@ class OverflowPlan:
 
     policy       that is carried out; STOP where nothing can be evicted
     sentence     tells it to the person
-    evicted      indices of the messages, in order
+    evicted      indices of the messages: neighbours, in order
     cuts_answer  the beginning of the answer in the making is evicted too
     """
 
@@ -102,9 +102,9 @@ class OverflowPlan:
 
 @dataclass(frozen=True, slots=True)
 class OverflowPolicy:
-    """One of the policies, as it is declared: once, in its module.
+    """One of the policies, as it is declared: once, in the module of its name.
 
-    label, description  for the person
+    label, description  for the person; on the button in the header the last word of the label stands alone
     requires            operations on the cache without which it stops (rows of the capability matrix)
     plan                what is evicted in a situation in which tokens are missing
     evicts              False: the answer ends instead

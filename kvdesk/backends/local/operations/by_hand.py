@@ -50,7 +50,8 @@ MOST_MEASURED = 4
 @dataclass(frozen=True, slots=True)
 class _Done:
     """The sequence of the conversation that the operation names; bytes of K and V that moved; what llama.cpp answered,
-    where that is told; whether the sequence holds nothing any more; whether the cache changed.
+    where that is told; whether the sequence holds nothing any more; whether the cache changed; the position from which
+    on cells were moved, so that no other sequence may reuse them.
     """
 
     seq_id: int = -1
@@ -58,6 +59,7 @@ class _Done:
     answer: str = ""
     emptied: bool = False
     changed: bool = True
+    moved_from: int = ALL_EXACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +128,7 @@ class CacheOperations:
             told.call = operation.call(done.seq_id) + done.answer
             told.emptied = done.emptied
             journal.end(told)
-            moved_from = ALL_EXACT
-            if isinstance(operation, ShiftPositions):
-                moved_from = max(0, min(operation.p0, operation.p0 + operation.shift))
-            self._cache_manager.adopt_map(moved_from)
+            self._cache_manager.adopt_map(done.moved_from)
             if kept is not None and done.changed:
                 self.blobs.keep(told.number, kept)
             told.undoable = told.number in self.blobs.numbers
@@ -143,10 +142,7 @@ class CacheOperations:
         context, memory = self._context, self._context.memory
         match operation:
             case RemoveRange(seq_id, p0, p1):
-                if not memory.seq_rm(seq_id, p0, p1):
-                    raise RefusedCall("Only a whole conversation can be removed: no part of this model's state can.")
-                empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and memory.seq_pos_max(seq_id) < 0)
-                return _Done(emptied=empty)
+                return self._remove(seq_id, p0, p1)
             case KeepOnly(seq_id):
                 memory.seq_keep(seq_id)
                 return _Done()
@@ -154,7 +150,7 @@ class CacheOperations:
                 return self._copy(src, conversation, p0, p1)
             case ShiftPositions(seq_id, p0, p1, shift):
                 memory.seq_add(seq_id, p0, p1, shift)
-                return _Done()
+                return _Done(moved_from=max(0, min(p0, p0 + shift)))
             case ClearCache():
                 memory.clear()
                 return _Done(emptied=True)
@@ -175,6 +171,13 @@ class CacheOperations:
                 return _Done()
             case _:
                 assert_never(operation)
+
+    def _remove(self, seq_id: int, p0: int, p1: int) -> _Done:
+        memory = self._context.memory
+        if not memory.seq_rm(seq_id, p0, p1):
+            raise RefusedCall("Only a whole conversation can be removed: no part of this model's state can.")
+        empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and memory.seq_pos_max(seq_id) < 0)
+        return _Done(emptied=empty)
 
     def _copy(self, src: int, conversation: ConversationId, p0: int, p1: int) -> _Done:
         if (own := self._cache_manager.pool.by_seq(src)) is not None and own.conversation == conversation:
