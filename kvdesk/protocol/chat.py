@@ -96,7 +96,7 @@ class PreviewTurn:
     """What would answering `messages` cost, of which the last is not sent yet? Answered by `TurnPreview`; by nothing
     where it cannot be said, and without `Feature.PREVIEW`.
 
-    overflow, n_keep, evicted: as in `kvdesk.messages.Generate`; max_tokens: most tokens of the answer (`Sampling`)
+    overflow, n_keep, evicted: as in `Generate`; max_tokens: most tokens of the answer (`Sampling`)
     n_typed: so many characters at the end of the last message are the draft (a question that was never answered stands
     before it in the same message); 0: all of them
     """

@@ -58,7 +58,7 @@ def _say(answer: dict[str, Any]) -> None:
 
 
 def _try(file: Path, settings: ContextSettings) -> Iterator[dict[str, Any]]:
-    """What is known to work so far. Raises KvdeskError when the model does not work."""
+    """Try one thing after another, and yield after each what is known to work. Raises KvdeskError where one fails."""
     from kvdesk.backends.local.llama.model import Model
     from kvdesk.backends.local.llama.self_check import checked_context
 

@@ -3,7 +3,7 @@
 Mouse      wheel zooms; middle button, or Space held, drags the map; a click selects a cell, a drag or Shift a range
 Keyboard   arrows, Home, End, Page Up and Down move the cursor, with Shift they select, with Ctrl arrows move the map;
            Space selects, Delete lets go; + and - zoom, 0 shows everything again
-How often a frame is made anew is the rule of `map_clock.FrameClock`.
+How often a frame is made anew is the rule of `frame_clock.FrameClock`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ _OPAQUE: Final = 0xFF000000
 
 
 def group_colours(mode: ColourBy, colours: Colours) -> list[str]:
-    """Colour of each group of `map_colours.groups_of`, #rrggbb."""
+    """Colour of each group of `colours.groups_of`, #rrggbb."""
     dark = colours.dark
     match mode:
         case ColourBy.MESSAGE:

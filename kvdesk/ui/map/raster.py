@@ -1,6 +1,6 @@
 """From a snapshot to the code (an index of colours) and the marks (bits) of each cell. numpy only; no Qt.
 
-A code is `FIRST_GROUP + group * N_SHADES + shade`: the group comes from what the map is coloured by (`map_colours`),
+A code is `FIRST_GROUP + group * N_SHADES + shade`: the group comes from what the map is coloured by (`colours`),
 the shade from the marks, so that one table of 256 colours draws every map. Codes below `FIRST_GROUP` are no used cells.
 """
 

@@ -21,7 +21,7 @@ _MOST_RUNS: Final = 8  # of changed rows; when there are more, all between the f
 
 Rows = tuple[int, int]
 """Rows of cells of a strip, end excluded."""
-Edges = NDArray[np.uint8]  # where the outline of the selection runs (`map_pixels.edges_of`)
+Edges = NDArray[np.uint8]  # where the outline of the selection runs (`pixels.edges_of`)
 
 
 class StripImage:

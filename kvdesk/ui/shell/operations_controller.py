@@ -53,7 +53,7 @@ _NOT_WATCHED: Final = "Open the inspector (Ctrl+I) to operate on the cache by ha
 class OperationsController(QObject):
     """Turns what a person does into commands and shows what came of them."""
 
-    command = Signal(object)  # a command of kvdesk.operations
+    command = Signal(object)  # a command of kvdesk.protocol
     fork_requested = Signal(str, str, int, int)  # conversation, its last message ("" for all), p0, p1
     rebuild_clicked = Signal()
 

@@ -22,7 +22,7 @@ _CONTROL = lib.LLAMA_TOKEN_ATTR_CONTROL | lib.LLAMA_TOKEN_ATTR_UNKNOWN
 class Vocab:
     """Tokens of one model. Valid as long as the model is loaded.
 
-    longest_line   characters in one line of text that `tokenize` takes: set by who has tried the model
+    longest_line   most characters in one line of text that `tokenize` takes; set to what the preflight has found
     """
 
     def __init__(self, model: Any) -> None:
@@ -37,7 +37,7 @@ class Vocab:
 
     @functools.cached_property
     def fingerprint(self) -> str:
-        """Tells vocabularies apart: of the number of tokens and the texts of about 500 of them."""
+        """A hash that tells vocabularies apart, of the number of tokens and the texts of about 500 of them."""
         digest = hashlib.sha256(str(self.n_tokens).encode())
         for token in range(0, self.n_tokens, max(1, self.n_tokens // 500)):
             digest.update((lib.llama_vocab_get_text(self._vocab, token) or b"") + b"\0")
@@ -128,7 +128,7 @@ class Vocab:
         return frozenset(t.decode("utf-8", "replace") for t in found if t)
 
     def text_of(self, token: int) -> str:
-        """Text of one special token as the template sees it (`bos_token`, `eos_token`); empty for an id of nowhere."""
+        """Text of a special token as the template sees it (`bos_token`, `eos_token`); empty outside the vocabulary."""
         if not 0 <= token < self.n_tokens:
             return ""  # llama.cpp would end the process
         return (lib.llama_vocab_get_text(self._vocab, token) or b"").decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""What is measured while the engine decodes: how long batches take, what the span costs, and what is told of it.
+"""What is measured while the engine decodes: how long batches take and what each cell of n_kv costs. Told as samples.
 
 Runs on the engine's thread, in groups after several decodes.
 """
@@ -12,7 +12,7 @@ from kvdesk.policies.compaction_gain import Reads, SpanCost
 from kvdesk.protocol.cache import SpeedSample
 from kvdesk.settings import ContextSettings
 
-_GUESS_MS = 4.0  # of a token of a prompt, before one was measured
+_GUESS_MS = 4.0  # for a token of a prompt, until one was measured
 
 _Key = tuple[object, ...]
 
@@ -51,7 +51,7 @@ class SpeedModel:
             self._n_kv = record.n_kv[-1]
 
     def gain(self, n_kv: int, n_kv_after: int) -> float | None:
-        """Speed after over speed now when the span shrinks so; None while not enough was measured."""
+        """Decode speed at `n_kv_after` divided by the speed at `n_kv`; None while not enough was measured."""
         now = self.times.ms(1, n_kv)
         if not self.cost.known or not now:
             return None
@@ -68,8 +68,8 @@ class SpeedModel:
         return self.times.prefill_ms(n_tokens, 0, n_batch)
 
     def decode_tok_s(self, settings: ContextSettings) -> float | None:
-        """Expected decode speed over the span of now; None where no token was decoded in a context like this yet:
-        a prompt's batches, of which one knows more, say nothing of what a single token takes.
+        """Expected decode speed at the present n_kv; None where no token was decoded in a context like this yet: the
+        times of a prompt's batches do not tell what a single token takes.
         """
         known = self._by_settings.get(_key(settings))
         ms = known[0].ms(1, self._n_kv) if known and known[0].measured(1) else None
@@ -77,6 +77,6 @@ class SpeedModel:
 
 
 def _key(settings: ContextSettings) -> _Key:
-    """What the speed of a decode hangs on."""
+    """What the speed of a decode depends on."""
     s = settings
     return s.type_k, s.type_v, s.flash_attn, s.kv_unified, s.decode_threads, s.n_threads_batch, s.graph_tokens
