@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from kvdesk import paths
 from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chats import Chats
+from kvdesk.app.laboratory import Laboratory
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
 from kvdesk.app.worker import Worker
@@ -60,6 +61,7 @@ class Controller(QObject):
         self.conversations = self.chats.service
         self._cache = CacheIntents(window, worker, self.chats)
         self._silence = Silence(window, worker)
+        self.laboratory = Laboratory(window, marker.embedded)
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
         self._model: Path | None = None  # what was opened last
@@ -99,6 +101,7 @@ class Controller(QObject):
     def open_model(self, path: Path) -> None:
         """Ask the worker to load a model; an unfinished load leaves a mark that the next start heeds."""
         self._model = path
+        self.laboratory.cancel("The experiment was ended because another model was opened.")
         self._marker.set(path)
         self.conversations.wait_for_model()
         self._worker.send(LoadModel(LocalFile(path), self.settings.context))
@@ -115,6 +118,7 @@ class Controller(QObject):
         self._closed = True
         self.conversations.close_queues()
         self._silence.close()
+        guarded(self.laboratory.close)
         interrupt = partial(self.conversations.interrupt, "kvdesk was closed.")
         try:  # `_on_frame`: what the engine said while it closed
             for step in (self._end_worker, self._on_frame, interrupt, self._cache.close):
@@ -230,7 +234,7 @@ class Controller(QObject):
         for event, changed in zip(events, changes, strict=True):
             for change in changed:
                 guarded(partial(self.chats.show, change))
-            for apply in (self._cache.apply, self._apply, self._window.apply_event):
+            for apply in (self._cache.apply, self._apply, self.laboratory.apply, self._window.apply_event):
                 guarded(partial(apply, event))
             self.event_applied.emit(event)
         guarded(self.conversations.send_queued)

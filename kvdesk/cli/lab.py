@@ -30,6 +30,7 @@ from kvdesk.protocol.experiment import (
     record_from_json,
     record_to_json,
 )
+from kvdesk.viewmodel.lab import comparison, same_verdict
 
 
 def main(argv: Sequence[str]) -> int:
@@ -72,7 +73,7 @@ def _run(args: argparse.Namespace) -> int:
     at = datetime.now(UTC)
     _say(f"{experiment.question}\nIt takes {needed.total / 1e6:,.0f} MB of memory at most.")
     record = _record(experiment, request, at)
-    folder = args.out or paths.data_dir() / "lab" / f"{experiment.id}-{at:%Y%m%d-%H%M%S}"
+    folder = args.out or report.folder_for(experiment.id, at)
     page = report.write(record, folder)
     if args.json:
         print(record_to_json(record).decode())
@@ -123,14 +124,10 @@ def _compare(first: Path, second: Path) -> int:
     a, b = _read(first), _read(second)
     if a.request.experiment_id != b.request.experiment_id:
         raise UserError(f"{first} is a result of {a.request.experiment_id}, {second} of {b.request.experiment_id}.")
-    others = {figure.name: figure for figure in b.finished.result.figures}
-    for figure in a.finished.result.figures:
-        if other := others.get(figure.name):
-            ratio = f"{other.value / figure.value:.3g}" if figure.value else "–"
-            print(f"{figure.name}: {figure} | {other} | second over first: {ratio}")
-    same = a.finished.result.verdict.key == b.finished.result.verdict.key
+    for name, *both, ratio in comparison(a, b).rows:
+        print(f"{name}: {both[0]} | {both[1]} | second over first: {ratio}")
     print(f"A: {a.finished.result.verdict.sentence}\nB: {b.finished.result.verdict.sentence}")
-    print("The verdicts are the same." if same else "The verdicts differ.")
+    print(same_verdict(a, b))
     return 0
 
 

@@ -6,9 +6,11 @@ import csv
 import io
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from html import escape
 from pathlib import Path
 
+from kvdesk import paths
 from kvdesk.experiments.plot import svg
 from kvdesk.experiments.statistics import median
 from kvdesk.protocol.experiment import Figure, Record, Sample, Table, record_to_json
@@ -21,6 +23,11 @@ table { border-collapse: collapse; font-size: .85rem; } td, th { padding: .25rem
 th { border-bottom: 1px solid currentColor; } tr + tr td { border-top: 1px solid #8884; }
 .verdict { border-left: 4px solid #4c8bf5; padding: .4rem 1rem; font-size: 1.05rem; } .scroll { overflow-x: auto; }
 """
+
+
+def folder_for(experiment_id: str, at: datetime) -> Path:
+    """Where the report of a run goes that ended or began at `at` (UTC), in kvdesk's own folder."""
+    return paths.data_dir() / "lab" / f"{experiment_id}-{at:%Y%m%d-%H%M%S}"
 
 
 def write(record: Record, folder: Path) -> Path:

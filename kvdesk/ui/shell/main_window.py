@@ -50,6 +50,7 @@ from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.shell.menus import Menus
 from kvdesk.ui.shell.operations_controller import OperationsController
 from kvdesk.ui.shell.panes import Panes
+from kvdesk.ui.shell.rooms import Rooms
 from kvdesk.ui.shell.selection_links import SelectionLinks
 from kvdesk.ui.shell.shortcuts import Shortcut, add_shortcuts
 from kvdesk.ui.shell.status_bar import StatusBar
@@ -92,11 +93,12 @@ class MainWindow(WindowSignals):
             self, self._state, self._list, self._chat, self._inspector, self._status, self._operations
         )
         self._panes = Panes(self._list, self._chat, self._inspector)
+        self._rooms = Rooms(self._theme, self._panes)
         centre = QWidget()
         column = QVBoxLayout(centre)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self._panes, 1)
+        column.addWidget(self._rooms, 1)
         column.addWidget(Rule())
         column.addWidget(self._unsaved)
         column.addWidget(self._strip)
@@ -131,6 +133,10 @@ class MainWindow(WindowSignals):
     @property
     def inspector(self) -> Inspector:
         return self._inspector
+
+    @property
+    def rooms(self) -> Rooms:
+        return self._rooms
 
     @property
     def status(self) -> StatusBar:
@@ -258,7 +264,12 @@ class MainWindow(WindowSignals):
 
     @Slot()
     def stop(self) -> None:
-        """Stop the answer of the shown conversation; leave a question, the search, or a message that is edited."""
+        """Stop the answer of the shown conversation; leave the laboratory, a question, the search, or a message that is
+        edited.
+        """
+        if self._rooms.shows_lab:
+            self._rooms.show_chats()
+            return
         if self._list.is_asking:
             self._list.refuse_delete()
             return
@@ -360,6 +371,8 @@ class MainWindow(WindowSignals):
     def _connect(self) -> None:
         self._list.new_clicked.connect(self._on_new_clicked)
         self._list.settings_clicked.connect(self.open_settings)
+        self._list.lab_clicked.connect(self._rooms.show_lab)
+        self._rooms.switched.connect(self._on_room_switched)
         self._list.selected.connect(self.conversation_selected)
         self._list.search_changed.connect(self.search_requested)
         self._list.renamed.connect(self.conversation_renamed)
@@ -400,16 +413,18 @@ class MainWindow(WindowSignals):
         self._operations.rebuild_clicked.connect(self.open_context_settings)
 
     def _shortcuts(self) -> tuple[Shortcut, ...]:
+        there = self._rooms.in_chats
         return (
-            ("New chat", "Ctrl+N", self.new_chat_requested.emit),
-            ("Search the conversations", "Ctrl+K", self.focus_search),
-            ("Show or hide the conversations", "Ctrl+B", self.toggle_sidebar),
-            ("Show or hide the cache inspector", "Ctrl+I", self.toggle_inspector),
-            ("Show more of the inspector, or the map and four numbers", "Ctrl+Shift+I", self.toggle_instruments),
+            ("New chat", "Ctrl+N", there(self.new_chat_requested.emit)),
+            ("Search the conversations", "Ctrl+K", there(self.focus_search)),
+            ("Show or hide the conversations", "Ctrl+B", there(self.toggle_sidebar)),
+            ("Show or hide the cache inspector", "Ctrl+I", there(self.toggle_inspector)),
+            ("Show more of the inspector, or the map and four numbers", "Ctrl+Shift+I", there(self.toggle_instruments)),
+            ("Show the laboratory, or the conversations", "Ctrl+Shift+L", self._rooms.toggle_lab),
             ("Settings", "Ctrl+,", self.open_settings),
             ("Open a model", "Ctrl+O", self.open_model),
-            ("Answer again", "Ctrl+R", self.regenerate),
-            ("Write a message", "Ctrl+L", self._chat.composer.focus_edit),
+            ("Answer again", "Ctrl+R", there(self.regenerate)),
+            ("Write a message", "Ctrl+L", there(self._chat.composer.focus_edit)),
             ("Stop", "Esc", self.stop),
             ("Show or hide the drawing times of the cell map", "Ctrl+Shift+D", self._inspector.cell_map.toggle_overlay),
             ("Quit", "Ctrl+Q", self.close),
@@ -427,8 +442,14 @@ class MainWindow(WindowSignals):
         self.place_changed.emit(place)
 
     @Slot()
+    def _on_room_switched(self) -> None:
+        self._tell_watched()
+        if not self._rooms.shows_lab:
+            self._chat.composer.focus_edit()
+
+    @Slot()
     def _tell_watched(self) -> None:
-        shown = self.isVisible() and not self.isMinimized()
+        shown = self.isVisible() and not self.isMinimized() and not self._rooms.shows_lab
         watched = shown and self._settings.inspector_visible and self._inspector.shows_cache
         if watched != self._watched and (shown or self._watched):
             self._watched = watched

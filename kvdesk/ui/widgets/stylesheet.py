@@ -99,6 +99,12 @@ QFrame[rule="true"] {{ background: {c.line}; border: none; }}
 QListView, QTableView {{ background: transparent; border: none; outline: none; }}
 QTableView {{ selection-background-color: transparent; }}
 QTableView::item, QTableView::item:selected {{ background: transparent; border: none; }}
+QHeaderView {{ background: transparent; border: none; }}
+QHeaderView::section {{ background: transparent; color: {c.secondary}; border: none;
+    border-bottom: 1px solid {c.line}; padding: 2px 4px; font-size: {small}px; }}
+QListWidget::item {{ border-radius: 6px; }}
+QListWidget::item:hover {{ background: {mix(c.panel, c.hover, 0.5)}; }}
+QListWidget::item:selected {{ background: {c.hover}; color: {c.text}; }}
 QScrollArea {{ background: transparent; border: none; }}
 QScrollArea > QWidget > QWidget#column {{ background: transparent; }}
 QScrollBar:vertical {{ background: transparent; width: 12px; margin: 0; }}

@@ -1,0 +1,103 @@
+"""An experiment in its child process, for the window: a thread starts it, reads what it tells, and keeps its report."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from kvdesk.errors import KvdeskError
+from kvdesk.experiments import experiment_by_id, report
+from kvdesk.experiments.process import ExperimentProcess, experiment_command
+from kvdesk.protocol.experiment import ExperimentEvent, Failed, Finished, Record, Request, Sample, Started
+from kvdesk.viewmodel.lab import PastResult
+
+
+class ExperimentRun:
+    """Begins at once. `told` is called from another thread when there is something to take, once until it is taken.
+
+    kept     the result and its folder, once Finished was taken
+    unsaved  "" or, in a sentence, why the folder could not be written
+    """
+
+    def __init__(self, request: Request, told: Callable[[], None], command: list[str] | None = None) -> None:
+        self.request = request
+        self.kept: PastResult | None = None
+        self.unsaved = ""
+        self._told = told
+        self._command = experiment_command(request) if command is None else command
+        self._lock = threading.Lock()
+        self._events: list[ExperimentEvent] = []
+        self._process: ExperimentProcess | None = None
+        self._cancelled = False
+        self._thread = threading.Thread(target=self._run, name="kvdesk-experiment")
+        self._thread.start()
+
+    @property
+    def pid(self) -> int | None:
+        """Of the child, once there is one."""
+        return self._process.pid if self._process is not None else None
+
+    def take(self) -> list[ExperimentEvent]:
+        """What was told since the last call; the last of all is Finished or Failed."""
+        with self._lock:
+            events, self._events = self._events, []
+        return events
+
+    def cancel(self) -> None:
+        """End the child at once."""
+        with self._lock:
+            self._cancelled = True
+            if self._process is not None:
+                self._process.cancel()
+
+    def close(self) -> None:
+        """The child is dead and the thread has ended."""
+        self.cancel()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            with ExperimentProcess(self._command) as process:
+                with self._lock:
+                    self._process = process
+                    if self._cancelled:
+                        process.cancel()
+                self._read(process)
+        except OSError as error:
+            self._tell(Failed(f"The experiment's process cannot be started: {error.strerror or error}."))
+
+    def _read(self, process: ExperimentProcess) -> None:
+        started: Started | None = None
+        samples: list[Sample] = []
+        for event in process.events():
+            match event:
+                case Started():
+                    started = event
+                case Sample():
+                    samples.append(event)
+                case Finished() if started is not None:
+                    self._keep(started, tuple(samples), event)
+                case _:
+                    pass
+            self._tell(event)
+
+    def _keep(self, started: Started, samples: tuple[Sample, ...], finished: Finished) -> None:
+        """Write the report; where that is impossible the result is shown all the same."""
+        experiment, at = experiment_by_id(self.request.experiment_id), datetime.now(UTC)
+        when = at.isoformat(timespec="seconds")
+        record = Record(self.request, experiment.title, experiment.question, when, started, samples, finished)
+        try:
+            folder = report.folder_for(record.request.experiment_id, at)
+            self.kept = PastResult(folder, record)
+            report.write(record, folder)
+        except (OSError, KvdeskError) as error:
+            why = error.strerror or error if isinstance(error, OSError) else error
+            self.unsaved = f"The report could not be written: {str(why).rstrip('.')}."
+
+    def _tell(self, event: ExperimentEvent) -> None:
+        with self._lock:
+            self._events.append(event)
+            first = len(self._events) == 1
+        if first:
+            self._told()

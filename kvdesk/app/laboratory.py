@@ -1,0 +1,250 @@
+"""The laboratory behind its page: runs one experiment at a time, tells what one would take, and finds past results.
+
+Nothing here blocks the window's thread: files are read and experiments loaded on a thread of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from PySide6.QtCore import QObject, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+
+from kvdesk import paths
+from kvdesk.errors import KvdeskError
+from kvdesk.library.estimate import check_fits
+from kvdesk.library.gguf_header import GgufHeader, read_header
+from kvdesk.protocol.chat import LocalFile, ModelLoaded
+from kvdesk.protocol.experiment import Failed, Finished, Request, record_from_json
+from kvdesk.protocol.messages import Event
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.lab import REPORT, RESULT, ModelChoice, Needs, PastResult, Question
+
+if TYPE_CHECKING:
+    from kvdesk.app.experiment_run import ExperimentRun
+    from kvdesk.ui.lab.page import LabPage
+
+T = TypeVar("T")
+
+MOST_RESULTS = 50
+"""Of one experiment that are listed: the newest."""
+
+
+class Laboratory(QObject):
+    """`embedded`: the model that comes with kvdesk."""
+
+    _told = Signal()  # from the thread that reads the child
+    _done = Signal(object, object)  # a function for the window's thread, and the future it is for
+
+    def __init__(self, window: MainWindow, embedded: Path | None) -> None:
+        super().__init__(window)
+        self._window, self._embedded = window, embedded
+        self._page: LabPage | None = None
+        self._open: Path | None = None
+        self._run: ExperimentRun | None = None
+        self._why = ""  # it is cancelled, for another reason than a click
+        self._header: tuple[tuple[Path, float], GgufHeader] | None = None  # of the last file that was read
+        self._pool: ThreadPoolExecutor | None = None
+        self._closed = False
+        self._told.connect(self._on_told)
+        self._done.connect(self._on_done)
+        window.rooms.lab_made.connect(self._on_lab_made)
+
+    @property
+    def run(self) -> ExperimentRun | None:
+        """The one that runs."""
+        return self._run
+
+    def apply(self, event: Event) -> None:
+        """Another model is open: the one an experiment runs on by default."""
+        if isinstance(event, ModelLoaded):
+            source = event.model.source
+            self._open = source.path if isinstance(source, LocalFile) else None
+            self._show_models()
+
+    def cancel(self, why: str = "") -> None:
+        """End the experiment that runs, if one does. `why`: a sentence, where it was not asked for."""
+        if self._run is not None:
+            self._why = why
+            self._run.cancel()
+
+    def close(self) -> None:
+        """The child is dead, and no thread is left."""
+        self._closed = True
+        if self._run is not None:
+            self._run.close()
+            self._run = None
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    # --- intents of the page ------------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def _on_lab_made(self, page: LabPage) -> None:
+        self._page = page
+        page.needs_asked.connect(self._on_needs_asked)
+        page.run_requested.connect(self._on_run_requested)
+        page.cancel_requested.connect(self._on_cancel_requested)
+        page.results_asked.connect(self._on_results_asked)
+        page.report_requested.connect(self._on_report_requested)
+        self._show_models()
+        self._in_background(_questions, page.show_questions)
+
+    @Slot(object)
+    def _on_needs_asked(self, request: Request) -> None:
+        page = self._page
+        if page is not None:
+            self._in_background(lambda: self._needs(request), lambda needs: page.show_needs(request, needs))
+
+    @Slot(object)
+    def _on_run_requested(self, request: Request) -> None:
+        from kvdesk.app.experiment_run import ExperimentRun
+
+        if self._run is None and self._page is not None and not self._closed:
+            self._why = ""
+            self._run = ExperimentRun(request, self._told.emit)
+            self._page.begin(request)
+
+    @Slot()
+    def _on_cancel_requested(self) -> None:
+        self.cancel()
+
+    @Slot(str)
+    def _on_results_asked(self, experiment_id: str) -> None:
+        self._show_results(experiment_id)
+
+    @Slot(object)
+    def _on_report_requested(self, past: PastResult) -> None:
+        file = past.folder / REPORT
+        if not file.is_file():
+            self._complain(f"The report is not there any more: {file}")
+        elif not QDesktopServices.openUrl(QUrl.fromLocalFile(str(file))):
+            self._complain(f"No program opens it; the report is {file}")
+
+    # --- what the child tells -----------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_told(self) -> None:
+        run, page = self._run, self._page
+        if run is None or page is None:
+            return
+        events = run.take()
+        page.show_events(events)
+        match events[-1] if events else None:
+            case Finished() as finished:
+                self._end(run, page, run.unsaved)
+                self._show_results(run.request.experiment_id, run.kept)
+                self._tell_elsewhere(finished.result.verdict.sentence, "good")
+            case Failed() as failed:
+                self._end(run, page, self._why or failed.sentence, failed.detail)
+                self._tell_elsewhere(self._why or failed.sentence, "warning")
+            case _:
+                pass
+
+    def _end(self, run: ExperimentRun, page: LabPage, sentence: str, detail: str = "") -> None:
+        run.close()
+        self._run = None
+        page.end(sentence, detail)
+
+    def _tell_elsewhere(self, sentence: str, tone: str) -> None:
+        """How it ended, when the page is not looked at."""
+        if not self._window.rooms.shows_lab:
+            self._window.show_result(f"Lab: {sentence}", tone)
+
+    # --- on the other thread ------------------------------------------------------------------------------------------
+
+    def _needs(self, request: Request) -> Needs:
+        from kvdesk.experiments import experiment_by_id
+
+        experiment, path = experiment_by_id(request.experiment_id), Path(request.model)
+        try:
+            needed = check_fits(self._read_header(path), experiment.settings(request.values))
+        except KvdeskError as error:
+            return Needs(why_not=str(error))
+        return Needs(needed.total, *experiment.work(request.values))
+
+    def _read_header(self, path: Path) -> GgufHeader:
+        """Of a model, read again when the file has changed. Raises ModelFileError."""
+        try:
+            key = path, path.stat().st_mtime
+        except OSError:
+            return read_header(path)  # which says what is wrong with it
+        if self._header is None or self._header[0] != key:
+            self._header = key, read_header(path)
+        return self._header[1]
+
+    # --- to the page --------------------------------------------------------------------------------------------------
+
+    def _show_models(self) -> None:
+        """The open model first, then the one that comes with kvdesk."""
+        models = [ModelChoice(self._open, "open now")] if self._open is not None else []
+        if self._embedded is not None and self._embedded != self._open:
+            models.append(ModelChoice(self._embedded, "comes with kvdesk"))
+        if self._page is not None:
+            self._page.show_models(models)
+
+    def _show_results(self, experiment_id: str, new: PastResult | None = None) -> None:
+        """`new`: of the run that has just ended; it is there even where it could not be written."""
+        page = self._page
+        if page is None:
+            return
+
+        def show(found: list[PastResult]) -> None:
+            if new is not None and new.folder not in [past.folder for past in found]:
+                found = [new, *found]
+            page.show_results(experiment_id, found, new.folder if new is not None else None)
+
+        self._in_background(lambda: past_results(experiment_id), show)
+
+    def _complain(self, sentence: str) -> None:
+        if self._page is not None:
+            self._page.banner.show_error(sentence)
+
+    def _in_background(self, work: Callable[[], T], then: Callable[[T], None]) -> None:
+        """Do `work` on the other thread, and `then` with what it gives on the window's."""
+        if self._closed:
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, "kvdesk-lab")
+        self._pool.submit(work).add_done_callback(lambda future: self._done.emit(then, future))
+
+    @Slot(object, object)
+    def _on_done(self, then: Callable[[object], None], future: Future[object]) -> None:
+        if self._closed:
+            return
+        try:
+            value = future.result()
+        except CancelledError:
+            return
+        except KvdeskError as error:
+            self._complain(str(error))
+            return
+        then(value)
+
+
+def _questions() -> list[Question]:
+    from kvdesk.experiments import EXPERIMENTS
+
+    return [Question(e.id, e.title, e.question, e.supposed, e.parameters) for e in EXPERIMENTS]
+
+
+def past_results(experiment_id: str) -> list[PastResult]:
+    """Results that are kept in the data folder, the newest first. What cannot be read is left out, and logged."""
+    found = []
+    folder = paths.data_dir() / "lab"
+    for run in sorted(folder.glob(f"{experiment_id}-*"), key=lambda path: path.name, reverse=True):
+        try:
+            with paths.open_regular(run / RESULT) as file:
+                record = record_from_json(file.read())
+        except (OSError, ValueError) as error:
+            logging.getLogger(__name__).warning("the result in %s cannot be read: %s", run, error)
+            continue
+        if record.request.experiment_id == experiment_id:
+            found.append(PastResult(run, record))
+        if len(found) == MOST_RESULTS:
+            break
+    return found

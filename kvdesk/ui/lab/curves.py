@@ -1,0 +1,151 @@
+"""A plot of the laboratory: curves over any x, with intervals, linear or logarithmic, and their names under it."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import Final
+
+import pyqtgraph as pg
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from kvdesk.protocol import experiment as values
+from kvdesk.ui.graphs.graph import text_ink
+from kvdesk.ui.graphs.plot import AS_PATHS, Plot
+from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel import palette
+
+HEIGHT_PX: Final = 216
+LEFT_PX: Final = 60  # for the numbers of the vertical axis
+SYMBOLS: Final = ("o", "s", "t", "d")  # after all colours, the next symbol
+_ROOM: Final = 0.05  # of the axes around the points
+
+
+class CurvePlot(QWidget):
+    """Shows `values.Plot`s, one after another: title and unit, the plot, its horizontal axis, the names of curves."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._shown = values.Plot("", "", "", ())
+        self._title = label("", weight="strong")
+        self._unit = label("", tone="secondary", scale="small")
+        self._below = label("", tone="secondary", scale="small")
+        self._below.setWordWrap(True)
+        self._below.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self._names = label("", scale="small", rich=True)
+        self._names.setTextFormat(Qt.TextFormat.RichText)
+        self._names.setWordWrap(True)
+        self.plot = Plot(theme, "", movable=False)
+        self.plot.setMinimumHeight(HEIGHT_PX)
+        self.plot.getAxis("left").setWidth(LEFT_PX)
+        self.plot.getAxis("bottom").setTicks(None)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(self._title, 1)
+        head.addWidget(self._unit)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(head)
+        column.addWidget(self.plot, 1)
+        column.addWidget(self._below)
+        column.addWidget(self._names)
+        theme.changed.connect(self._draw)
+
+    @property
+    def shown(self) -> values.Plot:
+        return self._shown
+
+    @property
+    def names(self) -> str:
+        """The names of the curves, in rich text."""
+        return self._names.text()
+
+    def show_plot(self, plot: values.Plot) -> None:
+        self._shown = plot
+        self._title.setText(plot.title)
+        self._unit.setText(plot.y_label)
+        self._below.setText(plot.x_label)
+        self.plot.setAccessibleName(f"{plot.title}: {plot.y_label} over {plot.x_label}")
+        self._draw()
+
+    @Slot()
+    def _draw(self) -> None:
+        plot, item = self._shown, self.plot.getPlotItem()
+        item.clear()
+        self.plot.set_colours()
+        names = []
+        for n, series in enumerate(plot.series):
+            colour = self._theme.conversation_colour(n).name()
+            symbol = SYMBOLS[n // palette.N_COLOURS % len(SYMBOLS)]
+            self._add(series, colour, symbol)
+            ink = text_ink(self._theme, (colour, colour))
+            names.append(
+                f'<span style="color:{ink}">{"●■▲◆"[SYMBOLS.index(symbol)]}&nbsp;{_joined(series.name)}</span>'
+            )
+        self._names.setText(" &nbsp; ".join(names) if len(names) > 1 else "")
+        self._names.setVisible(len(names) > 1)
+        self._below.setVisible(bool(plot.x_label))
+        self._set_axes()
+
+    def _add(self, series: values.Series, colour: str, symbol: str) -> None:
+        place = self._place
+        points = [p for p in series.points if not self._shown.log or (p.x > 0 and p.y > 0)]
+        x, y = [place(p.x) for p in points], [place(p.y) for p in points]
+        pen, brush = pg.mkPen(colour, width=2), pg.mkBrush(colour)
+        self.plot.getPlotItem().plot(
+            x, y, pen=pen, symbol=symbol, symbolSize=6, symbolBrush=brush, symbolPen=None, antialias=True, **AS_PATHS
+        )
+        ends = [
+            (place(p.x), place(e))
+            for p in points
+            for e in (p.low, p.high)
+            if _both(p) and e is not None and self._can(e)
+        ]
+        if ends:
+            self.plot.getPlotItem().plot(
+                *map(list, zip(*ends, strict=True)), pen=pg.mkPen(colour, width=1), connect="pairs"
+            )
+
+    def _set_axes(self) -> None:
+        points = [p for series in self._shown.series for p in series.points if self._can(p.x) and self._can(p.y)]
+        heights = [e for p in points for e in (p.y, p.low, p.high) if e is not None and self._can(e)]
+        log = self._shown.log
+        for side, numbers, base in (("bottom", [p.x for p in points], []), ("left", heights, [] if log else [0.0])):
+            axis = self.plot.getAxis(side)
+            if not numbers:
+                axis.setTicks([[]])
+                continue
+            low, high = min(numbers + base), max(numbers + base)
+            first, last = self._place(low), self._place(high)
+            room = (last - first) * _ROOM or (0.15 if log else abs(first) * _ROOM or 0.5)
+            begin = first if base and low == 0 else first - room
+            (self.plot.setYRange if side == "left" else self.plot.setXRange)(begin, last + room, padding=0)
+            axis.setTicks([_log_ticks(low, high)] if log else None)
+
+    def _place(self, value: float) -> float:
+        return math.log10(value) if self._shown.log else value
+
+    def _can(self, value: float) -> bool:
+        """Whether there is a place for it: a logarithmic axis has none for 0."""
+        return not self._shown.log or value > 0
+
+
+def _both(point: values.Point) -> bool:
+    return point.low is not None and point.high is not None
+
+
+def _joined(name: str) -> str:
+    """A name that is not broken in the middle, unless it is long."""
+    return escape(name).replace(" ", "&nbsp;") if len(name) < 40 else escape(name)
+
+
+def _log_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Powers of ten, and their doubles and halves where these are few."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1, 2, 5) if len(powers) <= 4 else (1,)
+    found = [step * 10.0**power for power in powers for step in steps]
+    return [(math.log10(v), f"{v:,.6g}") for v in found if low / 1.2 <= v <= high * 1.2]

@@ -1,0 +1,276 @@
+"""The page of the laboratory: questions at the left, what is set and past results in the middle, the run at the right.
+
+Signals (intents)
+    back_clicked()              show the conversations again
+    needs_asked(Request)        answer with `show_needs`
+    run_requested(Request)      answer with `begin`, `show_events`, and `end`
+    cancel_requested()          end the experiment that runs
+    results_asked(id)           answer with `show_results`
+    report_requested(PastResult)    open its report
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QScrollArea,
+    QSplitter,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.protocol.experiment import ExperimentEvent, Request
+from kvdesk.ui.lab.past_list import PastList
+from kvdesk.ui.lab.result_view import ResultView
+from kvdesk.ui.lab.run_view import RunView
+from kvdesk.ui.lab.setup import Setup
+from kvdesk.ui.widgets.controls import Banner, IconButton, Rule, label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.lab import ModelChoice, Needs, PastResult, Question
+
+QUESTIONS_PX: Final = 264
+SETUP_PX: Final = 296
+_ENTRY_PX: Final = 232  # in the list of questions
+
+
+class LabPage(QWidget):
+    """Shows what it is told; says what a person wants."""
+
+    back_clicked = Signal()
+    needs_asked = Signal(object)
+    run_requested = Signal(object)
+    cancel_requested = Signal()
+    results_asked = Signal(str)
+    report_requested = Signal(object)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("pane", "panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._questions: tuple[Question, ...] = ()
+        self._running: Request | None = None
+        self.setup = Setup(theme)
+        self.past = PastList(theme)
+        self.run = RunView(theme)
+        self.result = ResultView(theme)
+        self.banner = Banner(theme)
+        self.list = self._make_list()
+        self._title = label("", scale="large")
+        self._question, self._supposed = _wrapped(""), _wrapped("secondary")
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.result)
+        self._stack.addWidget(self.run)
+        self.setup.needs_asked.connect(self.needs_asked)
+        self.setup.run_clicked.connect(self.run_requested)
+        self.setup.cancel_clicked.connect(self.cancel_requested)
+        self.past.chosen.connect(self._on_chosen)
+        self.result.report_clicked.connect(self.report_requested)
+        back = IconButton(theme, "chevron-left", "Back to the conversations", "Back to the conversations (Esc)")
+        back.clicked.connect(self.back_clicked)
+        split = QSplitter(Qt.Orientation.Horizontal)
+        split.setHandleWidth(1)
+        split.setChildrenCollapsible(False)
+        for place, (part, stretch) in enumerate(
+            ((self._make_left(back), 0), (self._make_middle(), 0), (self._make_right(), 1))
+        ):
+            split.addWidget(part)
+            split.setStretchFactor(place, stretch)
+        split.setSizes([QUESTIONS_PX, SETUP_PX, 720])
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addWidget(split)
+
+    @property
+    def question(self) -> Question | None:
+        """The one that is chosen."""
+        row = self.list.currentRow()
+        return self._questions[row] if 0 <= row < len(self._questions) else None
+
+    @property
+    def shows_run(self) -> bool:
+        return self._stack.currentWidget() is self.run
+
+    def show_questions(self, questions: Sequence[Question]) -> None:
+        """All there are, the first one chosen."""
+        self._questions = tuple(questions)
+        self.list.clear()
+        for question in questions:
+            _add_entry(self.list, question)
+        self.list.setCurrentRow(0)
+
+    def choose(self, experiment_id: str) -> None:
+        self.list.setCurrentRow([question.id for question in self._questions].index(experiment_id))
+
+    def show_models(self, models: Sequence[ModelChoice]) -> None:
+        self.setup.show_models(models)
+
+    def show_needs(self, request: Request, needs: Needs) -> None:
+        self.setup.show_needs(request, needs)
+
+    def show_results(self, experiment_id: str, results: Sequence[PastResult], selected: Path | None = None) -> None:
+        """Past results of an experiment, the newest first; ignored where another one is chosen by now."""
+        if self.question is not None and self.question.id == experiment_id:
+            self.past.show_results(results, selected)
+
+    def begin(self, request: Request) -> None:
+        """The experiment runs from now on."""
+        self._running = request
+        self.banner.hide()
+        self.run.begin()
+        self._show_running()
+
+    def show_events(self, events: Sequence[ExperimentEvent]) -> None:
+        self.run.show_events(events)
+
+    def end(self, sentence: str = "", detail: str = "") -> None:
+        """It runs no more; why, in a sentence, where it came to no result."""
+        self._running = None
+        self.run.end()
+        if sentence:
+            self.banner.show_error(sentence, detail)
+        self._show_running()
+
+    @Slot()
+    def _on_question(self) -> None:
+        question = self.question
+        if question is None:
+            return
+        self._title.setText(question.title)
+        self._question.setText(question.question)
+        self._supposed.setText(f"Supposed: {question.supposed}")
+        self.setup.show_question(question)
+        self._show_running()
+        self.result.show_words("")
+        self.results_asked.emit(question.id)
+
+    @Slot(object)
+    def _on_chosen(self, picked: tuple[PastResult, ...]) -> None:
+        if len(picked) == 2:
+            self.result.show_both(*picked)
+        elif picked:
+            self.result.show_result(picked[0])
+        else:
+            self.result.show_words(
+                "The answer will stand here: a verdict with the numbers it rests on, plots, figures and tables."
+                " Run measures it on the chosen model and keeps a report with all samples."
+            )
+        if picked and not self._runs_here:
+            self._stack.setCurrentWidget(self.result)
+
+    @property
+    def _runs_here(self) -> bool:
+        question = self.question
+        return self._running is not None and question is not None and question.id == self._running.experiment_id
+
+    def _show_running(self) -> None:
+        running = self._running
+        title = next((q.title for q in self._questions if running and q.id == running.experiment_id), "")
+        self.setup.show_running(title, here=self._runs_here)
+        self._stack.setCurrentWidget(self.run if self._runs_here else self.result)
+        for row, question in enumerate(self._questions):
+            runs = running is not None and question.id == running.experiment_id
+            entry = self.list.itemWidget(self.list.item(row))
+            if isinstance(entry, _Entry):
+                entry.show_running(runs)
+
+    def _make_list(self) -> QListWidget:
+        made = QListWidget()
+        made.setAccessibleName("Questions")
+        made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        made.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
+        made.currentRowChanged.connect(self._on_question)
+        return made
+
+    def _make_left(self, back: QWidget) -> QWidget:
+        head = QHBoxLayout()
+        head.setSpacing(4)
+        head.addWidget(back)
+        head.addWidget(label("Lab", weight="strong"), 1)
+        part, column = _part(12)
+        column.addLayout(head)
+        column.addWidget(self.list, 1)
+        part.setMinimumWidth(200)
+        return part
+
+    def _make_middle(self) -> QWidget:
+        top = QScrollArea()
+        top.setWidgetResizable(True)
+        top.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        top.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        inside, inner = _part(0)
+        inside.setObjectName("column")
+        inner.addWidget(self.setup)
+        inner.addStretch(1)
+        top.setWidget(inside)
+        part, column = _part(12)
+        column.addWidget(top, 3)
+        column.addWidget(Rule())
+        column.addWidget(self.past, 1)
+        part.setMinimumWidth(SETUP_PX)
+        return part
+
+    def _make_right(self) -> QWidget:
+        part, column = _part(16)
+        column.addWidget(self._title)
+        column.addWidget(self._question)
+        column.addWidget(self._supposed)
+        column.addWidget(self.banner)
+        column.addWidget(self._stack, 1)
+        part.setMinimumWidth(320)
+        return part
+
+
+class _Entry(QWidget):
+    """A question in the list: its title and itself, on two lines."""
+
+    def __init__(self, question: Question) -> None:
+        super().__init__()
+        self._running = label("running", tone="good", scale="small")
+        self._running.hide()
+        top = QHBoxLayout()
+        top.setSpacing(8)
+        top.addWidget(label(question.title), 1)
+        top.addWidget(self._running)
+        text = _wrapped("secondary")
+        text.setText(question.question)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 6, 8, 6)
+        column.setSpacing(2)
+        column.addLayout(top)
+        column.addWidget(text)
+        column.addStretch()
+
+    def show_running(self, running: bool) -> None:
+        self._running.setVisible(running)
+
+
+def _add_entry(parent: QListWidget, question: Question) -> None:
+    item = QListWidgetItem()
+    item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{question.title}: {question.question}")
+    parent.addItem(item)
+    entry = _Entry(question)
+    item.setSizeHint(QSize(_ENTRY_PX, entry.heightForWidth(_ENTRY_PX) + 4))
+    parent.setItemWidget(item, entry)
+
+
+def _part(margin: int) -> tuple[QWidget, QVBoxLayout]:
+    part = QWidget()
+    column = QVBoxLayout(part)
+    column.setContentsMargins(margin, margin // 2 + 2 if margin else 0, margin, margin)
+    column.setSpacing(8)
+    return part, column
+
+
+def _wrapped(tone: str) -> QLabel:
+    made = label("", tone=tone, scale="small" if tone else "")
+    made.setWordWrap(True)
+    return made

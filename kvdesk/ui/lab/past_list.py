@@ -1,0 +1,87 @@
+"""The runs of one experiment that were kept: one is looked at, or two are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from kvdesk.ui.widgets.controls import label, plain_tip
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.lab import PastResult
+
+
+class PastList(QWidget):
+    """Signals: `chosen` with a tuple of one or two PastResults, the earlier one first."""
+
+    chosen = Signal(object)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._results: tuple[PastResult, ...] = ()
+        self._list = QListWidget()
+        self._list.setAccessibleName("Past results")
+        self._list.setFont(theme.small)
+        self._list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self._list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._list.setTextElideMode(Qt.TextElideMode.ElideRight)
+        self._list.itemSelectionChanged.connect(self._on_selected)
+        self._hint = label("", tone="secondary", scale="small")
+        self._hint.setWordWrap(True)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(label("Results", weight="strong"))
+        column.addWidget(self._hint)
+        column.addWidget(self._list, 1)
+        column.addStretch()
+
+    @property
+    def view(self) -> QListWidget:
+        return self._list
+
+    def show_results(self, results: Sequence[PastResult], selected: Path | None = None) -> None:
+        """The newest first. `selected`: the folder of the one to show; None: the newest."""
+        self._results = tuple(results)
+        self._list.blockSignals(True)
+        self._list.clear()
+        for past in results:
+            item = QListWidgetItem(f"{past.when} · {past.form} · {past.model}")
+            item.setToolTip(plain_tip(past.record.finished.result.verdict.sentence))
+            self._list.addItem(item)
+        self._list.blockSignals(False)
+        n = len(results)
+        self._hint.setText(
+            "None yet: Run makes the first one."
+            if not n
+            else "Ctrl and click selects a second one to compare."
+            if n > 1
+            else ""
+        )
+        self._hint.setVisible(n != 1)
+        self._list.setVisible(n > 0)
+        folders = [past.folder for past in results]
+        if n:
+            self._list.setCurrentRow(folders.index(selected) if selected in folders else 0)
+        else:
+            self.chosen.emit(())
+
+    @Slot()
+    def _on_selected(self) -> None:
+        rows = sorted((index.row() for index in self._list.selectedIndexes()), reverse=True)
+        picked = tuple(self._results[row] for row in rows[-2:])
+        if picked:
+            self.chosen.emit(picked)
+
+    def select(self, *rows: int) -> None:
+        """Select these and no other."""
+        self._list.blockSignals(True)
+        self._list.clearSelection()
+        for row in rows:
+            item = self._list.item(row)
+            item.setSelected(True)
+        self._list.blockSignals(False)
+        self._on_selected()

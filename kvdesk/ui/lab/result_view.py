@@ -1,0 +1,151 @@
+"""The result of a run: verdict, plots, figures, tables, how it was measured; or two runs side by side."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from kvdesk.protocol.experiment import Table
+from kvdesk.ui.lab.curves import CurvePlot
+from kvdesk.ui.lab.tables import ResultTable
+from kvdesk.ui.widgets.controls import ElidedLabel, label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.lab import (
+    PastResult,
+    comparison,
+    conditions,
+    differences,
+    figure_cells,
+    same_verdict,
+)
+
+_BETWEEN: Final = 16  # px from one part to the next
+
+
+class ResultView(QScrollArea):
+    """Signals: `report_clicked` with the PastResult whose report is wanted."""
+
+    report_clicked = Signal(object)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._parts: list[QWidget] = []
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Of all labels, from the top."""
+        page = self.widget()
+        return tuple(found.text() for found in page.findChildren(QLabel)) if page else ()
+
+    @property
+    def tables(self) -> list[ResultTable]:
+        page = self.widget()
+        return page.findChildren(ResultTable) if page else []
+
+    @property
+    def plots(self) -> list[CurvePlot]:
+        page = self.widget()
+        return page.findChildren(CurvePlot) if page else []
+
+    @property
+    def report_buttons(self) -> list[QPushButton]:
+        page = self.widget()
+        return page.findChildren(QPushButton) if page else []
+
+    def show_result(self, past: PastResult) -> None:
+        record = past.record
+        result = record.finished.result
+        page = self._page()
+        page.addLayout(self._head(past))
+        page.addWidget(self._verdict(result.verdict.sentence))
+        for plot in result.plots:
+            drawn = CurvePlot(self._theme)
+            drawn.show_plot(plot)
+            page.addWidget(drawn)
+        if result.figures:
+            rows = tuple((figure.name, *figure_cells(figure)) for figure in result.figures)
+            self._add_table(page, Table("Figures", ("figure", "median", "95 % interval"), rows))
+        for table in result.tables:
+            self._add_table(page, table)
+        for sentence in (*result.remarks, str(record.finished.load)):
+            page.addWidget(_prose(sentence))
+        self._add_table(page, conditions(record))
+        page.addStretch(1)
+
+    def show_both(self, first: PastResult, second: PastResult) -> None:
+        """Two runs of one experiment."""
+        page = self._page()
+        page.addWidget(_prose(same_verdict(first.record, second.record), weight="strong"))
+        for name, past in (("A", first), ("B", second)):
+            page.addLayout(self._head(past, name))
+            page.addWidget(self._verdict(past.record.finished.result.verdict.sentence))
+        self._add_table(page, comparison(first.record, second.record))
+        self._add_table(page, differences(first.record, second.record))
+        for plots in zip(first.record.finished.result.plots, second.record.finished.result.plots, strict=False):
+            for name, plot in zip("AB", plots, strict=True):
+                drawn = CurvePlot(self._theme)
+                drawn.show_plot(plot)
+                page.addWidget(label(name, tone="secondary"))
+                page.addWidget(drawn)
+        page.addStretch(1)
+
+    def show_words(self, text: str) -> None:
+        """Where there is no result."""
+        page = self._page()
+        page.addWidget(_prose(text))
+        page.addStretch(1)
+
+    def _page(self) -> QVBoxLayout:
+        """An empty page in place of the one that is shown."""
+        page = QWidget()
+        page.setObjectName("column")
+        column = QVBoxLayout(page)
+        column.setContentsMargins(0, 0, 12, 12)
+        column.setSpacing(_BETWEEN)
+        self.setWidget(page)
+        return column
+
+    def _head(self, past: PastResult, name: str = "") -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        if name:
+            row.addWidget(label(name, weight="strong"))
+        seconds = past.record.finished.seconds
+        text = f"{past.when} UTC · {past.model} · {past.form} form · {seconds:,.1f} s"
+        when = ElidedLabel(text)
+        when.setProperty("tone", "secondary")
+        when.setProperty("scale", "small")
+        row.addWidget(when, 1)
+        button = QPushButton("Open the report")
+        button.setProperty("scale", "small")
+        button.setToolTip("Open the page with plots, samples and machine in the browser")
+        button.clicked.connect(lambda: self.report_clicked.emit(past))
+        row.addWidget(button)
+        return row
+
+    def _verdict(self, sentence: str) -> QWidget:
+        """The answer, in a card."""
+        card = QFrame()
+        card.setProperty("card", "effect")
+        text = _prose(sentence, tone="")
+        row = QHBoxLayout(card)
+        row.setContentsMargins(16, 12, 16, 12)
+        row.addWidget(text)
+        return card
+
+    def _add_table(self, page: QVBoxLayout, table: Table) -> None:
+        if table.rows:
+            page.addWidget(ResultTable(self._theme, table))
+
+
+def _prose(text: str, *, tone: str = "secondary", weight: str = "") -> QLabel:
+    made = label(text, tone="" if weight else tone, weight=weight)
+    made.setWordWrap(True)
+    made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return made

@@ -1,0 +1,137 @@
+"""An experiment while it runs: how far it is, what it does now, and its samples as curves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from typing import Final
+
+from PySide6.QtCore import QTimer, Slot
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from kvdesk.protocol.experiment import ExperimentEvent, Plot, Progress, Sample, Started
+from kvdesk.ui.lab.curves import CurvePlot
+from kvdesk.ui.widgets.controls import Choice, ElidedLabel, NumberLabel, ThinProgress, label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.throttle import Throttle
+from kvdesk.viewmodel.lab import LiveCurves, duration, megabytes
+
+ALL: Final = "All series"
+_DRAW_MS: Final = 250  # at most four drawings a second: it shares the cores with what is measured
+_SHARE: Final = 0.05  # of one core
+
+
+class RunView(QWidget):
+    """Begin it, feed it events, end it."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._curves = LiveCurves()
+        self._begun_s = 0.0
+        self._started: Started | None = None
+        self._what = ElidedLabel()
+        self._step = NumberLabel(widest="88 of 88")
+        self._time = NumberLabel(widest="888 s of about 888 s")
+        for number in (self._step, self._time):
+            number.setFont(theme.mono_small)
+        self._bar = ThinProgress(theme, "Progress of the experiment")
+        self._takes = label("", tone="secondary", scale="small")
+        self._takes.setWordWrap(True)
+        self._series = Choice(theme)
+        self._series.setProperty("scale", "small")
+        self._series.setAccessibleName("Series that are drawn")
+        self._series.currentIndexChanged.connect(self._draw)
+        self._plot = CurvePlot(theme)
+        self._drawing = Throttle(self, _DRAW_MS, self._draw, share=_SHARE)
+        self._clock = QTimer(self, interval=500)
+        self._clock.timeout.connect(self._tell_time)
+        head = QHBoxLayout()
+        head.setSpacing(12)
+        head.addWidget(self._what, 1)
+        head.addWidget(self._step)
+        head.addWidget(self._time)
+        choice = QHBoxLayout()
+        choice.addWidget(self._takes, 1)
+        choice.addWidget(self._series)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(head)
+        column.addWidget(self._bar)
+        column.addLayout(choice)
+        column.addWidget(self._plot, 1)
+
+    @property
+    def curves(self) -> LiveCurves:
+        return self._curves
+
+    @property
+    def drawn(self) -> Plot:
+        return self._plot.shown
+
+    @property
+    def share(self) -> float | None:
+        """Of the steps that are done."""
+        return self._bar.share
+
+    @property
+    def doing(self) -> str:
+        return self._what.full_text
+
+    def begin(self) -> None:
+        """Nothing is known yet."""
+        self._curves = LiveCurves()
+        self._started = None
+        self._begun_s = time.monotonic()
+        self._what.setText("Starting its process…")
+        self._step.setText("")
+        self._takes.setText("")
+        self._series.clear()
+        self._series.addItem(ALL)
+        self._series.setVisible(False)
+        self._bar.set_busy()
+        self._clock.start()
+        self._tell_time()
+        self._draw()
+
+    def end(self) -> None:
+        self._clock.stop()
+        self._bar.set_share(None)
+
+    def show_events(self, events: Iterable[ExperimentEvent]) -> None:
+        samples: list[Sample] = []
+        for event in events:
+            match event:
+                case Started():
+                    self._started, self._begun_s = event, time.monotonic()
+                    about = f"about {duration(event.seconds)} at the speed measured just now"
+                    self._takes.setText(f"At most {megabytes(event.memory_bytes)} of memory, one core, {about}")
+                    self._tell_time()
+                case Progress():
+                    self._what.setText(f"{event.what[:1].upper()}{event.what[1:]}")
+                    self._step.setText(f"{event.done:,} of {event.total:,}" if event.total > 1 else "")
+                    if event.total > 1:
+                        self._bar.set_share(event.done / event.total)
+                case Sample():
+                    samples.append(event)
+                case _:
+                    pass
+        if samples:
+            self._curves.add(samples)
+            for name in self._curves.names[self._series.count() - 1 :]:
+                self._series.addItem(name)
+            self._series.setVisible(self._series.count() > 2)
+            self._drawing.request()
+
+    @Slot()
+    def _tell_time(self) -> None:
+        passed = duration(time.monotonic() - self._begun_s)
+        about = f" of about {duration(self._started.seconds)}" if self._started else ""
+        self._time.setText(f"{passed}{about}")
+
+    @Slot()
+    def _draw(self) -> None:
+        only = self._series.currentText() if self._series.currentIndex() > 0 else ""
+        title = f"{self._curves.n:,} samples" if self._curves.n else "Samples are drawn here as they come"
+        below = "Median of the rounds so far; lines from the lowest to the highest" if self._curves.n else ""
+        self._plot.show_plot(Plot(title, below, "measured value", self._curves.series(only)))

@@ -1,0 +1,253 @@
+"""What is set before an experiment runs: parameters, model, and what it will take; Run and Cancel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QDoubleSpinBox,
+    QFileDialog,
+    QGridLayout,
+    QHBoxLayout,
+    QPushButton,
+    QSizePolicy,
+    QSpinBox,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.protocol.experiment import Parameter, Request
+from kvdesk.ui.widgets.controls import Choice, label, plain_tip, roomy, set_tone, wheel_scrolls
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
+
+OTHER: Final = "Choose a file…"
+_FIELD_PX: Final = 96
+_ASK_MS: Final = 150  # after the last change
+
+
+class Setup(QWidget):
+    """Signals: `run_clicked` and `needs_asked` with a Request, `cancel_clicked`."""
+
+    run_clicked = Signal(object)
+    needs_asked = Signal(object)
+    cancel_clicked = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._question: Question | None = None
+        self._fields: dict[str, QSpinBox | QDoubleSpinBox] = {}
+        self._models: list[ModelChoice] = []
+        self._chosen: ModelChoice | None = None  # a file that was chosen here
+        self._busy = ""  # the title of the experiment that runs
+        self._can = False  # what the parameters need is known, and there
+        self._forms = QButtonGroup(self)
+        forms = QHBoxLayout()
+        forms.setSpacing(4)
+        for n, (name, tip) in enumerate(
+            (("Short", "The short form: within three minutes"), ("Whole", "More rounds and larger contexts"))
+        ):
+            button = QToolButton()
+            button.setText(name)
+            button.setToolTip(tip)
+            button.setCheckable(True)
+            button.setChecked(n == 0)
+            button.setProperty("tab", True)
+            self._forms.addButton(button, n)
+            forms.addWidget(button)
+        forms.addStretch(1)
+        self._forms.idClicked.connect(self._on_form)
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(8)
+        self._grid.setVerticalSpacing(2)
+        self._grid.setColumnStretch(0, 1)
+        self._model = Choice(theme)
+        self._model.setAccessibleName("Model")
+        self._model.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._model.activated.connect(self._on_model)
+        self._needs = label("", tone="secondary", scale="small")
+        self._needs.setWordWrap(True)
+        self._needs.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._run = QPushButton("Run")
+        self._run.setProperty("primary", True)
+        self._run.clicked.connect(self._on_run)
+        self._cancel = QPushButton("Cancel")
+        self._cancel.setToolTip("End the experiment's process at once; its samples are lost")
+        self._cancel.clicked.connect(self.cancel_clicked)
+        self._cancel.hide()
+        self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
+        self._asking.timeout.connect(self._ask)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addWidget(self._run)
+        buttons.addWidget(self._cancel)
+        buttons.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addWidget(label("Parameters", weight="strong"))
+        column.addLayout(forms)
+        column.addLayout(self._grid)
+        column.addWidget(label("Model", weight="strong"))
+        column.addWidget(self._model)
+        column.addWidget(self._needs)
+        column.addLayout(buttons)
+
+    @property
+    def run_button(self) -> QPushButton:
+        return self._run
+
+    @property
+    def cancel_button(self) -> QPushButton:
+        return self._cancel
+
+    @property
+    def needs(self) -> str:
+        return self._needs.text()
+
+    def field(self, key: str) -> QSpinBox | QDoubleSpinBox:
+        """Of a parameter."""
+        return self._fields[key]
+
+    def form_button(self, short: bool) -> QToolButton:
+        button = self._forms.button(0 if short else 1)
+        assert isinstance(button, QToolButton)
+        return button
+
+    def show_question(self, question: Question) -> None:
+        """Its parameters, with the values of the chosen form."""
+        self._question = question
+        while item := self._grid.takeAt(0):
+            if widget := item.widget():
+                widget.hide()
+                widget.deleteLater()
+        self._fields = {}
+        for n, parameter in enumerate(question.parameters):
+            field = self._fields[parameter.key] = _field(parameter)
+            name = label(parameter.title)
+            hint = label(f"{parameter.description} · {_range(parameter)}", tone="secondary", scale="small")
+            hint.setWordWrap(True)
+            name.setBuddy(field)
+            self._grid.addWidget(name, 2 * n, 0)
+            self._grid.addWidget(field, 2 * n, 1)
+            self._grid.addWidget(hint, 2 * n + 1, 0, 1, 2)
+            field.valueChanged.connect(self._ask_soon)
+        self._on_form()
+
+    def show_models(self, models: Sequence[ModelChoice]) -> None:
+        """Models to choose from; the first is chosen unless a file was."""
+        self._models = list(models)
+        self._fill_models()
+        self._ask()
+
+    def show_needs(self, request: Request, needs: Needs) -> None:
+        """What it would take; ignored where something else is set by now."""
+        if request == self.request:
+            self._can = not needs.why_not
+            self._needs.setText(str(needs))
+            set_tone(self._needs, "danger" if needs.why_not else "secondary")
+            self._show_state()
+
+    def show_running(self, title: str, *, here: bool) -> None:
+        """An experiment runs ("": none does); `here`: it is the one that is shown."""
+        self._busy = title
+        self._cancel.setVisible(bool(title) and here)
+        self._show_state()
+
+    @property
+    def request(self) -> Request | None:
+        """What Run would run."""
+        if self._question is None or not self._all_models:
+            return None
+        given = {key: field.value() for key, field in self._fields.items()}
+        model = self._all_models[max(self._model.currentIndex(), 0)]
+        return Request(self._question.id, str(model.path), given, short=self._forms.checkedId() == 0)
+
+    @property
+    def _all_models(self) -> list[ModelChoice]:
+        return ([self._chosen] if self._chosen else []) + self._models
+
+    def _fill_models(self) -> None:
+        self._model.clear()
+        for model in self._all_models:
+            self._model.addItem(f"{model.path.stem} ({model.where})")
+            self._model.setItemData(self._model.count() - 1, plain_tip(str(model.path)), Qt.ItemDataRole.ToolTipRole)
+        self._model.addItem(OTHER)
+        self._model.setCurrentIndex(0)
+
+    @Slot(int)
+    def _on_model(self, index: int) -> None:
+        if index == len(self._all_models):
+            file, _ = QFileDialog.getOpenFileName(self, "Choose a model", "", "GGUF models (*.gguf);;All files (*)")
+            if file:
+                self._chosen = ModelChoice(Path(file), "chosen")
+            self._fill_models()
+        self._ask()
+
+    @Slot()
+    def _on_form(self) -> None:
+        short = self._forms.checkedId() == 0
+        for parameter in self._question.parameters if self._question else ():
+            field, value = self._fields[parameter.key], parameter.short if short else parameter.default
+            if isinstance(field, QSpinBox):
+                field.setValue(int(value))
+            else:
+                field.setValue(value)
+        self._ask()
+
+    @Slot()
+    def _ask_soon(self) -> None:
+        self._can = False
+        self._show_state()
+        self._asking.start()
+
+    @Slot()
+    def _ask(self) -> None:
+        self._asking.stop()
+        self._can = False
+        self._show_state()
+        request = self.request
+        if request is not None:
+            self.needs_asked.emit(request)
+        else:
+            self._needs.setText("Open a model, or choose a file, to run an experiment on.")
+
+    @Slot()
+    def _on_run(self) -> None:
+        if (request := self.request) is not None:
+            self.run_clicked.emit(request)
+
+    def _show_state(self) -> None:
+        self._run.setEnabled(self._can and not self._busy)
+        self._run.setToolTip(f"“{self._busy}” is running" if self._busy else "Run it in a process of its own")
+        for field in self._fields.values():
+            field.setEnabled(not self._cancel.isVisibleTo(self))
+
+
+def _field(parameter: Parameter) -> QSpinBox | QDoubleSpinBox:
+    field: QSpinBox | QDoubleSpinBox
+    if parameter.whole:
+        field = QSpinBox()
+        field.setRange(int(parameter.low), int(parameter.high))
+    else:
+        field = QDoubleSpinBox()
+        field.setDecimals(3)
+        field.setRange(parameter.low, parameter.high)
+    field.setGroupSeparatorShown(True)
+    field.setFixedWidth(_FIELD_PX)
+    field.setAlignment(Qt.AlignmentFlag.AlignRight)
+    field.setAccessibleName(parameter.title)
+    field.setAccessibleDescription(f"{parameter.description}, {_range(parameter)}")
+    field.setToolTip(f"--set {parameter.key}={parameter.default:g}")
+    roomy(field)
+    wheel_scrolls(field)
+    return field
+
+
+def _range(parameter: Parameter) -> str:
+    return f"{parameter.low:,g} to {parameter.high:,g}"

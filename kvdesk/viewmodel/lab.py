@@ -1,0 +1,162 @@
+"""What the page of the laboratory shows, without Qt: questions, what a run takes, live curves, runs side by side."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from kvdesk.protocol.experiment import Figure, Parameter, Point, Record, Sample, Series, Table
+
+REPORT = "report.html"
+RESULT = "result.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """An experiment as far as one chooses it. supposed: what the question comes from, a sentence."""
+
+    id: str
+    title: str
+    question: str
+    supposed: str
+    parameters: tuple[Parameter, ...]
+
+
+class ModelChoice(NamedTuple):
+    """A model an experiment can run on. where: a word on where it comes from."""
+
+    path: Path
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a run takes, known before it starts. memory_bytes: at most; read, written: tokens.
+
+    why_not  "" or, in a sentence, why it cannot run
+    """
+
+    memory_bytes: int = 0
+    read: float = 0
+    written: float = 0
+    why_not: str = ""
+
+    def __str__(self) -> str:
+        if self.why_not:
+            return self.why_not
+        return (
+            f"Takes at most {megabytes(self.memory_bytes)} of memory and one processor core (more where threads are the"
+            f" question), in a process of its own. It reads about {self.read:,.0f} tokens and writes"
+            f" {self.written:,.0f}; how long that is in seconds is measured when it starts. Conversations go on, but an"
+            " answer that is written"
+            " meanwhile disturbs the timings."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PastResult:
+    """A run that was kept: `folder` has its report."""
+
+    folder: Path
+    record: Record
+
+    @property
+    def when(self) -> str:
+        """UTC, to the minute."""
+        return self.record.at[:16].replace("T", " ")
+
+    @property
+    def form(self) -> str:
+        return "short" if self.record.request.short else "whole"
+
+    @property
+    def model(self) -> str:
+        return Path(self.record.request.model).stem
+
+
+def megabytes(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:,.0f} MB"
+
+
+def duration(seconds: float) -> str:
+    """In seconds up to two minutes, then in minutes."""
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+class LiveCurves:
+    """The samples of a run so far, as curves: for each series the median of the rounds at each x."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+        self.n = 0
+
+    def add(self, samples: Iterable[Sample]) -> None:
+        for sample in samples:
+            self._values[sample.series][sample.x].append(sample.y)
+            self.n += 1
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._values)
+
+    def series(self, only: str = "") -> tuple[Series, ...]:
+        """The range of the rounds in place of an interval. `only`: this one alone; "" for all."""
+        return tuple(
+            Series(name, tuple(Point(x, median(ys), min(ys), max(ys)) for x, ys in sorted(by_x.items())))
+            for name, by_x in self._values.items()
+            if only in ("", name)
+        )
+
+
+def figure_cells(figure: Figure) -> tuple[str, str]:
+    """Its value with the unit, and its interval."""
+    unit = f" {figure.unit}" if figure.unit else ""
+    if figure.low is None or figure.high is None:
+        return f"{figure.value:.4g}{unit}", "–"
+    return f"{figure.value:.4g}{unit}", f"{figure.low:.4g} to {figure.high:.4g}{unit}"
+
+
+def comparison(first: Record, second: Record) -> Table:
+    """The figures that both have, side by side."""
+    others = {figure.name: figure for figure in second.finished.result.figures}
+    rows = []
+    for figure in first.finished.result.figures:
+        if other := others.get(figure.name):
+            ratio = f"{other.value / figure.value:.3g}" if figure.value else "–"
+            rows.append((figure.name, str(figure), str(other), ratio))
+    return Table("Figures of both", ("figure", "A", "B", "B over A"), tuple(rows))
+
+
+def same_verdict(first: Record, second: Record) -> str:
+    """A sentence on whether two runs came to the same answer."""
+    same = first.finished.result.verdict.key == second.finished.result.verdict.key
+    return "The verdicts are the same." if same else "The verdicts differ."
+
+
+def differences(first: Record, second: Record) -> Table:
+    """What was not the same when they ran: model, parameters, machine, load."""
+    facts = _facts(first), _facts(second)
+    keys = dict.fromkeys((*facts[0], *facts[1]))
+    rows = tuple((key, *(f.get(key, "–") for f in facts)) for key in keys if facts[0].get(key) != facts[1].get(key))
+    return Table("What differs between the runs", ("", "A", "B"), rows)
+
+
+def conditions(record: Record) -> Table:
+    """How it was run, and where."""
+    return Table("Parameters and machine", ("", ""), tuple(_facts(record).items()))
+
+
+def _facts(record: Record) -> dict[str, str]:
+    request = record.request
+    return {
+        "model": Path(request.model).name,
+        **{key: f"{value:g}" for key, value in request.values.items()},
+        "form": "short" if request.short else "whole",
+        "seed": str(request.seed),
+        "duration": f"{record.finished.seconds:g} s",
+        **record.started.machine,
+    }

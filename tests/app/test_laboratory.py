@@ -1,0 +1,113 @@
+"""The laboratory in the window with a real child: it runs to a result, is cancelled, and ends with model and window."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from pytestqt.qtbot import QtBot
+
+from kvdesk import paths
+from kvdesk.app.laboratory import past_results
+from kvdesk.protocol.chat import LocalFile, ModelInfo, ModelLoaded
+from kvdesk.ui.lab.page import LabPage
+from tests.app.conftest import Rig
+
+TIMEOUT_MS = 60_000  # the machine may be busy; the child loads the model in about a second
+
+
+@pytest.fixture
+def lab(rig: Rig, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LabPage:
+    """The page, with the embedded model open and the quickest question chosen."""
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    model = paths.embedded_model()
+    assert model is not None
+    rig.window.show()
+    rig.window.rooms.show_lab()
+    page = rig.window.rooms.lab
+    assert page is not None
+    rig.controller.laboratory.apply(ModelLoaded(ModelInfo(LocalFile(model), "SmolLM2")))
+    qtbot.waitUntil(lambda: page.question is not None, timeout=TIMEOUT_MS)
+    page.choose("positions")
+    qtbot.waitUntil(page.setup.run_button.isEnabled, timeout=TIMEOUT_MS)
+    return page
+
+
+def begun(rig: Rig, lab: LabPage, qtbot: QtBot) -> psutil.Process:
+    """The child of an experiment that has begun to load its model."""
+    lab.setup.run_button.click()
+    run = rig.controller.laboratory.run
+    assert run is not None
+    qtbot.waitUntil(lambda: run.pid is not None, timeout=TIMEOUT_MS)
+    return psutil.Process(run.pid)
+
+
+def test_it_runs_to_a_result_that_is_kept(
+    rig: Rig, lab: LabPage, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(rig, lab, qtbot)
+    qtbot.waitUntil(lambda: rig.controller.laboratory.run is None, timeout=TIMEOUT_MS)
+    qtbot.waitUntil(lambda: lab.past.view.count() == 1, timeout=TIMEOUT_MS)
+    (kept,) = past_results("positions")
+    assert kept.record.finished.result.verdict.sentence in lab.result.texts
+    assert lab.banner.sentence == ""
+    assert not lab.shows_run
+    opened: list[str] = []
+
+    def opens(url: QUrl) -> bool:
+        opened.append(url.toLocalFile())
+        return True
+
+    monkeypatch.setattr(QDesktopServices, "openUrl", opens)
+    lab.result.report_buttons[0].click()
+    assert [Path(file) for file in opened] == [kept.folder / "report.html"]
+    (kept.folder / "report.html").unlink()
+    lab.result.report_buttons[0].click()
+    assert lab.banner.sentence.startswith("The report is not there any more")
+
+
+def test_it_is_cancelled_within_a_second(rig: Rig, lab: LabPage, qtbot: QtBot) -> None:
+    child = begun(rig, lab, qtbot)
+    start = time.perf_counter()
+    lab.setup.cancel_button.click()
+    qtbot.waitUntil(lambda: rig.controller.laboratory.run is None, timeout=TIMEOUT_MS)
+    assert time.perf_counter() - start < 1
+    assert not child.is_running()
+    assert lab.banner.sentence == "The experiment was cancelled."
+    assert past_results("positions") == []
+
+
+def test_another_model_ends_it(rig: Rig, lab: LabPage, qtbot: QtBot) -> None:
+    child = begun(rig, lab, qtbot)
+    rig.window.rooms.show_chats()
+    rig.window.model_open_requested.emit("/models/other.gguf")
+    qtbot.waitUntil(lambda: rig.controller.laboratory.run is None, timeout=TIMEOUT_MS)
+    assert not child.is_running()
+    assert lab.banner.sentence == "The experiment was ended because another model was opened."
+
+
+def test_closing_the_window_ends_it(rig: Rig, lab: LabPage, qtbot: QtBot) -> None:
+    child = begun(rig, lab, qtbot)
+    rig.window.close()
+    assert not child.is_running()
+
+
+def test_a_model_that_is_none_cannot_be_run_on(rig: Rig, lab: LabPage, qtbot: QtBot, tmp_path: Path) -> None:
+    file = tmp_path / "none.gguf"
+    file.write_bytes(b"GGUF")
+    rig.controller.laboratory.apply(ModelLoaded(ModelInfo(LocalFile(file), "none")))
+    qtbot.waitUntil(lambda: "none.gguf" in lab.setup.needs, timeout=TIMEOUT_MS)
+    assert not lab.setup.run_button.isEnabled()
+
+
+def test_what_is_no_result_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path))
+    folder = tmp_path / "lab" / "positions-20260101-000000"
+    folder.mkdir(parents=True)
+    (folder / "result.json").write_text("{}")
+    (tmp_path / "lab" / "positions-20260101-000001").mkdir()
+    assert past_results("positions") == []

@@ -1,0 +1,249 @@
+"""The page of the laboratory, fed by hand: what it asks for, shows while an experiment runs, and of past results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk.protocol.experiment import (
+    Figure,
+    Finished,
+    Load,
+    Parameter,
+    Plot,
+    Point,
+    Progress,
+    Record,
+    Request,
+    Result,
+    Sample,
+    Series,
+    Started,
+    Table,
+    Verdict,
+)
+from kvdesk.ui.lab.page import LabPage
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.lab import ModelChoice, Needs, PastResult, Question
+
+ONE = Question(
+    "one",
+    "The first",
+    "Is it so?",
+    "It is.",
+    (
+        Parameter("n", "Tokens", 100, 1, 1000, 10, "Tokens that are read"),
+        Parameter("share", "Share", 0.5, 0, 1, 0.25, "Of the cells", whole=False),
+    ),
+)
+TWO = Question("two", "The second", "Or so?", "It is not.", ())
+MODEL = ModelChoice(Path("/models/tiny.gguf"), "open now")
+NEEDS = Needs(154_000_000, 33_000, 720)
+
+
+def past(name: str, key: str = "yes", value: float = 2.0) -> PastResult:
+    plot = Plot("Seconds", "tokens", "s", (Series("with", (Point(1, 2, 1, 3), Point(10, 20))),), log=True)
+    result = Result(
+        Verdict(key, f"It is {name}."),
+        (Figure("ratio", value, 1, 3, "s"),),
+        (plot,),
+        (Table("Medians", ("a", "b"), (("x", "1 s"),)),),
+        ("One remark.",),
+    )
+    asked = Request("one", "/models/tiny.gguf", {"n": 10}, short=True)
+    record = Record(
+        asked,
+        "The first",
+        "Is it so?",
+        "2026-01-01T10:20:30+00:00",
+        Started({"cores": "2"}, 5, 1.5),
+        (),
+        Finished(result, Load(), 3),
+    )
+    return PastResult(Path("/results") / name, record)
+
+
+@pytest.fixture
+def page(theme: Theme, qtbot: QtBot) -> LabPage:
+    page = LabPage(theme)
+    qtbot.addWidget(page)
+    page.resize(1280, 760)
+    page.show_models([MODEL])
+    page.show_questions([ONE, TWO])
+    page.show()
+    return page
+
+
+def ready(page: LabPage) -> Request:
+    """What the parameters need is known."""
+    request = page.setup.request
+    assert request is not None
+    page.show_needs(request, NEEDS)
+    return request
+
+
+Recorder = Callable[[object], list[tuple[object, ...]]]
+
+
+def test_a_question_asks_for_its_results_and_its_needs(page: LabPage, record: Recorder) -> None:
+    results, needs = record(page.results_asked), record(page.needs_asked)
+    page.choose("two")
+    assert results == [("two",)]
+    assert needs == [(Request("two", str(MODEL.path), {}, short=True),)]
+
+
+def test_parameters_have_their_ranges_and_the_values_of_the_form(page: LabPage, qtbot: QtBot) -> None:
+    field = page.setup.field("n")
+    assert (field.minimum(), field.maximum(), field.value()) == (1, 1000, 10)
+    assert page.setup.field("share").value() == 0.25
+    qtbot.mouseClick(page.setup.form_button(short=False), Qt.MouseButton.LeftButton)
+    assert page.setup.request == Request("one", str(MODEL.path), {"n": 100, "share": 0.5}, short=False)
+
+
+def test_it_runs_only_when_what_it_takes_has_been_said(page: LabPage, qtbot: QtBot, record: Recorder) -> None:
+    asked = record(page.run_requested)
+    assert not page.setup.run_button.isEnabled()
+    request = ready(page)
+    assert "154 MB" in page.setup.needs
+    assert "33,000 tokens" in page.setup.needs
+    qtbot.mouseClick(page.setup.run_button, Qt.MouseButton.LeftButton)
+    assert asked == [(request,)]
+
+
+def test_what_cannot_run_says_why(page: LabPage) -> None:
+    request = page.setup.request
+    assert request is not None
+    page.show_needs(request, Needs(why_not="It does not fit."))
+    assert page.setup.needs == "It does not fit."
+    assert not page.setup.run_button.isEnabled()
+
+
+def test_an_answer_for_other_parameters_is_ignored(page: LabPage) -> None:
+    request = ready(page)
+    page.setup.field("n").setValue(20)
+    assert not page.setup.run_button.isEnabled()
+    page.show_needs(request, NEEDS)
+    assert not page.setup.run_button.isEnabled()
+
+
+def test_without_a_model_it_says_what_to_do(theme: Theme, qtbot: QtBot) -> None:
+    page = LabPage(theme)
+    qtbot.addWidget(page)
+    page.show_questions([ONE])
+    assert page.setup.needs.startswith("Open a model, or choose a file")
+    assert not page.setup.run_button.isEnabled()
+
+
+def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Recorder, qtbot: QtBot) -> None:
+    cancelled = record(page.cancel_requested)
+    page.begin(ready(page))
+    assert page.shows_run
+    assert not page.setup.run_button.isEnabled()
+    samples = [Sample("a", 1, 2), Sample("a", 1, 4, 1), Sample("a", 2, 5), Sample("b", 1, 9)]
+    page.show_events([Started({}, 5_000_000, 30), Progress(1, 4, "reading"), *samples])
+    assert page.run.share == 0.25
+    assert page.run.doing == "Reading"
+    page.run._draw()
+    assert page.run.drawn.series == (
+        Series("a", (Point(1, 3, 2, 4), Point(2, 5, 5, 5))),
+        Series("b", (Point(1, 9, 9, 9),)),
+    )
+    page.run._series.setCurrentIndex(2)
+    assert [series.name for series in page.run.drawn.series] == ["b"]
+    qtbot.mouseClick(page.setup.cancel_button, Qt.MouseButton.LeftButton)
+    assert cancelled == [()]
+
+
+def test_another_question_can_be_read_while_one_runs(page: LabPage) -> None:
+    page.begin(ready(page))
+    page.choose("two")
+    assert not page.shows_run
+    assert page.setup.cancel_button.isHidden()
+    ready(page)
+    assert not page.setup.run_button.isEnabled()
+    assert "The first" in page.setup.run_button.toolTip()
+    page.choose("one")
+    assert page.shows_run
+
+
+def test_an_end_without_a_result_is_one_sentence(page: LabPage) -> None:
+    page.begin(ready(page))
+    page.end("It crashed.", "SIGABRT")
+    assert page.banner.sentence == "It crashed."
+    assert not page.shows_run
+    assert page.setup.cancel_button.isHidden()
+    assert page.setup.run_button.isEnabled()
+    page.begin(ready(page))
+    assert page.banner.sentence == ""
+
+
+def test_a_result_has_verdict_figures_plots_and_tables(page: LabPage, qtbot: QtBot, record: Recorder) -> None:
+    wanted = record(page.report_requested)
+    new, old = past("new"), past("old")
+    page.show_results("one", [new, old], new.folder)
+    assert "It is new." in page.result.texts
+    assert "One remark." in page.result.texts
+    figures, medians, conditions = page.result.tables
+    assert figures.cells == (("ratio", "2 s", "1 to 3 s"),)
+    assert medians.cells == (("x", "1 s"),)
+    assert ("model", "tiny.gguf") in conditions.cells
+    assert page.result.plots[0].shown.log
+    qtbot.mouseClick(page.result.report_buttons[0], Qt.MouseButton.LeftButton)
+    assert wanted == [(new,)]
+
+
+def test_two_results_are_compared(page: LabPage) -> None:
+    page.show_results("one", [past("new", "no", 6.0), past("old")])
+    page.past.select(0, 1)
+    assert "The verdicts differ." in page.result.texts
+    assert page.result.tables[0].cells == (("ratio", "2 s (95 %: 1 to 3)", "6 s (95 %: 1 to 3)", "3"),)
+
+
+def test_results_of_another_question_are_ignored(page: LabPage) -> None:
+    page.show_results("two", [past("new")])
+    assert page.past.view.count() == 0
+
+
+def test_names_from_a_file_are_no_markup(page: LabPage) -> None:
+    page.begin(ready(page))
+    page.show_events([Sample("<img src=x>", 1, 2), Sample("b", 1, 2)])
+    page.run._draw()
+    assert "&lt;img" in page.run._plot.names
+
+
+def test_a_logarithmic_plot_leaves_out_what_has_no_place(page: LabPage) -> None:
+    page.run._plot.show_plot(Plot("p", "x", "y", (Series("s", (Point(0, 1), Point(10, 0), Point(10, 100))),), log=True))
+    (curve,) = page.run._plot.plot.getPlotItem().listDataItems()
+    assert [list(values) for values in curve.getOriginalDataset()] == [[1.0], [2.0]]
+
+
+# --- in the window ----------------------------------------------------------------------------------------------------
+
+
+def test_the_laboratory_takes_the_place_of_the_conversations(
+    window: MainWindow, qtbot: QtBot, record: Recorder
+) -> None:
+    qtbot.waitUntil(lambda: window._watched is not None)
+    watched, stopped = record(window.inspector_watched), record(window.stop_requested)
+    window.rooms.toggle_lab()
+    assert window.rooms.shows_lab
+    assert not window.chat.isVisible()
+    assert watched == [(False,)]
+    window.stop()
+    assert not window.rooms.shows_lab
+    assert stopped == []
+    assert watched == [(False,), (True,)]
+    assert window.chat.composer.edit.hasFocus()
+
+
+def test_keys_of_the_conversations_show_them(window: MainWindow) -> None:
+    window.rooms.show_lab()
+    action = next(action for action in window.actions() if action.shortcut().toString() == "Ctrl+K")
+    action.trigger()
+    assert not window.rooms.shows_lab
+    assert window.conversations.search.hasFocus()
