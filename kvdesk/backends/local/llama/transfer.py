@@ -23,8 +23,8 @@ from kvdesk.errors import EngineError
 
 MOST_KEPT = 192 << 20
 """Bytes that may be kept: three states of the size up to which maps are audited unasked, as a compaction needs."""
-MOST_BLOCKS = 4
-"""Blocks that may be kept: those of a compaction, and one of a single sequence."""
+MOST_BLOCKS = 16
+"""Blocks that may be kept. With 4 the small states of single sequences drove out those that a compaction needs."""
 KEPT_S = 60.0
 """So long after the last state everything that is kept stays; then the system gets it back."""
 _LARGEST = 1.25
@@ -102,7 +102,7 @@ def _give_up_behind(memory: mmap.mmap, n_bytes: int) -> None:
     of their state.
     """
     start = -(-n_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
-    if sys.platform == "linux" and start < len(memory):
+    if sys.platform == "linux" and start + _STEP < len(memory):
         memory.madvise(mmap.MADV_DONTNEED, start, len(memory) - start)
 
 
