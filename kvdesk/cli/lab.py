@@ -124,7 +124,7 @@ def _compare(first: Path, second: Path) -> int:
     a, b = _read(first), _read(second)
     if a.request.experiment_id != b.request.experiment_id:
         raise UserError(f"{first} is a result of {a.request.experiment_id}, {second} of {b.request.experiment_id}.")
-    for name, *both, ratio in comparison(a, b).rows:
+    for name, ratio, *both in comparison(a, b).rows:
         print(f"{name}: {both[0]} | {both[1]} | second over first: {ratio}")
     print(f"A: {a.finished.result.verdict.sentence}\nB: {b.finished.result.verdict.sentence}")
     print(same_verdict(a, b))

@@ -127,8 +127,8 @@ def comparison(first: Record, second: Record) -> Table:
     for figure in first.finished.result.figures:
         if other := others.get(figure.name):
             ratio = f"{other.value / figure.value:.3g}" if figure.value else "–"
-            rows.append((figure.name, str(figure), str(other), ratio))
-    return Table("Figures of both", ("figure", "A", "B", "B over A"), tuple(rows))
+            rows.append((figure.name, ratio, str(figure), str(other)))
+    return Table("Figures of both", ("figure", "B over A", "A", "B"), tuple(rows))
 
 
 def same_verdict(first: Record, second: Record) -> str:

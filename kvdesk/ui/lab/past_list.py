@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from kvdesk.ui.widgets.controls import label, plain_tip
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import PastResult
+
+_ROW_PX: Final = 24
 
 
 class PastList(QWidget):
@@ -50,6 +53,7 @@ class PastList(QWidget):
         self._list.clear()
         for past in results:
             item = QListWidgetItem(f"{past.when} · {past.form} · {past.model}")
+            item.setSizeHint(QSize(0, _ROW_PX))
             item.setToolTip(plain_tip(past.record.finished.result.verdict.sentence))
             self._list.addItem(item)
         self._list.blockSignals(False)

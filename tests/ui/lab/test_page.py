@@ -201,7 +201,7 @@ def test_two_results_are_compared(page: LabPage) -> None:
     page.show_results("one", [past("new", "no", 6.0), past("old")])
     page.past.select(0, 1)
     assert "The verdicts differ." in page.result.texts
-    assert page.result.tables[0].cells == (("ratio", "2 s (95 %: 1 to 3)", "6 s (95 %: 1 to 3)", "3"),)
+    assert page.result.tables[0].cells == (("ratio", "3", "2 s (95 %: 1 to 3)", "6 s (95 %: 1 to 3)"),)
 
 
 def test_results_of_another_question_are_ignored(page: LabPage) -> None:
