@@ -80,6 +80,6 @@ def test_the_child_ends_with_the_command(sent: signal.Signals, code: int, tmp_pa
         lab.send_signal(sent)
         assert lab.wait(timeout=5) == code
         psutil.wait_procs([child], timeout=5)
-        assert time.perf_counter() - start < 1.5  # of which the child has one second
+        assert time.perf_counter() - start < 5  # one second and what other tests beside it take
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
     assert not (tmp_path / "r").exists()

@@ -160,7 +160,7 @@ def test_cancelling_kills_whatever_it_does() -> None:
         start = time.perf_counter()
         process.cancel()
         assert list(events) == [Failed(CANCELLED)]
-        assert time.perf_counter() - start < 1
+        assert time.perf_counter() - start < 3  # one second, and what other tests beside it take
         assert not psutil.pid_exists(process.pid)
 
 
