@@ -49,9 +49,12 @@ class _Answer:
     ended: TurnEnded | None = None
     n_ended: int = 0
 
+    def text(self) -> list[TextDelta]:
+        """All pieces as one; none where there are none."""
+        return [join_text(self.parts)] if self.parts else []
+
     def events(self) -> list[Event]:
-        text = [join_text(self.parts)] if self.parts else []
-        return [event for event in (self.started, *text, self.ended) if event is not None]
+        return [event for event in (self.started, *self.text(), self.ended) if event is not None]
 
 
 class Known:
@@ -77,6 +80,7 @@ class Known:
             case TurnEnded():
                 answer = self._running.pop(event.answer, None) or _Answer()
                 answer.ended, answer.n_ended = event, self.n
+                answer.parts = answer.text()  # joined once: thousands of pieces would be kept for each answer
                 self._ended.append(answer)
             case TokenTexts():
                 self._texts.update(event.texts)
