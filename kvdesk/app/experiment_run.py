@@ -7,9 +7,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 from kvdesk.errors import KvdeskError
-from kvdesk.experiments import experiment_by_id, report
-from kvdesk.experiments.process import ExperimentProcess, experiment_command
-from kvdesk.protocol.experiment import ExperimentEvent, Failed, Finished, Record, Request, Sample, Started
+from kvdesk.experiments import report
+from kvdesk.experiments.process import ExperimentProcess, Recorder, experiment_command
+from kvdesk.protocol.experiment import ExperimentEvent, Failed, Record, Request
 from kvdesk.viewmodel.lab import PastResult
 
 
@@ -68,25 +68,15 @@ class ExperimentRun:
             self._tell(Failed(f"The experiment's process cannot be started: {error.strerror or error}."))
 
     def _read(self, process: ExperimentProcess) -> None:
-        started: Started | None = None
-        samples: list[Sample] = []
+        recorder = Recorder(self.request)
         for event in process.events():
-            match event:
-                case Started():
-                    started = event
-                case Sample():
-                    samples.append(event)
-                case Finished() if started is not None:
-                    self._keep(started, tuple(samples), event)
-                case _:
-                    pass
+            at = datetime.now(UTC)
+            if (record := recorder.add(event, at)) is not None:
+                self._keep(record, at)
             self._tell(event)
 
-    def _keep(self, started: Started, samples: tuple[Sample, ...], finished: Finished) -> None:
+    def _keep(self, record: Record, at: datetime) -> None:
         """Write the report; where that is impossible the result is shown all the same."""
-        experiment, at = experiment_by_id(self.request.experiment_id), datetime.now(UTC)
-        when = at.isoformat(timespec="seconds")
-        record = Record(self.request, experiment.title, experiment.question, when, started, samples, finished)
         try:
             folder = report.folder_for(record.request.experiment_id, at)
             self.kept = PastResult(folder, record)

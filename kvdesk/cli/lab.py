@@ -14,17 +14,14 @@ from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import UserError
 from kvdesk.experiments import EXPERIMENTS, experiment_by_id, report
-from kvdesk.experiments.experiment import Experiment
-from kvdesk.experiments.process import ExperimentProcess, experiment_command
+from kvdesk.experiments.process import ExperimentProcess, Recorder, experiment_command
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import read_header
 from kvdesk.protocol.experiment import (
     Failed,
-    Finished,
     Progress,
     Record,
     Request,
-    Sample,
     Started,
     chosen,
     record_from_json,
@@ -72,7 +69,7 @@ def _run(args: argparse.Namespace) -> int:
     request = Request(experiment.id, str(model), values, args.short)
     at = datetime.now(UTC)
     _say(f"{experiment.question}\nIt takes {needed.total / 1e6:,.0f} MB of memory at most.")
-    record = _record(experiment, request, at)
+    record = _record(request, at)
     folder = args.out or report.folder_for(experiment.id, at)
     page = report.write(record, folder)
     if args.json:
@@ -83,27 +80,22 @@ def _run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _record(experiment: Experiment, request: Request, at: datetime) -> Record:
+def _record(request: Request, at: datetime) -> Record:
     """Run it to its end. Raises UserError with what went wrong."""
-    started: Started | None = None
-    samples: list[Sample] = []
+    recorder = Recorder(request)
     with ExperimentProcess(experiment_command(request)) as process:
         for event in process.events():
             match event:
                 case Started():
-                    started = event
                     _say(f"It takes about {event.seconds:.0f} s at the speed measured just now.")
                 case Progress():
                     _say(f"{event.done}/{event.total} {event.what}")
-                case Sample():
-                    samples.append(event)
-                case Finished():
-                    assert started is not None
-                    when = at.isoformat(timespec="seconds")
-                    told = experiment.title, experiment.question
-                    return Record(request, *told, when, started, tuple(samples), event)
                 case Failed():
                     raise UserError(event.sentence, event.detail)
+                case _:
+                    pass
+            if (record := recorder.add(event, at)) is not None:
+                return record
     raise AssertionError("events end with the end")
 
 

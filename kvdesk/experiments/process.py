@@ -10,15 +10,20 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from datetime import datetime
 from types import TracebackType
 from typing import Self
 
+from kvdesk.experiments import experiment_by_id
 from kvdesk.library.child import child_command, start_child
 from kvdesk.protocol.experiment import (
     ExperimentEvent,
     Failed,
     Finished,
+    Record,
     Request,
+    Sample,
+    Started,
     event_from_json,
     request_to_json,
 )
@@ -92,6 +97,30 @@ class ExperimentProcess:
         size = self._errors.seek(0, os.SEEK_END)
         self._errors.seek(max(0, size - DETAIL))
         return self._errors.read().decode("utf-8", "replace")
+
+
+class Recorder:
+    """The events of one run, put together as its record."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._started: Started | None = None
+        self._samples: list[Sample] = []
+
+    def add(self, event: ExperimentEvent, at: datetime) -> Record | None:
+        """The record once the run has finished, None before. at: the time it is known by (UTC)."""
+        match event:
+            case Started():
+                self._started = event
+            case Sample():
+                self._samples.append(event)
+            case Finished() if self._started is not None:
+                experiment, when = experiment_by_id(self._request.experiment_id), at.isoformat(timespec="seconds")
+                told = experiment.title, experiment.question, when
+                return Record(self._request, *told, self._started, tuple(self._samples), event)
+            case _:
+                pass
+        return None
 
 
 def _how(code: int) -> str:
