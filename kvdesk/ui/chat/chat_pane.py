@@ -5,36 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import QPoint, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import NO_TOKENIZER
-from kvdesk.protocol.chat import ContextUse, Endpoint, LocalFile, ModelInfo
+from kvdesk.protocol.chat import ContextUse, ModelInfo
 from kvdesk.ui.chat.chat_view import ChatView
 from kvdesk.ui.chat.composer import Composer, centred
-from kvdesk.ui.chat.conversation_model import NEW_CHAT
+from kvdesk.ui.chat.empty_pane import EmptyPane
 from kvdesk.ui.chat.overflow_choice import OverflowButton
+from kvdesk.ui.chat.pane_header import PaneHeader
 from kvdesk.ui.chat.queue_view import QueueView
-from kvdesk.ui.widgets.controls import (
-    Banner,
-    ElidedButton,
-    ElidedLabel,
-    IconButton,
-    NumberLabel,
-    ThinProgress,
-    label,
-    plain_tip,
-    set_tone,
-)
+from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.readout import megabytes
 
 KEEP_MS: Final = 250  # what is typed is told at most so much later
-
-
-ONE_LINE_PX: Final = 720  # from here on the header has one line
 
 
 class ChatPane(QWidget):
@@ -61,7 +48,7 @@ class ChatPane(QWidget):
         self._drafts: dict[ConversationId | None, str] = {}
         self._editing: MessageId | None = None
         self._set_aside = ""  # what was typed before an edit began
-        self._header = _Header(theme)
+        self._header = PaneHeader(theme)
         self._header.open_model_clicked.connect(self.open_model_clicked)
         self._header.embedded_clicked.connect(self.embedded_clicked)
         self._header.sidebar_clicked.connect(self.sidebar_clicked)
@@ -70,7 +57,7 @@ class ChatPane(QWidget):
         self._progress = ThinProgress(theme, "Work under way")
         self._view = ChatView(theme)
         self._view.regenerate_clicked.connect(self.regenerate_clicked)
-        self._empty = _Empty()
+        self._empty = EmptyPane()
         self._empty.open_model_clicked.connect(self.open_model_clicked)
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
@@ -270,175 +257,3 @@ class ChatPane(QWidget):
 
     def set_running(self, running: bool) -> None:
         self._composer.set_running(running)
-
-
-class _Header(QWidget):
-    open_model_clicked = Signal()
-    embedded_clicked = Signal()
-    sidebar_clicked = Signal()
-    inspector_clicked = Signal()
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        sidebar = IconButton(theme, "sidebar", "Show or hide the conversations", "Conversations (Ctrl+B)")
-        sidebar.clicked.connect(self.sidebar_clicked)
-        inspector = IconButton(theme, "inspector", "Show or hide the cache inspector", "Cache inspector (Ctrl+I)")
-        inspector.clicked.connect(self.inspector_clicked)
-        self._title = ElidedLabel()
-        self._title.setProperty("weight", "strong")
-        self._title.setMinimumWidth(64)
-        self._model = ElidedButton("Open a model")
-        self._model.setProperty("quiet", True)
-        self._model.setProperty("scale", "small")
-        self._model.setToolTip("Open another model (Ctrl+O)")
-        self._menu = QMenu(self)
-        self._menu.addAction("Open a model file…", self.open_model_clicked.emit)
-        self._embedded = self._menu.addAction("Open the embedded model", self.embedded_clicked.emit)
-        self._embedded.setEnabled(False)
-        self._model.clicked.connect(self._on_model_clicked)
-        self._meter = NumberLabel()
-        self._meter.setProperty("tone", "secondary")
-        self._meter.setProperty("scale", "small")
-        self._meter.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.overflow = OverflowButton()
-        self._facts = QWidget()
-        facts = QHBoxLayout(self._facts)
-        facts.setContentsMargins(0, 0, 0, 0)
-        facts.setSpacing(0)  # buttons bring their own
-        for fact in (self._model, self._meter, self.overflow):
-            facts.addWidget(fact)
-        facts.addStretch(1)
-        self._first = QHBoxLayout()
-        self._first.setContentsMargins(4, 0, 4, 0)
-        self._first.setSpacing(8)
-        for widget in (sidebar, self._title, self._facts, inspector):
-            self._first.addWidget(widget)
-        self._first.setStretchFactor(self._title, 1)
-        self._lines = QVBoxLayout(self)
-        self._lines.setContentsMargins(8, 8, 8, 8)
-        self._lines.setSpacing(0)
-        self._lines.addLayout(self._first)
-
-    def minimumSizeHint(self) -> QSize:
-        """As wide as two lines need."""
-        size = super().minimumSizeHint()
-        one_line = self._lines.count() == 1
-        return size - QSize(self._title.minimumWidth() + self._first.spacing(), 0) if one_line else size
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        """The title stands above the rest where one line is too short for both."""
-        super().resizeEvent(event)
-        is_narrow = self.width() < ONE_LINE_PX
-        if is_narrow and self._lines.count() == 1:
-            self._lines.addWidget(self._facts)
-        elif not is_narrow and self._lines.count() == 2:
-            self._first.insertWidget(2, self._facts)
-
-    @property
-    def meter_text(self) -> str:
-        return self._meter.toolTip()
-
-    def set_embedded(self, available: bool) -> None:
-        """Whether there is an embedded model to open."""
-        self._embedded.setEnabled(available)
-        self._embedded.setToolTip("" if available else "It is not installed")
-
-    @Slot()
-    def _on_model_clicked(self) -> None:
-        self._menu.popup(self._model.mapToGlobal(QPoint(0, self._model.height())))
-
-    def set_title(self, title: str, is_new: bool) -> None:
-        self._title.setText(title or (NEW_CHAT if is_new else ""))
-        set_tone(self._title, "" if title else "secondary")
-
-    def set_model(self, model: ModelInfo | None) -> None:
-        self.set_model_text(model.name if model else "Open a model")
-        if model:
-            self._model.setToolTip(plain_tip(f"{_facts(model)}\n\nOpen another model (Ctrl+O)"))
-
-    def set_dead(self) -> None:
-        self._model.setText("Restart kvdesk")
-        self._model.setToolTip("The engine has stopped")
-        self._model.setEnabled(False)
-
-    def set_model_text(self, text: str) -> None:
-        self._model.setText(text)
-
-    def set_use(self, use: ContextUse | None) -> None:
-        if use is None:
-            self._meter.setText("")
-            self._meter.setToolTip("")
-            return
-        self._meter.reserve(f"100% of {use.n_ctx:,}")
-        self._meter.setText(f"{use.n_tokens / use.n_ctx:.0%} of {use.n_ctx:,}")
-        set_tone(self._meter, "danger" if use.n_tokens >= use.n_ctx else "secondary")
-        cached = "all of them" if use.n_cached >= use.n_tokens else f"{use.n_cached:,}" if use.n_cached else "none"
-        where = f"; {cached} in the cache" if use.n_tokens else ""
-        self._meter.setToolTip(f"This conversation takes {use.n_tokens:,} of {use.n_ctx:,} tokens of context{where}")
-
-
-def _facts(model: ModelInfo) -> str:
-    """What is known of a model, and where it is."""
-    known = (
-        model.description,
-        f"{megabytes(model.size_bytes)} MB" if model.size_bytes else "",
-        f"{model.n_params / 1e6:,.0f} M parameters" if model.n_params else "",
-        f"trained for {model.n_ctx_train:,} tokens" if model.n_ctx_train else "",
-    )
-    match model.source:
-        case LocalFile(path):
-            where = str(path)
-        case Endpoint(url):
-            where = url
-    return f"{', '.join(fact for fact in known if fact)}\n{where}".strip()
-
-
-class _Empty(QWidget):
-    """The pane without messages: how to begin."""
-
-    open_model_clicked = Signal()
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._first = label("", scale="large")
-        self._second = label("", tone="secondary")
-        for widget in (self._first, self._second):
-            widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            widget.setWordWrap(True)
-        self._open = QPushButton("Open a model…")
-        self._open.setProperty("primary", True)
-        self._open.clicked.connect(self.open_model_clicked)
-        row = QHBoxLayout()
-        row.addStretch(1)
-        row.addWidget(self._open)
-        row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(48, 24, 48, 24)
-        column.setSpacing(8)
-        column.addStretch(2)
-        column.addWidget(self._first)
-        column.addWidget(self._second)
-        column.addSpacing(8)
-        column.addLayout(row)
-        column.addStretch(3)
-        self.show_model(None)
-
-    def show_model(self, model: ModelInfo | None) -> None:
-        self._open.setVisible(model is None)
-        if model is None:
-            self._say("No model is open", "Drop a .gguf file anywhere on this window, or open one.")
-        else:
-            begin = "Type a message below. The answer streams in here."
-            self._say(model.name, begin if model.has_text else NO_TOKENIZER)
-
-    def show_dead(self) -> None:
-        self._open.hide()
-        self._say("The engine has stopped", "Restart kvdesk to go on. Your chats are saved.")
-
-    def show_loading(self, name: str, share: float) -> None:
-        self._open.hide()
-        self._say(f"Loading {name}", f"{share:.0%}")
-
-    def _say(self, first: str, second: str) -> None:
-        self._first.setText(first)
-        self._second.setText(second)
