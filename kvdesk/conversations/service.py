@@ -4,36 +4,24 @@ Owns conversations, their messages, running answers, drafts and queues, and asks
 told what has changed (`changes`), in the order in which they subscribed: the store first, so that nothing that is shown
 can be lost. One that fails costs neither a token nor what the others are told.
 
-Everything here is called from one thread, that which takes the back end's events. Must never know: Qt, the database and
-the cache.
+What is done with messages and answers is in `turns`, with those that wait to be sent in `queued_messages`; all that is
+known is in `state`, which the parts share. Everything here is called from one thread, that which takes the back end's
+events. Must never know: Qt, the database and the cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, MessageState, Role, new_message_id
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId, new_message_id
 from kvdesk.conversations import requests
-from kvdesk.conversations.answers import RunningAnswer, RunningAnswers
-from kvdesk.conversations.changes import (
-    AnswerEnded,
-    AnswersGrew,
-    BranchChanged,
-    Change,
-    ConversationChanged,
-    ConversationDeleted,
-    DraftChanged,
-    Listener,
-    MessagesAdded,
-    QueuesChanged,
-    QueueState,
-    ReadFailed,
-)
-from kvdesk.conversations.collection import Collection, now_ms, title_of
-from kvdesk.conversations.queues import Queues
+from kvdesk.conversations.changes import ConversationDeleted, DraftChanged, Listener, MessagesAdded, ReadFailed
+from kvdesk.conversations.queued_messages import QueuedMessages
+from kvdesk.conversations.state import ConversationState
 from kvdesk.conversations.tree import Tree
+from kvdesk.conversations.turns import Turns
 from kvdesk.errors import KvdeskError, guarded
 from kvdesk.protocol.chat import (
     CloseConversation,
@@ -49,8 +37,6 @@ from kvdesk.settings import Overflow, Settings
 
 ReadTree = Callable[[ConversationId, MessageId | None], None]
 """Asks for the messages of a conversation (and the leaf of its shown branch); `tree_read` or `tree_failed` answers."""
-
-_HOLDS: Mapping[MessageState, QueueState] = {"stopped": "stopped", "failed": "failed"}
 
 
 def _nothing_stored(conversation: ConversationId, _leaf: MessageId | None) -> None:
@@ -73,20 +59,18 @@ class ConversationService:
         read_tree: ReadTree = _nothing_stored,
         n_colours: int = 1,
     ) -> None:
-        self._submit, self._stop, self._settings = submit, stop, settings
+        self._submit, self._settings = submit, settings
         self._read_tree = read_tree
-        self._listeners: list[Listener] = []
-        self._known = Collection(n_colours)
+        self._state = ConversationState(n_colours)
+        self._known = self._state.known
+        self._turns = Turns(self._state, submit, stop, settings)
+        self._queued = QueuedMessages(self._state, self._turns)
         self._reading: set[ConversationId] = set()
         self._unsent: dict[ConversationId, list[str]] = {}  # sent before the conversation was read
-        self._answers = RunningAnswers()
-        self._queues = Queues()
-        self._may_send = False  # an event came after which a queued message may go
-        self.model_name = ""  # of the model that is open: it writes the next answers
 
     def subscribe(self, listener: Listener) -> None:
         """It is told every change from now on, after those that subscribed before."""
-        self._listeners.append(listener)
+        self._state.subscribe(listener)
 
     # --- what there is ------------------------------------------------------------------------------------------------
 
@@ -98,17 +82,21 @@ class ConversationService:
         """All of them, the one a person used last first."""
         return self._known.all()
 
+    @property
+    def model_name(self) -> str:
+        """Of the model that is open: it writes the next answers."""
+        return self._turns.model_name
+
     def get(self, conversation: str) -> Conversation | None:
         return self._known.get(ConversationId(conversation))
 
     def is_read(self, conversation: ConversationId) -> bool:
         """Whether its messages are known."""
-        return self._known.tree(conversation) is not None
+        return self._state.is_read(conversation)
 
     def branch(self, conversation: ConversationId) -> list[Message]:
         """The messages that are shown, with the text that has come so far of those that are running."""
-        shown = self._known.branch(conversation)
-        return [self._answers.so_far(message) for message in shown] if len(self._answers) else shown
+        return self._state.branch(conversation)
 
     def forks(self, conversation: ConversationId) -> dict[MessageId, tuple[MessageId, ...]]:
         """Of every message that has others at its place all that stand there, in the order they were made."""
@@ -121,7 +109,7 @@ class ConversationService:
 
     def answers_of(self, conversation: ConversationId) -> list[MessageId]:
         """All answers that are running in the conversation."""
-        return self._answers.of(conversation)
+        return self._state.answers.of(conversation)
 
     def overflow_of(self, conversation: ConversationId) -> Overflow:
         """What happens when the conversation's context is full."""
@@ -132,13 +120,12 @@ class ConversationService:
     def load(self, conversations: Iterable[Conversation]) -> None:
         """Those that are stored, the one used last first. What waited in their queues waits for a person."""
         self._known.load(conversations)
-        self._queues.hold("kvdesk closed", *self._known.waiting())
-        self._tell_queues()
+        self._queued.hold_loaded()
 
     def open(self, conversation: ConversationId) -> None:
         """Have its messages read, and its branch told (`BranchChanged`): at once where they are known."""
         if self.is_read(conversation):
-            self._tell_branch(conversation)
+            self._state.tell_branch(conversation)
         elif conversation not in self._reading:
             self._reading.add(conversation)
             self._read_tree(conversation, self._known[conversation].leaf)
@@ -149,15 +136,15 @@ class ConversationService:
         if conversation not in self._known:
             return  # deleted while it was read
         self._known.put_tree(conversation, tree)
-        self._tell_branch(conversation)
+        self._state.tell_branch(conversation)
         for text in self._unsent.pop(conversation, ()):
             self.send(conversation, text)
-        self._send_first_queued(conversation)
+        self._queued.send_first(conversation)
 
     def tree_failed(self, conversation: ConversationId, error: KvdeskError) -> None:
         """The other answer: nothing can be added to this conversation."""
         self._reading.discard(conversation)
-        self._tell(ReadFailed(conversation, error, tuple(self._unsent.pop(conversation, ()))))
+        self._state.tell(ReadFailed(conversation, error, tuple(self._unsent.pop(conversation, ()))))
 
     def unused(self) -> ConversationId | None:
         """A conversation without a message, where there is one."""
@@ -168,18 +155,18 @@ class ConversationService:
         prompt = self._settings().system_prompt if system_prompt is None else system_prompt
         new = self._known.made("", prompt)
         self._known.put_tree(new.id, Tree())
-        self._put_first(new)
+        self._state.put_first(new)
         return new.id
 
     def rename(self, conversation: ConversationId, title: str) -> None:
         known = self._known.get(conversation)
         if known is not None and title.strip():
-            self._put(replace(known, title=title.strip()))
+            self._state.put(replace(known, title=title.strip()))
 
     def choose_overflow(self, conversation: ConversationId, overflow: Overflow) -> None:
         """What happens when its context is full, from its next answer on."""
         if (known := self._known.get(conversation)) is not None:
-            self._put(replace(known, overflow=overflow.value))
+            self._state.put(replace(known, overflow=overflow.value))
 
     def keep_draft(self, conversation: ConversationId, text: str) -> None:
         """What is typed and not sent outlives the process."""
@@ -187,17 +174,15 @@ class ConversationService:
         if known is not None and known.draft != text:
             changed = replace(known, draft=text)
             self._known.put(changed)
-            self._tell(DraftChanged(changed))
+            self._state.tell(DraftChanged(changed))
 
     def delete(self, conversation: ConversationId) -> None:
         """Forget it, its messages and its running answers, and have its cells freed."""
-        for answer in self._answers.of(conversation):
-            self._stop(answer)
-            self._answers.end(answer)
+        self._turns.drop(conversation)
         self._submit(CloseConversation(conversation))
         self._known.remove(conversation)
         self._unsent.pop(conversation, None)
-        self._tell(ConversationDeleted(conversation))
+        self._state.tell(ConversationDeleted(conversation))
 
     def fork(self, conversation: ConversationId, last: MessageId | None) -> ConversationId | None:
         """A new conversation with copies of the messages up to `last` (None: all). None where there are none."""
@@ -214,8 +199,8 @@ class ConversationService:
             parent = copies[-1].id if copies else None
             copies.append(replace(message, id=new_message_id(), conversation=new.id, parent=parent))
         self._known.put_tree(new.id, Tree(copies))
-        self._put_first(replace(new, leaf=copies[-1].id))
-        self._tell(MessagesAdded(tuple(copies)))
+        self._state.put_first(replace(new, leaf=copies[-1].id))
+        self._state.tell(MessagesAdded(tuple(copies)))
         return new.id
 
     # --- messages -----------------------------------------------------------------------------------------------------
@@ -227,78 +212,50 @@ class ConversationService:
         known = self._known.get(conversation)
         if known is None or not text.strip():
             return None
-        place = self._queues.take_place(known)
-        others_wait = bool(known.queued) and not self._queues.is_held(conversation)
-        if not (self.answer_of(conversation) or self._queues.waits_for_model or others_wait):
-            if self.is_read(conversation):
-                return self._send_now(known, text, "" if text.startswith(known.draft) else known.draft)
-            self._unsent.setdefault(conversation, []).append(text)
-            self.open(conversation)
-            return None
         draft = "" if text.startswith(known.draft) else known.draft  # else something else is typed by now
-        self._put(replace(known, queued=(*known.queued[:place], text, *known.queued[place:]), draft=draft))
-        self._tell_queues()
+        if (place := self._queued.take_place(known)) is not None:
+            self._queued.add(known, place, text, draft)
+            return None
+        if self.is_read(conversation):
+            return self._turns.send(known, text, draft)
+        self._unsent.setdefault(conversation, []).append(text)
+        self.open(conversation)
         return None
 
     def edit(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
         """The person's message in other words, as a branch beside the first; asks for an answer to it."""
-        tree = self._known.tree(conversation)
-        old = tree.get(message) if tree is not None else None
-        if old is None or old.role != "user" or not text.strip() or self.answer_of(conversation) is not None:
-            return None
-        self._cut_branch(conversation, old.parent)
-        self._add(conversation, "user", text, old.parent)
-        return self._ask(conversation)
+        return self._turns.edit(conversation, message, text)
 
     def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
         """`n` new answers beside the last one, made together: all stay, as branches of the same question."""
-        branch = self.branch(conversation)
-        if self.answer_of(conversation) is None and branch and branch[-1].role == "assistant":
-            for _ in range(n):
-                self._cut_branch(conversation, branch[-1].parent)
-                self._ask(conversation, replaces=branch[-1].id)
+        self._turns.regenerate(conversation, n)
 
     def stop(self, conversation: ConversationId) -> None:
         """Stop its running answers; what waits in its queue then waits for a person."""
-        self._hold("stopped", conversation)
-        for answer in self._answers.of(conversation):
-            self._stop(answer)
+        self._queued.hold("stopped", conversation)
+        self._turns.stop(conversation)
 
     def show_branch(self, conversation: ConversationId, message: MessageId) -> None:
-        """Show the newest branch that goes through a message."""
-        tree = self._known.tree(conversation)
-        if tree is None or tree.get(message) is None or self.answer_of(conversation) is not None:
-            return
-        self._put_first(replace(self._known[conversation], leaf=tree.tip(message)))
-        self._tell_branch(conversation)
+        """Show the newest branch that goes through a message; not while an answer is running."""
+        self._turns.show_branch(conversation, message)
 
     def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None = None) -> None:
         """Ask what sending `text` now would cost, in the place of a message or after all of them; nothing while the
         conversation is not read yet.
         """
-        tree = self._known.tree(conversation)
-        if tree is None or not text.strip():
-            return
-        old = tree.get(replaced)
-        before = self.branch(conversation)
-        if old is not None:
-            before = tree.branch(old.parent) if old.parent is not None else []
-        self._submit(requests.preview(self._known[conversation], before, text, self._settings()))
+        self._turns.preview(conversation, text, replaced)
 
     def measure(self, conversation: ConversationId) -> None:
         """Ask how full its context is. Not while it is answered: then the turn tells."""
-        if self.is_read(conversation) and self.answer_of(conversation) is None:
-            known, shown = self._known[conversation], self.branch(conversation)
-            self._submit(requests.measure(known, shown, self._settings()))
+        self._turns.measure(conversation)
 
     # --- queued messages ----------------------------------------------------------------------------------------------
 
     def release_queue(self, conversation: ConversationId) -> None:
         """A person says that what stood still is to be sent."""
-        self._queues.release(conversation)
-        self._tell_queues()
+        self._queued.release(conversation)
         if self.is_read(conversation):
-            self._send_first_queued(conversation)
+            self._queued.send_first(conversation)
         else:
             self.open(conversation)
 
@@ -306,20 +263,15 @@ class ConversationService:
         """The message is not sent; nothing where another one stands there. `edited`: what is sent next takes its place,
         of several that are edited together that of the first.
         """
-        known = self._known.get(conversation)
-        if known is not None and known.queued[index : index + 1] == (text,):
-            self._unqueue(known, index)
-        if edited:
-            self._queues.keep_place(conversation, index)
+        self._queued.cancel(conversation, index, text, edited=edited)
 
     def wait_for_model(self) -> None:
         """A model is being opened: what is sent waits for it."""
-        self._queues.wait_for_model()
-        self._tell_queues()
+        self._queued.wait_for_model()
 
     def close_queues(self) -> None:
         """Nothing is sent by itself any more."""
-        self._queues.closed = True
+        self._queued.close()
 
     # --- events of the back end ---------------------------------------------------------------------------------------
 
@@ -334,156 +286,32 @@ class ConversationService:
         """Take an event over, and tell what it changed. Text is told by `tell_growth`, once for many events."""
         match event:
             case TextDelta():
-                self._answers.append(event)
+                self._state.answers.append(event)
             case TurnEnded():
-                self._may_send = True
-                self._end_turn(event)
+                self._turns.end(event)
+                self._queued.turn_ended(event)
             case MessagesEvicted():
                 if (known := self._known.get(event.conversation)) is not None:
-                    self._put(replace(known, evicted=event.evicted))
+                    self._state.put(replace(known, evicted=event.evicted))
             case ModelLoaded():
-                self.model_name = event.model.name
-                self._may_send = True
-                self._queues.model_ready()
-                self._tell_queues()
+                self._turns.model_name = event.model.name
+                self._queued.model_ready()
             case CommandFailed() if isinstance(event.command, LoadModel):
-                self._queues.model_failed(self._known.waiting())
-                self._tell_queues()
+                self._queued.model_failed()
             case EngineDied():
                 self.interrupt(event.sentence)
-                self._hold("engine ended", *self._known.waiting())
+                self._queued.hold_all("engine ended")
             case SubscriptionDropped():
-                for conversation in self._answers.begin_anew():
-                    self._tell_branch(conversation)
+                self._turns.begin_anew()
 
     def tell_growth(self) -> None:
         """Tell the text so far of the answers that became longer."""
-        if grown := self._answers.take_grown():
-            self._tell(AnswersGrew(grown))
+        self._turns.tell_growth()
 
     def send_queued(self) -> None:
         """After events: send the next message of every queue that nothing holds back any more."""
-        if self._may_send:
-            self._may_send = False
-            for conversation in self._known.waiting():
-                self._send_first_queued(conversation)
+        self._queued.send_due()
 
     def interrupt(self, note: str) -> None:
         """No more text will come: what runs ends here."""
-        for running in list(self._answers):
-            self._answers.end(running.message.id)
-            self._end_answer(replace(running.so_far(), state="interrupted", note=note))
-
-    # --- inside: answers ----------------------------------------------------------------------------------------------
-
-    def _send_now(self, known: Conversation, text: str, draft: str) -> MessageId:
-        """The person's message and an answer to it, after the branch that is shown."""
-        shown = self.branch(known.id)
-        title = known.title if shown or known.title else title_of(text)
-        self._known.put(replace(known, draft=draft, title=title))
-        self._add(known.id, "user", text, shown[-1].id if shown else None)
-        return self._ask(known.id)
-
-    def _ask(self, conversation: ConversationId, replaces: MessageId | None = None) -> MessageId:
-        """Ask for an answer to the conversation as it is."""
-        asked = self.branch(conversation)
-        answer = self._add(conversation, "assistant", "", asked[-1].id, replaces=replaces)
-        known = self._known[conversation]
-        self._submit(requests.generate(known, answer.id, asked, self._settings()))
-        return answer.id
-
-    def _add(
-        self,
-        conversation: ConversationId,
-        role: Role,
-        text: str,
-        parent: MessageId | None,
-        replaces: MessageId | None = None,
-    ) -> Message:
-        """A person's message, or an answer that begins to run."""
-        now = now_ms()
-        message = Message(new_message_id(), conversation, parent, role, text, created_ms=now)
-        if role == "assistant":
-            message = replace(message, state="streaming", model=self.model_name)
-            self._answers.start(message, replaces)
-        self._known.put_tree(conversation, Tree()).put(message)
-        self._put_first(replace(self._known[conversation], leaf=message.id, updated_ms=now))
-        self._tell(MessagesAdded((message,)))
-        return message
-
-    def _end_turn(self, event: TurnEnded) -> None:
-        running = self._answers.end(event.answer)
-        if running is not None:  # else its conversation was deleted meanwhile
-            if running.replaces is not None and not running.parts:
-                self._take_back(running, running.replaces)
-            else:
-                ended = replace(running.so_far(), state=event.state, stats=event.stats, note=event.note)
-                self._end_answer(ended)
-            self._put(replace(self._known[event.conversation], updated_ms=now_ms()))
-        if event.state != "complete":
-            self._hold(_HOLDS.get(event.state, "interrupted"), event.conversation)
-
-    def _take_back(self, empty: RunningAnswer, shown: MessageId) -> None:
-        """Another answer that never said anything gives way to the one that was shown before."""
-        conversation = empty.message.conversation
-        self._known.put_tree(conversation, Tree()).discard(empty.message.id)
-        self._tell(AnswerEnded(replace(empty.message, state="stopped")))
-        known = self._known[conversation]
-        if known.leaf == empty.message.id:
-            self._known.put(replace(known, leaf=shown))
-        self._tell_branch(conversation)
-
-    def _end_answer(self, message: Message) -> None:
-        self._known.put_tree(message.conversation, Tree()).put(message)
-        self._tell(AnswerEnded(message))
-
-    def _cut_branch(self, conversation: ConversationId, leaf: MessageId | None) -> None:
-        """What is added next follows `leaf` (None: nothing)."""
-        self._known.put(replace(self._known[conversation], leaf=leaf))
-        tree = self._known.tree(conversation)
-        messages = tree.branch(leaf) if tree is not None and leaf is not None else []
-        self._tell(BranchChanged(conversation, tuple(messages), is_cut=True))
-
-    # --- inside: queues -----------------------------------------------------------------------------------------------
-
-    def _hold(self, why: QueueState, *conversations: ConversationId) -> None:
-        held = [name for name in conversations if (known := self._known.get(name)) and known.queued]
-        if held:
-            self._queues.hold(why, *held)
-            self._tell_queues()
-
-    def _send_first_queued(self, conversation: ConversationId) -> None:
-        """Send the next message, where nothing is in its way."""
-        known = self._known[conversation]
-        free = self._queues.open and not self._queues.is_held(conversation) and self.is_read(conversation)
-        if not free or not known.queued or self.answer_of(conversation) is not None:
-            return
-        self._send_now(known, known.queued[0], known.draft)  # what is typed is another text, and is typed still
-        self._unqueue(self._known[conversation], 0)  # last, so that a crash loses nothing
-
-    def _unqueue(self, known: Conversation, index: int) -> None:
-        self._put(replace(known, queued=(*known.queued[:index], *known.queued[index + 1 :])))
-        self._queues.removed(known.id, index)
-        self._tell_queues()
-
-    def _tell_queues(self) -> None:
-        self._tell(QueuesChanged(self._queues.states(self._known.waiting())))
-
-    # --- inside: all --------------------------------------------------------------------------------------------------
-
-    def _put_first(self, conversation: Conversation) -> None:
-        """Remember a conversation that a person has just used: it comes first."""
-        self._known.put_first(conversation)
-        self._tell(ConversationChanged(conversation))
-
-    def _put(self, conversation: Conversation) -> None:
-        """Remember what has changed by itself. Its place stays: a pointer may be on it."""
-        self._known.put(conversation)
-        self._tell(ConversationChanged(conversation))
-
-    def _tell_branch(self, conversation: ConversationId) -> None:
-        self._tell(BranchChanged(conversation, tuple(self.branch(conversation))))
-
-    def _tell(self, change: Change) -> None:
-        for listener in self._listeners:
-            guarded(partial(listener, change))
+        self._turns.interrupt(note)

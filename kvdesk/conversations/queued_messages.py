@@ -1,0 +1,119 @@
+"""Messages that wait to be sent: while an answer is running, a model is being opened, or others wait before them.
+
+Owns when the next one goes. Which queues stand still, and why, is in `queues`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kvdesk.chat import Conversation, ConversationId, MessageState
+from kvdesk.conversations.changes import QueuesChanged, QueueState
+from kvdesk.conversations.queues import Queues
+from kvdesk.conversations.state import ConversationState
+from kvdesk.conversations.turns import Turns
+from kvdesk.protocol.chat import TurnEnded
+
+_HOLDS: Mapping[MessageState, QueueState] = {"stopped": "stopped", "failed": "failed"}
+
+
+class QueuedMessages:
+    """The texts are part of their conversation (`Conversation.queued`); `turns` sends them."""
+
+    def __init__(self, state: ConversationState, turns: Turns) -> None:
+        self._state, self._known, self._turns = state, state.known, turns
+        self._queues = Queues()
+        self._may_send = False  # an event came after which a queued message may go
+
+    def take_place(self, known: Conversation) -> int | None:
+        """Where the next text of the conversation waits: its index in the queue; None where it may go now."""
+        place = self._queues.take_place(known)
+        others_wait = bool(known.queued) and not self._queues.is_held(known.id)
+        waits = self._state.is_answered(known.id) or self._queues.waits_for_model or others_wait
+        return place if waits else None
+
+    def add(self, known: Conversation, place: int, text: str, draft: str) -> None:
+        """The text waits at `place`. `draft`: what is typed then."""
+        self._state.put(replace(known, queued=(*known.queued[:place], text, *known.queued[place:]), draft=draft))
+        self._tell()
+
+    def release(self, conversation: ConversationId) -> None:
+        """A person says that what stood still is to be sent."""
+        self._queues.release(conversation)
+        self._tell()
+
+    def cancel(self, conversation: ConversationId, index: int, text: str, *, edited: bool) -> None:
+        """See `ConversationService.cancel_queued`."""
+        known = self._known.get(conversation)
+        if known is not None and known.queued[index : index + 1] == (text,):
+            self._remove(known, index)
+        if edited:
+            self._queues.keep_place(conversation, index)
+
+    def send_first(self, conversation: ConversationId) -> None:
+        """Send the next message, where nothing is in its way."""
+        known = self._known[conversation]
+        free = self._queues.open and not self._queues.is_held(conversation) and self._state.is_read(conversation)
+        if not free or not known.queued or self._state.is_answered(conversation):
+            return
+        self._turns.send(known, known.queued[0], known.draft)  # what is typed is another text, and is typed still
+        self._remove(self._known[conversation], 0)  # last, so that a crash loses nothing
+
+    def send_due(self) -> None:
+        """After events: send the next message of every queue that nothing holds back any more."""
+        if self._may_send:
+            self._may_send = False
+            for conversation in self._known.waiting():
+                self.send_first(conversation)
+
+    # --- what holds them back -----------------------------------------------------------------------------------------
+
+    def turn_ended(self, event: TurnEnded) -> None:
+        """The next one may go, unless the answer ended otherwise than it should."""
+        self._may_send = True
+        if event.state != "complete":
+            self.hold(_HOLDS.get(event.state, "interrupted"), event.conversation)
+
+    def hold(self, why: QueueState, *conversations: ConversationId) -> None:
+        """These wait for a person from now on, where anything waits."""
+        held = [name for name in conversations if (known := self._known.get(name)) and known.queued]
+        if held:
+            self._queues.hold(why, *held)
+            self._tell()
+
+    def hold_all(self, why: QueueState) -> None:
+        self.hold(why, *self._known.waiting())
+
+    def hold_loaded(self) -> None:
+        """What waited when kvdesk was closed waits for a person."""
+        self._queues.hold("kvdesk closed", *self._known.waiting())
+        self._tell()
+
+    def wait_for_model(self) -> None:
+        """A model is being opened: what is sent waits for it."""
+        self._queues.wait_for_model()
+        self._tell()
+
+    def model_ready(self) -> None:
+        self._may_send = True
+        self._queues.model_ready()
+        self._tell()
+
+    def model_failed(self) -> None:
+        self._queues.model_failed(self._known.waiting())
+        self._tell()
+
+    def close(self) -> None:
+        """Nothing is sent by itself any more."""
+        self._queues.closed = True
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _remove(self, known: Conversation, index: int) -> None:
+        self._state.put(replace(known, queued=(*known.queued[:index], *known.queued[index + 1 :])))
+        self._queues.removed(known.id, index)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._state.tell(QueuesChanged(self._queues.states(self._known.waiting())))

@@ -1,0 +1,171 @@
+"""Messages and their answers: added to the branch that is shown, asked of the back end, and taken over as they come.
+
+Owns what a person does with messages. Must never know: when a queued message is sent (`queued_messages`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId, Role, new_message_id
+from kvdesk.conversations import requests
+from kvdesk.conversations.answers import RunningAnswer
+from kvdesk.conversations.changes import AnswerEnded, AnswersGrew, MessagesAdded
+from kvdesk.conversations.collection import now_ms, title_of
+from kvdesk.conversations.state import ConversationState
+from kvdesk.conversations.tree import Tree
+from kvdesk.protocol.chat import TurnEnded
+from kvdesk.protocol.messages import Command
+from kvdesk.settings import Settings
+
+
+class Turns:
+    """`submit`, `stop` and `settings` as for `ConversationService`."""
+
+    def __init__(
+        self,
+        state: ConversationState,
+        submit: Callable[[Command], None],
+        stop: Callable[[MessageId], None],
+        settings: Callable[[], Settings],
+    ) -> None:
+        self._state, self._known, self._answers = state, state.known, state.answers
+        self._submit, self._stop, self._settings = submit, stop, settings
+        self.model_name = ""  # of the model that is open: it writes the next answers
+
+    # --- what a person does -------------------------------------------------------------------------------------------
+
+    def send(self, known: Conversation, text: str, draft: str) -> MessageId:
+        """The person's message and an answer to it, after the branch that is shown. `draft`: what is typed then."""
+        shown = self._state.branch(known.id)
+        title = known.title if shown or known.title else title_of(text)
+        self._known.put(replace(known, draft=draft, title=title))
+        self._add(known.id, "user", text, shown[-1].id if shown else None)
+        return self._ask(known.id)
+
+    def edit(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
+        """See `ConversationService.edit`."""
+        tree = self._known.tree(conversation)
+        old = tree.get(message) if tree is not None else None
+        if old is None or old.role != "user" or not text.strip() or self._state.is_answered(conversation):
+            return None
+        self._state.cut_branch(conversation, old.parent)
+        self._add(conversation, "user", text, old.parent)
+        return self._ask(conversation)
+
+    def regenerate(self, conversation: ConversationId, n: int) -> None:
+        """See `ConversationService.regenerate`."""
+        branch = self._state.branch(conversation)
+        if not self._state.is_answered(conversation) and branch and branch[-1].role == "assistant":
+            for _ in range(n):
+                self._state.cut_branch(conversation, branch[-1].parent)
+                self._ask(conversation, replaces=branch[-1].id)
+
+    def stop(self, conversation: ConversationId) -> None:
+        """Stop its running answers."""
+        for answer in self._answers.of(conversation):
+            self._stop(answer)
+
+    def drop(self, conversation: ConversationId) -> None:
+        """Stop its running answers and forget them: nothing more is told of them."""
+        for answer in self._answers.of(conversation):
+            self._stop(answer)
+            self._answers.end(answer)
+
+    def show_branch(self, conversation: ConversationId, message: MessageId) -> None:
+        """See `ConversationService.show_branch`."""
+        tree = self._known.tree(conversation)
+        if tree is None or tree.get(message) is None or self._state.is_answered(conversation):
+            return
+        self._state.put_first(replace(self._known[conversation], leaf=tree.tip(message)))
+        self._state.tell_branch(conversation)
+
+    def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None) -> None:
+        """See `ConversationService.preview`."""
+        tree = self._known.tree(conversation)
+        if tree is None or not text.strip():
+            return
+        old = tree.get(replaced)
+        before = self._state.branch(conversation)
+        if old is not None:
+            before = tree.branch(old.parent) if old.parent is not None else []
+        self._submit(requests.preview(self._known[conversation], before, text, self._settings()))
+
+    def measure(self, conversation: ConversationId) -> None:
+        """See `ConversationService.measure`."""
+        if self._state.is_read(conversation) and not self._state.is_answered(conversation):
+            known, shown = self._known[conversation], self._state.branch(conversation)
+            self._submit(requests.measure(known, shown, self._settings()))
+
+    # --- what the back end says ---------------------------------------------------------------------------------------
+
+    def end(self, event: TurnEnded) -> None:
+        """The answer is what it is from now on."""
+        running = self._answers.end(event.answer)
+        if running is None:
+            return  # its conversation was deleted meanwhile
+        if running.replaces is not None and not running.parts:
+            self._take_back(running, running.replaces)
+        else:
+            self._put_ended(replace(running.so_far(), state=event.state, stats=event.stats, note=event.note))
+        self._state.put(replace(self._known[event.conversation], updated_ms=now_ms()))
+
+    def begin_anew(self) -> None:
+        """The texts of all running answers come again from the beginning."""
+        for conversation in self._answers.begin_anew():
+            self._state.tell_branch(conversation)
+
+    def tell_growth(self) -> None:
+        """Tell the text so far of the answers that became longer."""
+        if grown := self._answers.take_grown():
+            self._state.tell(AnswersGrew(grown))
+
+    def interrupt(self, note: str) -> None:
+        """No more text will come: what runs ends here."""
+        for running in list(self._answers):
+            self._answers.end(running.message.id)
+            self._put_ended(replace(running.so_far(), state="interrupted", note=note))
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _ask(self, conversation: ConversationId, replaces: MessageId | None = None) -> MessageId:
+        """Ask for an answer to the conversation as it is."""
+        asked = self._state.branch(conversation)
+        answer = self._add(conversation, "assistant", "", asked[-1].id, replaces=replaces)
+        known = self._known[conversation]
+        self._submit(requests.generate(known, answer.id, asked, self._settings()))
+        return answer.id
+
+    def _add(
+        self,
+        conversation: ConversationId,
+        role: Role,
+        text: str,
+        parent: MessageId | None,
+        replaces: MessageId | None = None,
+    ) -> Message:
+        """A person's message, or an answer that begins to run."""
+        now = now_ms()
+        message = Message(new_message_id(), conversation, parent, role, text, created_ms=now)
+        if role == "assistant":
+            message = replace(message, state="streaming", model=self.model_name)
+            self._answers.start(message, replaces)
+        self._known.put_tree(conversation, Tree()).put(message)
+        self._state.put_first(replace(self._known[conversation], leaf=message.id, updated_ms=now))
+        self._state.tell(MessagesAdded((message,)))
+        return message
+
+    def _take_back(self, empty: RunningAnswer, shown: MessageId) -> None:
+        """Another answer that never said anything gives way to the one that was shown before."""
+        conversation = empty.message.conversation
+        self._known.put_tree(conversation, Tree()).discard(empty.message.id)
+        self._state.tell(AnswerEnded(replace(empty.message, state="stopped")))
+        known = self._known[conversation]
+        if known.leaf == empty.message.id:
+            self._known.put(replace(known, leaf=shown))
+        self._state.tell_branch(conversation)
+
+    def _put_ended(self, message: Message) -> None:
+        self._known.put_tree(message.conversation, Tree()).put(message)
+        self._state.tell(AnswerEnded(message))
