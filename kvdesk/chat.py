@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NewType
 
+from kvdesk.settings import Sampling
+
 ConversationId = NewType("ConversationId", str)
 MessageId = NewType("MessageId", str)
 Role = Literal["system", "user", "assistant"]
@@ -97,6 +99,8 @@ class Conversation:
     `evicted` is what was evicted when it was, so that the next prompt begins with what the cache, or a saved state,
     holds.
     `draft` is what is typed for it and not sent yet, `queued` what was sent and waits for the answer before to end.
+    `sampling` is its own; None: as the settings say. `template` is its own chat template (Jinja), in the place of the
+    model's; empty: the model's.
     """
 
     id: ConversationId
@@ -111,6 +115,8 @@ class Conversation:
     draft: str = ""
     queued: tuple[str, ...] = ()
     messages: tuple[Message, ...] = field(default=(), compare=False)
+    sampling: Sampling | None = None
+    template: str = ""
 
 
 def history(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -6,13 +6,18 @@ from collections.abc import Sequence
 
 from kvdesk.chat import Conversation, Message, MessageId, history, new_message_id
 from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn
-from kvdesk.settings import Overflow, Settings
+from kvdesk.settings import Overflow, Sampling, Settings
 
 
 def overflow_of(conversation: Conversation, settings: Settings) -> Overflow:
     """What happens when the conversation's context is full: as was chosen for it, else as the settings say."""
     chosen = conversation.overflow
     return Overflow(chosen) if chosen in set(Overflow) else settings.cache.overflow
+
+
+def sampling_of(conversation: Conversation, settings: Settings) -> Sampling:
+    """How its answers are sampled: by its own values, else as the settings say."""
+    return settings.sampling if conversation.sampling is None else conversation.sampling
 
 
 def shown_to_model(conversation: Conversation, messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -31,10 +36,11 @@ def generate(
         conversation.id,
         answer,
         shown_to_model(conversation, messages),
-        settings.sampling,
+        sampling_of(conversation, settings),
         overflow_of(conversation, settings),
         settings.cache.n_keep,
         conversation.evicted,
+        template=conversation.template,
     )
 
 
@@ -47,8 +53,9 @@ def preview(conversation: Conversation, before: Sequence[Message], text: str, se
         overflow_of(conversation, settings),
         settings.cache.n_keep,
         conversation.evicted,
-        max_tokens=settings.sampling.max_tokens,
+        max_tokens=sampling_of(conversation, settings).max_tokens,
         n_typed=len(text),
+        template=conversation.template,
     )
 
 
@@ -63,4 +70,5 @@ def measure(conversation: Conversation, messages: Sequence[Message], settings: S
         overflow_of(conversation, settings),
         settings.cache.n_keep,
         conversation.evicted,
+        template=conversation.template,
     )

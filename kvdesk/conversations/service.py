@@ -18,6 +18,7 @@ from functools import partial
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId, new_message_id
 from kvdesk.conversations import requests
 from kvdesk.conversations.changes import ConversationDeleted, DraftChanged, Listener, MessagesAdded, ReadFailed
+from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.queued_messages import QueuedMessages
 from kvdesk.conversations.state import ConversationState
 from kvdesk.conversations.tree import Tree
@@ -168,6 +169,12 @@ class ConversationService:
         if (known := self._known.get(conversation)) is not None:
             self._state.put(replace(known, overflow=overflow.value))
 
+    def set_parameters(self, conversation: ConversationId, parameters: Parameters) -> None:
+        """Another system prompt, sampling or chat template, from its next answer on."""
+        known = self._known.get(conversation)
+        if known is not None and Parameters.of(known) != parameters:
+            self._state.put(parameters.put_into(known))
+
     def keep_draft(self, conversation: ConversationId, text: str) -> None:
         """What is typed and not sent outlives the process."""
         known = self._known.get(conversation)
@@ -199,7 +206,7 @@ class ConversationService:
             parent = copies[-1].id if copies else None
             copies.append(replace(message, id=new_message_id(), conversation=new.id, parent=parent))
         self._known.put_tree(new.id, Tree(copies))
-        self._state.put_first(replace(new, leaf=copies[-1].id))
+        self._state.put_first(Parameters.of(known).put_into(replace(new, leaf=copies[-1].id)))
         self._state.tell(MessagesAdded(tuple(copies)))
         return new.id
 

@@ -73,6 +73,7 @@ class Generate:
 
     overflow  what happens when the context is full; n_keep: leading tokens that stay then
     evicted   what was evicted before; what the engine has told since (`MessagesEvicted`) counts more
+    template  the chat template (Jinja) in the place of the model's own; "": the model's
     """
 
     conversation: ConversationId
@@ -82,6 +83,7 @@ class Generate:
     overflow: Overflow = Overflow.STOP
     n_keep: int = 0
     evicted: EvictedMessages = NONE_EVICTED
+    template: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ class PreviewTurn:
     """What would answering `messages` cost, of which the last is not sent yet? Answered by `TurnPreview`; by nothing
     where it cannot be said, and without `Feature.PREVIEW`.
 
-    overflow, n_keep, evicted: as in `Generate`; max_tokens: most tokens of the answer (`Sampling`)
+    overflow, n_keep, evicted, template: as in `Generate`; max_tokens: most tokens of the answer (`Sampling`)
     n_typed: so many characters at the end of the last message are the draft (a question that was never answered stands
     before it in the same message); 0: all of them
     """
@@ -108,6 +110,7 @@ class PreviewTurn:
     evicted: EvictedMessages = NONE_EVICTED
     max_tokens: int = 1024
     n_typed: int = 0
+    template: str = ""
 
     @property
     def text(self) -> str:
@@ -126,6 +129,7 @@ class MeasureContext:
     overflow: Overflow = Overflow.STOP
     n_keep: int = 0
     evicted: EvictedMessages = NONE_EVICTED
+    template: str = ""
 
 
 @dataclass(frozen=True, slots=True)

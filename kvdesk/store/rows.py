@@ -28,12 +28,13 @@ from kvdesk.chat import (
     Role,
     TurnStats,
 )
+from kvdesk.settings import Sampling
 
 Row = Sequence[Any]
 
 CONVERSATION_COLUMNS = (
     *("id", "title", "colour", "leaf", "system_prompt"),
-    *("created_ms", "updated_ms", "overflow", "departed", "draft", "queued"),
+    *("created_ms", "updated_ms", "overflow", "departed", "draft", "queued", "sampling", "template"),
 )
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
@@ -135,6 +136,21 @@ def unpack_texts(packed: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+def pack_sampling(sampling: Sampling | None) -> str:
+    """JSON of all values, so that a default that changes later changes none of them; "" for None."""
+    return "" if sampling is None else json.dumps(sampling.model_dump(mode="json"), separators=(",", ":"))
+
+
+def unpack_sampling(text: str) -> Sampling | None:
+    """What is damaged or out of range means that the settings count."""
+    if not text:
+        return None
+    try:
+        return Sampling.model_validate(json.loads(text))
+    except (ValueError, RecursionError):  # pydantic's ValidationError is a ValueError
+        return None
+
+
 def pack_evicted(evicted: EvictedMessages) -> str:
     """JSON; empty where nothing was."""
     if evicted == NONE_EVICTED:
@@ -170,12 +186,15 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
         *(storable(c.system_prompt), c.created_ms, c.updated_ms, c.overflow, pack_evicted(c.evicted)),
         storable(c.draft),
         pack_texts(c.queued),
+        pack_sampling(c.sampling),
+        storable(c.template),
     )
 
 
 def conversation_of(row: Row) -> Conversation:
     """Text that is not UTF-8 gets U+FFFD where it is broken."""
-    identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, evicted, draft, queued = row
+    identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, evicted, *rest = row
+    draft, queued, sampling, template = rest
     return Conversation(
         id=ConversationId(text_of(identity)),
         title=text_of(title),
@@ -188,6 +207,8 @@ def conversation_of(row: Row) -> Conversation:
         evicted=unpack_evicted(text_of(evicted)),
         draft=text_of(draft),
         queued=unpack_texts(text_of(queued)),
+        sampling=unpack_sampling(text_of(sampling)),
+        template=text_of(template),
     )
 
 

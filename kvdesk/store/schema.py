@@ -81,6 +81,10 @@ MIGRATIONS: tuple[str, ...] = (
     """,
     "ALTER TABLE conversation ADD COLUMN queued TEXT NOT NULL DEFAULT '';",
     "ALTER TABLE message ADD COLUMN digest BLOB;",  # `rows.digest_of`; NULL in rows that were written before
+    """
+    ALTER TABLE conversation ADD COLUMN sampling TEXT NOT NULL DEFAULT '';
+    ALTER TABLE conversation ADD COLUMN template TEXT NOT NULL DEFAULT '';
+    """,
 )
 VERSION = len(MIGRATIONS)
 

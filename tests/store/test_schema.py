@@ -10,6 +10,7 @@ import pytest
 
 from kvdesk.chat import NONE_EVICTED, ConversationId
 from kvdesk.errors import StoreError
+from kvdesk.settings import Sampling
 from kvdesk.store import Store, schema
 from tests.store.values import conversation, message
 
@@ -164,7 +165,7 @@ def test_each_migration_keeps_what_was_there_and_a_copy_of_the_file(path: Path) 
     assert connection.execute("SELECT text, mood FROM message").fetchall() == [("kept", "calm")]
     connection.close()
 
-    backups = sorted(file.name for file in path.parent.glob("*.backup"))
+    backups = sorted((file.name for file in path.parent.glob("*.backup")), key=lambda name: (len(name), name))
     assert backups == [f"{path.name}.v{schema.VERSION + step}.backup" for step in (0, 1)]
     copy = Store(path.parent / backups[0])
     assert [m.text for m in copy.all_messages(ConversationId("c"))] == ["kept"]
@@ -250,4 +251,30 @@ def test_messages_of_before_have_no_digest_and_are_as_they_were(path: Path) -> N
     store.put_message(old)
     assert store._connection.execute("SELECT length(digest) FROM message").fetchall() == [(8,)]
     assert store.all_messages(ConversationId("c")) == (old,)
+    store.close()
+
+
+def test_conversations_of_before_have_the_settings_sampling_and_the_models_template(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    schema.migrate(connection, path, schema.MIGRATIONS[:8])
+    connection.execute("INSERT INTO conversation VALUES (1, 'c', 'Old', 2, NULL, 'Be kind.', 1, 2, '', '', '', '')")
+    connection.close()
+    store = Store(path)
+    (old,) = store.conversations()
+    assert (old.system_prompt, old.sampling, old.template) == ("Be kind.", None, "")
+    own = replace(old, sampling=Sampling(top_k=7, temperature=0.0), template="{{ messages[0].content }}\u2028")
+    store.put_conversation(own)
+    assert store.conversations() == (own,)
+    store.close()
+
+
+@pytest.mark.parametrize("damaged", ["{", "[1]", '{"top_k": -1}', '"' + "[" * 9000, '{"temperature": NaN}', "null"])
+def test_sampling_that_cannot_be_read_is_that_of_the_settings(path: Path, damaged: str) -> None:
+    filled(path)
+    connection = apsw.Connection(str(path))
+    connection.execute("UPDATE conversation SET sampling = ?", (damaged,))
+    connection.close()
+    store = Store(path)
+    (found,) = store.conversations()
+    assert (found.title, found.sampling) == ("A title", None)
     store.close()

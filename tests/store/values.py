@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId, MessageState, Role, TurnStats
+from kvdesk.settings import Sampling
 
 STATS = TurnStats(
     prompt_tokens=30,
@@ -32,6 +33,8 @@ def conversation(name: str = "c", title: str = "A title", leaf: str | None = Non
         evicted=EvictedMessages(frozenset({MessageId("x")}), (MessageId("y"), 3), "sinks"),
         draft="half a thought",
         queued=("next", "and \u2028then"),
+        sampling=Sampling(temperature=0.2, seed=7),
+        template="{% for m in messages %}{{ m.content }}\n{% endfor %}",
     )
 
 
