@@ -8,8 +8,6 @@ from collections.abc import Iterable
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId, new_conversation_id
 from kvdesk.conversations.tree import Tree
 
-TITLE_LENGTH = 48
-
 
 class Collection:
     """In the order in which a person used them, the last one first. `n_colours`: of the palette they are drawn in."""
@@ -78,12 +76,6 @@ class Collection:
         colour = min(range(self._n_colours), key=lambda index: (colours.count(index), index))
         now = now_ms()
         return Conversation(new_conversation_id(), title, colour, leaf, system_prompt, now, now, overflow)
-
-
-def title_of(text: str) -> str:
-    """A title from a first message: its words on one line, shortened at a word."""
-    line = " ".join(text.split())
-    return line if len(line) <= TITLE_LENGTH else line[:TITLE_LENGTH].rsplit(" ", 1)[0] + "…"
 
 
 def now_ms() -> int:

@@ -12,8 +12,9 @@ from kvdesk.chat import Conversation, ConversationId, Message, MessageId, Role, 
 from kvdesk.conversations import requests
 from kvdesk.conversations.answers import RunningAnswer
 from kvdesk.conversations.changes import AnswerEnded, AnswersGrew, MessagesAdded
-from kvdesk.conversations.collection import now_ms, title_of
+from kvdesk.conversations.collection import now_ms
 from kvdesk.conversations.state import ConversationState
+from kvdesk.conversations.titles import propose_title
 from kvdesk.conversations.tree import Tree
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.protocol.messages import Command
@@ -39,7 +40,7 @@ class Turns:
     def send(self, known: Conversation, text: str, draft: str) -> MessageId:
         """The person's message and an answer to it, after the branch that is shown. `draft`: what is typed then."""
         shown = self._state.branch(known.id)
-        title = known.title if shown or known.title else title_of(text)
+        title = known.title if shown or known.title else propose_title(text)
         self._known.put(replace(known, draft=draft, title=title))
         self._add(known.id, "user", text, shown[-1].id if shown else None)
         return self._ask(known.id)
