@@ -123,7 +123,7 @@ class _DrivenWindow(QObject):
 
     def set_inspector(self, shown: bool) -> None:
         if self.window.inspector.isHidden() == shown:
-            self.window.toggle_inspector()
+            self.window.shown_settings.toggle_inspector()
         self.settle(0.2)
 
     @Slot(object)

@@ -125,7 +125,7 @@ class Tour(QObject):
 
         self._say("Rebuilding the context: every cell is free again")
         n_ready = len(self._ready)
-        self._window.rebuild()
+        self._window.intents.rebuild()
         yield lambda: len(self._ready) > n_ready and self._used() == 0
         yield from self._picture("rebuilt")
 

@@ -98,7 +98,7 @@ def test_chat_watch_forget_rebuild_restart(
     app.wait(lambda: app.used() == before - second.cells_used + shared)
 
     n_ready = sum(isinstance(e, ContextReady) for e in app.events)
-    window.rebuild()
+    window.intents.rebuild()
     app.wait(lambda: sum(isinstance(e, ContextReady) for e in app.events) > n_ready and app.used() == 0)
     window.conversation_selected.emit(conversation)
     third = app.ask("Thanks").stats
@@ -132,7 +132,7 @@ def test_the_same_over_a_back_end_that_only_chats(
     conversation = controller.selected
     assert conversation is not None
     assert app.texts(conversation)[1::2] == ["You said: What is the sea?", "You said: And a lake?"]
-    window.regenerate(2)
+    window.intents.regenerate(2)
     app.wait(lambda: sum(isinstance(e, TurnEnded) for e in app.events) == 4)
     assert window.chat.view.widgets[-1].message.text == "You said: And a lake?"
 
@@ -149,8 +149,8 @@ def test_the_same_over_a_back_end_that_only_chats(
     assert menu is not None
     cells = menu.actions()[-1]
     assert (cells.isEnabled(), cells.toolTip()) == (False, MISSING[Feature.CACHE_OPERATIONS])
-    window.open_settings()
-    panel = window._settings_panel
+    window.shown_settings.open()
+    panel = window.shown_settings.panel
     assert panel is not None
     assert panel.field("sampling", "temperature").isEnabled()
     assert not panel.field("context", "n_ctx").isEnabled()

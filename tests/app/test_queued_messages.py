@@ -89,7 +89,7 @@ def test_what_is_sent_while_an_answer_is_written_waits_and_goes_by_itself(ready:
 def test_after_stop_it_waits_and_says_so(ready: Rig, qtbot: QtBot) -> None:
     one = first(ready)
     enter(ready, qtbot, "Two")
-    ready.window.stop()
+    ready.window.intents.stop()
     assert queue(ready).state_text == "Waiting: the answer was stopped"
     answer(ready, qtbot, one, "First answer")  # it had just ended: nothing is sent behind the person's back
     assert asked(ready) == ["One"]

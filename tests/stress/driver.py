@@ -260,7 +260,7 @@ class Driver:
         self.window.audit_requested.emit()
 
     def _toggle(self) -> None:
-        self.window.toggle_inspector()
+        self.window.shown_settings.toggle_inspector()
 
     def _all(self) -> list[str]:
         return [known.id for known in self._conversations.conversations]

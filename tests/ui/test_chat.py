@@ -223,10 +223,10 @@ def test_a_model_that_cannot_chat_has_no_composer_and_one_story(window: MainWind
     assert not pencil.isVisible(), "what is edited could not be sent"
     asked: list[object] = []
     window.regenerate_requested.connect(lambda *of: asked.append(of))
-    window.regenerate()
+    window.intents.regenerate()
     assert asked == []
     window.apply_event(ModelLoaded(MODEL))
     assert chat.composer.isVisible()
     assert pencil.isVisible()
-    window.regenerate()
+    window.intents.regenerate()
     assert asked == [(ONE, 1)]

@@ -69,7 +69,7 @@ def test_escape_refuses_a_rebuild(window: MainWindow, qtbot: QtBot) -> None:
 
 
 def test_settings_opened_for_a_rebuild_take_no_stray_keys(window: MainWindow, qtbot: QtBot) -> None:
-    window.open_context_settings()
+    window.shown_settings.open_context()
     panel = settings_panel(window)
     before = panel.field("context", "n_ctx").property("value")
     rebuilt = []
@@ -85,7 +85,7 @@ def test_settings_opened_for_a_rebuild_take_no_stray_keys(window: MainWindow, qt
 
 
 def test_after_apply_no_field_has_the_focus(window: MainWindow, qtbot: QtBot) -> None:
-    window.open_settings()
+    window.shown_settings.open()
     panel = settings_panel(window)
     panel.field("sampling", "top_k").setProperty("value", 7)
     panel.apply_button.setFocus()
@@ -95,7 +95,7 @@ def test_after_apply_no_field_has_the_focus(window: MainWindow, qtbot: QtBot) ->
 
 
 def test_the_wheel_scrolls_the_settings_and_changes_none(window: MainWindow, qtbot: QtBot) -> None:
-    window.open_settings()
+    window.shown_settings.open()
     panel = settings_panel(window)
     box = panel.field("sampling", "top_k")
     assert isinstance(box, QSpinBox)

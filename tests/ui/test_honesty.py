@@ -75,7 +75,7 @@ def test_a_dead_engine_leaves_nothing_to_press(window: MainWindow, record: Recor
     assert not any(b.isVisible() for b in again)
     (audit,) = [b for b in window.status.findChildren(QToolButton) if b.text() == "Audit"]
     assert not audit.isEnabled()
-    window.regenerate()
+    window.intents.regenerate()
     assert asked == [[], [], []]
     window.show_messages(ONE, ())
     assert any("Restart kvdesk" in text for text in texts(window.chat))

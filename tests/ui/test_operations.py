@@ -299,7 +299,7 @@ def preview(settings: ContextSettings, **fields: object) -> ContextPreview:
 def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     sent, rebuilds = record(window.command_requested), record(window.rebuild_requested)
     window.apply_event(cache_view())
-    window.open_settings()
+    window.shown_settings.open()
     panel = window.findChild(SettingsPanel)
     assert panel.ledger.isHidden(), "nothing is asked about"
     panel.field("context", "n_ctx").setValue(512)
@@ -318,7 +318,7 @@ def test_a_context_is_shown_before_it_is_made(window: MainWindow, qtbot: QtBot, 
 
 def test_a_context_that_cannot_be_made_is_not_applied(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     sent = record(window.command_requested)
-    window.open_settings()
+    window.shown_settings.open()
     panel = window.findChild(SettingsPanel)
     panel.field("context", "n_ctx").setValue(1_000_000)
     qtbot.waitUntil(lambda: len(sent) == 1)

@@ -48,10 +48,10 @@ def test_one_click_shows_all_instruments_and_the_settings_remember_it(
     assert len(page.rulers.rows) == 2, "at once, not with the next view"
     assert changed[-1][0].all_instruments  # type: ignore[attr-defined]
     window.inspector.show_tab("Graphs")
-    window.toggle_instruments()
+    window.shown_settings.toggle_instruments()
     assert window.inspector.tab == "Cache"
     assert page.overview.isVisible()
-    window.toggle_instruments()
+    window.shown_settings.toggle_instruments()
     less = next(button for button in page.findChildren(QToolButton) if button.text() == "Show less")
     qtbot.mouseClick(less, Qt.MouseButton.LeftButton)
     assert page.overview.isVisible()

@@ -234,7 +234,7 @@ def test_the_laboratory_takes_the_place_of_the_conversations(
     assert window.rooms.shows_lab
     assert not window.chat.isVisible()
     assert watched == [(False,)]
-    window.stop()
+    window.intents.escape()
     assert not window.rooms.shows_lab
     assert stopped == []
     assert watched == [(False,), (True,)]

@@ -108,7 +108,7 @@ def test_the_theme_that_follows_the_system_says_so(panel: SettingsPanel) -> None
 
 
 def test_the_theme_changes_at_once(window: MainWindow, qtbot: QtBot) -> None:
-    window.open_settings()
+    window.shown_settings.open()
     panel = window.findChild(SettingsPanel)
     assert isinstance(panel, SettingsPanel)
     combo = next(box for box in panel.findChildren(QComboBox) if box.accessibleName() == "Theme")
@@ -119,7 +119,7 @@ def test_the_theme_changes_at_once(window: MainWindow, qtbot: QtBot) -> None:
 
 
 def test_another_context_is_announced_as_a_rebuild(window: MainWindow, qtbot: QtBot) -> None:
-    window.open_settings()
+    window.shown_settings.open()
     panel = window.findChild(SettingsPanel)
     assert isinstance(panel, SettingsPanel)
     n_ctx = panel.field("context", "n_ctx")
@@ -136,7 +136,7 @@ def test_what_is_edited_survives_a_change_of_theme_and_settings_from_elsewhere(
 ) -> None:
     """A controller answers every change with the complete settings."""
     window.settings_changed.connect(window.set_settings)
-    window.open_settings()
+    window.shown_settings.open()
     panel = window.findChild(SettingsPanel)
     assert isinstance(panel, SettingsPanel)
     top_k, prompt = panel.field("sampling", "top_k"), panel.findChild(QPlainTextEdit)
@@ -146,7 +146,7 @@ def test_what_is_edited_survives_a_change_of_theme_and_settings_from_elsewhere(
     prompt.setPlainText("Be brief.")
     combo = next(box for box in panel.findChildren(QComboBox) if box.accessibleName() == "Theme")
     combo.setCurrentIndex(combo.findData(ThemeChoice.LIGHT))
-    window.toggle_sidebar()
+    window.shown_settings.toggle_sidebar()
     window.set_settings(Settings(theme=ThemeChoice.LIGHT, sampling=Sampling(top_k=50, top_p=0.5)))
     assert (top_k.value(), prompt.toPlainText()) == (7, "Be brief.")
     assert panel.field("sampling", "top_p").property("value") == 0.5, "what nobody edits follows"

@@ -72,6 +72,7 @@ def test_the_first_message_makes_a_conversation(empty_window: MainWindow, record
     ],
 )
 def test_keys(window: MainWindow, qtbot: QtBot, key: Qt.Key, modifier: Qt.KeyboardModifier, name: str) -> None:
+    window.show_messages(ONE, [message("q", "user", "Hello"), message("a", "assistant", "Hello to you.")])
     with qtbot.waitSignal(getattr(window, name)) as told:
         qtbot.keyClick(window, key, modifier)
     assert told.args == ([] if key == Qt.Key.Key_N else [ONE, 1]), "one more answer"
@@ -211,7 +212,7 @@ def test_forget_and_rebuild(window: MainWindow, record: Record) -> None:
 
 
 def test_a_failed_rebuild_is_said_inline(window: MainWindow) -> None:
-    window.rebuild()
+    window.intents.rebuild()
     window.apply_event(CommandFailed(RebuildContext(ContextSettings()), "Not enough memory. Lower n_ctx.", "ENOMEM"))
     assert window.chat.banner.sentence == "Not enough memory. Lower n_ctx."
     assert window.inspector.rebuild_button.isEnabled()
@@ -292,7 +293,7 @@ def test_themes(window: MainWindow, theme: ThemeChoice) -> None:
 
 
 def test_every_control_has_a_name(window: MainWindow) -> None:
-    window.open_settings()
+    window.shown_settings.open()
     for kind in (QAbstractButton, QLineEdit, QPlainTextEdit, QAbstractSpinBox):
         for widget in window.findChildren(kind):
             inside = isinstance(widget.parent(), QLineEdit | QAbstractSpinBox)  # Qt's own parts of a field

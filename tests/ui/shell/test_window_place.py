@@ -101,7 +101,7 @@ def test_a_narrow_screen_has_the_chats_or_the_cache_beside_the_text(window: Main
     window.set_settings(Settings())
     assert (window.conversations.isHidden(), window.inspector.isHidden()) == (True, False)
     assert window.minimumSizeHint().width() <= 790
-    window.toggle_sidebar()
+    window.shown_settings.toggle_sidebar()
     assert (window.conversations.isHidden(), window.inspector.isHidden()) == (False, True)
-    window.toggle_inspector()
+    window.shown_settings.toggle_inspector()
     assert (window.conversations.isHidden(), window.inspector.isHidden()) == (True, False)

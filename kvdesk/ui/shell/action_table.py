@@ -1,0 +1,143 @@
+"""The table of all actions of the window.
+
+To add one: a line `Action("group.name", tr("Do something"), what_does_it, "Ctrl+Shift+X", refusal=why_not)` in the
+function of its group below. Keys, command palette, list of shortcuts and menus follow. `what_does_it` takes nothing; it
+is a method of `Intents` (chats, model, cache), of `WindowSettings` (what is shown), or of a part of the window.
+`there(...)` goes from the laboratory to the conversations first. `refusal` gives the sentence why it cannot be done
+now, or "". Texts go through `tr`: the table is made with the window, after the language is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from kvdesk.chat import ConversationId
+from kvdesk.translation import tr
+from kvdesk.ui.shell.actions import Action, ActionGroup
+from kvdesk.ui.shell.inspector import LABELS
+from kvdesk.ui.shell.intents import Intents
+from kvdesk.ui.shell.refusals import Refusals
+from kvdesk.ui.shell.window_parts import WindowParts
+from kvdesk.ui.shell.window_settings import WindowSettings
+from kvdesk.viewmodel.operation_specs import CLEAR, COMPACT, OPERATIONS, UNDO, OperationSpec, alternative
+
+There = Callable[[Callable[[], object]], Callable[[], None]]
+
+
+def window_actions(parts: WindowParts, intents: Intents, settings: WindowSettings) -> tuple[ActionGroup, ...]:
+    """All actions, in the order in which they are listed."""
+    there, why_not = parts.rooms.in_chats, Refusals(parts, intents)
+    return (
+        ActionGroup(tr("Chat"), _chat(parts, intents, there, why_not)),
+        ActionGroup(tr("Cache"), _cache(parts, intents, there, why_not)),
+        ActionGroup(tr("View"), _view(parts, settings, there)),
+        ActionGroup("kvdesk", _program(parts, intents, settings, why_not)),
+    )
+
+
+def _chat(parts: WindowParts, intents: Intents, there: There, why_not: Refusals) -> tuple[Action, ...]:
+    return (
+        Action("chat.new", tr("New chat"), there(intents.new_chat), "Ctrl+N"),
+        Action("chat.search", tr("Search the conversations"), there(intents.focus_search), "Ctrl+K"),
+        Action("chat.write", tr("Write a message"), there(parts.chat.composer.focus_edit), "Ctrl+L"),
+        Action(
+            "chat.regenerate",
+            tr("Answer again"),
+            there(intents.regenerate),
+            "Ctrl+R",
+            tr("The new answer becomes a branch beside the one that is there"),
+            why_not.regenerate,
+        ),
+        Action(
+            "chat.regenerate_three",
+            tr("Three more answers at once"),
+            there(partial(intents.regenerate, 3)),
+            tip=tr("Each answer becomes a branch; the question is prefilled only once"),
+            refusal=why_not.regenerate,
+        ),
+        Action("chat.stop", tr("Stop the answer"), intents.stop, refusal=why_not.stop),
+        Action("chat.export", tr("Export the chat…"), intents.export_selected, refusal=why_not.chat),
+        Action("chat.escape", tr("Leave what is open, or stop the answer"), intents.escape, "Esc"),
+    )
+
+
+def _cache(parts: WindowParts, intents: Intents, there: There, why_not: Refusals) -> tuple[Action, ...]:
+    window = parts.window
+    return (
+        *_operations(parts, there),
+        Action("cache.forget", tr("This chat: forget its cells"), there(intents.forget), refusal=why_not.forget),
+        Action("cache.rebuild", tr("Rebuild the context"), there(intents.ask_rebuild), refusal=why_not.rebuild),
+        Action("cache.audit", tr("Audit the cell map"), window.audit_requested.emit, refusal=why_not.audit),
+        Action(
+            "cache.overlay",
+            tr("Show or hide the drawing times of the cell map"),
+            parts.inspector.cell_map.toggle_overlay,
+            "Ctrl+Shift+D",
+        ),
+    )
+
+
+def _operations(parts: WindowParts, there: There) -> Iterator[Action]:
+    """Operations by hand on the conversation that is shown, and on the whole cache."""
+    operations, state = parts.operations, parts.state
+
+    def current(spec: OperationSpec) -> OperationSpec:
+        return alternative(spec, state.target_of(state.selected))
+
+    def run(spec: OperationSpec) -> None:
+        operations.request(spec, state.selected or ConversationId(""))
+
+    def refusal(spec: OperationSpec) -> str:
+        other = tr("This chat is not swapped out.") if current(spec) is not spec else ""
+        return other or operations.refusal(spec, state.selected or ConversationId(""))
+
+    whole = ((COMPACT, tr("Compact the cache…")), (CLEAR, tr("Clear the cache")), (UNDO, tr("Undo the last operation")))
+    own = [(spec, tr("This chat: {operation}").format(operation=spec.menu)) for spec in OPERATIONS if spec.menu]
+    for spec, label in (*own, *whole):
+        name = spec.label.rstrip("…").lower().replace(" ", "_")
+        yield Action(f"cache.{name}", label, there(partial(run, spec)), tip=spec.tip, refusal=partial(refusal, spec))
+
+
+def _view(parts: WindowParts, settings: WindowSettings, there: There) -> tuple[Action, ...]:
+    return (
+        Action("view.sidebar", tr("Show or hide the conversations"), there(settings.toggle_sidebar), "Ctrl+B"),
+        Action("view.inspector", tr("Show or hide the cache inspector"), there(settings.toggle_inspector), "Ctrl+I"),
+        Action(
+            "view.instruments",
+            tr("Show more of the inspector, or the map and four numbers"),
+            there(settings.toggle_instruments),
+            "Ctrl+Shift+I",
+        ),
+        *(
+            Action(
+                f"view.{label.lower()}",
+                tr("Show the page {page} of the inspector").format(page=label),
+                there(partial(settings.show_page, label)),
+            )
+            for label in LABELS
+        ),
+        Action(
+            "view.lab",
+            tr("Show the laboratory, or the conversations"),
+            parts.rooms.toggle_lab,
+            "Ctrl+Shift+L",
+            tr("Questions about the cache, answered by experiments"),
+        ),
+    )
+
+
+def _program(parts: WindowParts, intents: Intents, settings: WindowSettings, why_not: Refusals) -> tuple[Action, ...]:
+    window = parts.window
+    return (
+        Action("model.open", tr("Open a model…"), intents.open_model, "Ctrl+O", refusal=why_not.model),
+        Action(
+            "model.embedded",
+            tr("Open the embedded model"),
+            window.embedded_model_requested.emit,
+            refusal=why_not.embedded,
+        ),
+        Action("settings.open", tr("Settings"), settings.open, "Ctrl+,"),
+        Action("settings.context", tr("Settings of the context"), settings.open_context),
+        Action("app.quit", tr("Quit"), window.close, "Ctrl+Q"),
+    )

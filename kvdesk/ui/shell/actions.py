@@ -1,0 +1,108 @@
+"""Actions of the window: what each is called, its keys, when it can be done, and what it does.
+
+`action_table` declares them. Their keys work everywhere in the window; menus, tooltips of buttons, the command palette
+and the list of shortcuts are made from the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMenu, QWidget
+
+from kvdesk.ui.widgets.controls import plain_tip
+
+
+def _always() -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One action.
+
+    id       a name that stays, such as "chat.new"
+    label    what it does, in a few words: verb first
+    run      does it
+    keys     Qt's portable text, such as "Ctrl+N"; several are parted by "; ". Empty for none
+    tip      one sentence more, where the label does not say all
+    refusal  why it cannot be done now, in one sentence; empty where it can
+    """
+
+    id: str
+    label: str
+    run: Callable[[], object]
+    keys: str = ""
+    tip: str = ""
+    refusal: Callable[[], str] = _always
+
+    @property
+    def sequences(self) -> list[QKeySequence]:
+        return QKeySequence.listFromString(self.keys) if self.keys else []
+
+    @property
+    def shown_keys(self) -> str:
+        """The first of its keys as this system writes them; empty where it has none."""
+        return self.sequences[0].toString(QKeySequence.SequenceFormat.NativeText) if self.keys else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionGroup:
+    """Actions that belong together, under one heading."""
+
+    title: str
+    actions: tuple[Action, ...]
+
+
+class ActionSet(QObject):
+    """The actions of one window. `refused` is told why an action that was asked for cannot be done."""
+
+    def __init__(self, window: QWidget, groups: Iterable[ActionGroup], refused: Callable[[str], object]) -> None:
+        super().__init__(window)
+        self.groups = tuple(groups)
+        self._refused = refused
+        self._by_id = {action.id: action for group in self.groups for action in group.actions}
+        for action in self._by_id.values():
+            if action.keys:
+                keys = QAction(action.label, window)
+                keys.setShortcuts(action.sequences)
+                keys.triggered.connect(partial(self._run, action))
+                window.addAction(keys)
+
+    def __getitem__(self, name: str) -> Action:
+        """The action with this id. Raises KeyError."""
+        return self._by_id[name]
+
+    def run(self, name: str) -> None:
+        """Do it, or say why not. Raises KeyError where there is no action with this id."""
+        self._run(self._by_id[name])
+
+    def fill_menu(self, menu: QMenu, *names: str) -> None:
+        """Add actions as they are now; "" is a line between two."""
+        menu.setToolTipsVisible(True)
+        for name in names:
+            if not name:
+                menu.addSeparator()
+                continue
+            action = self._by_id[name]
+            why = action.refusal()
+            line = menu.addAction(f"{action.label}\t{action.shown_keys}".rstrip(), partial(self._run, action))
+            line.setEnabled(not why)
+            line.setToolTip(plain_tip(why or action.tip or action.label))
+
+    def name_button(self, button: QWidget, name: str) -> None:
+        """Give a button the name of its action, and its keys in the tooltip."""
+        action = self._by_id[name]
+        button.setAccessibleName(action.label)
+        said = action.tip or action.label
+        button.setToolTip(f"{said} ({action.shown_keys})" if action.shown_keys else said)
+
+    def _run(self, action: Action, _checked: bool = False) -> None:
+        if why := action.refusal():
+            self._refused(why)
+        else:
+            action.run()

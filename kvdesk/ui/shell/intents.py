@@ -1,0 +1,218 @@
+"""What a person wants of chats, model and cache: from pressed buttons, keys and menus to the window's signals.
+
+Every method can be called at any time: what is not possible now does nothing. `refusals` says why.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QFileDialog
+
+from kvdesk.chat import ConversationId
+from kvdesk.settings import ContextSettings, Overflow
+from kvdesk.translation import tr
+from kvdesk.ui.shell.window_parts import WindowParts
+from kvdesk.ui.shell.window_settings import WindowSettings
+from kvdesk.ui.widgets.save_file import ask_where_to_save
+
+
+class Intents(QObject):
+    """Connects the parts of the window with its signals."""
+
+    def __init__(self, parts: WindowParts, settings: WindowSettings) -> None:
+        super().__init__(parts.window)
+        self._parts, self._settings, self._window = parts, settings, parts.window
+        self.has_embedded = False
+        """Whether there is an embedded model to open."""
+        self._connect_chats()
+        self._connect_cache()
+
+    @property
+    def selected(self) -> ConversationId | None:
+        """The conversation that is shown."""
+        return self._parts.events.selected
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether an answer is being written in the conversation that is shown."""
+        return self.selected is not None and self._parts.events.is_running(self.selected)
+
+    # --- chats --------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def new_chat(self) -> None:
+        """The next message that is typed begins a new chat."""
+        self._window.new_chat_requested.emit()
+        self._parts.chat.composer.focus_edit()
+
+    @Slot()
+    def focus_search(self) -> None:
+        if self._parts.conversations.isHidden():
+            self._settings.toggle_sidebar()
+        self._parts.conversations.focus_search()
+
+    @Slot()
+    def stop(self) -> None:
+        """Stop the answer of the conversation that is shown."""
+        if self.selected is not None and self.is_answering:
+            self._window.stop_requested.emit(self.selected)
+
+    @Slot()
+    def escape(self) -> None:
+        """Leave the laboratory, a question, the search, or a message that is edited; else stop the answer."""
+        question, conversations = self._parts.inspector.cache.question, self._parts.conversations
+        if self._parts.rooms.shows_lab:
+            self._parts.rooms.show_chats()
+        elif conversations.is_asking:
+            conversations.refuse_delete()
+        elif question.isVisible():
+            question.refuse()
+        elif conversations.search.hasFocus():
+            conversations.search.clear()
+            self._parts.chat.composer.focus_edit()
+        elif self._parts.chat.is_editing:
+            self._parts.chat.end_edit()
+        else:
+            self.stop()
+
+    @Slot()
+    @Slot(int)
+    def regenerate(self, n: int = 1) -> None:
+        """Make the last answer again, n times at once."""
+        can = self._parts.chat.can_chat and not self._parts.events.is_dead
+        if can and self.selected is not None and not self.is_answering:
+            self._window.regenerate_requested.emit(self.selected, n)
+
+    @Slot(str)
+    def export_chat(self, conversation: str) -> None:
+        title = self._parts.state.conversations[ConversationId(conversation)].title or tr("New chat")
+        name = "".join(c if c.isalnum() or c in " -_" else "_" for c in title).strip()
+        if file := ask_where_to_save(self._window, tr("Export the chat"), f"{name}.md", tr("Markdown (*.md)")):
+            self._window.chat_save_requested.emit(str(file), conversation)
+
+    @Slot()
+    def export_selected(self) -> None:
+        """Export the chat that is shown."""
+        if self.selected is not None:
+            self.export_chat(self.selected)
+
+    @Slot(str)
+    def _on_sent(self, text: str) -> None:
+        self._parts.chat.banner.hide()
+        self._window.message_sent.emit(self.selected or "", text)
+
+    @Slot(str, str)
+    def _on_edited(self, message: str, text: str) -> None:
+        self._parts.chat.banner.hide()
+        self._window.message_edited.emit(self.selected or "", message, text)
+
+    @Slot(str, str)
+    def _on_draft_changed(self, text: str, replaced: str) -> None:
+        if self.selected is not None and not self._parts.events.is_dead:
+            self._window.draft_changed.emit(self.selected, text, replaced)
+
+    @Slot(object)
+    def _on_overflow_chosen(self, overflow: Overflow) -> None:
+        if self.selected is not None:
+            self._window.overflow_chosen.emit(self.selected, overflow)
+            self._parts.chat.composer.ask_again()
+
+    @Slot(str)
+    def _on_branch_clicked(self, message: str) -> None:
+        if self.selected is not None and not self.is_answering:
+            self._window.branch_requested.emit(self.selected, message)
+
+    # --- model and cache ----------------------------------------------------------------------------------------------
+
+    @Slot()
+    def open_model(self) -> None:
+        """Ask for a file."""
+        if self._parts.events.is_dead:
+            return
+        kinds = tr("GGUF models (*.gguf);;All files (*)")
+        path, _ = QFileDialog.getOpenFileName(self._window, tr("Open a model"), "", kinds)
+        if path:
+            self._window.model_open_requested.emit(path)
+
+    @Slot()
+    def forget(self) -> None:
+        """Remove the cells of the conversation that is shown."""
+        if self.selected is not None:
+            self._window.forget_requested.emit(self.selected)
+
+    @Slot()
+    def rebuild(self) -> None:
+        """Make the context anew with the settings it has, without a question."""
+        self._parts.events.start_rebuild()
+        self._window.rebuild_requested.emit(self._settings.current.context, "nothing")
+
+    @Slot()
+    def ask_rebuild(self) -> None:
+        """Make the context anew; where cells would be lost, say first what that costs."""
+        if not self._parts.operations.ask_rebuild(self._settings.current.context):
+            self.rebuild()
+
+    @Slot()
+    def save_report(self) -> None:
+        """Save the differences between the map and the engine."""
+        if file := ask_where_to_save(self._window, tr("Save the report"), "kvdesk-mismatch.json", tr("JSON (*.json)")):
+            self._window.report_requested.emit(str(file))
+
+    @Slot(object, str)
+    def _on_rebuild_chosen(self, context: ContextSettings, keep: str) -> None:
+        if not self._parts.events.is_dead:
+            self._parts.events.start_rebuild()
+        self._window.activateWindow()
+        self._parts.chat.composer.focus_edit()
+        self._window.rebuild_requested.emit(context, keep)
+
+    # --- who is heard -------------------------------------------------------------------------------------------------
+
+    def _connect_chats(self) -> None:
+        window, chat, menus = self._window, self._parts.chat, self._parts.menus
+        conversations = self._parts.conversations
+        conversations.new_clicked.connect(self.new_chat)
+        conversations.settings_clicked.connect(self._settings.open)
+        conversations.lab_clicked.connect(self._parts.rooms.show_lab)
+        conversations.selected.connect(window.conversation_selected)
+        conversations.search_changed.connect(window.search_requested)
+        conversations.renamed.connect(window.conversation_renamed)
+        conversations.deleted.connect(window.conversation_deleted)
+        conversations.forget_clicked.connect(window.forget_requested)
+        conversations.export_clicked.connect(self.export_chat)
+        conversations.menu_shown.connect(menus.fill_conversation_menu)
+        chat.sent.connect(self._on_sent)
+        chat.overflow_chosen.connect(self._on_overflow_chosen)
+        chat.edited.connect(self._on_edited)
+        chat.larger_clicked.connect(self._settings.open_context)
+        chat.draft_changed.connect(self._on_draft_changed)
+        chat.draft_typed.connect(window.draft_typed)
+        chat.embedded_clicked.connect(window.embedded_model_requested)
+        chat.view.edit_clicked.connect(menus.start_edit)
+        chat.view.shorten_clicked.connect(menus.start_edit)
+        chat.view.branch_clicked.connect(self._on_branch_clicked)
+        chat.view.menu_requested.connect(menus.show_message_menu)
+        chat.stop_clicked.connect(self.stop)
+        chat.regenerate_clicked.connect(self.regenerate)
+        menus.regenerate_clicked.connect(self.regenerate)
+        chat.open_model_clicked.connect(self.open_model)
+        chat.sidebar_clicked.connect(self._settings.toggle_sidebar)
+        chat.inspector_clicked.connect(self._settings.toggle_inspector)
+        self._parts.unsaved.save_requested.connect(window.unsaved_save_requested)
+
+    def _connect_cache(self) -> None:
+        window, inspector, operations = self._window, self._parts.inspector, self._parts.operations
+        self._parts.status.audit_clicked.connect(window.audit_requested)
+        self._parts.status.save_clicked.connect(self.save_report)
+        inspector.close_clicked.connect(self._settings.toggle_inspector)
+        inspector.all_wanted.connect(self._settings.show_instruments)
+        inspector.forget_clicked.connect(self.forget)
+        inspector.rebuild_clicked.connect(self.ask_rebuild)
+        inspector.cache.question.chosen.connect(self._on_rebuild_chosen)
+        inspector.cache.question.cancelled.connect(self._parts.chat.composer.focus_edit)
+        inspector.timeline.export_requested.connect(window.journal_save_requested)
+        self._parts.activity.cancel_clicked.connect(window.cancel_requested)
+        operations.command.connect(window.command_requested)
+        operations.fork_requested.connect(window.fork_requested)
+        operations.rebuild_clicked.connect(self._settings.open_context)
+        self._settings.rebuild_chosen.connect(self._on_rebuild_chosen)

@@ -1,0 +1,114 @@
+"""The settings as the window shows them, and how a person changes them: hidden panes, theme, the settings dialog."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from kvdesk.protocol.messages import Event
+from kvdesk.settings import Settings, WindowPlace
+from kvdesk.ui.settings.panel import SettingsPanel
+from kvdesk.ui.shell.window_parts import WindowParts
+
+
+class WindowSettings(QObject):
+    """Holds the settings that are shown. What a person changes goes out by the window's `settings_changed`."""
+
+    shown = Signal()
+    """Other panes may be shown now."""
+    rebuild_chosen = Signal(object, str)
+    """(ContextSettings, keep): another context was applied in the dialog."""
+
+    def __init__(self, parts: WindowParts) -> None:
+        super().__init__(parts.window)
+        self._parts = parts
+        self._panel: SettingsPanel | None = None
+        self.current = Settings()
+
+    @property
+    def panel(self) -> SettingsPanel | None:
+        """The settings dialog; None until it was opened."""
+        return self._panel
+
+    def show(self, settings: Settings) -> None:
+        """Show these settings. Sends nothing."""
+        self.current = settings
+        self._parts.events.show_default_overflow(settings.cache.overflow)
+        self._parts.theme.set_theme(settings.theme)
+        self._parts.panes.fold(settings)
+        if self._panel is not None:
+            self._panel.show_settings(settings)
+        self.shown.emit()
+
+    def apply_event(self, event: Event) -> None:
+        """What the open dialog shows of an event."""
+        if self._panel is not None:
+            self._panel.apply_event(event)
+
+    @Slot()
+    def toggle_sidebar(self) -> None:
+        """Show or hide the conversations."""
+        shown = self._parts.conversations.isHidden()
+        beside = self.current.inspector_visible and not (shown and self._parts.panes.is_narrow)
+        self._change(sidebar_visible=shown, inspector_visible=beside)
+
+    @Slot()
+    def toggle_inspector(self) -> None:
+        """Show or hide the inspector."""
+        self._change(inspector_visible=not self.current.inspector_visible)
+
+    @Slot()
+    def toggle_instruments(self) -> None:
+        """Show all of the inspector, or the cell map and four numbers."""
+        self.show_instruments(not self.current.all_instruments or self._parts.inspector.isHidden())
+
+    @Slot(bool)
+    def show_instruments(self, shows_all: bool) -> None:
+        """All of the inspector; else the cell map and four numbers."""
+        self._change(all_instruments=shows_all, inspector_visible=True)
+
+    def show_page(self, label: str) -> None:
+        """Show a page of the inspector, which is opened for it."""
+        self.show_instruments(True)
+        self._parts.inspector.show_tab(label)
+
+    @Slot()
+    def open(self) -> None:
+        """Open the settings dialog."""
+        if self._panel is None:
+            self._panel = SettingsPanel(self._parts.theme, self._parts.window, self._parts.state)
+            self._panel.applied.connect(self._on_applied)
+            self._panel.rebuild_clicked.connect(self.rebuild_chosen)
+            self._panel.preview_asked.connect(self._parts.window.command_requested)
+        if not self._panel.isVisible():
+            self._panel.reset(self.current)
+        self._panel.show()
+        self._panel.raise_()
+        self._panel.activateWindow()
+
+    @Slot()
+    def open_context(self) -> None:
+        """The settings, at the context: what a rebuild would make."""
+        self.open()
+        if self._panel is not None:
+            self._panel.show_context()
+
+    @Slot(object)
+    def keep_place(self, place: WindowPlace) -> None:
+        """The window was moved, or one of its panes."""
+        self.current = self.current.model_copy(update={"window": place})
+        self._parts.window.place_changed.emit(place)
+
+    @Slot(object)
+    def _on_applied(self, settings: Settings) -> None:
+        """All but the context, which `rebuild_chosen` is for."""
+        kept = ("sidebar_visible", "inspector_visible", "all_instruments", "window", "context")
+        self.current = settings.model_copy(update={name: getattr(self.current, name) for name in kept})
+        self._parts.theme.set_theme(settings.theme)
+        self._parts.window.settings_changed.emit(self.current)
+
+    def _change(self, **fields: object) -> None:
+        """Show the settings with other values, and tell."""
+        self.current = self.current.model_copy(update=fields)
+        self._parts.panes.fold(self.current)
+        self.shown.emit()
+        self._parts.window.settings_changed.emit(self.current)

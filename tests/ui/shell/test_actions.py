@@ -1,0 +1,69 @@
+"""Every action of the window: found by its id, run by its keys, refused with a sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMenu, QToolButton
+from pytestqt.qtbot import QtBot
+
+from kvdesk.protocol.chat import EngineDied
+from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.samples import ONE, message
+
+
+def all_actions(window: MainWindow) -> list[str]:
+    return [action.id for group in window.action_set.groups for action in group.actions]
+
+
+def test_ids_and_keys_are_given_once_and_labels_are_there(window: MainWindow) -> None:
+    actions = [action for group in window.action_set.groups for action in group.actions]
+    keys = [key.toString() for action in actions for key in action.sequences]
+    for given in (all_actions(window), keys, [action.label for action in actions]):
+        assert [one for one, n in Counter(given).items() if n > 1] == []
+    assert all(keys)
+    assert all(action.label for action in actions)
+
+
+def test_a_key_runs_its_action_in_the_laboratory_too(window: MainWindow, qtbot: QtBot) -> None:
+    qtbot.keyClick(window, Qt.Key.Key_L, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    assert window.rooms.shows_lab
+    qtbot.keyClick(window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    assert not window.rooms.shows_lab
+    assert window.conversations.search.hasFocus()
+
+
+def test_what_cannot_be_done_says_why(window: MainWindow, qtbot: QtBot) -> None:
+    sent: list[object] = []
+    window.regenerate_requested.connect(lambda *values: sent.append(values))
+    qtbot.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
+    assert window.activity.text == "This chat has no messages."
+    window.show_messages(ONE, [message("q", "user", "Hello"), message("a", "assistant", "", state="streaming")])
+    window.action_set.run("chat.regenerate")
+    assert window.activity.text == "An answer is being written; stop it first."
+    assert window.action_set["chat.stop"].refusal() == ""
+    window.apply_event(EngineDied("It is gone.", ""))
+    assert window.action_set["model.open"].refusal() == "The engine has stopped. Restart kvdesk."
+    assert sent == []
+
+
+def test_every_refusal_is_empty_or_a_sentence(empty_window: MainWindow, window: MainWindow) -> None:
+    for one in (empty_window, window):
+        refusals = {name: one.action_set[name].refusal() for name in all_actions(one)}
+        assert {name: why for name, why in refusals.items() if why and not why.endswith(".")} == {}
+        assert refusals["chat.new"] == ""
+
+
+def test_a_menu_shows_keys_and_reasons(window: MainWindow) -> None:
+    menu = QMenu(window)
+    window.action_set.fill_menu(menu, "chat.new", "", "chat.stop")
+    new, line, stop = menu.actions()
+    assert (new.text(), new.isEnabled(), line.isSeparator()) == ("New chat\tCtrl+N", True, True)
+    assert (stop.isEnabled(), stop.toolTip()) == (False, "No answer is being written in this chat.")
+
+
+def test_a_button_says_its_keys(window: MainWindow) -> None:
+    button = QToolButton(window)
+    window.action_set.name_button(button, "settings.open")
+    assert (button.accessibleName(), button.toolTip()) == ("Settings", "Settings (Ctrl+,)")
