@@ -101,6 +101,7 @@ class Conversation:
     `draft` is what is typed for it and not sent yet, `queued` what was sent and waits for the answer before to end.
     `sampling` is its own; None: as the settings say. `template` is its own chat template (Jinja), in the place of the
     model's; empty: the model's.
+    `folder` is the name of the folder it is in; empty: none. One that is `archived` is not listed with the others.
     """
 
     id: ConversationId
@@ -117,6 +118,15 @@ class Conversation:
     messages: tuple[Message, ...] = field(default=(), compare=False)
     sampling: Sampling | None = None
     template: str = ""
+    folder: str = ""
+    pinned: bool = False
+    archived: bool = False
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether a person has done nothing with it yet: another one that is new takes its place."""
+        touched = self.draft or self.queued or self.title or self.folder or self.pinned or self.archived
+        return self.leaf is None and not touched
 
 
 def history(messages: Sequence[Message]) -> tuple[Message, ...]:

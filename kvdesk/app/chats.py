@@ -22,6 +22,7 @@ from kvdesk.conversations.changes import (
     Change,
     ConversationChanged,
     ConversationDeleted,
+    DeletionBegan,
     DraftChanged,
     MessagesAdded,
     QueuesChanged,
@@ -134,7 +135,7 @@ class Chats(QObject):
         match change:
             case ConversationChanged():
                 self._show_list()
-            case ConversationDeleted():
+            case DeletionBegan() | ConversationDeleted():
                 if change.conversation == self._selected:
                     self._selected = None
                     self._select_any()
@@ -180,9 +181,9 @@ class Chats(QObject):
         self._window.show_conversations(self.service.conversations, self._selected)
 
     def _select_any(self) -> None:
-        """The conversation used last, or a new one."""
-        known = self.service.conversations
-        self.select(known[0].id) if known else self.new()
+        """The conversation used last that is not archived, or a new one."""
+        known = next((known for known in self.service.conversations if not known.archived), None)
+        self.select(known.id) if known is not None else self.new()
 
     # --- reading ------------------------------------------------------------------------------------------------------
 

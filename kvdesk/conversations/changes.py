@@ -32,6 +32,15 @@ class DraftChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class DeletionBegan:
+    """A person deleted it and may undo that: it is not among the conversations, and nothing of it is lost yet.
+    `ConversationChanged` tells that it is back, `ConversationDeleted` that it is no more.
+    """
+
+    conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
 class ConversationDeleted:
     """It is no more, and no message of it."""
 
@@ -90,6 +99,7 @@ class QueuesChanged:
 Change = (
     ConversationChanged
     | DraftChanged
+    | DeletionBegan
     | ConversationDeleted
     | MessagesAdded
     | AnswersGrew

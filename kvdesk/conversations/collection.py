@@ -16,9 +16,10 @@ class Collection:
         self._n_colours = n_colours
         self._conversations: dict[ConversationId, Conversation] = {}
         self._trees: dict[ConversationId, Tree] = {}
+        self._hidden: dict[ConversationId, None] = {}  # of which the deletion can be undone, oldest first
 
     def __len__(self) -> int:
-        return len(self._conversations)
+        return len(self._conversations) - len(self._hidden)
 
     def __contains__(self, conversation: ConversationId) -> bool:
         return conversation in self._conversations
@@ -30,7 +31,13 @@ class Collection:
         return self._conversations.get(conversation)
 
     def all(self) -> tuple[Conversation, ...]:
-        return tuple(self._conversations.values())
+        """Those that a person sees."""
+        return tuple(known for name, known in self._conversations.items() if name not in self._hidden)
+
+    @property
+    def hidden(self) -> tuple[ConversationId, ...]:
+        """Those that were deleted and can come back, in the order in which they were."""
+        return tuple(self._hidden)
 
     def waiting(self) -> list[ConversationId]:
         """Those in which messages wait to be sent."""
@@ -50,6 +57,7 @@ class Collection:
     def load(self, conversations: Iterable[Conversation]) -> None:
         """These and no others, in this order."""
         self._conversations = {conversation.id: conversation for conversation in conversations}
+        self._hidden.clear()
 
     def put(self, conversation: Conversation) -> None:
         """What is known of a conversation from now on. Its place stays."""
@@ -64,7 +72,16 @@ class Collection:
         """Its messages, read or begun. What is known of them already counts more."""
         return self._trees.setdefault(conversation, tree)
 
+    def hide(self, conversation: ConversationId) -> None:
+        """It is known, and not seen."""
+        self._hidden[conversation] = None
+
+    def unhide(self, conversation: ConversationId) -> None:
+        """It is where it was."""
+        self._hidden.pop(conversation, None)
+
     def remove(self, conversation: ConversationId) -> None:
+        self._hidden.pop(conversation, None)
         self._conversations.pop(conversation, None)
         self._trees.pop(conversation, None)
 

@@ -5,8 +5,9 @@ told what has changed (`changes`), in the order in which they subscribed: the st
 can be lost. One that fails costs neither a token nor what the others are told.
 
 What is done with messages and answers is in `turns`, with those that wait to be sent in `queued_messages`; all that is
-known is in `state`, which the parts share. Everything here is called from one thread, that which takes the back end's
-events. Must never know: Qt, the database and the cache.
+known is in `state`, which the parts share. `arrangement` (folders, pins, the archive) and `deletions` are asked
+directly. Everything here is called from one thread, that which takes the back end's events. Must never know: Qt, the
+database and the cache.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from functools import partial
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId, new_message_id
 from kvdesk.conversations import requests
+from kvdesk.conversations.arrangement import Arrangement
 from kvdesk.conversations.changes import ConversationDeleted, DraftChanged, Listener, MessagesAdded, ReadFailed
+from kvdesk.conversations.deletions import Deletions
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.queued_messages import QueuedMessages
 from kvdesk.conversations.state import ConversationState
@@ -66,6 +69,8 @@ class ConversationService:
         self._known = self._state.known
         self._turns = Turns(self._state, submit, stop, settings)
         self._queued = QueuedMessages(self._state, self._turns)
+        self.arrangement = Arrangement(self._state)
+        self.deletions = Deletions(self._state, self.stop, self.delete)
         self._reading: set[ConversationId] = set()
         self._unsent: dict[ConversationId, list[str]] = {}  # sent before the conversation was read
 
@@ -89,7 +94,9 @@ class ConversationService:
         return self._turns.model_name
 
     def get(self, conversation: str) -> Conversation | None:
-        return self._known.get(ConversationId(conversation))
+        """None also for one whose deletion can still be undone."""
+        name = ConversationId(conversation)
+        return self._known.get(name) if name not in self._known.hidden else None
 
     def is_read(self, conversation: ConversationId) -> bool:
         """Whether its messages are known."""
@@ -127,6 +134,7 @@ class ConversationService:
         """Have its messages read, and its branch told (`BranchChanged`): at once where they are known."""
         if self.is_read(conversation):
             self._state.tell_branch(conversation)
+            self._send_unsent(conversation)
         elif conversation not in self._reading:
             self._reading.add(conversation)
             self._read_tree(conversation, self._known[conversation].leaf)
@@ -137,10 +145,15 @@ class ConversationService:
         if conversation not in self._known:
             return  # deleted while it was read
         self._known.put_tree(conversation, tree)
+        if conversation in self._known.hidden:
+            return  # nothing is sent in one that is being deleted
         self._state.tell_branch(conversation)
+        self._send_unsent(conversation)
+        self._queued.send_first(conversation)
+
+    def _send_unsent(self, conversation: ConversationId) -> None:
         for text in self._unsent.pop(conversation, ()):
             self.send(conversation, text)
-        self._queued.send_first(conversation)
 
     def tree_failed(self, conversation: ConversationId, error: KvdeskError) -> None:
         """The other answer: nothing can be added to this conversation."""
@@ -148,8 +161,8 @@ class ConversationService:
         self._state.tell(ReadFailed(conversation, error, tuple(self._unsent.pop(conversation, ()))))
 
     def unused(self) -> ConversationId | None:
-        """A conversation without a message, where there is one."""
-        return next((known.id for known in self._known.all() if known.leaf is None), None)
+        """A conversation with which nothing was done but to type, where there is one."""
+        return next((known.id for known in self._known.all() if replace(known, draft="").is_unused), None)
 
     def create(self, system_prompt: str | None = None) -> ConversationId:
         """An empty conversation; None: with the system prompt of the settings."""
@@ -184,7 +197,7 @@ class ConversationService:
             self._state.tell(DraftChanged(changed))
 
     def delete(self, conversation: ConversationId) -> None:
-        """Forget it, its messages and its running answers, and have its cells freed."""
+        """Forget it, its messages and its running answers, and have its cells freed. For good: see `deletions`."""
         self._turns.drop(conversation)
         self._submit(CloseConversation(conversation))
         self._known.remove(conversation)

@@ -12,6 +12,7 @@ from kvdesk.conversations.changes import (
     Change,
     ConversationChanged,
     ConversationDeleted,
+    DeletionBegan,
     DraftChanged,
     MessagesAdded,
     QueuesChanged,
@@ -23,7 +24,7 @@ from kvdesk.store.writer import StoreWriter
 
 
 class StoreListener:
-    """An empty conversation is kept for as long as something is typed for it or waits to be sent."""
+    """An empty conversation is kept while a person wants something of it: a draft, a title, a folder, a pin."""
 
     def __init__(self, writer: StoreWriter) -> None:
         self._writer = writer
@@ -47,13 +48,13 @@ class StoreListener:
             case ConversationDeleted():
                 self._kept.discard(change.conversation)
                 self._writer.delete_conversation(change.conversation)
-            case BranchChanged() | ReadFailed() | QueuesChanged():
-                pass  # what is shown, and what waits for what, begins anew with kvdesk
+            case BranchChanged() | ReadFailed() | QueuesChanged() | DeletionBegan():
+                pass  # what is shown, and what waits for what, begins anew with kvdesk; a deletion can be undone
             case _:
                 assert_never(change)
 
     def _keep(self, conversation: Conversation) -> None:
-        if conversation.leaf is not None or conversation.draft or conversation.queued:
+        if not conversation.is_unused:
             self._kept.add(conversation.id)
             self._writer.put_conversation(conversation)
         elif conversation.id in self._kept:

@@ -35,12 +35,13 @@ Row = Sequence[Any]
 CONVERSATION_COLUMNS = (
     *("id", "title", "colour", "leaf", "system_prompt"),
     *("created_ms", "updated_ms", "overflow", "departed", "draft", "queued", "sampling", "template"),
+    *("folder", "pinned", "archived"),
 )
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
     *("tokens", "stats", "note", "created_ms", "model", "digest"),
 )
-_NUMBERS = frozenset(("colour", "created_ms", "updated_ms"))  # all others are text and bytes
+_NUMBERS = frozenset(("colour", "created_ms", "updated_ms", "pinned", "archived"))  # all others are text and bytes
 _MAY_BE_NULL = frozenset(("leaf", "parent", "stats", "digest"))
 _ROLES = frozenset(get_args(Role))
 _STATES = frozenset(get_args(MessageState))
@@ -188,13 +189,14 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
         pack_texts(c.queued),
         pack_sampling(c.sampling),
         storable(c.template),
+        *(storable(c.folder), int(c.pinned), int(c.archived)),
     )
 
 
 def conversation_of(row: Row) -> Conversation:
     """Text that is not UTF-8 gets U+FFFD where it is broken."""
     identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, evicted, *rest = row
-    draft, queued, sampling, template = rest
+    draft, queued, sampling, template, folder, pinned, archived = rest
     return Conversation(
         id=ConversationId(text_of(identity)),
         title=text_of(title),
@@ -209,6 +211,9 @@ def conversation_of(row: Row) -> Conversation:
         queued=unpack_texts(text_of(queued)),
         sampling=unpack_sampling(text_of(sampling)),
         template=text_of(template),
+        folder=text_of(folder),
+        pinned=bool(pinned),
+        archived=bool(archived),
     )
 
 

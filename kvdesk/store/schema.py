@@ -85,6 +85,11 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE conversation ADD COLUMN sampling TEXT NOT NULL DEFAULT '';
     ALTER TABLE conversation ADD COLUMN template TEXT NOT NULL DEFAULT '';
     """,
+    """
+    ALTER TABLE conversation ADD COLUMN folder TEXT NOT NULL DEFAULT '';
+    ALTER TABLE conversation ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE conversation ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 VERSION = len(MIGRATIONS)
 

@@ -117,17 +117,18 @@ def test_an_empty_conversation_is_kept_while_something_is_typed_or_waits(writer:
     held = Held()
     held.service.subscribe(StoreListener(writer))
     where = held.service.create()
-    held.service.rename(where, "Mine")
     assert kept(writer) == []
     held.service.keep_draft(where, "Hel")
-    assert kept(writer) == ["Mine"]
+    assert kept(writer) == [""]
     held.service.keep_draft(where, "")
     assert kept(writer) == []
     held.service.wait_for_model()
     held.service.send(where, "Hello")
-    assert kept(writer) == ["Mine"]
+    assert kept(writer) == [""]
     held.service.cancel_queued(where, 0, "Hello")
     assert kept(writer) == []
+    held.service.rename(where, "Mine")
+    assert kept(writer) == ["Mine"]
 
 
 def test_a_deleted_conversation_takes_its_rows_along(writer: StoreWriter) -> None:

@@ -278,3 +278,19 @@ def test_sampling_that_cannot_be_read_is_that_of_the_settings(path: Path, damage
     (found,) = store.conversations()
     assert (found.title, found.sampling) == ("A title", None)
     store.close()
+
+
+def test_conversations_of_before_are_in_no_folder(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    before = next(n for n, step in enumerate(schema.MIGRATIONS) if "folder" in step)
+    schema.migrate(connection, path, schema.MIGRATIONS[:before])
+    columns = "id, title, colour, system_prompt, created_ms, updated_ms"
+    connection.execute(f"INSERT INTO conversation ({columns}) VALUES ('c', 'Old', 2, '', 1, 2)")
+    connection.close()
+    store = Store(path)
+    (old,) = store.conversations()
+    assert (old.title, old.folder, old.pinned, old.archived) == ("Old", "", False, False)
+    store.put_conversation(replace(old, folder="W\ud83erk", pinned=True, archived=True))
+    (new,) = store.conversations()
+    assert (new.folder, new.pinned, new.archived) == ("W\ufffdrk", True, True)
+    store.close()

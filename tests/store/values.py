@@ -34,6 +34,9 @@ def conversation(name: str = "c", title: str = "A title", leaf: str | None = Non
         draft="half a thought",
         queued=("next", "and \u2028then"),
         sampling=Sampling(temperature=0.2, seed=7),
+        folder="Work",
+        pinned=True,
+        archived=True,
         template="{% for m in messages %}{{ m.content }}\n{% endfor %}",
     )
 
