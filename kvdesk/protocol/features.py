@@ -12,6 +12,7 @@ class Feature(StrEnum):
 
     CHAT = "chat"  # models, conversations, answers: every back end
     PREVIEW = "preview"  # what a message would cost, and how full a context is
+    PROMPT_VIEW = "prompt view"  # how a conversation is rendered, and with which chat template
     CACHE_POLICY = "cache policy"  # what it does with its cache by itself can be chosen
     CACHE_VIEW = "cache view"  # cells, operations and measured decodes as they happen
     CACHE_OPERATIONS = "cache operations"  # by hand
@@ -22,6 +23,7 @@ class Feature(StrEnum):
 MISSING: Final[Mapping[Feature, str]] = {
     Feature.CHAT: "This engine does not chat.",
     Feature.PREVIEW: "This engine does not say what a message would cost.",
+    Feature.PROMPT_VIEW: "This engine renders prompts by itself: its chat template cannot be seen or changed.",
     Feature.CACHE_POLICY: "This engine manages its cache by itself.",
     Feature.CACHE_VIEW: "This engine does not show its cache.",
     Feature.CACHE_OPERATIONS: "The cache of this engine cannot be changed by hand.",

@@ -29,8 +29,9 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import Operate, PreviewCompaction
+from kvdesk.protocol.prompt import PreviewPrompt, PromptCommand, PromptEvent
 
-Command = ChatCommand | CacheCommand
+Command = ChatCommand | CacheCommand | PromptCommand
 
 
 def feature_of(command: Command) -> Feature:
@@ -40,6 +41,8 @@ def feature_of(command: Command) -> Feature:
             return Feature.CHAT
         case PreviewTurn() | MeasureContext():
             return Feature.PREVIEW
+        case PreviewPrompt():
+            return Feature.PROMPT_VIEW
         case UsePolicy():
             return Feature.CACHE_POLICY
         case Watch() | TakeRecording():
@@ -56,7 +59,10 @@ def feature_of(command: Command) -> Feature:
 
 def is_wish(command: Command) -> bool:
     """Whether nobody waits for an answer: a back end without its feature may pass over it in silence."""
-    return isinstance(command, PreviewTurn | MeasureContext | PreviewContext | PreviewCompaction | UsePolicy | Watch)
+    return isinstance(
+        command,
+        PreviewTurn | MeasureContext | PreviewPrompt | PreviewContext | PreviewCompaction | UsePolicy | Watch,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +83,4 @@ class SubscriptionDropped:
     sentence: str
 
 
-Event = ChatEvent | CacheEvent | CommandFailed | SubscriptionDropped
+Event = ChatEvent | CacheEvent | PromptEvent | CommandFailed | SubscriptionDropped

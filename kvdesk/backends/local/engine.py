@@ -12,6 +12,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
@@ -20,7 +21,13 @@ from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.operations.by_hand import CacheOperations
 from kvdesk.backends.local.scheduler.idle import Idle
 from kvdesk.backends.local.scheduler.jobs import hold, refill, verify
-from kvdesk.backends.local.scheduler.previews import measure_context, preview_compaction, preview_context, preview_turn
+from kvdesk.backends.local.scheduler.previews import (
+    measure_context,
+    preview_compaction,
+    preview_context,
+    preview_prompt,
+    preview_turn,
+)
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.backends.local.scheduler.scheduler import CLOSED, Scheduler
 from kvdesk.backends.local.session import EnginePolicy, Session, open_session
@@ -57,6 +64,7 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.operations import Operate, PreviewCompaction
+from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview
 from kvdesk.settings import ContextSettings
 
 VIEW_INTERVAL_S = 0.04
@@ -64,7 +72,15 @@ VIEW_INTERVAL_S = 0.04
 _ANEW = "The context was made anew."
 _log = logging.getLogger(__name__)
 
-Question = PreviewCompaction | PreviewContext | PreviewTurn | MeasureContext | VerifyConversation | TakeRecording
+Question = (
+    PreviewCompaction
+    | PreviewContext
+    | PreviewTurn
+    | MeasureContext
+    | PreviewPrompt
+    | VerifyConversation
+    | TakeRecording
+)
 
 
 class Engine:
@@ -215,6 +231,8 @@ class Engine:
                 self._emit(self._preview_context(command.settings))
             case PreviewTurn() | MeasureContext():
                 self._count(command)
+            case PreviewPrompt():
+                self._preview_prompt(command)
             case VerifyConversation():
                 loaded, runtime = self._require().loaded, self._require().runtime
                 job = verify(runtime.context, runtime.cache_manager, loaded.noise, command.conversation, self._emit)
@@ -354,6 +372,21 @@ class Engine:
                 self._emit(preview_turn(context, cache_manager, runtime.chats, runtime.speed_model, command))
         except UserError:
             pass  # what cannot be sent is said when it is sent, not while it is typed
+
+    def _preview_prompt(self, command: PreviewPrompt) -> None:
+        """What is wrong with the prompt is said in its preview: it is being edited."""
+        conversation, number = command.turn.conversation, command.number
+        prompts = self.session.loaded.prompts if self.session is not None else None
+        template = prompts.model_template if prompts is not None else ""
+        try:
+            runtime = self._require().runtime
+            parts = (runtime.context, runtime.cache_manager, runtime.chats, runtime.speed_model)
+            preview = replace(preview_prompt(*parts, command), model_template=template)
+        except UserError as error:
+            preview = PromptPreview(conversation, number, template, problem=str(error))
+        if prompts is not None:
+            prompts.begin()  # a template of the chat's own comes next, as a rule
+        self._emit(preview)
 
     # --- turns and jobs -----------------------------------------------------------------------------------------------
 

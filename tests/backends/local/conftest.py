@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk import paths
-from kvdesk.headless import HeadlessEngine
+from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.policies import prompt_piece
 from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
 from kvdesk.settings import ContextSettings
@@ -28,6 +28,9 @@ def opened_with(model: Path, settings: ContextSettings) -> Iterator[HeadlessEngi
     """The engine with this model, closed at the end: for fixtures."""
     headless = HeadlessEngine()
     headless.do(LoadModel(LocalFile(model), settings))
+    prompts = session_of(headless).loaded.prompts
+    assert prompts is not None
+    prompts.begin()  # else the first test with a template of its own would start, and keep, its thread
     yield headless
     headless.close()
 

@@ -124,3 +124,37 @@ def test_a_hostile_template_is_refused_or_harmless(name: str, monkeypatch: pytes
     assert time.monotonic() - start_s < 10
     assert mine.memory_info().rss - before < 50_000_000
     assert not psutil.pid_exists(pid)
+
+
+def test_a_template_can_be_exchanged_in_the_same_process() -> None:
+    process = TemplateProcess("first {{ messages[0].content }}", name="This chat's own template")
+    try:
+        assert process.rendering(chat("Hi"), True).text == "first Hi"
+        pid = process._child._process.pid
+        long = "{# " + "x" * 200_000 + " #}second {{ messages[0].content }}"
+        process.use("third")  # never rendered with
+        process.use(long)
+        assert process.rendering(chat("Hi"), True).text == "second Hi"
+        process.use("{% if %}")
+        for _ in range(2):
+            with pytest.raises(TemplateError, match=r"^This chat's own template is broken in line 1: "):
+                process.rendering(chat("Hi"), True)
+        process.use(long)
+        assert process.rendering(chat("Hi"), True).text == "second Hi"
+        assert process._child._process.pid == pid
+        process.use("{{ 'a' * 20000000000 }}")
+        with pytest.raises(TemplateError, match=r"^This chat's own template was stopped"):
+            process.rendering(chat("Hi"), True)
+        process.use("fourth")
+        assert process.rendering(chat("Hi"), True).text == "fourth"
+    finally:
+        process.close()
+
+
+def test_what_fails_is_told_with_its_line() -> None:
+    process = TemplateProcess("one\ntwo {{ nobody.name }}\nthree")
+    try:
+        with pytest.raises(TemplateError, match=r"fails on this conversation in line 2: 'nobody' is undefined\.$"):
+            process.rendering(chat("Hi"), True)
+    finally:
+        process.close()

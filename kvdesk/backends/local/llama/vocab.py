@@ -107,6 +107,11 @@ class Vocab:
             return f"#{token}"
         return self._to_piece(token, special=True).decode("utf-8", "replace")
 
+    def is_control(self, token: int) -> bool:
+        """Whether it is one that no text becomes without `parse_special`."""
+        known = 0 <= token < self.n_tokens  # llama.cpp would end the process
+        return known and bool(lib.llama_vocab_get_attr(self._vocab, token) & _CONTROL)
+
     def is_eog(self, token: int) -> bool:
         """Whether generation ends with this token."""
         known = self._eog.get(token)

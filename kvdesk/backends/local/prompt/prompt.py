@@ -10,7 +10,14 @@ from functools import lru_cache
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.template_process import TemplateProcess
-from kvdesk.backends.local.prompt.templates import AnswerTokens, Rendering, UserText
+from kvdesk.backends.local.prompt.templates import (
+    CHATS_OWN,
+    FALLBACK,
+    MODELS_OWN,
+    AnswerTokens,
+    Rendering,
+    UserText,
+)
 from kvdesk.chat import Message, MessageId
 from kvdesk.errors import NO_TOKENIZER, PromptError
 
@@ -40,29 +47,37 @@ class Prompt:
 
 
 class PromptBuilder:
-    """Turns messages into the token ids of a prompt that ends where the answer begins. `close` it."""
+    """Turns messages into the token ids of a prompt that ends where the answer begins. `close` it.
+
+    Every method takes the chat template in the place of the model's own; "" is the model's. One process renders with
+    all of those, another with the model's, so that none of them can end that.
+    """
 
     def __init__(self, vocab: Vocab, template_source: str) -> None:
         self._vocab = vocab
-        self._template = TemplateProcess(
-            template_source,
-            bos_token=vocab.text_of(vocab.bos),
-            eos_token=vocab.text_of(vocab.eos),
-            control_tokens=vocab.control_texts,
-        )
+        self.model_template = template_source if template_source.strip() else FALLBACK
+        self._template = self._process(template_source, MODELS_OWN)
+        self._others: TemplateProcess | None = None
         self._reads_as: Callable[[tuple[int, ...], str], bool] = lru_cache(ANSWERS_KNOWN)(
             lambda tokens, text: vocab.text(tokens) == text
         )
 
     def close(self) -> None:
-        """End the process that renders the template."""
+        """End the processes that render."""
         self._template.close()
+        if self._others is not None:
+            self._others.close()
 
-    def tokens(self, messages: Sequence[Message]) -> list[int]:
+    def begin(self) -> None:
+        """Other templates than the model's will be needed: their process starts, and nobody waits for it."""
+        if self._others is None:
+            self._others = self._process("", CHATS_OWN)
+
+    def tokens(self, messages: Sequence[Message], template: str = "") -> list[int]:
         """Token ids of the whole conversation and the beginning of the next answer: `prompt` without the places."""
-        return self._tokens(messages)[1]
+        return self._tokens(messages, template)[1]
 
-    def prompt(self, messages: Sequence[Message]) -> Prompt:
+    def prompt(self, messages: Sequence[Message], template: str = "") -> Prompt:
         """Token ids of the whole conversation and the beginning of the next answer.
 
         Text of the template is parsed for special tokens, text of a person never is. An answer that was generated here
@@ -72,7 +87,7 @@ class PromptBuilder:
 
         Raises TemplateError, and PromptError where the model has no text tokenizer.
         """
-        rendering, tokens, ends = self._tokens(messages)
+        rendering, tokens, ends = self._tokens(messages, template)
         texts = {m.id: m.text for m in messages}
         places = []
         for span, message in rendering.places:
@@ -82,13 +97,26 @@ class PromptBuilder:
             places.append(Place(message, first, min(end, len(tokens)), chars))
         return Prompt(tokens, tuple(places))
 
-    def _tokens(self, messages: Sequence[Message]) -> tuple[Rendering, list[int], list[int]]:
+    def _process(self, source: str, name: str) -> TemplateProcess:
+        vocab = self._vocab
+        bos, eos = vocab.text_of(vocab.bos), vocab.text_of(vocab.eos)
+        return TemplateProcess(source, bos, eos, vocab.control_texts, name)
+
+    def _renderer(self, template: str) -> TemplateProcess:
+        if not template.strip():
+            return self._template
+        self.begin()
+        assert self._others is not None
+        self._others.use(template)
+        return self._others
+
+    def _tokens(self, messages: Sequence[Message], template: str) -> tuple[Rendering, list[int], list[int]]:
         """The rendering, its tokens, and the number of its characters that are complete after each."""
         if not self._vocab.has_text:
             raise PromptError(NO_TOKENIZER)
         messages = [m if self._ours(m) else replace(m, tokens=()) for m in messages]
         answers = {m.id: m.tokens for m in messages if m.tokens}
-        rendering = self._template.rendering(messages, add_generation_prompt=True)
+        rendering = self._renderer(template).rendering(messages, add_generation_prompt=True)
         tokens: list[int] = []
         ends: list[int] = []
         at = 0

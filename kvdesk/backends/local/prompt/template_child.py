@@ -1,4 +1,4 @@
-"""The child of a template process: compiles one model's chat template and renders conversations with it.
+"""The child of a template process: compiles a chat template and renders conversations with it, until it gets another.
 
 Owns nothing that outlives it; may be killed at any moment. `template_process` starts it, and says what is
 sent: one line of JSON each way. Knows nothing of llama.cpp.
@@ -32,11 +32,12 @@ def child_main() -> int:
     while True:
         request = json.loads(lines.queue.get())
         try:
-            if template is None:
+            if "source" in request:
                 controls = frozenset(request.pop("control_tokens"))
                 template = ChatTemplate(**request, control_tokens=controls)
                 answer: dict[str, Any] = {}
             else:
+                assert template is not None, "nothing is rendered before a template was compiled"
                 messages = [_message(*parts) for parts in request["messages"]]
                 answer = encoded(template.rendering(messages, request["add_generation_prompt"]))
         except TemplateError as error:

@@ -25,7 +25,15 @@ from typing import Any
 import psutil
 
 from kvdesk.backends.local.prompt.template_spans import Span
-from kvdesk.backends.local.prompt.templates import AnswerTokens, Rendering, Segment, TemplateText, UserText
+from kvdesk.backends.local.prompt.templates import (
+    MODELS_OWN,
+    AnswerTokens,
+    Rendering,
+    Segment,
+    TemplateText,
+    UserText,
+    stopped,
+)
 from kvdesk.chat import Message, MessageId
 from kvdesk.errors import TemplateError
 from kvdesk.library.child import child_command, start_child
@@ -34,25 +42,34 @@ TIME_LIMIT_S = 2.0  # for everything one rendering does
 START_LIMIT_S = 30.0  # for the start of the process on a busy machine
 MEMORY_LIMIT = 600_000_000  # bytes of real memory
 LOOK_S = 0.02  # so often the memory of a process that works is looked at
-STOPPED = "The model's chat template was stopped: it does what no template needs to do."
 
 
 class TemplateProcess:
-    """One model's template, in a child process. Not for two threads at once. `close` it.
+    """A chat template in a child process. Not for two threads at once. `close` it.
 
-    `source` may be empty: then it is ChatML. `control_tokens`: as in `ChatTemplate`. Returns before the process is
-    ready; whether the template can be compiled shows at the first rendering.
+    `source` may be empty: then it is ChatML. `control_tokens`, `name`: as in `ChatTemplate`. Returns before the process
+    is ready; whether the template can be compiled shows at the first rendering.
     """
 
     def __init__(
-        self, source: str, bos_token: str = "", eos_token: str = "", control_tokens: frozenset[str] = frozenset()
+        self,
+        source: str,
+        bos_token: str = "",
+        eos_token: str = "",
+        control_tokens: frozenset[str] = frozenset(),
+        name: str = MODELS_OWN,
     ) -> None:
-        self._template = _line(
-            source=source, bos_token=bos_token, eos_token=eos_token, control_tokens=sorted(control_tokens)
-        )
+        self._name = name
+        self._special = {"bos_token": bos_token, "eos_token": eos_token, "control_tokens": sorted(control_tokens)}
         self._child: _Child | None = None
         self._refused: TemplateError | None = None
+        self._source, self._template = source, self._line_of(source)
         self._begin()
+
+    def use(self, source: str) -> None:
+        """Render with this template from now on, in the same process."""
+        if source != self._source:
+            self._source, self._template, self._refused = source, self._line_of(source), None
 
     def rendering(self, messages: Sequence[Message], add_generation_prompt: bool) -> Rendering:
         """Render `messages`, oldest first. Raises TemplateError: broken, refusing, forbidden or endless template."""
@@ -64,20 +81,17 @@ class TemplateProcess:
         if child is None:
             raise TemplateError("The process that renders chat templates could not be started.")
         try:
-            if not child.ready:
-                child.answer(START_LIMIT_S)
-                child.ready = not _checked(child.answer(TIME_LIMIT_S))
-            child.send(
-                _line(
-                    messages=[(m.id, m.role, m.text, bool(m.tokens)) for m in messages],
-                    add_generation_prompt=add_generation_prompt,
-                )
-            )
-            return decoded(_checked(child.answer(TIME_LIMIT_S)))
+            child.compile(self._template)
         except TemplateError as error:
-            if not child.ready:  # another process would say the same
-                self._refused = error
+            self._refused = error  # another process would say the same
             raise
+        child.send(
+            _line(
+                messages=[(m.id, m.role, m.text, bool(m.tokens)) for m in messages],
+                add_generation_prompt=add_generation_prompt,
+            )
+        )
+        return decoded(_checked(child.answer(TIME_LIMIT_S)))
 
     def close(self) -> None:
         """End the process."""
@@ -85,19 +99,28 @@ class TemplateProcess:
             self._child.close()
             self._child = None
 
+    def _line_of(self, source: str) -> bytes:
+        return _line(source=source, name=self._name, **self._special)
+
     def _begin(self) -> None:
         self.close()
         try:
-            self._child = _Child(self._template)
+            self._child = _Child(self._template, self._name)
         except OSError:
             self._child = None
 
 
 class _Child:
-    """The process, and a thread that waits for its lines: pipes cannot be waited for with a limit on every system."""
+    """The process, and a thread that waits for its lines: pipes cannot be waited for with a limit on every system.
 
-    def __init__(self, template: bytes) -> None:
-        self.ready = False
+    template  what it compiles while it starts; name: of the template, for sentences
+    """
+
+    def __init__(self, template: bytes, name: str) -> None:
+        self._name = name
+        self._template = template
+        self._is_there = False
+        self._is_compiling = True
         self._process = start_child(child_command("--render"), subprocess.PIPE, subprocess.DEVNULL)
         self._lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._read, name="kvdesk-template", daemon=True)
@@ -108,6 +131,21 @@ class _Child:
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
+
+    def compile(self, template: bytes) -> None:
+        """Returns when it renders with this template. Raises TemplateError where that cannot be compiled."""
+        if not self._is_there:
+            self.answer(START_LIMIT_S)
+            self._is_there = True
+        if template is not self._template:
+            if self._is_compiling:
+                self.answer(TIME_LIMIT_S)  # whatever is wrong with the one before
+            self._template, self._is_compiling = template, True
+            self.send(template)
+        if self._is_compiling:
+            answer = self.answer(TIME_LIMIT_S)
+            self._is_compiling = False
+            _checked(answer)
 
     def send(self, line: bytes) -> None:
         """Hand over a line, in a thread where it is too long for the pipe's own memory."""
@@ -131,13 +169,13 @@ class _Child:
                 pass
             if time.monotonic() > deadline:
                 self.close()
-                raise TemplateError(f"The model's chat template did not finish within {limit_s:g} seconds.")
+                raise TemplateError(f"{self._name} did not finish within {limit_s:g} seconds.")
             if (n_bytes := self._memory()) > MEMORY_LIMIT:
                 self.close()
-                raise TemplateError(STOPPED, f"{n_bytes} bytes of memory")
+                raise TemplateError(stopped(self._name), f"{n_bytes} bytes of memory")
         if not line:
             self.close()
-            raise TemplateError(STOPPED, f"its process ended with code {self._process.returncode}")
+            raise TemplateError(stopped(self._name), f"its process ended with code {self._process.returncode}")
         answer = json.loads(line)
         assert isinstance(answer, dict)
         return answer

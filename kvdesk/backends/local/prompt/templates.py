@@ -10,6 +10,7 @@ A stranger's template may compute for ever and fill the memory: it is rendered i
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -28,6 +29,10 @@ OWN_TEXT = 100_000
 """Characters that a template may write by itself, and REPEATED times what the messages have, OWN_PER_MESSAGE for each:
 so that what is tokenized has a bound, too. The longest known template writes 5,000."""
 REPEATED, OWN_PER_MESSAGE = 4, 1000
+MOST_REASON = 200  # characters of what Jinja2 says
+_FILE = "<template>"  # Jinja2's name for a template that is no file
+MODELS_OWN, CHATS_OWN = "The model's chat template", "This chat's own template"
+"""What a template is called in sentences."""
 FALLBACK = (  # ChatML, for a GGUF without a template
     "{% for message in messages %}"
     "{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}"
@@ -73,26 +78,32 @@ class Rendering:
 
 
 class ChatTemplate:
-    """One model's template. Not for two threads at once."""
+    """A compiled template. Not for two threads at once."""
 
     def __init__(
-        self, source: str, bos_token: str = "", eos_token: str = "", control_tokens: frozenset[str] = frozenset()
+        self,
+        source: str,
+        bos_token: str = "",
+        eos_token: str = "",
+        control_tokens: frozenset[str] = frozenset(),
+        name: str = MODELS_OWN,
     ) -> None:
         """`source` may be empty: then it is ChatML. `control_tokens` are the texts of all tokens that `parse_special`
-        finds (control and unknown ones).
+        finds (control and unknown ones). `name` begins the sentences about it.
 
         Raises TemplateError for a template that cannot be compiled.
         """
         self.is_fallback = not source.strip()
+        self._name = name
         if len(source) > MAX_SOURCE:
-            raise TemplateError("The model's chat template is far too long to be one.", f"{len(source)} characters")
+            raise TemplateError(f"{name} is far too long to be one.", f"{len(source)} characters")
         self._controls = ControlTexts(control_tokens)
         self._sandbox = Sandbox()
         self._special = {"bos_token": bos_token, "eos_token": eos_token}
         try:
             self._template = self._sandbox.from_string(FALLBACK if self.is_fallback else source)
         except Exception as error:  # the edge to a stranger's code
-            raise _template_error(error) from error
+            raise _template_error(error, name) from error
 
     def render(self, messages: Sequence[Message], add_generation_prompt: bool) -> tuple[Segment, ...]:
         """The segments of `rendering`."""
@@ -103,7 +114,7 @@ class ChatTemplate:
         try:
             return self._rendering(messages, add_generation_prompt)
         except Exception as error:  # the edge to a stranger's code
-            raise _template_error(error) from error
+            raise _template_error(error, self._name) from error
 
     # --- internals --------------------------------------------------------------------------------------------------
 
@@ -199,16 +210,29 @@ def _strftime(now: datetime, layout: str) -> str:
     return now.strftime(layout)
 
 
-def _template_error(error: Exception) -> TemplateError:
+def stopped(name: str) -> str:
+    """Of a template that takes more than it is allowed."""
+    return f"{name} was stopped: it does what no template needs to do."
+
+
+def _template_error(error: Exception, name: str) -> TemplateError:
     if isinstance(error, TemplateError):
         return error
     detail = f"{type(error).__name__}: {error}"
     if isinstance(error, Raised):
         reason = error.message or "it gives no reason"
-        return TemplateError(f"The model's chat template refuses this conversation: {reason}", detail)
+        return TemplateError(f"{name} refuses this conversation: {reason}", detail)
     if isinstance(error, TemplateSyntaxError):
         what = (error.message or "it cannot be read").rstrip(".")
-        return TemplateError(f"The model's chat template is broken in line {error.lineno}: {what}.", detail)
+        return TemplateError(f"{name} is broken in line {error.lineno}: {what}.", detail)
     if isinstance(error, SecurityError | OverflowError | MemoryError):
-        return TemplateError("The model's chat template was stopped: it does what no template needs to do.", detail)
-    return TemplateError("The model's chat template fails on this conversation.", detail)
+        return TemplateError(stopped(name), detail)
+    line, reason = _line_of(error), " ".join(str(error).split())[:MOST_REASON].rstrip(".")
+    where = f" in line {line}" if line else ""
+    return TemplateError(f"{name} fails on this conversation{where}{f': {reason}' if reason else ''}.", detail)
+
+
+def _line_of(error: Exception) -> int:
+    """Line of the template in which it was raised, as Jinja2 rewrites tracebacks; 0 where it is not known."""
+    lines = (frame.lineno for frame in reversed(traceback.extract_tb(error.__traceback__)) if frame.filename == _FILE)
+    return next(lines, 0) or 0

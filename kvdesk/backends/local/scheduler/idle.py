@@ -96,7 +96,7 @@ class Idle:
         told = [*request.command.messages, said]
         nexts = [Message(MessageId(word), who, None, "user", word) for word in ("a", "Zebra")]
         try:
-            first, second = (self._prompts.tokens([*told, m]) for m in nexts)
+            first, second = (self._prompts.tokens([*told, m], request.command.template) for m in nexts)
         except KvdeskError:
             return False
         n, held = common_prefix(first, second), len(sequence.tokens)

@@ -208,15 +208,16 @@ class OverflowManager:
             return NONE_EVICTED
         if _kept_first_tokens(evicted, asked.messages) != policy.keeps_first_tokens:
             return NONE_EVICTED
-        whole = self._prompts.prompt(asked.messages)
+        whole = self._prompts.prompt(asked.messages, asked.template)
         return NONE_EVICTED if len(whole.tokens) + self._n_ctx // RESERVE <= self._n_ctx else evicted
 
     def _prompt(self, asked: Asked, evicted: EvictedMessages) -> Prompt:
         if evicted == NONE_EVICTED:
-            return self._prompts.prompt(asked.messages)
+            return self._prompts.prompt(asked.messages, asked.template)
         if not policy_of(asked.overflow).keeps_first_tokens:
-            return self._prompts.prompt([m for m in asked.messages if m.id not in evicted.messages])
-        whole = self._prompts.prompt(asked.messages)
+            left = [m for m in asked.messages if m.id not in evicted.messages]
+            return self._prompts.prompt(left, asked.template)
+        whole = self._prompts.prompt(asked.messages, asked.template)
         ends = [place.end for place in whole.places if place.message in evicted.messages]
         if evicted.partial is not None:
             answer, n = evicted.partial

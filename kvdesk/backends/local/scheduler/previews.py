@@ -9,21 +9,27 @@ from dataclasses import dataclass, replace
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.llama.context import Context
+from kvdesk.backends.local.llama.utf8 import Utf8Decoder
+from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
-from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, OverflowManager
+from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, Fit, OverflowManager
 from kvdesk.backends.local.scheduler.overflow_move import move_for
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.cache.compaction import plan_compaction
 from kvdesk.chat import ConversationId
-from kvdesk.errors import NO_TOKENIZER, ContextError, PromptError, RefusedCall
+from kvdesk.errors import NO_TOKENIZER, ContextError, PromptError, RefusedCall, UserError
 from kvdesk.library.estimate import available_bytes, check_fits, estimate
 from kvdesk.library.gguf_header import GgufHeader
-from kvdesk.policies.forecast import forecast
+from kvdesk.policies.forecast import Forecast, forecast
 from kvdesk.policies.overflow import RESERVE, policy_of
 from kvdesk.protocol.cache import ContextPreview
 from kvdesk.protocol.chat import ContextUse, MeasureContext, PreviewTurn, TurnPreview
 from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction
+from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview, PromptToken
 from kvdesk.settings import ContextSettings
+
+MOST_SHOWN = 4096
+"""Tokens of a prompt that are shown: what a person can look through, and a document draws at once."""
 
 
 def preview_compaction(context: Context, speed_model: SpeedModel, asked: PreviewCompaction) -> CompactionPreview:
@@ -96,8 +102,7 @@ def measure_context(
         if overflow_manager is None:
             raise PromptError(NO_TOKENIZER)
         prompt, _ = overflow_manager.now(asked)
-        answered = asked.messages[-1].role == "assistant"  # then no answer is to begin behind it
-        tokens = prompt.tokens[: prompt.places[-1].end if answered and prompt.places else None]
+        tokens = _asked_tokens(asked, prompt)
     cached = cache_manager.cached(asked.conversation, tokens)
     return ContextUse(asked.conversation, len(tokens), cached, n_ctx)
 
@@ -122,15 +127,7 @@ def preview_turn(
         shown = replace(_NOTHING, conversation=asked.conversation, n_ctx=n_ctx, n_conversation=rest, n_answer=n_answer)
         shown = replace(shown, n_draft=draft.n_tokens, refused=str(full), text=asked.text)
         return replace(shown, n_fitting=draft.n_characters(shown.room))
-    prompt = fit.whole.tokens
-    reused, restore_ms = cache_manager.estimate_reuse(
-        asked.conversation, prompt, moved=not policy_of(asked.overflow).exact
-    )
-    sequence = cache_manager.pool.get(asked.conversation)
-    move = move_for(sequence.tokens, fit.step) if sequence is not None and fit.step else None
-    if move is not None and move.n_kept > reused:
-        reused, restore_ms = move.n_kept, 0.0
-    found = forecast(len(prompt), reused, speed_model.times, context.n_batch, restore_ms=restore_ms)
+    found = forecast_fit(context, cache_manager, speed_model, asked, fit)
     draft = _draft(fit.whole, asked)
     n_evicted = len(fit.step.before) - len(fit.step.after) if fit.step else 0
     shown = TurnPreview(
@@ -140,7 +137,7 @@ def preview_turn(
         found.first_token_ms,
         found.sentence,
         n_ctx,
-        n_conversation=len(prompt) + n_evicted - draft.n_tokens,
+        n_conversation=len(fit.whole.tokens) + n_evicted - draft.n_tokens,
         n_draft=draft.n_tokens,
         n_answer=n_answer,
         n_evicted_tokens=n_evicted,
@@ -148,6 +145,72 @@ def preview_turn(
         text=asked.text,
     )
     return replace(shown, n_fitting=draft.n_characters(shown.room))
+
+
+def forecast_fit(
+    context: Context, cache_manager: CacheManager, speed_model: SpeedModel, asked: PreviewTurn, fit: Fit
+) -> Forecast:
+    """What a turn whose prompt is `fit` would reuse and prefill, and when its first token would come."""
+    prompt = _asked_tokens(asked, fit.whole)
+    reused, restore_ms = cache_manager.estimate_reuse(
+        asked.conversation, prompt, moved=not policy_of(asked.overflow).exact
+    )
+    sequence = cache_manager.pool.get(asked.conversation)
+    move = move_for(sequence.tokens, fit.step) if sequence is not None and fit.step else None
+    if move is not None and move.n_kept > reused:
+        reused, restore_ms = move.n_kept, 0.0
+    return forecast(len(prompt), reused, speed_model.times, context.n_batch, restore_ms=restore_ms)
+
+
+def preview_prompt(
+    context: Context,
+    cache_manager: CacheManager,
+    overflow_manager: OverflowManager,
+    speed_model: SpeedModel,
+    asked: PreviewPrompt,
+) -> PromptPreview:
+    """The tokens of a turn's prompt, and how many more than now are prefilled for it. Raises PromptError, TemplateError
+    where it cannot be rendered.
+    """
+    shown = PromptPreview(asked.turn.conversation, asked.number)
+    try:
+        fit = overflow_manager.fit(asked.turn)
+    except ContextFull as full:
+        return _with_tokens(
+            replace(shown, refused=str(full)), context.model.vocab, _asked_tokens(asked.turn, full.whole)
+        )
+    found = now = forecast_fit(context, cache_manager, speed_model, asked.turn, fit)
+    if asked.now != asked.turn:
+        try:
+            fit_now = overflow_manager.fit(asked.now)
+            now = forecast_fit(context, cache_manager, speed_model, asked.now, fit_now)
+        except UserError:
+            now = Forecast(0, 0, 0.0)  # nothing can be answered now: all is the price of the change
+    ms, ms_now = found.first_token_ms, now.first_token_ms
+    again_ms = None if ms is None or ms_now is None else max(0.0, ms - ms_now)
+    n_again = max(0, found.n_prefill - now.n_prefill)
+    shown = replace(shown, n_cached=found.n_reused, n_again=n_again, again_ms=again_ms)
+    return _with_tokens(shown, context.model.vocab, _asked_tokens(asked.turn, fit.whole))
+
+
+def _with_tokens(shown: PromptPreview, vocab: Vocab, tokens: list[int]) -> PromptPreview:
+    """With the tokens as they read: all of them, or the first and the last `MOST_SHOWN // 2`."""
+    n = len(tokens)
+    n_head, n_tail = (n, 0) if n <= MOST_SHOWN else (MOST_SHOWN // 2, MOST_SHOWN // 2)
+    pieces: list[PromptToken] = []
+    for part in (tokens[:n_head], tokens[n - n_tail :] if n_tail else []):
+        utf8 = Utf8Decoder()
+        for token in part:
+            is_special = vocab.is_control(token)
+            text = vocab.label(token) if is_special else utf8.decode(vocab.piece(token))
+            pieces.append(PromptToken(token, text, is_special))
+    return replace(shown, tokens=tuple(pieces), n_head=n_head, n_left_out=n - n_head - n_tail, n_tokens=n)
+
+
+def _asked_tokens(asked: PreviewTurn | MeasureContext, whole: Prompt) -> list[int]:
+    """The tokens of a prompt. One whose last message is an answer ends with that: no other is to begin behind it."""
+    answered = asked.messages[-1].role == "assistant"
+    return whole.tokens[: whole.places[-1].end if answered and whole.places else None]
 
 
 @dataclass(frozen=True, slots=True)

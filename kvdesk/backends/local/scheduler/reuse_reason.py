@@ -30,7 +30,7 @@ def reuse_reason(
     began_again = reused == 0 and min(common, len(prompt) - 1) > 0
     facts = Facts(
         evicted=cache_manager.pop_eviction_reason(sequence.conversation),
-        edited=f"message {changed + 1}" if changed >= 0 else "",
+        edited=_name_of(changed, messages) if changed >= 0 else "",
         thinking=changed < 0 and common < len(held) and any("</think>" in text for text in texts),
         window_lost=began_again and model.facts.n_swa > 0,
         recurrent=began_again and model.facts.n_swa == 0,
@@ -39,3 +39,8 @@ def reuse_reason(
     )
     cache_manager.set_texts(sequence, texts)
     return explain(held, prompt, model.vocab.label, facts, reused).sentence
+
+
+def _name_of(changed: int, messages: tuple[Message, ...]) -> str:
+    """What the message at this place is called."""
+    return "the system prompt" if messages[changed].role == "system" else f"message {changed + 1}"

@@ -1,0 +1,73 @@
+"""What a back end that renders prompts itself shows of them: their tokens, and what changing them costs.
+
+Frozen values, as all of the protocol. Needs `Feature.PROMPT_VIEW`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvdesk.chat import ConversationId
+from kvdesk.protocol.chat import PreviewTurn
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewPrompt:
+    """How is `turn` rendered, and what does it cost more than `now`, the same turn without what is being changed?
+    Answered by `PromptPreview`, always. A turn whose last message is an answer ends with that.
+
+    number   comes back with the answer, so that answers to older questions are known
+    """
+
+    turn: PreviewTurn
+    now: PreviewTurn
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PromptToken:
+    """One token of a prompt. `text`: how it reads; "" where a character goes on in the next token.
+
+    is_special   a control token, such as the one that begins a message
+    """
+
+    id: int
+    text: str
+    is_special: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPreview:
+    """The rendered prompt of a turn and its cost in the cache.
+
+    number          of the question
+    model_template  the chat template of the model (Jinja), or the plain one that is used where it has none
+    problem         why the prompt cannot be made, "" where it can; all that follows is then empty
+    refused         why it could not be sent, such as a full context; "" where it could
+    tokens          of the prompt, the middle of a long one left out: `n_left_out` tokens after the first `n_head`
+    n_tokens        of the whole prompt
+    n_cached        so many at its beginning are in the cache, or in a saved state
+    n_again         tokens that are prefilled because of the change: beside those that the turn costs without it
+    again_ms        what those take, in milliseconds; None while nothing was measured
+    """
+
+    conversation: ConversationId
+    number: int
+    model_template: str = ""
+    problem: str = ""
+    refused: str = ""
+    tokens: tuple[PromptToken, ...] = ()
+    n_head: int = 0
+    n_left_out: int = 0
+    n_tokens: int = 0
+    n_cached: int = 0
+    n_again: int = 0
+    again_ms: float | None = None
+
+    def position(self, index: int) -> int:
+        """Position in the prompt of the token `tokens[index]`."""
+        return index if index < self.n_head else index + self.n_left_out
+
+
+PromptCommand = PreviewPrompt
+PromptEvent = PromptPreview
