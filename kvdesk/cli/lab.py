@@ -41,6 +41,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="an experiment, or two result.json files")
     options.add_model(parser)
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a parameter; may be repeated")
+    parser.add_argument("--text", metavar="FILE", type=Path, help="your own text, for experiments that read one")
     parser.add_argument("--short", action="store_true", help="the short form: within three minutes")
     parser.add_argument("--json", action="store_true", help="the result as one JSON object on standard output")
     parser.add_argument("--out", metavar="DIR", type=Path, help="folder for the report (default: in kvdesk's own)")
@@ -66,7 +67,10 @@ def _run(args: argparse.Namespace) -> int:
     values = chosen(experiment.parameters, dict(map(_pair, args.set)), short=args.short)
     model = options.model_path(args)
     needed = check_fits(read_header(model), experiment.settings(values))
-    request = Request(experiment.id, str(model), values, args.short)
+    if args.text is not None and not experiment.takes_text:
+        raise UserError(f"{experiment.id} reads no text: its tokens are drawn at random.")
+    text_file = str(args.text.absolute()) if args.text is not None else ""
+    request = Request(experiment.id, str(model), values, args.short, text_file=text_file)
     at = datetime.now(UTC)
     _say(f"{experiment.question}\nIt takes {needed.total / 1e6:,.0f} MB of memory at most.")
     record = _record(request, at)

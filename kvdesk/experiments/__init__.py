@@ -5,7 +5,16 @@ from __future__ import annotations
 from difflib import get_close_matches
 
 from kvdesk.errors import UserError
-from kvdesk.experiments import fragmentation, no_cache, positions, seq_ids, seq_rm_memory, six_requests, size_formula
+from kvdesk.experiments import (
+    fragmentation,
+    kv_types,
+    no_cache,
+    positions,
+    seq_ids,
+    seq_rm_memory,
+    six_requests,
+    size_formula,
+)
 from kvdesk.experiments.experiment import Experiment
 
 EXPERIMENTS: tuple[Experiment, ...] = (
@@ -16,6 +25,7 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     size_formula.EXPERIMENT,
     no_cache.EXPERIMENT,
     fragmentation.EXPERIMENT,
+    kv_types.EXPERIMENT,
 )
 
 

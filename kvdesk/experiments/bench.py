@@ -10,6 +10,7 @@ import numpy as np
 
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.sample_text import SAMPLE_TEXT
 from kvdesk.experiments.statistics import median
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.policies.load import INTERVAL_S, LoadMeter
@@ -21,18 +22,26 @@ MOST_REPEATED = 3
 
 
 class Bench:
-    """settings: of the largest context the experiment makes; values: its parameters.
+    """settings: of the largest context the experiment makes; values: its parameters; text: what it reads.
 
     Contexts have one thread: a second one makes ratios no truer, and waits for the first where a core is taken.
     """
 
     def __init__(
-        self, model: Model, header: GgufHeader, settings: ContextSettings, values: Values, *, seed: int = 17
+        self,
+        model: Model,
+        header: GgufHeader,
+        settings: ContextSettings,
+        values: Values,
+        *,
+        seed: int = 17,
+        text: str = SAMPLE_TEXT,
     ) -> None:
         self.model = model
         self.header = header
         self.settings = settings.model_copy(update={"n_threads": 1, "n_threads_batch": 1})
         self.values = values
+        self.text = text
         self._random = np.random.default_rng(seed)
         self._others: list[float] = []
         self._repeated = 0

@@ -13,9 +13,10 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from kvdesk import __version__
+from kvdesk import __version__, paths
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.experiments import experiment_by_id
+from kvdesk.experiments.sample_text import SAMPLE_TEXT
 from kvdesk.library.child import read_parent
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import read_header
@@ -31,6 +32,9 @@ from kvdesk.protocol.experiment import (
     event_to_json,
     request_from_json,
 )
+
+MOST_TEXT = 1 << 20
+"""Bytes of a text file that are read: far more than an experiment takes."""
 
 
 def child_main(argv: Sequence[str]) -> int:
@@ -70,7 +74,8 @@ def run(request: Request) -> Iterator[ExperimentEvent]:
     try:
         if why_not := experiment.applies(model.facts):
             raise UserError(why_not)
-        bench = Bench(model, header, settings, request.values, seed=request.seed)
+        text = read_text(Path(request.text_file)) if request.text_file else SAMPLE_TEXT
+        bench = Bench(model, header, settings, request.values, seed=request.seed, text=text)
         read, written = bench.speed()
         work = experiment.work(request.values)
         yield Started(machine(), needed.total, round(work.read * read + work.written * written, 1))
@@ -83,6 +88,15 @@ def run(request: Request) -> Iterator[ExperimentEvent]:
                     yield told
     finally:
         model.close()
+
+
+def read_text(path: Path) -> str:
+    """A person's own text: the first `MOST_TEXT` bytes of a file. Raises UserError."""
+    try:
+        with paths.open_regular(path) as file:
+            return file.read(MOST_TEXT).decode("utf-8", "replace")
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
 def machine() -> dict[str, str]:

@@ -32,6 +32,7 @@ class Experiment:
     measure    does it: yields progress and samples; everything measured is in a sample
     conclude   pure: the result from the samples alone, so that other samples can lead to another verdict
     applies    "" or, in a sentence, why there is nothing to measure in such a memory
+    takes_text it reads `Bench.text`, which may be a person's own
     """
 
     id: str
@@ -44,6 +45,7 @@ class Experiment:
     measure: Callable[[Bench], Iterator[Progress | Sample]]
     conclude: Callable[[Values, Sequence[Sample]], Result]
     applies: Callable[[ModelFacts], str] = lambda _facts: ""
+    takes_text: bool = False
 
     def run(self, bench: Bench) -> Iterator[Progress | Sample | Result]:
         """Measure, and conclude at the end: the last value is the result."""

@@ -86,9 +86,9 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
                     yield Progress(done, steps, f"{kind.name}, {size} cells, round {number + 1}")
                     for layout, context in contexts.items():
                         seconds, high_water = _timed(context, text, bench.whole("tokens"))
-                        yield Sample(f"{kind.name}: {layout}", size, seconds, number)
+                        yield Sample(f"{kind.name}: {layout}", size, seconds, number, unit="s")
                         if number == 0:
-                            yield Sample(f"{HIGH_WATER}{kind.name}: {layout}", size, high_water)
+                            yield Sample(f"{HIGH_WATER}{kind.name}: {layout}", size, high_water, unit="cells")
 
 
 def _place(context: RawContext, layout: str, text: list[int], filler: list[int]) -> None:

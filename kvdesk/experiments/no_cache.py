@@ -40,7 +40,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
                 yield bench.progress(number, i, len(lengths), f"{length} tokens")
                 for cached in (True, False):
                     seconds = _write(context, first, length, cached=cached)
-                    yield Sample(WITH if cached else WITHOUT, length, seconds, number)
+                    yield Sample(WITH if cached else WITHOUT, length, seconds, number, unit="s")
 
 
 def _write(context: RawContext, first: int, n: int, *, cached: bool) -> float:

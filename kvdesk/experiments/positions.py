@@ -69,7 +69,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
             yield Progress(i, len(CASES) + 1, case.what)
             context.clear()
             answer = _ask(context, case, first, known)
-            yield Sample(case.id, i, answer.rc, note=answer.refusal)
+            yield Sample(case.id, i, answer.rc, note=answer.refusal, unit="code")
         yield Progress(len(CASES), len(CASES) + 1, "the same text after another one, and in an empty cache")
         context.clear()
         context.append(second, 0)
@@ -81,7 +81,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         yield Sample(DIFFERENCE, 0, float(np.abs(context.logits() - alone).max()))
         slot = context.append(first[:1], n).slot
         if slot is not None:
-            yield Sample(CELLS, n, slot.used)
+            yield Sample(CELLS, n, slot.used, unit="cells")
 
 
 def _ask(context: RawContext, case: Case, tokens: list[int], known: dict[str, int]) -> Answer:

@@ -54,8 +54,10 @@ class RawContext:
         self.n_seq_max = int(lib.llama_n_seq_max(self._ctx))
         self._batch = lib.llama_batch_init(self.n_batch, 0, 1)
 
-    def decode(self, tokens: Sequence[int], pos: Sequence[int], seq_id: int | Sequence[int] = 0) -> Answer:
-        """One llama_decode; logits of the last token. `seq_id`: of all tokens, or one each.
+    def decode(
+        self, tokens: Sequence[int], pos: Sequence[int], seq_id: int | Sequence[int] = 0, n_logits: int = 1
+    ) -> Answer:
+        """One llama_decode; logits of the last `n_logits` tokens. `seq_id`: of all tokens, or one each.
 
         At most `n_batch` tokens: more would abort. What is wrong otherwise the engine says itself. Raises RefusedCall
         for positions that a model without RoPE has not learned.
@@ -76,7 +78,7 @@ class RawContext:
             batch.pos[i] = at
             batch.n_seq_id[i] = 1
             batch.seq_id[i][0] = owner
-            batch.logits[i] = i == len(tokens) - 1
+            batch.logits[i] = i >= len(tokens) - n_logits
         log = engine_log()
         log.capture_start(everything=True)
         start = time.perf_counter()
@@ -105,6 +107,17 @@ class RawContext:
         """After the last token of the last decode, which succeeded; shape (n_vocab,)."""
         pointer = lib.llama_get_logits_ith(self._ctx, -1)
         return np.ctypeslib.as_array(pointer, shape=(self._model.vocab.n_tokens,)).copy()
+
+    def all_logits(self, tokens: Sequence[int], first: int) -> NDArray[np.float32]:
+        """Decode `tokens` in one batch from position 0 on; the logits of those from `first` on, one row each.
+
+        Raises ContextError.
+        """
+        n = len(tokens) - first
+        if (answer := self.decode(tokens, range(len(tokens)), n_logits=n)).rc != 0:
+            raise ContextError(f"llama.cpp could not read {len(tokens):,} tokens: {answer.refusal or answer.rc}.")
+        pointer = lib.llama_get_logits(self._ctx)
+        return np.ctypeslib.as_array(pointer, shape=(n, self._model.vocab.n_tokens)).copy()
 
     def likeliest(self) -> int:
         return int(self.logits().argmax())

@@ -105,6 +105,6 @@ def _table(table: Table) -> str:
 def _csv(samples: Iterable[Sample]) -> str:
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(("series", "x", "y", "round", "note"))
-    rows.writerows((s.series, f"{s.x:g}", repr(s.y), s.round, s.note) for s in samples)
+    rows.writerow(("series", "x", "y", "round", "note", "unit"))
+    rows.writerows((s.series, f"{s.x:g}", repr(s.y), s.round, s.note, s.unit) for s in samples)
     return text.getvalue()

@@ -79,11 +79,11 @@ def _run(context: RawContext, bench: Bench, policy: Policy, prompt: list[int], n
             seconds += answer.seconds
             used = answer.slot.used + 1 if answer.slot else used
         refusal = "" if answer.rc == 0 else f"code {answer.rc}: {answer.refusal or 'no cells are left'}"
-        yield Sample(policy.name, request + 1, seconds, number, refusal)
+        yield Sample(policy.name, request + 1, seconds, number, refusal, unit="s")
         if refusal:
             return
         if number == 0:
-            yield Sample(CELLS + policy.name, request + 1, used)
+            yield Sample(CELLS + policy.name, request + 1, used, unit="cells")
         if policy.cleaned:
             context.remove(seq_id)
 

@@ -30,21 +30,21 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     tokens = bench.tokens(min(bench.whole("fill"), bench.whole("n_ctx") - 1))
     for number in range(n_rounds):
         yield Progress(number, n_rounds, "a context is made, filled, emptied, filled again and closed")
-        yield Sample(BYTES, 0, _resident_mb(), number)
+        yield Sample(BYTES, 0, _resident_mb(), number, unit="MB")
         with bench.context(inspect=True) as context:
-            yield Sample(KV, 0, context.buffers.get("KV", 0) / 1e6, number)
-            yield Sample(BYTES, 1, _resident_mb(), number)
+            yield Sample(KV, 0, context.buffers.get("KV", 0) / 1e6, number, unit="MB")
+            yield Sample(BYTES, 1, _resident_mb(), number, unit="MB")
             for step in (2, 5):
                 context.append(tokens, 0)
-                yield Sample(BYTES, step, _resident_mb(), number)
-                yield Sample(CELLS, step, _cells(context, len(tokens)), number)
+                yield Sample(BYTES, step, _resident_mb(), number, unit="MB")
+                yield Sample(CELLS, step, _cells(context, len(tokens)), number, unit="cells")
                 if step == 2:
                     context.remove(0)
-                    yield Sample(BYTES, 3, _resident_mb(), number)
-                    yield Sample(CELLS, 3, _cells(context, 0), number)
+                    yield Sample(BYTES, 3, _resident_mb(), number, unit="MB")
+                    yield Sample(CELLS, 3, _cells(context, 0), number, unit="cells")
                     context.clear(data=True)
-                    yield Sample(BYTES, 4, _resident_mb(), number)
-        yield Sample(BYTES, 6, _resident_mb(), number)
+                    yield Sample(BYTES, 4, _resident_mb(), number, unit="MB")
+        yield Sample(BYTES, 6, _resident_mb(), number, unit="MB")
 
 
 def _cells(context: RawContext, n: int) -> int:

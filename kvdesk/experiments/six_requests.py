@@ -148,11 +148,11 @@ def _run(
         context.set_threads(1 if program.threads == "one" else default_threads() * times)
         sequence = record + prompt if program.record else list(prompt)
         seconds, refusal, used = _request(context, program, sequence, request, bench.whole("tokens"))
-        samples.append(Sample(program.name, request + 1, seconds, number, refusal))
+        samples.append(Sample(program.name, request + 1, seconds, number, refusal, unit="s"))
         if refusal:
             break
         if number == 0:
-            samples.append(Sample(CELLS + program.name, request + 1, used))
+            samples.append(Sample(CELLS + program.name, request + 1, used, unit="cells"))
         if request and time.perf_counter() - start > limit_s:
             break
         record = sequence

@@ -76,10 +76,10 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
             cells = context.n_ctx
         each = 2 * len(hyper.layers) * cells * kind.size / kind.block
         needed = estimate(bench.header, wanted)
-        yield Sample(ALLOCATED, i, allocated, note=str(shape))
-        yield Sample(HIDDEN, i, each * hyper.n_embd)
-        yield Sample(KV_HEADS, i, each * n_kv * head)
-        yield Sample(ESTIMATE, i, needed.k + needed.v + needed.r + needed.s)
+        yield Sample(ALLOCATED, i, allocated, note=str(shape), unit="B")
+        yield Sample(HIDDEN, i, each * hyper.n_embd, unit="B")
+        yield Sample(KV_HEADS, i, each * n_kv * head, unit="B")
+        yield Sample(ESTIMATE, i, needed.k + needed.v + needed.r + needed.s, unit="B")
 
 
 def _conclude(values: Values, samples: Sequence[Sample]) -> Result:

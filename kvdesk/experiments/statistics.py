@@ -31,6 +31,15 @@ def figure(name: str, values: Sequence[float], unit: str = "") -> Figure:
     return Figure(name, median(values), low, high, unit)
 
 
+def mean_figure(name: str, values: Sequence[float], weights: Sequence[float], unit: str = "") -> Figure:
+    """The mean of `values`, each a mean of `weights` things, and its interval by resampling them."""
+    data, weight = np.asarray(values, float), np.asarray(weights, float)
+    picks = np.random.default_rng(SEED).integers(0, len(data), (N_RESAMPLES, len(data)))
+    means = (data[picks] * weight[picks]).sum(axis=1) / weight[picks].sum(axis=1)
+    low, high = np.percentile(means, (2.5, 97.5))
+    return Figure(name, float(np.average(data, weights=weight)), float(low), float(high), unit)
+
+
 def line_slope(x: Sequence[float], y: Sequence[float]) -> float:
     """Of the straight line with the least squares."""
     return float(np.polyfit(np.asarray(x, float), np.asarray(y, float), 1)[0])

@@ -52,13 +52,16 @@ def chosen(parameters: Sequence[Parameter], given: Mapping[str, float], *, short
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Run the experiment `experiment_id` on `model`. seed: of the token ids that are decoded."""
+    """Run the experiment `experiment_id` on `model`. seed: of the token ids that are decoded; text_file: what those
+    experiments read that take a text, "" for the text that comes with kvdesk.
+    """
 
     experiment_id: str
     model: str
     values: dict[str, float]
     short: bool = False
     seed: int = 17
+    text_file: str = ""
 
 
 # --- what is told while it runs --------------------------------------------------------------------------------------
@@ -86,13 +89,16 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One measured value: `y` at `x` of `series` in one round; `note`: what the engine said, or a word on it."""
+    """One measured value: `y` at `x` of `series` in one round; `note`: what the engine said, or a word on it; `unit`:
+    of `y`.
+    """
 
     series: str
     x: float
     y: float
     round: int = 0
     note: str = ""
+    unit: str = ""
     kind: Literal["sample"] = "sample"
 
 

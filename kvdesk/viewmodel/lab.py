@@ -24,6 +24,7 @@ class Question:
     question: str
     supposed: str
     parameters: tuple[Parameter, ...]
+    takes_text: bool = False
 
 
 class ModelChoice(NamedTuple):
@@ -92,23 +93,32 @@ class LiveCurves:
 
     def __init__(self) -> None:
         self._values: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+        self._units: dict[str, str] = {}
         self.n = 0
 
     def add(self, samples: Iterable[Sample]) -> None:
         for sample in samples:
             self._values[sample.series][sample.x].append(sample.y)
+            self._units[sample.series] = sample.unit
             self.n += 1
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._values)
 
-    def series(self, only: str = "") -> tuple[Series, ...]:
-        """The range of the rounds in place of an interval. `only`: this one alone; "" for all."""
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Each unit once: series of different ones do not go on one axis."""
+        return tuple(dict.fromkeys(self._units.values()))
+
+    def unit_of(self, name: str) -> str:
+        return self._units[name]
+
+    def series(self, names: Iterable[str]) -> tuple[Series, ...]:
+        """The range of the rounds in place of an interval."""
         return tuple(
-            Series(name, tuple(Point(x, median(ys), min(ys), max(ys)) for x, ys in sorted(by_x.items())))
-            for name, by_x in self._values.items()
-            if only in ("", name)
+            Series(name, tuple(Point(x, median(ys), min(ys), max(ys)) for x, ys in sorted(self._values[name].items())))
+            for name in names
         )
 
 

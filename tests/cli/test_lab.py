@@ -50,6 +50,7 @@ def test_two_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["run", "six-requests", "--set", "rounds"], '--set takes KEY=VALUE with a number (it is "rounds").'),
         (["run", "six-requests", "--set", "rounds=0"], "rounds takes a whole number from 2 to 30 (it is 0)."),
         (["run", "six-requests", "--set", "x=1"], "There is no parameter x;"),
+        (["run", "no-cache", "--text", "mine.txt"], "no-cache reads no text: its tokens are drawn at random."),
         (["compare", "nowhere", "nowhere"], "nowhere cannot be read: No such file or directory."),
     ],
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
 from kvdesk.cache.geometry import ModelFacts
-from kvdesk.experiments import fragmentation, no_cache, positions, seq_ids, seq_rm_memory, size_formula
+from kvdesk.experiments import fragmentation, kv_types, no_cache, positions, seq_ids, seq_rm_memory, size_formula
 from kvdesk.experiments.experiment import Experiment
 from kvdesk.experiments.six_requests import EXPERIMENT as SIX_REQUESTS
 from kvdesk.protocol.experiment import Result, Sample, chosen
@@ -120,6 +121,60 @@ def test_the_faster_one_is_named() -> None:
     assert result.verdict.key == "the cache is faster and grows less"
     assert [round(figure.value, 6) for figure in result.figures] == [8, 16, 32, 64, 1, 2]
     assert no_cache_said(2, 1, 1).verdict.key == "no cache is faster and grows less"
+
+
+# --- kv-types ---------------------------------------------------------------------------------------------------------
+
+
+def kv_types_result(kl: dict[kv_types.Pair, float], *, refused: tuple[kv_types.Pair, ...] = ()) -> Result:
+    values = chosen(kv_types.PARAMETERS, {}, short=True)
+    samples = []
+    for pair in kv_types.PAIRS:
+        if pair in refused:
+            samples.append(Sample(f"{pair}: {kv_types.REFUSED}", 0, 1, note="V needs flash attention."))
+            continue
+        samples.append(Sample(f"{pair}: {kv_types.BYTES}", 0, 100.0))
+        for number in range(2):
+            samples.append(Sample(f"{pair}: {kv_types.FIRST}", number, 24, number))
+            for start, _ in kv_types._blocks(int(values["chunk"])):
+                samples.append(Sample(f"{pair}: {kv_types.NLL}", start, 1.0 + kl.get(pair, 0.0), number))
+                samples.append(Sample(f"{pair}: {kv_types.KL}", start, kl.get(pair, 0.0), number))
+                samples.append(Sample(f"{pair}: {kv_types.TOP}", start, 1.0, number))
+        if pair != kv_types.ROUNDING:
+            for depth in kv_types._depths(values):
+                samples += [Sample(f"{pair}: {kv_types.SECONDS}", depth, 0.01, number) for number in range(2)]
+    return kv_types.EXPERIMENT.conclude(values, samples)
+
+
+def kv_types_said(q8: float, q4: float, k: float, v: float, rounding: float = 0.001) -> str:
+    kinds = kv_types.QUANTIZED
+    f16, (q8_0, q4_0) = kv_types.F16, kinds
+    pair = kv_types.Pair
+    kl = {pair(q8_0, q8_0): q8, pair(q4_0, q4_0): q4, pair(q4_0, f16): k, pair(f16, q4_0): v}
+    return kv_types_result({**kl, kv_types.ROUNDING: rounding}).verdict.key
+
+
+def test_types_lose_what_their_divergence_says() -> None:
+    rounding = "changes no more than rounding does"
+    assert kv_types_said(0.002, 0.05, 0.04, 0.01) == f"q8_0 {rounding}, q4_0 changes; K matters more"
+    assert kv_types_said(0.005, 0.9, 0.01, 0.04) == "q8_0 hardly changes, q4_0 changes strongly; V matters more"
+    assert kv_types_said(0.05, 0.05, 0.01, 0.04, rounding=0.03) == f"q8_0 {rounding}, q4_0 {rounding}; V matters more"
+
+
+def test_the_mean_of_blocks_is_that_of_their_tokens() -> None:
+    blocks = kv_types._blocks(256)
+    assert (blocks[0], blocks[-1]) == ((128, 144), (240, 255))  # 127 tokens, as in perplexity.cpp
+    result = kv_types_result({kv_types.Pair(*(kv_types.QUANTIZED[0],) * 2): 0.5})
+    assert [f.value for f in result.figures if f.name == "KL divergence, K q8_0, V q8_0"] == [pytest.approx(0.5)]
+    perplexity = next(f for f in result.figures if f.name == "perplexity over f16, K q8_0, V q8_0")
+    assert perplexity.value == pytest.approx(math.exp(0.5))
+
+
+def test_types_that_a_model_does_not_take_are_said() -> None:
+    quantized = tuple(pair for pair in kv_types.PAIRS if kv_types.F16 not in (pair.k, pair.v))
+    result = kv_types_result({}, refused=quantized)
+    assert result.verdict.key == "not possible"
+    assert result.remarks[0] == "K q8_0, V q8_0 is not possible with this model: V needs flash attention."
 
 
 # --- where it does not apply ------------------------------------------------------------------------------------------

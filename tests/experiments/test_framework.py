@@ -12,7 +12,7 @@ import pytest
 
 from kvdesk import paths
 from kvdesk.errors import UserError
-from kvdesk.experiments import EXPERIMENTS, experiment_by_id, report, statistics
+from kvdesk.experiments import EXPERIMENTS, child, experiment_by_id, report, statistics
 from kvdesk.experiments.bench import MOST_REPEATED, Bench
 from kvdesk.experiments.plot import svg
 from kvdesk.experiments.process import CANCELLED, ExperimentProcess, experiment_command
@@ -208,5 +208,15 @@ def test_a_report_holds_everything_and_needs_nothing(tmp_path: Path) -> None:
     assert "src=" not in text
     assert "href" not in text
     assert record_from_json((page.parent / "result.json").read_bytes()) == RECORD
-    assert (page.parent / "samples.csv").read_text("utf-8").splitlines()[1] == 's,1,2,0,"no, never"'
+    assert (page.parent / "samples.csv").read_text("utf-8").splitlines()[1] == 's,1,2,0,"no, never",'
     ET.fromstring((page.parent / "plot-1.svg").read_text("utf-8"))
+
+
+def test_a_persons_text_is_read_as_far_as_it_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_bytes(b"caf\xc3\xa9 \xff and more")
+    assert child.read_text(file) == "café \ufffd and more"
+    monkeypatch.setattr(child, "MOST_TEXT", 3)
+    assert child.read_text(file) == "caf"
+    with pytest.raises(UserError, match="cannot be read"):
+        child.read_text(tmp_path)

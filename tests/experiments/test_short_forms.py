@@ -16,6 +16,7 @@ SMALL = {
     "seq-rm-memory": ({"n_ctx": 1024, "fill": 16, "rounds": 1}, "frees cells, keeps memory"),
     "size-formula": ({"n_ctx": 1024}, "right with K/V heads; the estimate is right"),
     "fragmentation": ({"per_filler": 32, "tokens": 4, "rounds": 2}, "compaction heals"),
+    "kv-types": ({"chunk": 64, "chunks": 1, "written": 4, "deepest": 64, "rounds": 2}, "matters more"),
     "no-cache": ({"longest": 32, "rounds": 2}, "the cache is faster"),
 }
 
@@ -41,6 +42,9 @@ def test_it_runs_on_the_embedded_model(name: str) -> None:
     ("name", "model", "said"),
     [
         ("seq-rm-memory", "mamba-dense", "This model is recurrent"),
+        ("kv-types", "mamba-dense", "This model is recurrent"),
+        ("kv-types", "qwen2-dense", "matters more"),
+        ("kv-types", "gemma3-dense", "matters more"),
         ("positions", "mamba-dense", "nothing stacks"),
         ("positions", "qwen2vl-dense", "gaps are taken"),  # M-RoPE
         ("positions", "gpt2-dense", "This model has learned its positions, 0 to 255, and the experiment needs 1,002"),

@@ -6,19 +6,24 @@ import time
 from collections.abc import Iterable
 from typing import Final
 
-from PySide6.QtCore import QTimer, Slot
+from PySide6.QtCore import QSignalBlocker, QTimer, Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from kvdesk.protocol.experiment import ExperimentEvent, Plot, Progress, Sample, Started
+from kvdesk.translation import tr
 from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, NumberLabel, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.viewmodel.lab import LiveCurves, duration, megabytes
 
-ALL: Final = "All series"
 _DRAW_MS: Final = 250  # at most four drawings a second: it shares the cores with what is measured
 _SHARE: Final = 0.05  # of one core
+
+
+def all_in(unit: str) -> str:
+    """The choice that shows all series of a unit."""
+    return tr("All series in {unit}").format(unit=unit) if unit else tr("All series without a unit")
 
 
 class RunView(QWidget):
@@ -87,7 +92,6 @@ class RunView(QWidget):
         self._step.setText("")
         self._takes.setText("")
         self._series.clear()
-        self._series.addItem(ALL)
         self._series.setVisible(False)
         self._bar.set_busy()
         self._clock.start()
@@ -118,10 +122,21 @@ class RunView(QWidget):
                     pass
         if samples:
             self._curves.add(samples)
-            for name in self._curves.names[self._series.count() - 1 :]:
-                self._series.addItem(name)
-            self._series.setVisible(self._series.count() > 2)
+            self._fill_choice()
             self._drawing.request()
+
+    def _fill_choice(self) -> None:
+        """All series of each unit, then each alone."""
+        wanted = [(all_in(unit), unit) for unit in self._curves.units] + [(name, None) for name in self._curves.names]
+        if len(wanted) == self._series.count():
+            return
+        was = self._series.currentText()
+        with QSignalBlocker(self._series):
+            self._series.clear()
+            for text, unit in wanted:
+                self._series.addItem(text, unit)
+            self._series.setCurrentIndex(max(0, self._series.findText(was)))
+        self._series.setVisible(len(self._curves.names) > 1)
 
     @Slot()
     def _tell_time(self) -> None:
@@ -131,7 +146,10 @@ class RunView(QWidget):
 
     @Slot()
     def _draw(self) -> None:
-        only = self._series.currentText() if self._series.currentIndex() > 0 else ""
+        curves, unit = self._curves, self._series.currentData()
+        names = [name for name in curves.names if unit is None or curves.unit_of(name) == unit]
+        if unit is None and self._series.count():
+            names, unit = [self._series.currentText()], curves.unit_of(self._series.currentText())
         title = f"{self._curves.n:,} samples" if self._curves.n else "Samples are drawn here as they come"
         below = "Median of the rounds so far; lines from the lowest to the highest" if self._curves.n else ""
-        self._plot.show_plot(Plot(title, below, "measured value", self._curves.series(only)))
+        self._plot.show_plot(Plot(title, below, unit or "measured value", curves.series(names)))

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.protocol.experiment import Parameter, Request
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import Choice, label, plain_tip, roomy, set_tone, wheel_scrolls
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
@@ -70,6 +71,13 @@ class Setup(QWidget):
         self._model.setAccessibleName("Model")
         self._model.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._model.activated.connect(self._on_model)
+        self._text = Choice(theme)
+        self._text.setAccessibleName(tr("Text"))
+        self._text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self._text.activated.connect(self._on_text)
+        self._text_file: Path | None = None
+        self._text_title = label(tr("Text"), weight="strong")
+        self._fill_texts()
         self._needs = label("", tone="secondary", scale="small")
         self._needs.setWordWrap(True)
         self._needs.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -95,6 +103,8 @@ class Setup(QWidget):
         column.addLayout(self._grid)
         column.addWidget(label("Model", weight="strong"))
         column.addWidget(self._model)
+        column.addWidget(self._text_title)
+        column.addWidget(self._text)
         column.addWidget(self._needs)
         column.addLayout(buttons)
 
@@ -137,6 +147,8 @@ class Setup(QWidget):
             self._grid.addWidget(field, 2 * n, 1)
             self._grid.addWidget(hint, 2 * n + 1, 0, 1, 2)
             field.valueChanged.connect(self._ask_soon)
+        self._text_title.setVisible(question.takes_text)
+        self._text.setVisible(question.takes_text)
         self._on_form()
 
     def show_models(self, models: Sequence[ModelChoice]) -> None:
@@ -166,7 +178,9 @@ class Setup(QWidget):
             return None
         given = {key: field.value() for key, field in self._fields.items()}
         model = self._all_models[max(self._model.currentIndex(), 0)]
-        return Request(self._question.id, str(model.path), given, short=self._forms.checkedId() == 0)
+        text = str(self._text_file) if self._text_file is not None and self._question.takes_text else ""
+        short = self._forms.checkedId() == 0
+        return Request(self._question.id, str(model.path), given, short=short, text_file=text)
 
     @property
     def _all_models(self) -> list[ModelChoice]:
@@ -187,6 +201,26 @@ class Setup(QWidget):
             if file:
                 self._chosen = ModelChoice(Path(file), "chosen")
             self._fill_models()
+        self._ask()
+
+    def _fill_texts(self) -> None:
+        self._text.clear()
+        if self._text_file is not None:
+            self._text.addItem(self._text_file.name)
+            self._text.setItemData(0, plain_tip(str(self._text_file)), Qt.ItemDataRole.ToolTipRole)
+        self._text.addItems([tr("A text that comes with kvdesk"), tr("Choose a file…")])
+        self._text.setCurrentIndex(0)
+
+    @Slot(int)
+    def _on_text(self, index: int) -> None:
+        if index == self._text.count() - 1:
+            what = f"{tr('Text')} (*.txt *.md);;{tr('All files')} (*)"
+            file, _ = QFileDialog.getOpenFileName(self, tr("Choose a text"), "", what)
+            self._text_file = Path(file) if file else self._text_file
+            self._fill_texts()
+        elif index == self._text.count() - 2:
+            self._text_file = None
+            self._fill_texts()
         self._ask()
 
     @Slot()

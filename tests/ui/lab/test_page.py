@@ -41,7 +41,7 @@ ONE = Question(
         Parameter("share", "Share", 0.5, 0, 1, 0.25, "Of the cells", whole=False),
     ),
 )
-TWO = Question("two", "The second", "Or so?", "It is not.", ())
+TWO = Question("two", "The second", "Or so?", "It is not.", (), takes_text=True)
 MODEL = ModelChoice(Path("/models/tiny.gguf"), "open now")
 NEEDS = Needs(154_000_000, 33_000, 720)
 
@@ -115,6 +115,25 @@ def test_it_runs_only_when_what_it_takes_has_been_said(page: LabPage, qtbot: QtB
     assert asked == [(request,)]
 
 
+def test_a_text_is_chosen_where_one_is_read(page: LabPage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    choice = page.setup._text
+    assert not choice.isVisible()
+    page.choose("two")
+    assert choice.isVisible()
+    assert page.setup.request is not None
+    assert page.setup.request.text_file == ""
+    mine = str(tmp_path / "mine.txt")
+    monkeypatch.setattr("kvdesk.ui.lab.setup.QFileDialog.getOpenFileName", lambda *_: (mine, ""))
+    choice.activated.emit(choice.count() - 1)
+    assert page.setup.request.text_file == mine
+    assert choice.currentText() == "mine.txt"
+    page.choose("one")
+    assert page.setup.request.text_file == ""
+    page.choose("two")
+    choice.activated.emit(choice.count() - 2)
+    assert page.setup.request.text_file == ""
+
+
 def test_what_cannot_run_says_why(page: LabPage) -> None:
     request = page.setup.request
     assert request is not None
@@ -144,7 +163,8 @@ def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Reco
     page.begin(ready(page))
     assert page.shows_run
     assert not page.setup.run_button.isEnabled()
-    samples = [Sample("a", 1, 2), Sample("a", 1, 4, 1), Sample("a", 2, 5), Sample("b", 1, 9)]
+    samples = [Sample("a", 1, 2, unit="s"), Sample("a", 1, 4, 1, unit="s"), Sample("a", 2, 5, unit="s")]
+    samples += [Sample("b", 1, 9, unit="s"), Sample("c", 1, 512, unit="cells")]
     page.show_events([Started({}, 5_000_000, 30), Progress(1, 4, "reading"), *samples])
     assert page.run.share == 0.25
     assert page.run.doing == "Reading"
@@ -153,8 +173,13 @@ def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Reco
         Series("a", (Point(1, 3, 2, 4), Point(2, 5, 5, 5))),
         Series("b", (Point(1, 9, 9, 9),)),
     )
-    page.run._series.setCurrentIndex(2)
+    assert page.run.drawn.y_label == "s"  # cells do not go on the same axis
+    page.run._series.setCurrentIndex(page.run._series.findText("All series in cells"))
+    assert [series.name for series in page.run.drawn.series] == ["c"]
+    page.run._series.setCurrentIndex(page.run._series.findText("b"))
     assert [series.name for series in page.run.drawn.series] == ["b"]
+    page.show_events([Sample("d", 1, 1, unit="s")])
+    assert page.run._series.currentText() == "b"  # the choice stays
     qtbot.mouseClick(page.setup.cancel_button, Qt.MouseButton.LeftButton)
     assert cancelled == [()]
 

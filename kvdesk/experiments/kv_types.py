@@ -1,0 +1,356 @@
+"""What quantized K and V cost and lose: memory, speed at several depths, and how far the next token changes.
+
+The text is read in chunks and the second half of each is judged, as llama-perplexity does it with --kl-divergence
+(llama.cpp, tools/perplexity/perplexity.cpp), with f16 for K and V in the place of its base model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvdesk.cache.compare import STRONG_KL, divergence
+from kvdesk.errors import ContextError, UserError
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.statistics import figure, mean_figure, median
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Point,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+)
+from kvdesk.settings import EXACT_UBATCH, CacheType, ContextSettings
+
+CHANGES_KL = 0.01
+"""Mean divergence in nats from which the next token is said to change."""
+BLOCK = 16
+"""Tokens whose divergence is one sample, their mean: neighbours are alike, and intervals come from blocks."""
+KL, NLL, TOP = "KL divergence", "surprise", "same likeliest token"
+FIRST, BYTES, SECONDS, REFUSED = "first other token", "bytes", "one token", "refused"
+
+
+class Pair(NamedTuple):
+    """Types of K and V, and the most tokens that are computed at once."""
+
+    k: CacheType
+    v: CacheType
+    n_ubatch: int = 512
+
+    def __str__(self) -> str:
+        cut = "" if self.n_ubatch == BASE.n_ubatch else f", {self.n_ubatch} at once"
+        return f"K {self.k.value}, V {self.v.value}{cut}"
+
+
+F16 = CacheType.F16
+BASE = Pair(F16, F16)
+ROUNDING = Pair(F16, F16, EXACT_UBATCH)
+"""The same types, summed up in another order: what differs is rounding. What differs no more than twice as much is not
+told apart from it."""
+QUANTIZED = (CacheType.Q8_0, CacheType.Q4_0)
+PAIRS = (BASE, ROUNDING, *(pair for kind in QUANTIZED for pair in (Pair(kind, F16), Pair(F16, kind), Pair(kind, kind))))
+
+PARAMETERS = (
+    Parameter("chunk", "Tokens in a chunk", 512, 64, 4096, 256, "Of the text; the second half of each is judged"),
+    Parameter("chunks", "Chunks", 2, 1, 100, 2, "Of the text at most"),
+    Parameter("written", "Tokens written", 64, 1, 1024, 24, "After each chunk, always the likeliest"),
+    Parameter("deepest", "Depth", 2048, 64, 32768, 512, "Tokens before those that are timed; also a quarter, a half"),
+    Parameter("rounds", "Rounds", 15, 2, 100, 9, "Tokens that are timed at each depth, with all types in turn"),
+)
+
+
+def _depths(values: Values) -> list[int]:
+    return [int(values["deepest"]) // part for part in (4, 2, 1)]
+
+
+def _cells(values: Values) -> int:
+    judged = values["chunk"] + values["written"]
+    timed = values["deepest"] + (values["rounds"] + 8) * len(_depths(values))
+    return -(-int(max(judged, timed)) // 256) * 256
+
+
+def _settings(values: Values) -> ContextSettings:
+    cells = len(PAIRS) * _cells(values)
+    return ContextSettings(n_ctx=cells, n_seq_max=1, n_batch=int(values["chunk"]), n_ubatch=512)
+
+
+def _blocks(n_chunk: int) -> list[tuple[int, int]]:
+    """Beginning and end of each block of judged places: those from the middle to the last but one (the last predicts
+    a token that is not there).
+    """
+    first, end = n_chunk // 2, n_chunk - 1
+    return [(at, min(at + BLOCK, end)) for at in range(first, end, BLOCK)]
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    text, pairs = _text(bench), []
+    for pair in PAIRS:
+        try:
+            with _context(bench, pair) as context:
+                yield Sample(f"{pair}: {BYTES}", 0, context.buffers.get("KV", 0) / context.n_ctx, unit="B")
+        except ContextError as error:
+            if pair == BASE:
+                raise
+            yield Sample(f"{pair}: {REFUSED}", 0, 1, note=str(error))
+            continue
+        pairs.append(pair)
+    yield from _judged(bench, pairs, text)
+    with ExitStack() as stack:
+        timed = {pair: stack.enter_context(_context(bench, pair)) for pair in pairs if pair != ROUNDING}
+        yield from _timed(bench, timed, text)
+
+
+def _context(bench: Bench, pair: Pair) -> AbstractContextManager[RawContext]:
+    """Raises ContextError."""
+    return bench.context(type_k=pair.k, type_v=pair.v, n_ubatch=pair.n_ubatch, n_ctx=_cells(bench.values))
+
+
+def _text(bench: Bench) -> list[int]:
+    """Token ids: of the text, or random ones for a model without a text tokenizer. Raises UserError, PromptError."""
+    n, n_chunk = bench.whole("chunk") * bench.whole("chunks"), bench.whole("chunk")
+    if not bench.model.vocab.has_text:
+        return bench.tokens(n)
+    tokens = bench.model.vocab.tokenize(bench.text, add_special=True, parse_special=False)[:n]
+    if len(tokens) < n_chunk:
+        raise UserError(f"The text has {len(tokens):,} tokens and a chunk takes {n_chunk:,}: choose a smaller one.")
+    return tokens
+
+
+def _chunks(bench: Bench, text: list[int]) -> list[list[int]]:
+    """Each begins as a text begins."""
+    n, vocab = bench.whole("chunk"), bench.model.vocab
+    found = [text[at : at + n] for at in range(0, len(text) - n + 1, n)]
+    return [[vocab.bos, *chunk[1:]] for chunk in found] if vocab.add_bos else found
+
+
+def _judged(bench: Bench, pairs: Sequence[Pair], text: list[int]) -> Iterator[Progress | Sample]:
+    """One context at a time: the logits of half a chunk are many."""
+    chunks, n_chunk = _chunks(bench, text), bench.whole("chunk")
+    first = n_chunk // 2
+    for number, chunk in enumerate(chunks):
+        base: NDArray[np.float32] | None = None
+        told: list[int] = []
+        for i, pair in enumerate(pairs):
+            done, total = number * len(pairs) + i, len(chunks) * len(pairs)
+            yield Progress(done, total, f"{pair} reads chunk {number + 1} of {len(chunks)}")
+            with _context(bench, pair) as context:
+                logits = context.all_logits(chunk, first)
+                written = _written(context, int(logits[-1].argmax()), n_chunk, bench.whole("written"))
+            base = logits if base is None else base
+            for start, end in _blocks(n_chunk):
+                rows = slice(start - first, end - first)
+                yield from _block(pair, start, number, base[rows], logits[rows], chunk[start + 1 : end + 1])
+            told = told or written
+            same = next((k for k, both in enumerate(zip(told, written, strict=True)) if both[0] != both[1]), None)
+            note = "none" if same is None else ""
+            yield Sample(f"{pair}: {FIRST}", number, len(told) if same is None else same, number, note, unit="tokens")
+
+
+def _block(
+    pair: Pair, start: int, number: int, base: NDArray[np.float32], logits: NDArray[np.float32], following: list[int]
+) -> Iterator[Sample]:
+    """The samples of one block: logits of shape (n_tokens, n_vocab), and the tokens that really follow."""
+    p, q = base.astype(np.float64), logits.astype(np.float64)
+    high = q.max(axis=1)
+    log_sum = high + np.log(np.exp(q - high[:, None]).sum(axis=1))
+    surprise = log_sum - q[np.arange(len(q)), following]
+    yield Sample(f"{pair}: {NLL}", start, float(surprise.mean()), number, unit="nats")
+    if pair != BASE:
+        yield Sample(f"{pair}: {KL}", start, float(divergence(p, q).mean()), number, unit="nats")
+        same = float((p.argmax(axis=1) == q.argmax(axis=1)).mean())
+        yield Sample(f"{pair}: {TOP}", start, same, number, unit="share")
+
+
+def _written(context: RawContext, first: int, at: int, n: int) -> list[int]:
+    """`n` tokens from `first` on, each the likeliest."""
+    found = [first]
+    for i in range(n - 1):
+        context.append(found[-1:], at + i)
+        found.append(context.likeliest())
+    return found
+
+
+def _timed(bench: Bench, contexts: Mapping[Pair, RawContext], text: list[int]) -> Iterator[Progress | Sample]:
+    """Each single token goes on behind the one before, with the types in turn."""
+    depths, reached = _depths(bench.values), 0
+    for context in contexts.values():
+        context.clear()
+    for i, depth in enumerate(depths):
+        for pair, context in contexts.items():
+            yield Progress(i, len(depths), f"{pair} reads to depth {depth:,}")
+            more = [text[k % len(text)] for k in range(reached, depth)]
+            context.append(more, reached)
+        reached = max(depth, reached)
+        for number in bench.rounds(bench.whole("rounds")):
+            yield Progress(i, len(depths), f"one token at depth {depth:,}, round {number + 1}")
+            for pair, context in contexts.items():
+                answer = context.append(text[:1], reached)
+                yield Sample(f"{pair}: {SECONDS}", depth, answer.seconds, number, unit="s")
+            reached += 1
+
+
+class Found(NamedTuple):
+    """What the samples say of one pair. over: times of a token over those with f16, by depth."""
+
+    kl: Figure
+    perplexity: Figure
+    top: float
+    first: list[float]
+    over: dict[int, Figure]
+    tok_s: dict[int, float]
+    cell: float
+
+
+def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
+    by: dict[tuple[str, float, int], Sample] = {(s.series, s.x, s.round): s for s in samples}
+    refused = {s.series.partition(":")[0] + "": s.note for s in samples if s.series.endswith(REFUSED)}
+    measured = [pair for pair in PAIRS if any(s.series == f"{pair}: {NLL}" for s in samples)]
+    found = {pair: _found(values, by, pair) for pair in measured}
+    both = [pair for pair in measured if pair.k == pair.v != F16]
+    deepest, base = _depths(values)[-1], found[BASE]
+    rows = [
+        (
+            str(pair),
+            f"{f.cell:,.0f} ({f.cell / base.cell:.2f})" if base.cell else "–",
+            f"{f.tok_s[deepest]:.3g}" if f.tok_s else "–",
+            "–" if pair in (BASE, ROUNDING) else str(f.over[deepest]),
+            "–" if pair == BASE else str(f.kl),
+            f"{f.perplexity.value:.4g}" if pair == BASE else str(f.perplexity),
+            "–" if pair == BASE else f"{f.top:.1%}",
+            "–" if pair == BASE else _first(f.first, values["written"]),
+        )
+        for pair, f in found.items()
+    ]
+    columns = (
+        *("types", "bytes in a cell (over f16)", f"tok/s at {deepest:,}", "time over f16", "KL divergence"),
+        *("perplexity (over f16)", "same likeliest", "first other token written"),
+    )
+    key, said = _answer(found, both)
+    return Result(
+        Verdict(key, said),
+        figures=tuple(f for pair in measured if pair != BASE for f in (found[pair].kl, found[pair].perplexity)),
+        plots=(_kl_plot(by, measured), _speed_plot(found, values)),
+        tables=(Table("Types of K and V", columns, tuple(rows)),),
+        remarks=tuple(f"{pair} is not possible with this model: {why}" for pair, why in refused.items()),
+    )
+
+
+def _found(values: Values, by: Mapping[tuple[str, float, int], Sample], pair: Pair) -> Found:
+    def mean(series: str, of: Pair = pair) -> list[float]:
+        return [s.y for (name, _, _), s in by.items() if name == f"{of}: {series}"]
+
+    blocks = _blocks(int(values["chunk"]))
+    n_chunks = len({number for name, _, number in by if name == f"{BASE}: {NLL}"})
+    weights = [end - start for start, end in blocks] * n_chunks
+    surprise = mean(NLL)
+    if pair == BASE:
+        kl, gap, top = Figure("", 0.0), surprise, 1.0
+    else:
+        kl = mean_figure(f"KL divergence, {pair}", mean(KL), weights, "nats")
+        gap = [own - other for own, other in zip(surprise, mean(NLL, BASE), strict=True)]
+        top = float(np.average(mean(TOP), weights=weights))
+    log_ratio = mean_figure("", gap, weights)
+    name = f"perplexity{'' if pair == BASE else ' over f16'}, {pair}"
+    low, high = (None if edge is None else math.exp(edge) for edge in (log_ratio.low, log_ratio.high))
+    perplexity = Figure(name, math.exp(log_ratio.value), low, high)
+    times = {
+        depth: {n: s.y for (name, x, n), s in by.items() if (name, x) == (f"{pair}: {SECONDS}", depth)}
+        for depth in _depths(values)
+    }
+    times = {depth: own for depth, own in times.items() if own}
+    over = {
+        depth: figure(f"{pair}, depth {depth}", [y / by[f"{BASE}: {SECONDS}", depth, n].y for n, y in own.items()])
+        for depth, own in times.items()
+    }
+    tok_s = {depth: 1 / median(list(own.values())) for depth, own in times.items()}
+    return Found(kl, perplexity, top, mean(FIRST), over, tok_s, mean(BYTES)[0])
+
+
+def _answer(found: Mapping[Pair, Found], both: Sequence[Pair]) -> tuple[str, str]:
+    """Key and sentence of the verdict."""
+    if not both:
+        return "not possible", "This model takes no quantized K and V together."
+    deepest = max(found[BASE].over)
+    rounding = found[ROUNDING].kl
+    words = {pair: _word(found[pair].kl.value, rounding.value) for pair in both}
+    said = [
+        f"{pair.k.value} for K and V: the next token {words[pair]} (KL divergence {found[pair].kl}), at"
+        f" {found[pair].cell / found[BASE].cell:.2f} of the memory and {found[pair].over[deepest]} times the time of a"
+        f" token at depth {deepest:,}"
+        for pair in both
+    ]
+    key = ", ".join(f"{pair.k.value} {words[pair]}" for pair in both)
+    kind = both[-1].k
+    k_only, v_only = found.get(Pair(kind, F16)), found.get(Pair(F16, kind))
+    if k_only is None or v_only is None:
+        return key, f"{'; '.join(said)}."
+    more = "K" if k_only.kl.value > v_only.kl.value else "V"
+    apart = f"with {kind.value} for one of them, K gives {k_only.kl} and V {v_only.kl}: {more} matters more"
+    rest = f"f16 in other batches, which is rounding alone, gives {rounding}"
+    return f"{key}; {more} matters more", f"{'; '.join(said)}; {apart}; {rest}."
+
+
+def _word(kl: float, rounding: float) -> str:
+    if kl <= 2 * rounding:
+        return "changes no more than rounding does"
+    if kl < CHANGES_KL:
+        return "hardly changes"
+    return "changes strongly" if kl >= STRONG_KL else "changes"
+
+
+def _first(found: Sequence[float], written: float) -> str:
+    return ", ".join("none" if n >= written else f"{n + 1:.0f}" for n in found)
+
+
+def _kl_plot(by: Mapping[tuple[str, float, int], Sample], measured: Sequence[Pair]) -> Plot:
+    """Over the places in the chunks."""
+    series = []
+    for pair in measured:
+        if pair == BASE:
+            continue
+        at: dict[float, list[float]] = {}
+        for (name, x, _), sample in by.items():
+            if name == f"{pair}: {KL}":
+                at.setdefault(x, []).append(sample.y)
+        series.append(Series(str(pair), tuple(Point(x, max(float(np.mean(ys)), 1e-9)) for x, ys in sorted(at.items()))))
+    return Plot("How far the next token changes", "place in the chunk (tokens)", "KL (nats)", tuple(series), log=True)
+
+
+def _speed_plot(found: Mapping[Pair, Found], values: Values) -> Plot:
+    series = tuple(
+        Series(str(pair), tuple(Point(d, f.over[d].value, f.over[d].low, f.over[d].high) for d in _depths(values)))
+        for pair, f in found.items()
+        if pair not in (BASE, ROUNDING)
+    )
+    return Plot("Time of a token over f16", "depth (tokens)", "over K and V f16", series)
+
+
+EXPERIMENT = Experiment(
+    id="kv-types",
+    title="Types of K and V",
+    question="What do quantized K and V save, cost and lose?",
+    supposed="Quantized K and V need half the memory or less, and only a little quality is lost.",
+    parameters=PARAMETERS,
+    settings=_settings,
+    work=lambda values: Work(
+        len(PAIRS) * (values["chunk"] * values["chunks"] + values["deepest"]),
+        len(PAIRS) * (values["written"] * values["chunks"] + values["rounds"] * len(_depths(values))),
+    ),
+    measure=_measure,
+    conclude=_conclude,
+    applies=needs_attention,
+    takes_text=True,
+)
