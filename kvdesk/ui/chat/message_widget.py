@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QGraphicsOpacityEffect,
     QHBoxLayout,
-    QScrollArea,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -20,6 +19,7 @@ from PySide6.QtWidgets import (
 from kvdesk.chat import FEW_TOKENS, Message, MessageId, MessageState, TurnStats
 from kvdesk.ui.chat.branch_switch import BranchSwitch
 from kvdesk.ui.chat.message_body import MessageBody
+from kvdesk.ui.chat.message_list import settle
 from kvdesk.ui.chat.room_help import RoomHelp
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
@@ -195,15 +195,7 @@ class MessageWidget(QWidget):
         self._body.setVisible(bool(text) or self._message.role != "assistant")
         if text and self._waiting is not None:
             self._waiting.hide()
-        self._settle()
-
-    def _settle(self) -> None:
-        """Lay out what has grown, from the inside out: left to Qt, each level would be painted before the next."""
-        at: QWidget | None = self._body
-        while at is not None and not isinstance(at, QScrollArea):
-            if (layout := at.layout()) is not None:
-                layout.activate()
-            at = at.parentWidget()
+        settle(self)
 
     def show_prompt(self, reused: int, prompt: int) -> None:
         if self._waiting is not None:

@@ -47,7 +47,7 @@ class Menus(QObject):
             edit = menu.addAction("Edit…", lambda: self.start_edit(message))
             edit.setToolTip("Puts it into the message box; what you send becomes a new branch, this one stays")
             edit.setEnabled(not self._busy and self._chat.can_chat)
-        elif widget is self._chat.view.widgets[-1]:
+        elif message == self._chat.view.last:
             for n, name in ((1, "Answer again"), (3, "Three more answers at once")):
                 again = menu.addAction(name, partial(self.regenerate_clicked.emit, n))
                 again.setEnabled(not self._busy and self._chat.can_chat and not self._state.dead)
