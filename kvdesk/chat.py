@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +15,9 @@ MessageId = NewType("MessageId", str)
 Role = Literal["system", "user", "assistant"]
 FEW_TOKENS = 8
 """Fewer tokens at once are computed much as single ones are: their speed is not that at which prompts are read."""
+_FENCES = re.compile("`{3,}")
 MessageState = Literal["streaming", "complete", "stopped", "interrupted", "failed"]
+AttachmentKind = Literal["text", "pdf", "docx", "pasted"]
 
 
 def new_conversation_id() -> ConversationId:
@@ -54,11 +57,35 @@ class TurnStats:
 
 
 @dataclass(frozen=True, slots=True)
+class Attachment:
+    """The text of a file, or a long text that was pasted. The model reads it before the message it belongs to.
+
+    note      what a person should know of how it was read, such as the encoding or that it is only a part; "" nothing
+    n_tokens  as the model that it was sent to counted them; 0 where nobody did
+    """
+
+    name: str
+    kind: AttachmentKind
+    text: str
+    note: str = ""
+    n_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessage:
+    """What a person sent and what waits for the answer before to end."""
+
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """One message. `parent` is the message it follows, None for the first: edits make branches, not losses.
 
     `tokens` are the ids an answer was generated as, so that the next turn finds exactly them in the cache;
     empty for messages that were typed. `model` is the name of the one that wrote an answer, "" where it is not known.
+    `attachments` stand before the text where the model reads it (`as_read`).
     """
 
     id: MessageId
@@ -72,6 +99,7 @@ class Message:
     note: str = ""  # why it failed or was cut, as a sentence
     created_ms: int = 0  # Unix time
     model: str = ""
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +126,8 @@ class Conversation:
     `overflow` is what happens when its context is full (`kvdesk.settings.Overflow`); empty: as the settings say.
     `evicted` is what was evicted when it was, so that the next prompt begins with what the cache, or a saved state,
     holds.
-    `draft` is what is typed for it and not sent yet, `queued` what was sent and waits for the answer before to end.
+    `draft` is what is typed for it and not sent yet, `draft_attachments` what is attached to that, `queued` what was
+    sent and waits for the answer before to end.
     `sampling` is its own; None: as the settings say. `template` is its own chat template (Jinja), in the place of the
     model's; empty: the model's.
     `folder` is the name of the folder it is in; empty: none. One that is `archived` is not listed with the others.
@@ -114,29 +143,59 @@ class Conversation:
     overflow: str = ""
     evicted: EvictedMessages = NONE_EVICTED
     draft: str = ""
-    queued: tuple[str, ...] = ()
+    queued: tuple[QueuedMessage, ...] = ()
     messages: tuple[Message, ...] = field(default=(), compare=False)
     sampling: Sampling | None = None
     template: str = ""
     folder: str = ""
     pinned: bool = False
     archived: bool = False
+    draft_attachments: tuple[Attachment, ...] = ()
 
     @property
     def is_unused(self) -> bool:
         """Whether a person has done nothing with it yet: another one that is new takes its place."""
-        touched = self.draft or self.queued or self.title or self.folder or self.pinned or self.archived
+        touched = (
+            self.draft
+            or self.draft_attachments
+            or self.queued
+            or self.title
+            or self.folder
+            or self.pinned
+            or self.archived
+        )
         return self.leaf is None and not touched
 
 
+def attachment_as_read(attachment: Attachment) -> str:
+    """An attachment as the model reads it, always the same way, so that what the cache holds of it can be reused: its
+    name, its text in a fence longer than any in it, an empty line.
+    """
+    fences = _FENCES.findall(attachment.text) if "```" in attachment.text else ()
+    fence = "`" * (1 + max(map(len, fences), default=2))
+    return f"{attachment.name}:\n{fence}\n{attachment.text}\n{fence}\n\n"
+
+
+def attached_text(attachments: Sequence[Attachment]) -> str:
+    """What stands before the text of a message where the model reads it."""
+    return "".join(map(attachment_as_read, attachments))
+
+
+def as_read(message: Message) -> Message:
+    """The message as the model reads it: what is attached is a part of its text."""
+    if not message.attachments:
+        return message
+    return replace(message, text=attached_text(message.attachments) + message.text, attachments=())
+
+
 def history(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The messages a model is shown: user and assistant in turn.
+    """The messages a model is shown: user and assistant in turn, attachments in their texts.
 
     A question whose answer failed is left out, since it would fail again; where an answer was stopped before it said
     anything, its question is joined with the next one.
     """
     shown: list[Message] = []
-    for message in messages:
+    for message in map(as_read, messages):
         previous = shown[-1] if shown else None
         if message.role == "assistant" and not message.text:
             if message.state == "failed" and previous is not None and previous.role == "user":

@@ -71,6 +71,7 @@ class Chats(QObject):
         queue = window.chat.queue
         queue.cancelled.connect(self._on_queued_cancelled)
         queue.taken_back.connect(self._on_queued_taken_back)
+        queue.moved.connect(self._on_queued_moved)
         queue.send_clicked.connect(self._on_queue_released)
 
     # --- what is shown ------------------------------------------------------------------------------------------------
@@ -256,6 +257,10 @@ class Chats(QObject):
     @Slot(str, int, str)
     def _on_queued_taken_back(self, conversation: str, index: int, text: str) -> None:
         self.service.cancel_queued(ConversationId(conversation), index, text, edited=True)
+
+    @Slot(str, int, str, int)
+    def _on_queued_moved(self, conversation: str, index: int, text: str, to: int) -> None:
+        self.service.move_queued(ConversationId(conversation), index, text, to)
 
     @Slot(str)
     def _on_queue_released(self, conversation: str) -> None:

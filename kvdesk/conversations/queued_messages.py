@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from kvdesk.chat import Conversation, ConversationId, MessageState
+from kvdesk.chat import Conversation, ConversationId, MessageState, QueuedMessage
 from kvdesk.conversations.changes import QueuesChanged, QueueState
 from kvdesk.conversations.queues import Queues
 from kvdesk.conversations.state import ConversationState
@@ -33,9 +33,9 @@ class QueuedMessages:
         waits = self._state.is_answered(known.id) or self._queues.waits_for_model or others_wait
         return place if waits else None
 
-    def add(self, known: Conversation, place: int, text: str, draft: str) -> None:
-        """The text waits at `place`. `draft`: what is typed then."""
-        self._state.put(replace(known, queued=(*known.queued[:place], text, *known.queued[place:]), draft=draft))
+    def add(self, known: Conversation, place: int, message: QueuedMessage) -> None:
+        """The message waits at `place`. `known`: with the draft of then."""
+        self._state.put(replace(known, queued=(*known.queued[:place], message, *known.queued[place:])))
         self._tell()
 
     def release(self, conversation: ConversationId) -> None:
@@ -45,11 +45,22 @@ class QueuedMessages:
 
     def cancel(self, conversation: ConversationId, index: int, text: str, *, edited: bool) -> None:
         """See `ConversationService.cancel_queued`."""
-        known = self._known.get(conversation)
-        if known is not None and known.queued[index : index + 1] == (text,):
+        known = self._with(conversation, index, text)
+        if known is not None:
+            if edited:
+                attachments = known.queued[index].attachments + known.draft_attachments
+                known = replace(known, draft_attachments=attachments)
             self._remove(known, index)
         if edited:
             self._queues.keep_place(conversation, index)
+
+    def move(self, conversation: ConversationId, index: int, text: str, to: int) -> None:
+        """See `ConversationService.move_queued`."""
+        known = self._with(conversation, index, text)
+        if known is not None:
+            queued = list(known.queued)
+            queued.insert(max(0, to), queued.pop(index))
+            self._state.put(replace(known, queued=tuple(queued)))
 
     def send_first(self, conversation: ConversationId) -> None:
         """Send the next message, where nothing is in its way."""
@@ -57,7 +68,7 @@ class QueuedMessages:
         free = self._queues.open and not self._queues.is_held(conversation) and self._state.is_read(conversation)
         if not free or not known.queued or self._state.is_answered(conversation):
             return
-        self._turns.send(known, known.queued[0], known.draft)  # what is typed is another text, and is typed still
+        self._turns.send(known, known.queued[0])  # what is typed is another text, and is typed still
         self._remove(self._known[conversation], 0)  # last, so that a crash loses nothing
 
     def send_due(self) -> None:
@@ -109,6 +120,12 @@ class QueuedMessages:
         self._queues.closed = True
 
     # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _with(self, conversation: ConversationId, index: int, text: str) -> Conversation | None:
+        """The conversation, where this text waits there."""
+        known = self._known.get(conversation)
+        at = known.queued[index : index + 1] if known is not None else ()
+        return known if at and at[0].text == text else None
 
     def _remove(self, known: Conversation, index: int) -> None:
         self._state.put(replace(known, queued=(*known.queued[:index], *known.queued[index + 1 :])))

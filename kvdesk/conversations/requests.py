@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from kvdesk.chat import Conversation, Message, MessageId, history, new_message_id
+from kvdesk.chat import (
+    Conversation,
+    Message,
+    MessageId,
+    QueuedMessage,
+    attachment_as_read,
+    history,
+    new_message_id,
+)
 from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn
 from kvdesk.settings import Overflow, Sampling, Settings
 
@@ -44,9 +53,12 @@ def generate(
     )
 
 
-def preview(conversation: Conversation, before: Sequence[Message], text: str, settings: Settings) -> PreviewTurn:
-    """What would sending `text` after the messages `before` cost?"""
-    question = Message(new_message_id(), conversation.id, None, "user", text)
+def preview(
+    conversation: Conversation, before: Sequence[Message], draft: QueuedMessage, settings: Settings
+) -> PreviewTurn:
+    """What would sending `draft` after the messages `before` cost?"""
+    question = Message(new_message_id(), conversation.id, None, "user", draft.text)
+    question = replace(question, attachments=draft.attachments)
     return PreviewTurn(
         conversation.id,
         shown_to_model(conversation, [*before, question]),
@@ -54,8 +66,9 @@ def preview(conversation: Conversation, before: Sequence[Message], text: str, se
         settings.cache.n_keep,
         conversation.evicted,
         max_tokens=sampling_of(conversation, settings).max_tokens,
-        n_typed=len(text),
+        n_typed=len(draft.text),
         template=conversation.template,
+        n_attached=tuple(len(attachment_as_read(attachment)) for attachment in draft.attachments),
     )
 
 
@@ -71,4 +84,5 @@ def measure(conversation: Conversation, messages: Sequence[Message], settings: S
         settings.cache.n_keep,
         conversation.evicted,
         template=conversation.template,
+        max_tokens=sampling_of(conversation, settings).max_tokens,
     )

@@ -16,7 +16,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, new_message_id
+from kvdesk.chat import (
+    Attachment,
+    Conversation,
+    ConversationId,
+    Message,
+    MessageId,
+    QueuedMessage,
+    new_message_id,
+)
 from kvdesk.conversations import requests
 from kvdesk.conversations.arrangement import Arrangement
 from kvdesk.conversations.changes import ConversationDeleted, DraftChanged, Listener, MessagesAdded, ReadFailed
@@ -196,6 +204,12 @@ class ConversationService:
             self._known.put(changed)
             self._state.tell(DraftChanged(changed))
 
+    def attach(self, conversation: ConversationId, attachments: tuple[Attachment, ...]) -> None:
+        """What is attached to the draft from now on."""
+        known = self._known.get(conversation)
+        if known is not None:
+            self._state.put(replace(known, draft_attachments=attachments))
+
     def delete(self, conversation: ConversationId) -> None:
         """Forget it, its messages and its running answers, and have its cells freed. For good: see `deletions`."""
         self._turns.drop(conversation)
@@ -226,24 +240,27 @@ class ConversationService:
     # --- messages -----------------------------------------------------------------------------------------------------
 
     def send(self, conversation: ConversationId, text: str) -> MessageId | None:
-        """Add the person's message, ask for an answer and return its id. None where it is queued: while an answer is
-        running, a model is being opened, or others wait before it.
+        """Add the person's message with what is attached to the draft, ask for an answer and return its id. None where
+        it is queued: while an answer is running, a model is being opened, or others wait before it.
         """
         known = self._known.get(conversation)
-        if known is None or not text.strip():
+        if known is None or not (text.strip() or known.draft_attachments):
             return None
         draft = "" if text.startswith(known.draft) else known.draft  # else something else is typed by now
+        message, rest = QueuedMessage(text, known.draft_attachments), replace(known, draft=draft, draft_attachments=())
         if (place := self._queued.take_place(known)) is not None:
-            self._queued.add(known, place, text, draft)
+            self._queued.add(rest, place, message)
             return None
         if self.is_read(conversation):
-            return self._turns.send(known, text, draft)
+            return self._turns.send(rest, message)
         self._unsent.setdefault(conversation, []).append(text)
         self.open(conversation)
         return None
 
     def edit(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
-        """The person's message in other words, as a branch beside the first; asks for an answer to it."""
+        """The person's message in other words, as a branch beside the first; asks for an answer to it. What is attached
+        to it stays.
+        """
         return self._turns.edit(conversation, message, text)
 
     def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
@@ -281,9 +298,13 @@ class ConversationService:
 
     def cancel_queued(self, conversation: ConversationId, index: int, text: str, *, edited: bool = False) -> None:
         """The message is not sent; nothing where another one stands there. `edited`: what is sent next takes its place,
-        of several that are edited together that of the first.
+        of several that are edited together that of the first, and its attachments are the draft's.
         """
         self._queued.cancel(conversation, index, text, edited=edited)
+
+    def move_queued(self, conversation: ConversationId, index: int, text: str, to: int) -> None:
+        """The message at `index` waits at `to`; nothing where another one stands there."""
+        self._queued.move(conversation, index, text, to)
 
     def wait_for_model(self) -> None:
         """A model is being opened: what is sent waits for it."""

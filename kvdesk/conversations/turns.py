@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, Role, new_message_id
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId, QueuedMessage, Role, new_message_id
 from kvdesk.conversations import requests
 from kvdesk.conversations.answers import RunningAnswer
 from kvdesk.conversations.changes import AnswerEnded, AnswersGrew, MessagesAdded
@@ -37,22 +37,26 @@ class Turns:
 
     # --- what a person does -------------------------------------------------------------------------------------------
 
-    def send(self, known: Conversation, text: str, draft: str) -> MessageId:
-        """The person's message and an answer to it, after the branch that is shown. `draft`: what is typed then."""
+    def send(self, known: Conversation, message: QueuedMessage) -> MessageId:
+        """The person's message and an answer to it, after the branch that is shown. `known`: with the draft of then."""
         shown = self._state.branch(known.id)
-        title = known.title if shown or known.title else propose_title(text)
-        self._known.put(replace(known, draft=draft, title=title))
-        self._add(known.id, "user", text, shown[-1].id if shown else None)
+        title = known.title
+        if not (shown or title):
+            title = propose_title(message.text if message.text.strip() else message.attachments[0].name)
+        self._known.put(replace(known, title=title))
+        self._add(known.id, "user", message, shown[-1].id if shown else None)
         return self._ask(known.id)
 
     def edit(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
         """See `ConversationService.edit`."""
         tree = self._known.tree(conversation)
         old = tree.get(message) if tree is not None else None
-        if old is None or old.role != "user" or not text.strip() or self._state.is_answered(conversation):
+        if old is None or old.role != "user" or self._state.is_answered(conversation):
+            return None
+        if not (text.strip() or old.attachments):
             return None
         self._state.cut_branch(conversation, old.parent)
-        self._add(conversation, "user", text, old.parent)
+        self._add(conversation, "user", QueuedMessage(text, old.attachments), old.parent)
         return self._ask(conversation)
 
     def regenerate(self, conversation: ConversationId, n: int) -> None:
@@ -85,13 +89,16 @@ class Turns:
     def preview(self, conversation: ConversationId, text: str, replaced: MessageId | None) -> None:
         """See `ConversationService.preview`."""
         tree = self._known.tree(conversation)
-        if tree is None or not text.strip():
+        if tree is None:
             return
-        old = tree.get(replaced)
+        known, old = self._known[conversation], tree.get(replaced)
+        draft = QueuedMessage(text, known.draft_attachments if old is None else old.attachments)
+        if not (text.strip() or draft.attachments):
+            return
         before = self._state.branch(conversation)
         if old is not None:
             before = tree.branch(old.parent) if old.parent is not None else []
-        self._submit(requests.preview(self._known[conversation], before, text, self._settings()))
+        self._submit(requests.preview(known, before, draft, self._settings()))
 
     def measure(self, conversation: ConversationId) -> None:
         """See `ConversationService.measure`."""
@@ -133,7 +140,7 @@ class Turns:
     def _ask(self, conversation: ConversationId, replaces: MessageId | None = None) -> MessageId:
         """Ask for an answer to the conversation as it is."""
         asked = self._state.branch(conversation)
-        answer = self._add(conversation, "assistant", "", asked[-1].id, replaces=replaces)
+        answer = self._add(conversation, "assistant", QueuedMessage(""), asked[-1].id, replaces=replaces)
         known = self._known[conversation]
         self._submit(requests.generate(known, answer.id, asked, self._settings()))
         return answer.id
@@ -142,13 +149,14 @@ class Turns:
         self,
         conversation: ConversationId,
         role: Role,
-        text: str,
+        wanted: QueuedMessage,
         parent: MessageId | None,
         replaces: MessageId | None = None,
     ) -> Message:
         """A person's message, or an answer that begins to run."""
         now = now_ms()
-        message = Message(new_message_id(), conversation, parent, role, text, created_ms=now)
+        message = Message(new_message_id(), conversation, parent, role, wanted.text, created_ms=now)
+        message = replace(message, attachments=wanted.attachments)
         if role == "assistant":
             message = replace(message, state="streaming", model=self.model_name)
             self._answers.start(message, replaces)

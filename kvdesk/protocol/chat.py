@@ -100,7 +100,7 @@ class PreviewTurn:
 
     overflow, n_keep, evicted, template: as in `Generate`; max_tokens: most tokens of the answer (`Sampling`)
     n_typed: so many characters at the end of the last message are the draft (a question that was never answered stands
-    before it in the same message); 0: all of them
+    before it in the same message), 0: all of them; n_attached: characters of each attachment that stands before those
     """
 
     conversation: ConversationId
@@ -111,11 +111,12 @@ class PreviewTurn:
     max_tokens: int = 1024
     n_typed: int = 0
     template: str = ""
+    n_attached: tuple[int, ...] = ()
 
     @property
     def text(self) -> str:
-        """The draft."""
-        return self.messages[-1].text[-self.n_typed :]
+        """The draft without what is attached."""
+        return "" if self.n_attached and not self.n_typed else self.messages[-1].text[-self.n_typed :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,20 +131,24 @@ class MeasureContext:
     n_keep: int = 0
     evicted: EvictedMessages = NONE_EVICTED
     template: str = ""
+    max_tokens: int = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class TurnPreview:
-    """What sending a draft would do. All but the last line in tokens.
+    """What sending a draft would do. All but the last two lines in tokens.
 
     n_reused, n_prefill   of the prompt: in the cache or in a saved state; to be computed
     first_token_ms        None while nothing was measured; `sentence` says these three
     n_ctx, n_conversation of the context; of the prompt without the draft's own text
-    n_draft               of the draft's text
+    n_system              of the system prompt, a part of n_conversation
+    n_draft, n_attached   of the draft's text with what is attached; of each attachment, () where that is not known
     n_answer              to be left for the answer: an eighth of the context, or less where it may not be as long
     n_evicted_tokens      of messages that would be evicted for it; n_evicted_messages: how many those are
     refused               why it cannot be sent, "" where it can; n_reused and the like then count nothing
     text                  the draft; n_fitting: so many of its characters fit
+    attached_chars        characters of each attachment as the model reads it; n_attached_fitting: so many of all of
+                          them together fit beside the whole text
     """
 
     conversation: ConversationId
@@ -160,6 +165,10 @@ class TurnPreview:
     refused: str = ""
     text: str = ""
     n_fitting: int = 0
+    n_system: int = 0
+    n_attached: tuple[int, ...] = ()
+    attached_chars: tuple[int, ...] = ()
+    n_attached_fitting: int = 0
 
     @property
     def room(self) -> int:
@@ -170,13 +179,16 @@ class TurnPreview:
 @dataclass(frozen=True, slots=True)
 class ContextUse:
     """A conversation takes `n_tokens` of the `n_ctx` tokens of its context, without what was evicted; the first
-    `n_cached` of them are in the cache now. More than there are where it does not fit.
+    `n_cached` of them are in the cache now, and `n_system` are the system prompt. More than there are where it does not
+    fit. `n_answer`: to be left for the answer, as in `TurnPreview`.
     """
 
     conversation: ConversationId
     n_tokens: int
     n_cached: int
     n_ctx: int
+    n_system: int = 0
+    n_answer: int = 0
 
 
 @dataclass(frozen=True, slots=True)

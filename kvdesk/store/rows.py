@@ -12,6 +12,7 @@ import sys
 from array import array
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, get_args
 
@@ -19,12 +20,15 @@ from pydantic import TypeAdapter, ValidationError
 
 from kvdesk.chat import (
     NONE_EVICTED,
+    Attachment,
+    AttachmentKind,
     Conversation,
     ConversationId,
     EvictedMessages,
     Message,
     MessageId,
     MessageState,
+    QueuedMessage,
     Role,
     TurnStats,
 )
@@ -36,13 +40,15 @@ CONVERSATION_COLUMNS = (
     *("id", "title", "colour", "leaf", "system_prompt"),
     *("created_ms", "updated_ms", "overflow", "departed", "draft", "queued", "sampling", "template"),
     *("folder", "pinned", "archived"),
+    "draft_attachments",
 )
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
-    *("tokens", "stats", "note", "created_ms", "model", "digest"),
+    *("tokens", "stats", "note", "created_ms", "model", "digest", "attachments"),
 )
 _NUMBERS = frozenset(("colour", "created_ms", "updated_ms", "pinned", "archived"))  # all others are text and bytes
 _MAY_BE_NULL = frozenset(("leaf", "parent", "stats", "digest"))
+_KINDS = frozenset(get_args(AttachmentKind))
 _ROLES = frozenset(get_args(Role))
 _STATES = frozenset(get_args(MessageState))
 _STATS: TypeAdapter[TurnStats] = TypeAdapter(TurnStats)
@@ -93,8 +99,8 @@ def unpack_tokens(blob: bytes) -> tuple[int, ...] | None:
 
 
 def digest_of(*parts: bytes | None) -> bytes:
-    """Eight bytes that tell one message's id, conversation, parent, role and text from all others: SQLite keeps no
-    checksum of its own.
+    """Eight bytes that tell one message's id, conversation, parent, role, text and, where it has any, attachments from
+    all others: SQLite keeps no checksum of its own.
     """
     digest = blake2b(digest_size=8)
     for part in parts:
@@ -119,22 +125,65 @@ def unpack_stats(text: bytes | None) -> TurnStats | None:
     return stats if all(0 <= number < _LARGEST for number in numbers) else None
 
 
-def pack_texts(texts: Sequence[str]) -> str:
-    """A JSON array; "" where there are none."""
-    return json.dumps([storable(text) for text in texts], ensure_ascii=False) if texts else ""
+def pack_queued(queued: Sequence[QueuedMessage]) -> str:
+    """A JSON array of texts, or [text, attachments] where there are any; "" where nothing is queued."""
+    texts = [[storable(q.text), _lists(q.attachments)] if q.attachments else storable(q.text) for q in queued]
+    return json.dumps(texts, ensure_ascii=False) if texts else ""
 
 
-def unpack_texts(packed: str) -> tuple[str, ...]:
+def unpack_queued(packed: str) -> tuple[QueuedMessage, ...]:
     """What is damaged stays as it is, as one text: it was typed by a person."""
     if not packed:
         return ()
     try:
-        found = json.loads(packed)
-    except (ValueError, RecursionError):
-        return (packed,)
-    if not isinstance(found, list) or not all(isinstance(text, str) for text in found):
-        return (packed,)
+        found = [item if isinstance(item, list) else [item, []] for item in _array(packed)]
+        messages = tuple(QueuedMessage(_text(text), _attachments(lists)) for text, lists in found)
+    except (ValueError, TypeError, RecursionError):
+        return (QueuedMessage(packed),)
+    return messages
+
+
+@lru_cache(maxsize=4)  # a draft is written again and again while one types
+def pack_attachments(attachments: tuple[Attachment, ...]) -> str:
+    """A JSON array of [name, kind, note, n_tokens, text]; "" where there are none."""
+    return json.dumps(_lists(attachments), ensure_ascii=False) if attachments else ""
+
+
+def unpack_attachments(packed: str) -> tuple[Attachment, ...]:
+    """Raises ValueError for what is damaged."""
+    try:
+        return _attachments(_array(packed)) if packed else ()
+    except RecursionError as error:
+        raise ValueError("nested too deep") from error
+
+
+def _lists(attachments: Sequence[Attachment]) -> list[list[str | int]]:
+    return [[storable(a.name), a.kind, storable(a.note), a.n_tokens, storable(a.text)] for a in attachments]
+
+
+def _attachments(lists: Any) -> tuple[Attachment, ...]:
+    found = []
+    for item in lists:
+        if not isinstance(item, list) or len(item) != 5:
+            raise ValueError("not an attachment")
+        name, kind, note, n_tokens, text = item
+        if kind not in _KINDS or type(n_tokens) is not int:
+            raise ValueError("not an attachment")
+        found.append(Attachment(_text(name), kind, _text(text), _text(note), n_tokens))
     return tuple(found)
+
+
+def _array(packed: str) -> list[Any]:
+    found = json.loads(packed)
+    if not isinstance(found, list):
+        raise ValueError("not an array")
+    return found
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("not a text")
+    return value
 
 
 def pack_sampling(sampling: Sampling | None) -> str:
@@ -186,17 +235,18 @@ def conversation_row(conversation: Conversation) -> tuple[Any, ...]:
         *(c.id, storable(c.title), c.colour, c.leaf),
         *(storable(c.system_prompt), c.created_ms, c.updated_ms, c.overflow, pack_evicted(c.evicted)),
         storable(c.draft),
-        pack_texts(c.queued),
+        pack_queued(c.queued),
         pack_sampling(c.sampling),
         storable(c.template),
         *(storable(c.folder), int(c.pinned), int(c.archived)),
+        pack_attachments(c.draft_attachments),
     )
 
 
 def conversation_of(row: Row) -> Conversation:
     """Text that is not UTF-8 gets U+FFFD where it is broken."""
     identity, title, colour, leaf, system_prompt, created_ms, updated_ms, overflow, evicted, *rest = row
-    draft, queued, sampling, template, folder, pinned, archived = rest
+    draft, queued, sampling, template, folder, pinned, archived, draft_attachments = rest
     return Conversation(
         id=ConversationId(text_of(identity)),
         title=text_of(title),
@@ -208,32 +258,48 @@ def conversation_of(row: Row) -> Conversation:
         overflow=text_of(overflow),
         evicted=unpack_evicted(text_of(evicted)),
         draft=text_of(draft),
-        queued=unpack_texts(text_of(queued)),
+        queued=unpack_queued(text_of(queued)),
         sampling=unpack_sampling(text_of(sampling)),
         template=text_of(template),
         folder=text_of(folder),
         pinned=bool(pinned),
         archived=bool(archived),
+        draft_attachments=_of_draft(text_of(draft_attachments)),
     )
 
 
+def _of_draft(packed: str) -> tuple[Attachment, ...]:
+    """What is damaged stays as it is, as one attachment."""
+    try:
+        return unpack_attachments(packed)
+    except ValueError:
+        return (Attachment("damaged", "text", packed),)
+
+
 def message_row(message: Message) -> tuple[Any, ...]:
-    m, text = message, storable(message.text)
+    m, text, attachments = message, storable(message.text), pack_attachments(message.attachments)
     parent = None if m.parent is None else m.parent.encode()
-    digest = digest_of(m.id.encode(), m.conversation.encode(), parent, m.role.encode(), text.encode())
+    covered = (m.id.encode(), m.conversation.encode(), parent, m.role.encode(), text.encode())
+    digest = digest_of(*covered, attachments.encode()) if attachments else digest_of(*covered)
     return (
         *(m.id, m.conversation, m.parent, m.role, text, m.state),
         *(pack_tokens(m.tokens), pack_stats(m.stats), storable(m.note), m.created_ms, storable(m.model), digest),
+        attachments,
     )
 
 
 def message_of(row: Row) -> Message:
     """A row that is damaged is a failed message with `DAMAGED_NOTE`. Rows of before digests were kept have None."""
-    identity, conversation, parent, role, text, state, tokens, stats, note, created_ms, model, digest = row
+    identity, conversation, parent, role, text, state, tokens, stats, note, created_ms, model, digest, packed = row
     ids = unpack_tokens(tokens)
     known_role, known_state = text_of(role), text_of(state)
     damaged = ids is None or known_role not in _ROLES or known_state not in _STATES or not _is_utf8(text)
-    damaged |= digest is not None and digest != digest_of(identity, conversation, parent, role, text)
+    covered = (identity, conversation, parent, role, text, *([packed] if packed else []))
+    damaged |= digest is not None and digest != digest_of(*covered)
+    try:
+        attachments = unpack_attachments(text_of(packed))
+    except ValueError:
+        attachments, damaged = (), True
     return Message(
         id=MessageId(text_of(identity)),
         conversation=ConversationId(text_of(conversation)),
@@ -246,7 +312,17 @@ def message_of(row: Row) -> Message:
         note=DAMAGED_NOTE if damaged else text_of(note),
         created_ms=created_ms,
         model=text_of(model),
+        attachments=attachments,
     )
+
+
+def attached_texts(packed: bytes) -> list[str]:
+    """Names and texts of a message's attachments, for the search; none of damaged ones."""
+    try:
+        attachments = unpack_attachments(text_of(packed))
+    except ValueError:
+        return []
+    return [part for attachment in attachments for part in (attachment.text, attachment.name)]
 
 
 def text_of(raw: bytes) -> str:

@@ -90,6 +90,28 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE conversation ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE conversation ADD COLUMN archived INTEGER NOT NULL DEFAULT 0;
     """,
+    # Search in attachments: of their names and texts as `rows.pack_attachments` writes them.
+    """
+    ALTER TABLE conversation ADD COLUMN draft_attachments TEXT NOT NULL DEFAULT '';
+    ALTER TABLE message ADD COLUMN attachments TEXT NOT NULL DEFAULT '';
+    CREATE INDEX message_attached ON message (number) WHERE attachments <> '';
+    CREATE VIRTUAL TABLE attachment_index
+    USING fts5 (attachments, content = 'message', content_rowid = 'number', tokenize = 'trigram');
+    INSERT INTO attachment_index (attachment_index, rank) VALUES ('secure-delete', 1);
+    CREATE TRIGGER attachments_indexed AFTER INSERT ON message WHEN new.attachments <> '' BEGIN
+        INSERT INTO attachment_index (rowid, attachments) VALUES (new.number, new.attachments);
+    END;
+    CREATE TRIGGER attachments_unindexed AFTER DELETE ON message WHEN old.attachments <> '' BEGIN
+        INSERT INTO attachment_index (attachment_index, rowid, attachments)
+        VALUES ('delete', old.number, old.attachments);
+    END;
+    CREATE TRIGGER attachments_changed AFTER UPDATE ON message WHEN old.attachments <> new.attachments BEGIN
+        INSERT INTO attachment_index (attachment_index, rowid, attachments)
+        SELECT 'delete', old.number, old.attachments WHERE old.attachments <> '';
+        INSERT INTO attachment_index (rowid, attachments)
+        SELECT new.number, new.attachments WHERE new.attachments <> '';
+    END;
+    """,
 )
 VERSION = len(MIGRATIONS)
 

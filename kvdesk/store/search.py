@@ -5,6 +5,8 @@ Owns the quoting and the excerpt; must never know: FTS syntax typed by a person,
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvdesk.chat import ConversationId, MessageId
@@ -32,23 +34,42 @@ def words_of(text: str) -> tuple[str, ...]:
 
 
 def message_query(words: tuple[str, ...]) -> tuple[str, list[Binding]]:
-    """SQL and bindings for messages that hold all the words, newest first."""
-    conditions = ["m.state <> 'streaming'"]
+    """SQL and bindings for messages that hold all the words, newest first; some of them may be in attachments. What is
+    found there holds the words as they are packed (`rows.pack_attachments`), so it has to be looked at again.
+    """
+    conditions: list[str] = []
     bindings: list[Binding] = []
     indexed = [word for word in words if len(word) >= SHORTEST_INDEXED]
     if indexed:
-        conditions.append("m.number IN (SELECT rowid FROM message_index WHERE message_index MATCH ?)")
-        bindings.append(" ".join('"' + word.replace('"', '""') + '"' for word in indexed))
+        conditions.append("number IN (SELECT rowid FROM message_index WHERE message_index MATCH ?)")
+        bindings.append(" ".join(map(_phrase, indexed)))
     for word in words:
         if len(word) < SHORTEST_INDEXED:
-            conditions.append("m.text LIKE ? ESCAPE '\\'")
+            conditions.append("text LIKE ? ESCAPE '\\'")
             bindings.append(like(word))
+    attached = ["attachments <> ''"]
+    for word in words:
+        packed = json.dumps(word, ensure_ascii=False)[1:-1]
+        in_text = "text LIKE ? ESCAPE '\\'"
+        if len(packed) < SHORTEST_INDEXED:
+            attached.append(f"({in_text} OR attachments LIKE ? ESCAPE '\\')")
+            bindings += [like(word), like(packed)]
+        else:
+            found = "number IN (SELECT rowid FROM attachment_index WHERE attachment_index MATCH ?)"
+            attached.append(f"({in_text} OR {found})")
+            bindings += [like(word), _phrase(packed)]
     sql = (
-        "SELECT m.conversation, m.id, CAST(c.title AS BLOB), CAST(m.text AS BLOB) "
+        "SELECT m.conversation, m.id, CAST(c.title AS BLOB), CAST(m.text AS BLOB), CAST(m.attachments AS BLOB) "
         "FROM message m JOIN conversation c ON c.id = m.conversation "
-        f"WHERE {' AND '.join(conditions)} ORDER BY m.number DESC LIMIT {MOST_HITS}"
+        f"WHERE m.state <> 'streaming' AND m.number IN (SELECT number FROM message WHERE {' AND '.join(conditions)} "
+        f"UNION SELECT number FROM message WHERE {' AND '.join(attached)}) "
+        f"ORDER BY m.number DESC LIMIT {MOST_HITS}"
     )
     return sql, bindings
+
+
+def _phrase(word: str) -> str:
+    return '"' + word.replace('"', '""') + '"'
 
 
 def title_query(words: tuple[str, ...]) -> tuple[str, list[Binding]]:
@@ -57,6 +78,17 @@ def title_query(words: tuple[str, ...]) -> tuple[str, list[Binding]]:
     columns = "id, CAST(title AS BLOB)"
     sql = f"SELECT {columns} FROM conversation WHERE {conditions} ORDER BY updated_ms DESC LIMIT {MOST_HITS}"
     return sql, [like(word) for word in words]
+
+
+def holds_all(texts: Sequence[str], words: tuple[str, ...]) -> bool:
+    """Whether every word stands in one of the texts."""
+    lowered = [text.lower() for text in texts]
+    return all(any(word.lower() in text for text in lowered) for word in words)
+
+
+def first_with(texts: Sequence[str], words: tuple[str, ...]) -> str:
+    """The first text that holds one of the words; the first of all where none does."""
+    return next((text for text in texts if any(word.lower() in text.lower() for word in words)), texts[0])
 
 
 def like(word: str) -> str:

@@ -73,10 +73,12 @@ class Store:
             for identity, title in self._connection.execute(*search.title_query(words)):
                 name = rows.text_of(title)
                 hits.append(SearchHit(ConversationId(str(identity)), None, name, name))
-            for conversation, message, title, body in self._connection.execute(*search.message_query(words)):
-                around = search.excerpt(rows.text_of(body), words)
-                name = rows.text_of(title)
-                hits.append(SearchHit(ConversationId(str(conversation)), MessageId(str(message)), name, around))
+            for conversation, message, title, body, packed in self._connection.execute(*search.message_query(words)):
+                texts = [rows.text_of(body), *rows.attached_texts(packed)]
+                if not packed or search.holds_all(texts, words):
+                    around = search.excerpt(search.first_with(texts, words), words)
+                    name = rows.text_of(title)
+                    hits.append(SearchHit(ConversationId(str(conversation)), MessageId(str(message)), name, around))
         return tuple(hits)
 
     # --- writing ---

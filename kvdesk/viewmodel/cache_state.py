@@ -7,7 +7,7 @@ application does. Everything else reads it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Flag, auto
 from typing import Final
 
@@ -243,7 +243,8 @@ class CacheState:
         """While it is answered a conversation is in the cache as far as it goes."""
         if self.context is None:
             return Changed.NOTHING
-        self.use[conversation] = ContextUse(conversation, n_tokens, n_tokens, self.context.n_ctx_seq)
+        known = self.use.get(conversation, ContextUse(conversation, 0, 0, 0))
+        self.use[conversation] = replace(known, n_tokens=n_tokens, n_cached=n_tokens, n_ctx=self.context.n_ctx_seq)
         return Changed.USE
 
     def _count_turn(self, event: TurnEnded) -> Changed:

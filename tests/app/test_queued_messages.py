@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import ConversationId
+from kvdesk.chat import Conversation, ConversationId
 from kvdesk.conversations.changes import SENT_BY_THEMSELVES, QueueState
 from kvdesk.protocol.cache import ContextReady
 from kvdesk.protocol.chat import (
@@ -53,6 +53,11 @@ def queue(rig: Rig) -> QueueView:
 def asked(rig: Rig) -> list[str]:
     """The questions that were sent, in order."""
     return [command.messages[-1].text for command in rig.worker.asked]
+
+
+def texts(conversation: Conversation) -> tuple[str, ...]:
+    """What waits in it to be sent."""
+    return tuple(message.text for message in conversation.queued)
 
 
 def first(rig: Rig) -> Generate:
@@ -154,7 +159,7 @@ def test_it_can_be_cancelled_or_taken_back(ready: Rig, qtbot: QtBot) -> None:
     edit.click()
     assert (queue(ready).texts, composer.text) == (("Two", "Four"), "Three\n\nhalf a thought")
     (kept,) = conversations(ready)
-    assert (kept.queued, kept.draft) == (("Two", "Four"), "Three\n\nhalf a thought"), "at no moment is it nowhere"
+    assert (texts(kept), kept.draft) == (("Two", "Four"), "Three\n\nhalf a thought"), "at no moment is it nowhere"
     _, cancel = queue(ready).buttons(0)
     cancel.click()
     assert queue(ready).texts == ("Four",)
@@ -191,7 +196,7 @@ def test_it_outlives_the_process_and_then_waits(make_rig: Callable[..., Rig], qt
     qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
     one = first(rig)
     enter(rig, qtbot, "Two")
-    assert [(c.queued, c.draft) for c in conversations(rig)] == [(("Two",), "")]
+    assert [(texts(c), c.draft) for c in conversations(rig)] == [(("Two",), "")]
     rig.controller.shut_down()
     again = make_rig()
     again.window.show()
@@ -213,7 +218,7 @@ def test_an_empty_chat_is_stored_for_as_long_as_something_waits(make_rig: Callab
     qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
     enter(rig, qtbot, "Hello")
     rig.window.chat.tell_draft()
-    assert [c.queued for c in conversations(rig)] == [("Hello",)]
+    assert [texts(c) for c in conversations(rig)] == [("Hello",)]
     queue(rig).buttons(0)[1].click()
     assert conversations(rig) == ()
 
@@ -249,7 +254,7 @@ def test_a_dead_engine_keeps_it(ready: Rig, qtbot: QtBot) -> None:
     enter(ready, qtbot, "Two")
     ready.worker.give(EngineDied("The engine has stopped.", ""))
     qtbot.waitUntil(lambda: queue(ready).state_text.startswith("Waiting"))
-    assert conversations(ready)[0].queued == ("Two",)
+    assert texts(conversations(ready)[0]) == ("Two",)
 
 
 def test_whatever_a_queue_waits_for_has_words(rig: Rig) -> None:
@@ -261,3 +266,21 @@ def test_whatever_a_queue_waits_for_has_words(rig: Rig) -> None:
         said.add(queue(rig).state_text)
         assert queue(rig).send_button.isHidden() == (state in SENT_BY_THEMSELVES)
     assert len(said) == len(get_args(QueueState))
+
+
+@over_both
+def test_it_can_be_moved(ready: Rig, qtbot: QtBot) -> None:
+    one = first(ready)
+    for text in ("Two", "Three", "Four"):
+        enter(ready, qtbot, text)
+    up, down = queue(ready).movers(0)
+    assert (up.isEnabled(), down.isEnabled()) == (False, True)
+    queue(ready).movers(2)[0].setFocus()
+    qtbot.keyClick(queue(ready).movers(2)[0], Qt.Key.Key_Space)
+    assert queue(ready).texts == ("Two", "Four", "Three")
+    qtbot.keyClick(queue(ready).movers(1)[0], Qt.Key.Key_Space)
+    assert queue(ready).texts == ("Four", "Two", "Three")
+    assert texts(conversations(ready)[0]) == ("Four", "Two", "Three")
+    assert queue(ready).movers(0)[1].accessibleName() == "Send this queued message later"
+    ends(ready, one, "First answer")
+    qtbot.waitUntil(lambda: asked(ready) == ["One", "Four"])

@@ -71,7 +71,7 @@ class Held:
     def queued(self, conversation: ConversationId) -> tuple[str, ...]:
         known = self.service.get(conversation)
         assert known is not None
-        return known.queued
+        return tuple(message.text for message in known.queued)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.chat import Conversation, ConversationId, MessageId, MessageState
+from kvdesk.chat import Conversation, ConversationId, MessageId, MessageState, QueuedMessage
 from kvdesk.conversations.changes import QueuesChanged, QueueState
 from kvdesk.conversations.tree import Tree
 from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, ModelInfo, ModelLoaded, TurnEnded
@@ -114,7 +114,7 @@ def test_a_dead_engine_holds_everything(held: Held) -> None:
 
 
 def test_after_a_restart_it_waits_for_a_person_and_for_its_messages(held: Held) -> None:
-    known = Conversation(ConversationId("c"), "Old", 0, MessageId("q"), queued=("Two",))
+    known = Conversation(ConversationId("c"), "Old", 0, MessageId("q"), queued=(QueuedMessage("Two"),))
     held.service.load([known])
     assert state(held, known.id) == "kvdesk closed"
     held.service.take([READY])

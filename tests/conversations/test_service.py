@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId
+from kvdesk.chat import (
+    Attachment,
+    Conversation,
+    ConversationId,
+    EvictedMessages,
+    Message,
+    MessageId,
+    as_read,
+)
 from kvdesk.conversations.changes import (
     AnswerEnded,
     AnswersGrew,
@@ -334,3 +342,101 @@ def test_a_conversation_deleted_while_it_was_read_stays_deleted(held: Held) -> N
     held.service.tree_read(known.id, Tree(messages))
     assert (held.asked, len(held.service)) == ([], 0)
     assert held.told[-1] == ConversationDeleted(known.id)
+
+
+# --- attachments ------------------------------------------------------------------------------------------------------
+
+NOTES = Attachment("notes.md", "text", "# Cells\n```\ncode\n```")
+LOG = Attachment("log.txt", "text", "line")
+
+
+def test_what_is_attached_goes_with_the_message_and_is_read_the_same_at_every_turn(held: Held) -> None:
+    where = held.service.create()
+    held.service.attach(where, (NOTES, LOG))
+    one = held.say("What is this?", where)
+    told = "notes.md:\n````\n# Cells\n```\ncode\n```\n````\n\nlog.txt:\n```\nline\n```\n\nWhat is this?"
+    assert one.messages[-1].text == told
+    question = held.service.branch(where)[0]
+    assert (question.text, question.attachments, as_read(question).text) == ("What is this?", (NOTES, LOG), told)
+    known = held.service.get(where)
+    assert known is not None
+    assert known.draft_attachments == ()
+    held.answer(one, "Notes.")
+    two = held.say("More", where)
+    assert [m.text for m in two.messages] == [told, "Notes.", "More"], "the cache holds the beginning"
+
+
+def test_attachments_alone_can_be_sent_and_give_the_title(held: Held) -> None:
+    where = held.service.create()
+    assert held.service.send(where, " ") is None
+    held.service.attach(where, (LOG,))
+    assert held.service.send(where, "") is not None
+    known = held.service.get(where)
+    assert known is not None
+    assert known.title == "log.txt"
+
+
+def test_a_queued_message_keeps_its_attachments_and_gives_them_back(held: Held) -> None:
+    one = held.say("One")
+    where = one.conversation
+    for name in ("Two", "Three"):
+        held.service.attach(where, (replace(LOG, name=f"{name}.txt"),))
+        held.service.send(where, name)
+    held.service.attach(where, (NOTES,))
+    held.service.cancel_queued(where, 1, "Three", edited=True)
+    known = held.service.get(where)
+    assert known is not None
+    assert [a.name for a in known.draft_attachments] == ["Three.txt", "notes.md"]
+    held.answer(one, "First")
+    assert held.asked[-1].messages[-1].text == "Two.txt:\n```\nline\n```\n\nTwo"
+    known = held.service.get(where)
+    assert known is not None
+    assert len(known.draft_attachments) == 2, "what is attached to the draft stays there"
+
+
+def test_a_queued_message_can_be_moved(held: Held) -> None:
+    where = held.say("One").conversation
+    for text in ("Two", "Three", "Four"):
+        held.service.send(where, text)
+    held.service.move_queued(where, 2, "Four", 0)
+    assert held.queued(where) == ("Four", "Two", "Three")
+    held.service.move_queued(where, 0, "Two", 2)  # it stands there no more
+    held.service.move_queued(where, 0, "Four", -5)
+    held.service.move_queued(where, 0, "Four", 99)
+    assert held.queued(where) == ("Two", "Three", "Four")
+
+
+def test_an_edited_message_keeps_what_is_attached(held: Held) -> None:
+    where = held.service.create()
+    held.service.attach(where, (LOG,))
+    held.answer(held.say("One", where), "First")
+    held.service.attach(where, (NOTES,))
+    held.service.preview(where, "In other words", held.service.branch(where)[0].id)
+    asked = held.commands[-1]
+    assert isinstance(asked, PreviewTurn)
+    assert (asked.text, asked.n_attached) == ("In other words", (len("log.txt:\n```\nline\n```\n\n"),))
+    held.service.edit(where, held.service.branch(where)[0].id, "In other words")
+    assert held.service.branch(where)[0].attachments == (LOG,)
+    known = held.service.get(where)
+    assert known is not None
+    assert known.draft_attachments == (NOTES,)
+
+
+def test_what_is_sent_before_the_chat_was_read_takes_its_attachments_along(held: Held) -> None:
+    known = Conversation(ConversationId("c"), "Old", 0, MessageId("q"), draft_attachments=(LOG,))
+    held.service.load([known])
+    held.service.send(known.id, "And?")
+    assert held.asked == []
+    held.service.tree_read(known.id, Tree([Message(MessageId("q"), known.id, None, "user", "Hello")]))
+    assert held.asked[-1].messages[-1].text.endswith("log.txt:\n```\nline\n```\n\nAnd?")
+
+
+def test_a_preview_counts_what_is_attached(held: Held) -> None:
+    where = held.service.create()
+    held.service.preview(where, " ")
+    assert not any(isinstance(command, PreviewTurn) for command in held.commands)
+    held.service.attach(where, (LOG,))
+    held.service.preview(where, "")
+    asked = held.commands[-1]
+    assert isinstance(asked, PreviewTurn)
+    assert (asked.text, asked.n_attached) == ("", (len("log.txt:\n```\nline\n```\n\n"),))

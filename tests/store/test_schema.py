@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kvdesk.chat import NONE_EVICTED, ConversationId
+from kvdesk.chat import NONE_EVICTED, Attachment, ConversationId, QueuedMessage
 from kvdesk.errors import StoreError
 from kvdesk.settings import Sampling
 from kvdesk.store import Store, schema
@@ -231,9 +231,11 @@ def test_conversations_of_before_have_no_draft(path: Path) -> None:
     store = Store(path)
     (old,) = store.conversations()
     assert (old.title, old.draft, old.queued) == ("Old", "", ())
-    store.put_conversation(replace(old, draft="half a \ud83e thought", queued=("a \ud83e", "[]")))
+    store.put_conversation(
+        replace(old, draft="half a \ud83e thought", queued=(QueuedMessage("a \ud83e"), QueuedMessage("[]")))
+    )
     assert store.conversations()[0].draft == "half a \ufffd thought"
-    assert store.conversations()[0].queued == ("a \ufffd", "[]")
+    assert store.conversations()[0].queued == (QueuedMessage("a \ufffd"), QueuedMessage("[]"))
     store.close()
 
 
@@ -293,4 +295,23 @@ def test_conversations_of_before_are_in_no_folder(path: Path) -> None:
     store.put_conversation(replace(old, folder="W\ud83erk", pinned=True, archived=True))
     (new,) = store.conversations()
     assert (new.folder, new.pinned, new.archived) == ("W\ufffdrk", True, True)
+    store.close()
+
+
+def test_messages_of_before_have_no_attachments_and_can_get_some(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    before = next(n for n, step in enumerate(schema.MIGRATIONS) if "attachments" in step)
+    schema.migrate(connection, path, schema.MIGRATIONS[:before])
+    columns = "id, title, colour, system_prompt, created_ms, updated_ms, draft, queued"
+    connection.execute(f"INSERT INTO conversation ({columns}) VALUES ('c', 'Old', 2, '', 1, 2, 'half', '[\"next\"]')")
+    connection.close()
+    store = Store(path)
+    (old,) = store.conversations()
+    assert (old.draft, old.draft_attachments, old.queued) == ("half", (), (QueuedMessage("next"),))
+    store.put_message(message("a"))
+    assert store.search("lighthouse") == ()
+    attached = replace(message("a"), attachments=(Attachment("notes.txt", "text", "The lighthouse keeper"),))
+    store.put_message(attached)
+    assert store.all_messages(ConversationId("c")) == (attached,)
+    assert [hit.message for hit in store.search("lighthouse")] == ["a"]
     store.close()

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.chat import NONE_EVICTED, ConversationId, Message
+from kvdesk.chat import NONE_EVICTED, ConversationId, Message, QueuedMessage
 from kvdesk.errors import StoreError
 from kvdesk.store import Store, rows, schema
 from kvdesk.store.rows import DAMAGED_NOTE, pack_tokens, storable, unpack_stats, unpack_tokens
-from tests.store.values import STATS, conversation, message
+from tests.store.values import PAPER, STATS, conversation, message
 
 C = ConversationId("c")
 
@@ -457,6 +457,70 @@ def test_a_damaged_memory_of_what_was_evicted_means_that_all_is_there(tmp_path: 
 
 
 def test_queued_messages_that_are_damaged_are_shown_as_they_are() -> None:
-    assert rows.unpack_texts(rows.pack_texts(("a", "\u2028[]"))) == ("a", "\u2028[]")
+    queued = (QueuedMessage("a"), QueuedMessage("\u2028[]", (PAPER,)))
+    assert rows.unpack_queued(rows.pack_queued(queued)) == queued
     for damaged in ('["a", 1]', "[" * 100_000, '{"a": 1}', "half a thou"):
-        assert rows.unpack_texts(damaged) == (damaged,)
+        assert rows.unpack_queued(damaged) == (QueuedMessage(damaged),)
+
+
+# --- attachments ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def attached(store: Store) -> Message:
+    """A question with a paper, and one without among its neighbours."""
+    store.put_conversation(conversation(title="Reading"))
+    question = replace(message("a", "What does it say?"), attachments=(PAPER,))
+    for one in (question, message("b", "Something else", parent="a")):
+        store.put_message(one)
+    return question
+
+
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("several", 1),
+        ('"long"', 1),
+        ("\\several", 1),
+        ("PAPER.PDF", 1),
+        ("what pages", 1),  # one in the text, one in what is attached
+        ("of", 1),  # too short for the index
+        ("text", 1),
+        ("nothing", 0),
+        ("else pages", 0),
+        ("[[", 0),  # how it is packed is nobody's text
+        ("pdf,", 0),
+    ],
+)
+@pytest.mark.usefixtures("attached")
+def test_search_finds_what_is_attached(store: Store, text: str, n_found: int) -> None:
+    assert [hit.message for hit in store.search(text)] == ["a"] * n_found
+    assert all(hit.excerpt for hit in store.search(text))
+
+
+def test_what_is_attached_is_found_no_more_once_it_is_gone(store: Store, attached: Message) -> None:
+    store.put_message(replace(attached, attachments=()))
+    assert store.search("several") == ()
+    store.put_message(attached)
+    store.delete_conversation(C)
+    assert store.search("several") == ()
+    found = "SELECT count(*) FROM attachment_index WHERE attachment_index MATCH 'several'"
+    assert store._connection.execute(found).fetchall() == [(0,)]
+
+
+@pytest.mark.usefixtures("attached")
+def test_a_changed_letter_in_an_attachment_is_noticed(store: Store) -> None:
+    store._connection.execute("UPDATE message SET attachments = replace(attachments, 'several', 'numerous')")
+    damaged, other = store.all_messages(C)
+    assert (damaged.state, damaged.note, other.state) == ("failed", DAMAGED_NOTE, "complete")
+    assert "numerous" in damaged.attachments[0].text, "what could be read is shown"
+
+
+@pytest.mark.parametrize("damage", ["{", "[1]", '[["a"]]', '[["a", "exe", "", 0, ""]]', '[["a", "pdf", "", "1", ""]]'])
+@pytest.mark.usefixtures("attached")
+def test_damaged_attachments_cost_nothing_but_themselves(store: Store, damage: str) -> None:
+    store._connection.execute("UPDATE message SET attachments = ?, digest = NULL WHERE id = 'a'", (damage,))
+    store._connection.execute("UPDATE conversation SET draft_attachments = ?", (damage,))
+    found = store.all_messages(C)[0]
+    assert (found.text, found.attachments, found.note) == ("What does it say?", (), DAMAGED_NOTE)
+    assert [a.text for a in store.conversations()[0].draft_attachments] == [damage]

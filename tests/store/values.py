@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from kvdesk.chat import Conversation, ConversationId, EvictedMessages, Message, MessageId, MessageState, Role, TurnStats
+from kvdesk.chat import (
+    Attachment,
+    Conversation,
+    ConversationId,
+    EvictedMessages,
+    Message,
+    MessageId,
+    MessageState,
+    QueuedMessage,
+    Role,
+    TurnStats,
+)
 from kvdesk.settings import Sampling
 
+PAPER = Attachment("paper.pdf", "pdf", 'A "long" text\nof \\several pages', "3 pages", 42)
 STATS = TurnStats(
     prompt_tokens=30,
     reused_tokens=20,
@@ -32,12 +44,13 @@ def conversation(name: str = "c", title: str = "A title", leaf: str | None = Non
         overflow="slide",
         evicted=EvictedMessages(frozenset({MessageId("x")}), (MessageId("y"), 3), "sinks"),
         draft="half a thought",
-        queued=("next", "and \u2028then"),
+        queued=(QueuedMessage("next"), QueuedMessage("and \u2028then", (PAPER,))),
         sampling=Sampling(temperature=0.2, seed=7),
         folder="Work",
         pinned=True,
         archived=True,
         template="{% for m in messages %}{{ m.content }}\n{% endfor %}",
+        draft_attachments=(PAPER, Attachment("paste", "pasted", "")),
     )
 
 

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.chat import FEW_TOKENS, Message, MessageId, MessageState, TurnStats
+from kvdesk.chat import FEW_TOKENS, Message, MessageId, MessageState, TurnStats, attached_text
 from kvdesk.ui.chat.branch_switch import BranchSwitch
 from kvdesk.ui.chat.message_body import MessageBody
 from kvdesk.ui.chat.message_list import settle
@@ -46,7 +46,8 @@ class MessageWidget(QWidget):
     larger_clicked = Signal()
     policy_clicked = Signal()
     branch_clicked = Signal(str)  # another message at this place
-    text_selected = Signal(str, int, int)  # message, first character, last + 1; equal where nothing is selected
+    text_selected = Signal(str, int, int)
+    """Message, first character of it as the model reads it, last + 1; equal where nothing is selected."""
     menu_requested = Signal(str, QPoint)  # message; where, on the screen
 
     def __init__(self, theme: Theme, message: Message) -> None:
@@ -67,7 +68,7 @@ class MessageWidget(QWidget):
         column.setSpacing(4)
         self._body = MessageBody(theme, plain=message.role != "assistant")
         self._body.copy_clicked.connect(self._on_copy_clicked)
-        self._body.selected.connect(lambda first, last: self.text_selected.emit(self._message.id, first, last))
+        self._body.selected.connect(self._on_selected)
         self._switch: BranchSwitch | None = None  # made where there are several to choose from
         self._more = IconButton(theme, "more", "More about this message")
         self._more.clicked.connect(self._on_more_clicked)
@@ -166,8 +167,9 @@ class MessageWidget(QWidget):
         return self._body.selected_text
 
     def highlight(self, first: int, last: int) -> None:
-        """Mark characters `[first, last)` of the text; none where the range is empty."""
-        self._body.highlight(first, last)
+        """Mark characters `[first, last)` of the text as the model reads it; none where the range is empty."""
+        before = len(attached_text(self._message.attachments))
+        self._body.highlight(max(0, first - before), max(0, last - before))
 
     def show_branches(self, everyone: tuple[MessageId, ...]) -> None:
         """All messages at this place; the switch is there where they are several."""
@@ -218,6 +220,11 @@ class MessageWidget(QWidget):
         """Whether an edited message could be sent."""
         if self._edit is not None:
             self._edit.setVisible(can)
+
+    @Slot(int, int)
+    def _on_selected(self, first: int, last: int) -> None:
+        before = len(attached_text(self._message.attachments))
+        self.text_selected.emit(self._message.id, before + first, before + last)
 
     @Slot()
     def _on_copy_clicked(self) -> None:

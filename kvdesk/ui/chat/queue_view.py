@@ -1,4 +1,4 @@
-"""Messages that wait to be sent, over the composer: each can be taken back into it, or cancelled."""
+"""Messages that wait to be sent, over the composer: each can be moved, taken back into it, or cancelled."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Final
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
-from kvdesk.chat import Conversation, ConversationId
+from kvdesk.chat import Conversation, ConversationId, QueuedMessage
 from kvdesk.conversations.changes import SENT_BY_THEMSELVES, QueueState
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
 from kvdesk.ui.widgets.theme import Theme
 
@@ -32,6 +33,7 @@ class QueueView(QFrame):
 
     edit_clicked = Signal(int, str)  # which one, its text
     cancelled = Signal(str, int, str)  # conversation, which one, its text: it waits no longer
+    moved = Signal(str, int, str, int)  # conversation, which one, its text; where it waits from now on
     taken_back = Signal(str, int, str)  # the same, into the composer: what is sent next takes its place
     send_clicked = Signal(str)  # conversation
 
@@ -41,7 +43,8 @@ class QueueView(QFrame):
         self.setAccessibleName("Messages that wait to be sent")
         self._theme = theme
         self._conversation = ConversationId("")
-        self._texts: tuple[str, ...] = ()
+        self._messages: tuple[QueuedMessage, ...] = ()
+        self._moved: tuple[int, int] | None = None  # where the message that was moved stands, and which button did it
         self._states: Mapping[ConversationId, QueueState] = {}
         self._widgets: list[QWidget] = []
         self._state = ElidedLabel()
@@ -75,7 +78,7 @@ class QueueView(QFrame):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        return self._texts
+        return tuple(message.text for message in self._messages)
 
     @property
     def state_text(self) -> str:
@@ -88,15 +91,20 @@ class QueueView(QFrame):
 
     def buttons(self, index: int) -> tuple[QToolButton, QToolButton]:
         """Edit and cancel of one message."""
-        edit, cancel = self._widgets[index].findChildren(QToolButton)
+        _, _, edit, cancel = self._widgets[index].findChildren(QToolButton)
         return edit, cancel
+
+    def movers(self, index: int) -> tuple[QToolButton, QToolButton]:
+        """Up and down of one message."""
+        up, down, _, _ = self._widgets[index].findChildren(QToolButton)
+        return up, down
 
     def show_conversation(self, conversation: Conversation | None) -> None:
         """The messages that wait in the shown conversation."""
         self._conversation = conversation.id if conversation else ConversationId("")
-        texts = conversation.queued if conversation else ()
-        if texts != self._texts:
-            self._texts = texts
+        messages = conversation.queued if conversation else ()
+        if messages != self._messages:
+            self._messages = messages
             self._rebuild()
         self._show_state()
 
@@ -109,22 +117,35 @@ class QueueView(QFrame):
         state = self._states.get(self._conversation)
         self._state.setText(_WORDS[state] if state else "")
         self._send.setVisible(state is not None and state not in SENT_BY_THEMSELVES)
-        self.setVisible(bool(self._texts))
+        self.setVisible(bool(self._messages))
 
     def _rebuild(self) -> None:
         for row in self._widgets:
             self._rows.removeWidget(row)
             row.hide()
             row.deleteLater()
-        self._widgets = [self._row(i, text) for i, text in enumerate(self._texts)]
+        self._widgets = [self._row(i, message) for i, message in enumerate(self._messages)]
         for row in self._widgets:
             self._rows.addWidget(row)
-        self._scroll.setFixedHeight(_ROW_PX * min(len(self._texts), _MOST_ROWS))
+        self._scroll.setFixedHeight(_ROW_PX * min(len(self._messages), _MOST_ROWS))
+        moved, self._moved = self._moved, None
+        if moved is not None and moved[0] < len(self._widgets):  # the focus stays on what was moved
+            up, down = self.movers(moved[0])
+            wanted, other = (up, down) if moved[1] < 0 else (down, up)
+            (wanted if wanted.isEnabled() else other).setFocus()
 
-    def _row(self, index: int, text: str) -> QWidget:
+    def _row(self, index: int, message: QueuedMessage) -> QWidget:
+        text = message.text
         row = QWidget()
         row.setFixedHeight(_ROW_PX)
-        line = ElidedLabel(" ".join(text.split()))
+        names = "  ·  ".join(attachment.name for attachment in message.attachments)
+        line = ElidedLabel("  ·  ".join(part for part in (" ".join(text.split()), names) if part))
+        up = IconButton(self._theme, "chevron-up", tr("Send this queued message earlier"))
+        down = IconButton(self._theme, "chevron-down", tr("Send this queued message later"))
+        up.setEnabled(index > 0)
+        down.setEnabled(index + 1 < len(self._messages))
+        up.clicked.connect(lambda: self._on_moved(index, text, -1))
+        down.clicked.connect(lambda: self._on_moved(index, text, 1))
         edit = IconButton(self._theme, "edit", "Edit this queued message", "Puts it back into the message box")
         cancel = IconButton(self._theme, "close", "Cancel this queued message", "Cancel it: it is not sent")
         edit.clicked.connect(lambda: self.edit_clicked.emit(index, text))
@@ -133,9 +154,13 @@ class QueueView(QFrame):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(line, 1)
-        layout.addWidget(edit)
-        layout.addWidget(cancel)
+        for button in (up, down, edit, cancel):
+            layout.addWidget(button)
         return row
+
+    def _on_moved(self, index: int, text: str, by: int) -> None:
+        self._moved = index + by, by
+        self.moved.emit(self._conversation, index, text, index + by)
 
     @Slot(int, str)
     def _on_cancelled(self, index: int, text: str) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from PySide6.QtCore import QObject, Slot
 
 from kvdesk.cache.metrics import holders
-from kvdesk.chat import MessageId
+from kvdesk.chat import MessageId, as_read
 from kvdesk.ui.chat.chat_view import ChatView
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.throttle import Throttle
@@ -54,7 +54,7 @@ class SelectionLinks(QObject):
         spans = {spans.seq_id: spans for spans in self._state.spans.values()}
         for found in text_of_cells(spans, view.snapshot, cache, stream, first, last):
             whole = self._chat.widget_of(found.message)
-            end = found.end if found.exact else len(whole.message.text) if whole else 0
+            end = found.end if found.exact else len(as_read(whole.message).text) if whole else 0
             self._chat.highlight(found.message, found.start, end)
         self._fill_in(cache, stream, first, last)
 

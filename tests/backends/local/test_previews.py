@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kvdesk.cache.compaction import Layout
-from kvdesk.chat import Message, new_message_id
+from kvdesk.chat import Attachment, Message, as_read, attachment_as_read, new_message_id
 from kvdesk.errors import UserError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
 from kvdesk.protocol.cache import ContextPreview, Forget, PreviewContext, RebuildContext
@@ -56,13 +56,13 @@ def test_a_conversation_that_does_not_fit_is_more_than_full_and_not_empty(narrow
 
 def test_what_is_cached_is_told_apart_from_what_the_conversation_takes(narrow: HeadlessEngine) -> None:
     chat = HeadlessChat(narrow)
-    assert use(narrow, chat) == ContextUse(chat.id, 0, 0, N_CTX)
+    assert use(narrow, chat) == ContextUse(chat.id, 0, 0, N_CTX, n_answer=N_CTX // 8)
     stats = chat.answer(SEA, SHORT).stats
     whole = stats.prompt_tokens + stats.generated_tokens
     full = use(narrow, chat)
     assert (full.n_tokens, full.n_cached) == (whole, whole - 1), "of the token sampled last there is no K and V yet"
     narrow.do(Forget(chat.id))
-    assert use(narrow, chat) == ContextUse(chat.id, whole, 0, N_CTX), (
+    assert use(narrow, chat) == ContextUse(chat.id, whole, 0, N_CTX, n_answer=N_CTX // 8), (
         "forgetting cells takes nothing from a conversation"
     )
 
@@ -126,6 +126,38 @@ def test_a_question_that_was_never_answered_is_no_part_of_the_draft(narrow: Head
     (alone,) = of(narrow.do(PreviewTurn(chat.id, (joined,))), TurnPreview)
     assert alone.n_draft - found.n_draft >= 10
     assert 0 < found.n_fitting < len(text) - len(SEA)
+
+
+def attached(headless: HeadlessEngine, chat: HeadlessChat, text: str, *attachments: Attachment) -> TurnPreview:
+    question = Message(new_message_id(), chat.id, None, "user", text, attachments=attachments)
+    lengths = tuple(len(attachment_as_read(attachment)) for attachment in attachments)
+    asked = PreviewTurn(chat.id, (*chat.messages, as_read(question)), n_typed=len(text), n_attached=lengths)
+    return of(headless.do(asked), TurnPreview)[0]
+
+
+def test_what_is_attached_is_counted_one_by_one(narrow: HeadlessEngine) -> None:
+    chat = HeadlessChat(narrow, system="Be brief.")
+    short, long = Attachment("a.txt", "text", SEA), Attachment("b.txt", "text", SEA * 2)
+    found = attached(narrow, chat, "What is it?", short, long)
+    assert (len(found.n_attached), found.attached_chars) == (2, (len(SEA) + 17, 2 * len(SEA) + 17))
+    assert 0 < found.n_attached[0] < found.n_attached[1] < found.n_draft
+    assert found.n_draft - sum(found.n_attached) == preview(narrow, chat, "What is it?").n_draft
+    assert found.text == "What is it?"
+    assert 0 < found.n_system < found.n_conversation
+
+
+def test_the_part_of_an_attachment_that_fits_fits(narrow: HeadlessEngine) -> None:
+    chat = HeadlessChat(narrow)
+    chat.answer("Hello", SHORT)
+    text = SEA * 40
+    found = attached(narrow, chat, "What is it?", Attachment("a.txt", "text", text))
+    assert found.refused
+    assert found.n_fitting == 0
+    n_text = found.n_attached_fitting - len("a.txt:\n```\n")
+    assert 0 < n_text < len(text)
+    cut = attached(narrow, chat, "What is it?", Attachment("a.txt", "text", text[:n_text]))
+    assert cut.refused == ""
+    assert found.room - 20 <= cut.n_draft <= found.room
 
 
 def test_what_will_be_evicted_is_said_before(narrow: HeadlessEngine) -> None:

@@ -5,7 +5,10 @@ Predicts from what was measured on this machine. Runs on the engine's thread.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.llama.context import Context
@@ -98,13 +101,16 @@ def measure_context(
 ) -> ContextUse:
     """How full a conversation's context is: up to the end of its last message. Raises PromptError, TemplateError."""
     tokens: list[int] = []
+    n_system = 0
     if asked.messages:
         if overflow_manager is None:
             raise PromptError(NO_TOKENIZER)
         prompt, _ = overflow_manager.now(asked)
         tokens = _asked_tokens(asked, prompt)
+        n_system = _n_system(prompt, asked)
     cached = cache_manager.cached(asked.conversation, tokens)
-    return ContextUse(asked.conversation, len(tokens), cached, n_ctx)
+    n_answer = min(asked.max_tokens, n_ctx // RESERVE)
+    return ContextUse(asked.conversation, len(tokens), cached, n_ctx, n_system, n_answer)
 
 
 def preview_turn(
@@ -125,8 +131,8 @@ def preview_turn(
         draft = _draft(full.whole, asked)
         rest = len(full.whole.tokens) - draft.n_tokens
         shown = replace(_NOTHING, conversation=asked.conversation, n_ctx=n_ctx, n_conversation=rest, n_answer=n_answer)
-        shown = replace(shown, n_draft=draft.n_tokens, refused=str(full), text=asked.text)
-        return replace(shown, n_fitting=draft.n_characters(shown.room))
+        shown = replace(shown, refused=str(full), n_system=_n_system(full.whole, asked))
+        return _with_draft(shown, draft, asked)
     found = forecast_fit(context, cache_manager, speed_model, asked, fit)
     draft = _draft(fit.whole, asked)
     n_evicted = len(fit.step.before) - len(fit.step.after) if fit.step else 0
@@ -138,13 +144,12 @@ def preview_turn(
         found.sentence,
         n_ctx,
         n_conversation=len(fit.whole.tokens) + n_evicted - draft.n_tokens,
-        n_draft=draft.n_tokens,
         n_answer=n_answer,
         n_evicted_tokens=n_evicted,
         n_evicted_messages=len(fit.step.newly_evicted) if fit.step else 0,
-        text=asked.text,
+        n_system=_n_system(fit.whole, asked),
     )
-    return replace(shown, n_fitting=draft.n_characters(shown.room))
+    return _with_draft(shown, draft, asked)
 
 
 def forecast_fit(
@@ -215,7 +220,9 @@ def _asked_tokens(asked: PreviewTurn | MeasureContext, whole: Prompt) -> list[in
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """The text that is not sent yet: its tokens, and how many of its characters are complete after each."""
+    """The text that is not sent yet, with what is attached before it: its tokens, and how many of its characters are
+    complete after each; none where that is not known.
+    """
 
     n_tokens: int
     char_ends: tuple[int, ...] = ()
@@ -225,18 +232,51 @@ class _Draft:
         n = min(n_tokens, len(self.char_ends))
         return self.char_ends[n - 1] if n > 0 else 0
 
+    def tokens_of(self, lengths: Sequence[int]) -> tuple[int, ...]:
+        """Tokens of each of its parts, which have so many characters; () where that is not known."""
+        if not self.char_ends:
+            return ()
+        ends = [0, *(bisect_right(self.char_ends, end) for end in accumulate(lengths))]
+        return tuple(end - start for start, end in pairwise(ends))
+
 
 def _draft(whole: Prompt, asked: PreviewTurn) -> _Draft:
     """The last message in the prompt; where the template changed its text, all that follows the one before."""
     last = whole.places[-1] if whole.places else None
     question = asked.messages[-1]
     if last is not None and last.message == question.id:
-        before = len(question.text) - asked.n_typed if asked.n_typed else 0
+        n_characters = asked.n_typed + sum(asked.n_attached)
+        before = len(question.text) - n_characters if n_characters else 0
         ends = tuple(end - before for end in last.char_ends if end > before)
         return _Draft(len(ends), ends)
     return _Draft(len(whole.tokens) - (last.end if last is not None else 0))
 
 
+def _with_draft(shown: TurnPreview, draft: _Draft, asked: PreviewTurn) -> TurnPreview:
+    """The preview with what concerns the draft: its tokens, and how much of it there is room for."""
+    n_attached, n_before = draft.tokens_of(asked.n_attached), sum(asked.n_attached)
+    room_beside = shown.room - (draft.n_tokens - sum(n_attached)) - _CUT
+    return replace(
+        shown,
+        n_draft=draft.n_tokens,
+        text=asked.text,
+        n_fitting=max(0, draft.n_characters(shown.room) - n_before),
+        n_attached=n_attached,
+        attached_chars=asked.n_attached,
+        n_attached_fitting=min(n_before, draft.n_characters(room_beside)),
+    )
+
+
+def _n_system(prompt: Prompt, asked: PreviewTurn | MeasureContext) -> int:
+    """Tokens of the system prompt, with what the template writes before it."""
+    first = asked.messages[0]
+    if first.role != "system" or not prompt.places or prompt.places[0].message != first.id:
+        return 0
+    return prompt.places[0].end
+
+
+_CUT = 16
+"""Tokens that the end of a shortened attachment takes: its fence, and what was one token with the text cut off."""
 _NOTHING = TurnPreview(ConversationId(""), 0, 0, None, "")
 
 
