@@ -92,7 +92,7 @@ def test_escape_leaves_the_message_and_brings_the_draft_back(rig: Rig, qtbot: Qt
     answer(rig, qtbot, say(rig, "Question"), "Answer")
     rig.window.chat.composer.set_text("a draft")
     rig.window._menus.start_edit(rig.window.chat.view.widgets[0].message.id)
-    rig.window.intents.stop()
+    rig.window.intents.escape()
     assert rig.window.chat.composer.text == "a draft"
     assert not rig.window.chat.is_editing
 
