@@ -312,6 +312,11 @@ class Settings(_Table):
     cache: CachePolicy = Field(default_factory=CachePolicy)
     system_prompt: str = Field("", description="System prompt of new conversations")
     theme: ThemeChoice = Field(ThemeChoice.SYSTEM, title="Theme", description="Light, dark, or that of the system")
+    language: str = Field(
+        "system",
+        title="Language",
+        description='Of the interface: "system", or a language such as "en"; at the next start',
+    )
     sidebar_visible: bool = Field(True, description="Conversation list shown (Ctrl+B)")
     inspector_visible: bool = Field(True, description="Cache inspector shown (Ctrl+I)")
     all_instruments: bool = Field(

@@ -24,6 +24,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from kvdesk import __version__, paths
 from kvdesk.app.controller import Controller
 from kvdesk.app.display import WITHOUT_DISPLAY, has_display, why_no_window
+from kvdesk.app.language import install_language
 from kvdesk.app.log_files import log_files
 from kvdesk.app.single_instance import ANSWER_S, SecondStarts, hand_over
 from kvdesk.app.startup import LoadMarker, choose_model
@@ -154,6 +155,7 @@ def build(file: str | None, make_backend: Callable[[Emit], Backend] = local_engi
     qt.setApplicationVersion(__version__)
     qt.setDesktopFileName("kvdesk")
     settings, complaint = load_settings(paths.settings_file())
+    install_language(qt, settings.language)
     errors = _ErrorRelay()
     store = StoreWriter(paths.database_file(), errors.say, errors.unsaved.emit)
     store.opened.result()
