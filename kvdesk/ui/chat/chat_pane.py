@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
@@ -38,6 +38,7 @@ class ChatPane(QWidget):
     open_model_clicked = Signal()
     sidebar_clicked = Signal()
     inspector_clicked = Signal()
+    menu_clicked = Signal(QPoint)  # where the main menu comes to lie
     overflow_chosen = Signal(object)  # Overflow
 
     def __init__(self, theme: Theme) -> None:
@@ -53,6 +54,7 @@ class ChatPane(QWidget):
         self._header.embedded_clicked.connect(self.embedded_clicked)
         self._header.sidebar_clicked.connect(self.sidebar_clicked)
         self._header.inspector_clicked.connect(self.inspector_clicked)
+        self._header.menu_clicked.connect(self.menu_clicked)
         self._header.overflow.chosen.connect(self.overflow_chosen)
         self._progress = ThinProgress(theme, "Work under way")
         self._view = ChatView(theme)

@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
 from kvdesk.protocol.chat import ContextUse, Endpoint, LocalFile, ModelInfo
+from kvdesk.translation import tr
 from kvdesk.ui.chat.conversation_model import NEW_CHAT
 from kvdesk.ui.chat.overflow_choice import OverflowButton
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, IconButton, NumberLabel, plain_tip, set_tone
@@ -25,6 +26,7 @@ class PaneHeader(QWidget):
     embedded_clicked = Signal()
     sidebar_clicked = Signal()
     inspector_clicked = Signal()
+    menu_clicked = Signal(QPoint)  # where the main menu comes to lie
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -32,6 +34,8 @@ class PaneHeader(QWidget):
         sidebar.clicked.connect(self.sidebar_clicked)
         inspector = IconButton(theme, "inspector", "Show or hide the cache inspector", "Cache inspector (Ctrl+I)")
         inspector.clicked.connect(self.inspector_clicked)
+        self._more = IconButton(theme, "more", tr("Menu"))
+        self._more.clicked.connect(self._on_more_clicked)
         self._title = ElidedLabel()
         self._title.setProperty("weight", "strong")
         self._title.setMinimumWidth(64)
@@ -59,7 +63,7 @@ class PaneHeader(QWidget):
         self._first = QHBoxLayout()
         self._first.setContentsMargins(4, 0, 4, 0)
         self._first.setSpacing(8)
-        for widget in (sidebar, self._title, self._facts, inspector):
+        for widget in (sidebar, self._title, self._facts, inspector, self._more):
             self._first.addWidget(widget)
         self._first.setStretchFactor(self._title, 1)
         self._lines = QVBoxLayout(self)
@@ -90,6 +94,10 @@ class PaneHeader(QWidget):
         """Whether there is an embedded model to open."""
         self._embedded.setEnabled(available)
         self._embedded.setToolTip("" if available else "It is not installed")
+
+    @Slot()
+    def _on_more_clicked(self) -> None:
+        self.menu_clicked.emit(self._more.mapToGlobal(QPoint(0, self._more.height())))
 
     @Slot()
     def _on_model_clicked(self) -> None:

@@ -2,7 +2,8 @@
 
 To add one: a line `Action("group.name", tr("Do something"), what_does_it, "Ctrl+Shift+X", refusal=why_not)` in the
 function of its group below. Keys, command palette, list of shortcuts and menus follow. `what_does_it` takes nothing; it
-is a method of `Intents` (chats, model, cache), of `WindowSettings` (what is shown), or of a part of the window.
+is a method of `Intents` (chats, model, cache), of `WindowSettings` (what is shown), or of a part of the window. For
+the main menu add its id to `window_help.MENU`.
 `there(...)` goes from the laboratory to the conversations first. `refusal` gives the sentence why it cannot be done
 now, or "". Texts go through `tr`: the table is made with the window, after the language is known.
 """
@@ -18,6 +19,7 @@ from kvdesk.ui.shell.actions import Action, ActionGroup
 from kvdesk.ui.shell.inspector import LABELS
 from kvdesk.ui.shell.intents import Intents
 from kvdesk.ui.shell.refusals import Refusals
+from kvdesk.ui.shell.window_help import WindowHelp
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.viewmodel.operation_specs import CLEAR, COMPACT, OPERATIONS, UNDO, OperationSpec, alternative
@@ -25,14 +27,16 @@ from kvdesk.viewmodel.operation_specs import CLEAR, COMPACT, OPERATIONS, UNDO, O
 There = Callable[[Callable[[], object]], Callable[[], None]]
 
 
-def window_actions(parts: WindowParts, intents: Intents, settings: WindowSettings) -> tuple[ActionGroup, ...]:
+def window_actions(
+    parts: WindowParts, intents: Intents, settings: WindowSettings, helps: WindowHelp
+) -> tuple[ActionGroup, ...]:
     """All actions, in the order in which they are listed."""
     there, why_not = parts.rooms.in_chats, Refusals(parts, intents)
     return (
         ActionGroup(tr("Chat"), _chat(parts, intents, there, why_not)),
         ActionGroup(tr("Cache"), _cache(parts, intents, there, why_not)),
         ActionGroup(tr("View"), _view(parts, settings, there)),
-        ActionGroup("kvdesk", _program(parts, intents, settings, why_not)),
+        ActionGroup(tr("Application"), _program(parts, intents, settings, helps, why_not)),
     )
 
 
@@ -127,7 +131,9 @@ def _view(parts: WindowParts, settings: WindowSettings, there: There) -> tuple[A
     )
 
 
-def _program(parts: WindowParts, intents: Intents, settings: WindowSettings, why_not: Refusals) -> tuple[Action, ...]:
+def _program(
+    parts: WindowParts, intents: Intents, settings: WindowSettings, helps: WindowHelp, why_not: Refusals
+) -> tuple[Action, ...]:
     window = parts.window
     return (
         Action("model.open", tr("Open a model…"), intents.open_model, "Ctrl+O", refusal=why_not.model),
@@ -139,5 +145,53 @@ def _program(parts: WindowParts, intents: Intents, settings: WindowSettings, why
         ),
         Action("settings.open", tr("Settings"), settings.open, "Ctrl+,"),
         Action("settings.context", tr("Settings of the context"), settings.open_context),
+        Action("help.palette", tr("Command palette"), helps.open_palette, "Ctrl+Shift+P"),
+        Action("help.shortcuts", tr("Shortcuts"), helps.open_shortcuts, "F1"),
         Action("app.quit", tr("Quit"), window.close, "Ctrl+Q"),
     )
+
+
+def widget_keys() -> tuple[ActionGroup, ...]:
+    """Keys that a part of the window has while the focus is there: listed, but not run from the list."""
+    return (
+        _keys(
+            tr("In the message box"),
+            tr("This key works in the message box."),
+            (tr("Send"), "Enter"),
+            (tr("New line"), "Shift+Enter"),
+            (tr("Scroll the messages"), "PgUp; PgDown"),
+        ),
+        _keys(
+            tr("In the list of conversations"),
+            tr("This key works in the list of conversations."),
+            (tr("Rename the chat"), "F2"),
+            (tr("Delete the chat"), "Del"),
+        ),
+        _keys(
+            tr("In the cell map"),
+            tr("This key works in the cell map."),
+            (tr("Move the cursor"), "Left; Right; Up; Down"),
+            (tr("Select as the cursor moves"), "Shift+Right"),
+            (tr("First cell"), "Home"),
+            (tr("Last cell"), "End"),
+            (tr("Zoom in"), "+"),
+            (tr("Zoom out"), "-"),
+            (tr("Show the whole map"), "0"),
+        ),
+        _keys(
+            tr("In the graphs"),
+            tr("This key works in the graphs."),
+            (tr("Read another time"), "Left; Right"),
+            (tr("A shorter time"), "+"),
+            (tr("A longer time"), "-"),
+        ),
+    )
+
+
+def _keys(title: str, why: str, *rows: tuple[str, str]) -> ActionGroup:
+    """Labels and keys that cannot be run, and why."""
+    return ActionGroup(title, tuple(Action("", label, _nothing, keys, refusal=lambda: why) for label, keys in rows))
+
+
+def _nothing() -> None:
+    pass

@@ -45,6 +45,11 @@ class Action:
         return QKeySequence.listFromString(self.keys) if self.keys else []
 
     @property
+    def all_keys(self) -> str:
+        """All of its keys as this system writes them."""
+        return "  ".join(one.toString(QKeySequence.SequenceFormat.NativeText) for one in self.sequences)
+
+    @property
     def shown_keys(self) -> str:
         """The first of its keys as this system writes them; empty where it has none."""
         return self.sequences[0].toString(QKeySequence.SequenceFormat.NativeText) if self.keys else ""
@@ -64,7 +69,7 @@ class ActionSet(QObject):
     def __init__(self, window: QWidget, groups: Iterable[ActionGroup], refused: Callable[[str], object]) -> None:
         super().__init__(window)
         self.groups = tuple(groups)
-        self._refused = refused
+        self.refuse = refused
         self._by_id = {action.id: action for group in self.groups for action in group.actions}
         for action in self._by_id.values():
             if action.keys:
@@ -103,6 +108,6 @@ class ActionSet(QObject):
 
     def _run(self, action: Action, _checked: bool = False) -> None:
         if why := action.refusal():
-            self._refused(why)
+            self.refuse(why)
         else:
             action.run()

@@ -37,7 +37,7 @@ from kvdesk.settings import Settings, ThemeChoice, WindowPlace
 from kvdesk.ui.chat.caption import Caption
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat.conversation_list import ConversationList
-from kvdesk.ui.shell.action_table import window_actions
+from kvdesk.ui.shell.action_table import widget_keys, window_actions
 from kvdesk.ui.shell.actions import ActionSet
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.event_router import EventRouter
@@ -50,6 +50,7 @@ from kvdesk.ui.shell.rooms import Rooms
 from kvdesk.ui.shell.selection_links import SelectionLinks
 from kvdesk.ui.shell.status_bar import StatusBar
 from kvdesk.ui.shell.unsaved_strip import UnsavedStrip
+from kvdesk.ui.shell.window_help import WindowHelp
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_place import WindowPlacement
 from kvdesk.ui.shell.window_settings import WindowSettings
@@ -64,7 +65,8 @@ from kvdesk.viewmodel.cache_state import CacheState
 class MainWindow(WindowSignals):
     """Three panes and a status line; two panes can be hidden. `theme`: the one it opens with.
 
-    What a person does goes by `intents` and `shown_settings` to the window's signals; `action_set` has all actions.
+    What a person does goes by `intents` and `shown_settings` to the window's signals; `action_set` has all actions,
+    `help` shows them.
     """
 
     def __init__(self, app: QApplication, theme: ThemeChoice = ThemeChoice.SYSTEM) -> None:
@@ -83,11 +85,13 @@ class MainWindow(WindowSignals):
         self._lay_out()
         self.shown_settings = WindowSettings(parts)
         self.intents = Intents(parts, self.shown_settings)
+        self.help = WindowHelp(parts)
         self.action_set = ActionSet(
             self,
-            window_actions(parts, self.intents, self.shown_settings),
+            window_actions(parts, self.intents, self.shown_settings, self.help),
             lambda why: self.show_result(why, "warning"),
         )
+        self.help.connect_actions(self.action_set, widget_keys)
         self._placement = WindowPlacement(self, self._panes)
         self._placement.changed.connect(self.shown_settings.keep_place)
         self.set_place(WindowPlace())

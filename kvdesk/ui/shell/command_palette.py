@@ -1,0 +1,203 @@
+"""The command palette: every action of the window, found by a few letters. It shows the list of shortcuts too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import QEvent, QModelIndex, QObject, Qt, Slot
+from PySide6.QtGui import QFocusEvent, QKeyEvent
+from PySide6.QtWidgets import QFrame, QLineEdit, QListView, QVBoxLayout, QWidget
+
+from kvdesk.translation import tr
+from kvdesk.ui.shell.action_list import ActionDelegate, ActionModel, nothing_found, rows_of
+from kvdesk.ui.shell.actions import Action, ActionGroup, ActionSet
+from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.theme import Theme
+
+_WIDTH_PX: Final = 640
+_EDGE_PX: Final = 16  # of the window, that stays free
+_TOP_PX: Final = 48
+_STEPS: Final = {
+    Qt.Key.Key_Down: 1,
+    Qt.Key.Key_Up: -1,
+    Qt.Key.Key_Tab: 1,
+    Qt.Key.Key_Backtab: -1,
+}
+_PAGE: Final = 8
+
+
+class CommandPalette(QFrame):
+    """Lies over the window while it has the focus. Enter runs the chosen action, Esc leaves it.
+
+    `widget_keys`: keys that parts of the window have, for the list of shortcuts; they cannot be run from here.
+    """
+
+    def __init__(self, window: QWidget, theme: Theme, actions: ActionSet, widget_keys: Sequence[ActionGroup]) -> None:
+        super().__init__(window)
+        self.setProperty("card", "palette")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._window, self._actions, self._widget_keys = window, actions, tuple(widget_keys)
+        self._shows_keys = False
+        self._before: QWidget | None = None
+        self._edit = QLineEdit()
+        self._edit.setClearButtonEnabled(True)
+        self._edit.textChanged.connect(self._on_text_changed)
+        self._model = ActionModel()
+        self._list = QListView()
+        self._list.setModel(self._model)
+        self._list.setItemDelegate(ActionDelegate(theme, self._list))
+        self._list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self._list.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._list.setUniformItemSizes(False)
+        self._list.setAccessibleName(tr("Actions"))
+        self._list.clicked.connect(self._on_clicked)
+        self._none = label("", tone="secondary")
+        self._none.setContentsMargins(12, 8, 12, 8)
+        self._none.hide()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.setSpacing(8)
+        for part in (self._edit, self._none):
+            column.addWidget(part)
+        column.addWidget(self._list, 1)
+        for watched in (window, self._edit):
+            watched.installEventFilter(self)
+        self.hide()
+
+    @property
+    def edit(self) -> QLineEdit:
+        return self._edit
+
+    @property
+    def texts(self) -> list[str]:
+        """What each row says, headings too."""
+        rows = [self._model.row(self._model.index(i, 0)) for i in range(self._model.rowCount())]
+        return [row.spoken for row in rows if row is not None]
+
+    @property
+    def chosen(self) -> Action | None:
+        """The action that Enter runs."""
+        row = self._model.row(self._list.currentIndex())
+        return row.action if row is not None else None
+
+    @Slot()
+    def open(self) -> None:
+        """Show all actions."""
+        self._open(shows_keys=False)
+
+    @Slot()
+    def open_shortcuts(self) -> None:
+        """Show all that has keys."""
+        self._open(shows_keys=True)
+
+    def close_palette(self) -> None:
+        """Leave it; the focus goes back to where it was."""
+        if self.isHidden():
+            return
+        before = self._before
+        self.hide()
+        if before is not None and before.isVisible():
+            before.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _open(self, *, shows_keys: bool) -> None:
+        self._shows_keys = shows_keys
+        name = tr("Shortcuts") if shows_keys else tr("Command palette")
+        self._edit.setAccessibleName(name)
+        self._edit.setPlaceholderText(tr("Find a shortcut") if shows_keys else tr("Find an action"))
+        if self.isHidden():
+            self._before = self._window.focusWidget()
+        self._edit.clear()
+        self._fill()
+        self._place()
+        self.show()
+        self.raise_()
+        self._edit.setFocus(Qt.FocusReason.PopupFocusReason)
+        announce(self, name)
+
+    def _fill(self) -> None:
+        groups = (*self._actions.groups, *(self._widget_keys if self._shows_keys else ()))
+        self._model.show(rows_of(groups, self._edit.text(), with_keys=self._shows_keys))
+        self._none.setText(nothing_found())
+        self._none.setVisible(not self._model.rowCount())
+        self._choose(self._model.step(-1, 1))
+
+    def _choose(self, row: int) -> None:
+        if row < 0:
+            return
+        index = self._model.index(row, 0)
+        self._list.setCurrentIndex(index)
+        self._list.scrollTo(self._model.index(max(row - 1, 0), 0))  # with its heading
+        self._list.scrollTo(index)
+        if self.isVisible():
+            announce(self._edit, str(index.data(Qt.ItemDataRole.AccessibleTextRole)))
+
+    def _move(self, by: int) -> None:
+        row = self._list.currentIndex().row()
+        for _ in range(abs(by)):
+            row = self._model.step(row, 1 if by > 0 else -1)
+        self._choose(row)
+
+    def _place(self) -> None:
+        area = self._window.rect()
+        width = min(_WIDTH_PX, area.width() - 2 * _EDGE_PX)
+        top = min(_TOP_PX, area.height() // 8)
+        height = min(area.height() - top - 2 * _EDGE_PX, round(area.height() * 0.72))
+        self.setGeometry((area.width() - width) // 2, top, width, height)
+
+    @Slot(str)
+    def _on_text_changed(self, _text: str) -> None:
+        if self.isVisible():
+            self._fill()
+
+    @Slot(QModelIndex)
+    def _on_clicked(self, _index: QModelIndex) -> None:
+        self._run()
+
+    def _run(self) -> None:
+        """Run what is chosen. Where that cannot be done the list stays, and it is said why."""
+        action = self.chosen
+        if action is None:
+            return
+        if why := action.refusal():
+            self._actions.refuse(why)
+            return
+        self.close_palette()
+        self._actions.run(action.id)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._window:
+            if event.type() == QEvent.Type.Resize and self.isVisible():
+                self._place()
+            return False
+        if isinstance(event, QFocusEvent) and event.type() == QEvent.Type.FocusOut:
+            if event.reason() not in (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason):
+                self._before = None
+                self.hide()
+            return False
+        if isinstance(event, QKeyEvent):
+            return self._take_key(event)
+        return False
+
+    def _take_key(self, event: QKeyEvent) -> bool:
+        """Keys of the list, which the field has while one types."""
+        key = Qt.Key(event.key())
+        ours = key in (Qt.Key.Key_Escape, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp)
+        if not ours and key not in _STEPS:
+            return False
+        if event.type() == QEvent.Type.ShortcutOverride:
+            event.accept()  # Esc is the window's elsewhere
+            return True
+        if event.type() != QEvent.Type.KeyPress:
+            return False
+        if key in _STEPS:
+            self._move(_STEPS[key])
+        elif key in (Qt.Key.Key_PageDown, Qt.Key.Key_PageUp):
+            self._move(_PAGE if key == Qt.Key.Key_PageDown else -_PAGE)
+        elif key == Qt.Key.Key_Escape:
+            self.close_palette()
+        else:
+            self._run()
+        return True

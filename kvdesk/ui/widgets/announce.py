@@ -1,0 +1,16 @@
+"""Telling a screen reader what has happened somewhere else than where the focus is."""
+
+from __future__ import annotations
+
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtWidgets import QWidget
+
+
+def announce(widget: QWidget, text: str, *, urgent: bool = False) -> None:
+    """Have a screen reader say `text`, after what it is saying, or at once. Without a screen reader nothing happens."""
+    if not QAccessible.isActive() or not text:
+        return
+    event = QAccessibleAnnouncementEvent(widget, text)
+    politeness = QAccessible.AnnouncementPoliteness
+    event.setPoliteness(politeness.Assertive if urgent else politeness.Polite)
+    QAccessible.updateAccessibility(event)

@@ -1,0 +1,116 @@
+"""The palette over a real window, driven by keys."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from kvdesk.ui.shell.command_palette import CommandPalette
+from kvdesk.ui.shell.main_window import MainWindow
+
+CONTROL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
+
+
+def opened(window: MainWindow, qtbot: QtBot, key: Qt.Key = Qt.Key.Key_P) -> CommandPalette:
+    window.activateWindow()
+    qtbot.keyClick(window, key, CONTROL | SHIFT if key == Qt.Key.Key_P else Qt.KeyboardModifier.NoModifier)
+    palette = window.help.palette
+    assert palette.isVisible()
+    assert window.focusWidget() is palette.edit
+    return palette
+
+
+def test_every_action_is_listed_with_its_keys(window: MainWindow, qtbot: QtBot) -> None:
+    texts = opened(window, qtbot).texts
+    for group in window.action_set.groups:
+        assert group.title in texts
+        for action in group.actions:
+            assert any(action.label in text and action.all_keys in text for text in texts)
+    assert "Stop the answer, No answer is being written in this chat." in texts
+
+
+def test_a_few_letters_and_enter_run_an_action(window: MainWindow, qtbot: QtBot) -> None:
+    palette = opened(window, qtbot)
+    qtbot.keyClicks(palette.edit, "hide inspector")
+    assert palette.chosen is window.action_set["view.inspector"]
+    qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
+    assert palette.isHidden()
+    assert window.inspector.isHidden()
+
+
+def test_labels_come_before_the_titles_of_groups(window: MainWindow, qtbot: QtBot) -> None:
+    palette = opened(window, qtbot)
+    qtbot.keyClicks(palette.edit, "cache")
+    assert "cache" in palette.texts[0]
+    assert palette.texts[-1].startswith(("This chat", "Rebuild", "Audit", "Undo"))
+
+
+def test_arrows_and_tab_choose_and_headings_are_passed(window: MainWindow, qtbot: QtBot) -> None:
+    palette = opened(window, qtbot)
+    actions = [action for group in window.action_set.groups for action in group.actions]
+    seen = [palette.chosen]
+    for n in range(len(actions)):
+        qtbot.keyClick(palette.edit, Qt.Key.Key_Down if n % 2 else Qt.Key.Key_Tab)
+        seen.append(palette.chosen)
+    assert seen == [*actions, actions[0]], "after the last comes the first"
+    qtbot.keyClick(palette.edit, Qt.Key.Key_Up)
+    assert palette.chosen is actions[-1]
+
+
+def test_what_cannot_be_done_stays_and_says_why(window: MainWindow, qtbot: QtBot) -> None:
+    palette = opened(window, qtbot)
+    qtbot.keyClicks(palette.edit, "stop the answer")
+    qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
+    assert palette.isVisible()
+    assert window.activity.text == "No answer is being written in this chat."
+
+
+@pytest.mark.parametrize("where", ["composer", "search"])
+def test_escape_gives_the_focus_back_and_stops_nothing(window: MainWindow, qtbot: QtBot, where: str) -> None:
+    widget: QWidget = window.chat.composer.edit if where == "composer" else window.conversations.search
+    window.conversations.search.setText("village")
+    widget.setFocus()
+    palette = opened(window, qtbot)
+    qtbot.keyClick(palette.edit, Qt.Key.Key_Escape)
+    assert palette.isHidden()
+    assert window.focusWidget() is widget
+    assert window.conversations.search.text() == "village"
+
+
+def test_it_leaves_when_something_else_is_clicked(window: MainWindow, qtbot: QtBot) -> None:
+    palette = opened(window, qtbot)
+    window.chat.composer.edit.setFocus(Qt.FocusReason.MouseFocusReason)
+    assert palette.isHidden()
+
+
+def test_f1_lists_all_keys_and_those_of_parts(window: MainWindow, qtbot: QtBot) -> None:
+    palette = opened(window, qtbot, Qt.Key.Key_F1)
+    texts = palette.texts
+    for action in (action for group in window.action_set.groups for action in group.actions):
+        assert (f"{action.label}, {action.all_keys}" in texts) == bool(action.keys)
+    assert {"In the message box", "Send, Enter", "In the cell map"} <= set(texts)
+    qtbot.keyClicks(palette.edit, "new line")
+    qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
+    assert window.activity.text == "This key works in the message box."
+
+
+def test_letters_that_nothing_has(window: MainWindow, qtbot: QtBot) -> None:
+    palette = opened(window, qtbot)
+    qtbot.keyClicks(palette.edit, "xyzzyx")
+    assert palette.texts == []
+    assert palette.chosen is None
+    qtbot.keyClick(palette.edit, Qt.Key.Key_Return)
+    assert palette.isVisible()
+
+
+def test_the_menu_button_offers_help(window: MainWindow, qtbot: QtBot) -> None:
+    texts = [action.text() for action in window.help.menu().actions()]
+    assert "Command palette\tCtrl+Shift+P" in texts
+    asked: list[object] = []
+    window.chat.menu_clicked.disconnect(window.help.show_menu)  # a menu takes the keyboard, which this platform lacks
+    window.chat.menu_clicked.connect(asked.append)
+    button = next(b for b in window.chat.findChildren(QWidget) if b.accessibleName() == "Menu")
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert len(asked) == 1
