@@ -162,7 +162,7 @@ class ActionDelegate(QStyledItemDelegate):
         for place in sorted(places):
             if place < len(text):
                 one = QTextLayout.FormatRange()
-                one.start, one.length, one.format = place, 1, marked  # type: ignore[assignment]
+                one.start, one.length, one.format = place, 1, marked
                 ranges.append(one)
         layout.setFormats(ranges)
         layout.beginLayout()

@@ -44,7 +44,9 @@ def test_labels_come_before_the_titles_of_groups(window: MainWindow, qtbot: QtBo
     palette = opened(window, qtbot)
     qtbot.keyClicks(palette.edit, "cache")
     assert "cache" in palette.texts[0]
-    assert palette.texts[-1].startswith(("This chat", "Rebuild", "Audit", "Undo"))
+    has = ["cache" in text.lower() for text in palette.texts]
+    assert has == sorted(has, reverse=True)
+    assert not has[-1]
 
 
 def test_arrows_and_tab_choose_and_headings_are_passed(window: MainWindow, qtbot: QtBot) -> None:
