@@ -2,51 +2,41 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Any, Final, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
     QDialog,
-    QDoubleSpinBox,
-    QGridLayout,
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
-    QSpinBox,
     QVBoxLayout,
     QWidget,
 )
 
-from kvdesk.policies.overflow import policy_of
 from kvdesk.protocol.cache import ContextPreview, ContextReady
 from kvdesk.protocol.chat import BackendReady
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import (
-    RANDOM_SEED,
     CachePolicy,
     ContextSettings,
-    Overflow,
     Sampling,
     Settings,
     ThemeChoice,
-    llama_name,
 )
 from kvdesk.ui.operations.context_ledger import ContextLedger
-from kvdesk.ui.settings.seed_field import SeedField
-from kvdesk.ui.widgets.controls import Choice, fit_to_screen, label, roomy, wheel_scrolls
+from kvdesk.ui.settings.rows import SettingRows
+from kvdesk.ui.widgets.controls import Choice, fit_to_screen, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
 
-_MAX_INT: Final = 2**31 - 1
-_FIELD_PX: Final = 176  # every choice in full
+_TABLES: Final[Mapping[str, type[BaseModel]]] = {"sampling": Sampling, "cache": CachePolicy, "context": ContextSettings}
 _FEATURES: Final = {"cache": Feature.CACHE_POLICY, "context": Feature.REBUILD}  # that the settings of a table need
 _THEMES: Final = {ThemeChoice.SYSTEM: "Follow the system", ThemeChoice.LIGHT: "Light", ThemeChoice.DARK: "Dark"}
 
@@ -65,13 +55,10 @@ class SettingsPanel(QDialog):
         self.setWindowTitle("Settings")
         self._theme = theme
         self._settings = Settings()
-        self._fields: dict[tuple[str, str], QWidget] = {}
-        self._unedited: dict[tuple[str, str], Any] = {}  # what they showed before anybody edited them
+        self._unedited: dict[str, dict[str, Any]] = {}  # by table: what it showed before anybody edited it
         self._missing: dict[str, QLabel] = {}  # by table: the sentence where the engine has no such settings
-        self._grid = QGridLayout()
-        self._grid.setColumnStretch(1, 1)
-        self._grid.setHorizontalSpacing(16)
-        self._grid.setVerticalSpacing(4)
+        self._rows = SettingRows(theme, self)
+        self._rows.edited.connect(self._on_edited)
         self._theme_choice = Choice(theme)
         self._theme_choice.setAccessibleName("Theme")
         for value, name in _THEMES.items():
@@ -99,7 +86,7 @@ class SettingsPanel(QDialog):
         content.setObjectName("column")
         inner = QVBoxLayout(content)
         inner.setContentsMargins(24, 16, 24, 16)
-        inner.addLayout(self._grid)
+        inner.addLayout(self._rows.grid)
         inner.addStretch(1)
         scroll = self._scroll = QScrollArea()
         scroll.setWidgetResizable(True)
@@ -136,29 +123,34 @@ class SettingsPanel(QDialog):
 
     def field(self, table: str, name: str) -> QWidget:
         """The control of one setting, such as ("sampling", "top_k")."""
-        return self._fields[table, name]
+        return self._rows.field(table, name)
 
     def reset(self, settings: Settings) -> None:
         """Show `settings`; what was edited and not applied is lost."""
         self._for_rebuild = False
         self._prompt.setPlainText(settings.system_prompt)
-        for (table, name), widget in self._fields.items():
-            _set_value(widget, getattr(getattr(settings, table), name))
+        self._show_tables(settings)
         self._take_over(settings)
 
     def show_settings(self, settings: Settings) -> None:
         """The settings have changed elsewhere, or were applied: show them, but for what is edited and not applied."""
         if self._prompt.toPlainText() == self._settings.system_prompt:
             self._prompt.setPlainText(settings.system_prompt)
-        edited = {}
-        for (table, name), widget in self._fields.items():
-            if (value := _value(widget)) != self._unedited[table, name]:
-                edited[table, name] = value
-            _set_value(widget, getattr(getattr(settings, table), name))
+        now, before = self._values(), self._unedited
+        self._show_tables(settings)
         self._take_over(settings)
-        for where, value in edited.items():
-            _set_value(self._fields[where], value)
+        for table, values in now.items():
+            edited = {name: value for name, value in values.items() if value != before[table][name]}
+            self._rows.show(table, getattr(settings, table).model_copy(update=edited))
         self._on_edited()
+
+    def _values(self) -> dict[str, dict[str, Any]]:
+        """What is shown, by table and field."""
+        return {table: self._rows.values(table) for table in _TABLES}
+
+    def _show_tables(self, settings: Settings, tables: Iterable[str] = _TABLES) -> None:
+        for table in tables:
+            self._rows.show(table, getattr(settings, table))
 
     def _take_over(self, settings: Settings) -> None:
         """The shown values are the current ones: none counts as edited."""
@@ -166,7 +158,7 @@ class SettingsPanel(QDialog):
         self._theme_choice.blockSignals(True)
         self._theme_choice.setCurrentIndex(self._theme_choice.findData(settings.theme))
         self._theme_choice.blockSignals(False)
-        self._unedited = {where: _value(widget) for where, widget in self._fields.items()}
+        self._unedited = self._values()
         self._on_edited()
 
     def show_context(self) -> None:
@@ -175,7 +167,7 @@ class SettingsPanel(QDialog):
         """
         self._for_rebuild = Feature.REBUILD in self._state.features
         self._on_edited()
-        first = self._fields["context", next(iter(ContextSettings.model_fields))]
+        first = self._rows.field("context", next(iter(ContextSettings.model_fields)))
         self._scroll.setFocus()
         self._scroll.verticalScrollBar().setValue(first.mapTo(self._content, first.rect().topLeft()).y() - 48)
 
@@ -195,9 +187,8 @@ class SettingsPanel(QDialog):
             missing = self._state.missing(feature)
             self._missing[table].setText(missing)
             self._missing[table].setVisible(bool(missing))
-            for (of, _), widget in self._fields.items():
-                if of == table:
-                    widget.setEnabled(not missing)
+            for widget in self._rows.fields(table):
+                widget.setEnabled(not missing)
 
     @Slot()
     def _on_apply_clicked(self) -> None:
@@ -213,10 +204,9 @@ class SettingsPanel(QDialog):
 
     @Slot()
     def _on_defaults_clicked(self) -> None:
-        defaults = Settings()
-        for (table, name), widget in self._fields.items():
-            if table not in _FEATURES or _FEATURES[table] in self._state.features:
-                _set_value(widget, getattr(getattr(defaults, table), name))
+        there = self._state.features
+        changeable = (table for table in _TABLES if table not in _FEATURES or _FEATURES[table] in there)
+        self._show_tables(Settings(), changeable)
         self._on_edited()
 
     @Slot()
@@ -237,123 +227,28 @@ class SettingsPanel(QDialog):
         self._apply.setText("Apply and rebuild" if rebuild else "Apply")
 
     def _edited(self) -> Settings:
-        values: dict[str, dict[str, Any]] = {"context": {}, "sampling": {}, "cache": {}}
-        for (table, name), widget in self._fields.items():
-            values[table][name] = _value(widget)
-        return self._settings.model_copy(
-            update={
-                "context": ContextSettings(**values["context"]),
-                "sampling": Sampling(**values["sampling"]),
-                "cache": CachePolicy(**values["cache"]),
-                "system_prompt": self._prompt.toPlainText(),
-            }
-        )
+        tables = {table: model(**self._rows.values(table)) for table, model in _TABLES.items()}
+        return self._settings.model_copy(update={**tables, "system_prompt": self._prompt.toPlainText()})
 
     def _fill(self) -> None:
-        self._heading("Appearance", first=True)
-        self._row(Settings.model_fields["theme"], self._theme_choice)
+        self._rows.add_heading("Appearance", first=True)
+        self._rows.add_row(Settings.model_fields["theme"], self._theme_choice)
         self._theme_choice.currentIndexChanged.connect(self._on_theme_changed)
-        self._heading("System prompt")
-        row = self._grid.rowCount()
-        self._grid.addWidget(self._prompt, row, 0, 1, 3)
+        self._rows.add_heading("System prompt")
+        row = self._rows.grid.rowCount()
+        self._rows.grid.addWidget(self._prompt, row, 0, 1, 3)
         about = label(Settings.model_fields["system_prompt"].description or "", tone="secondary", scale="small")
-        self._grid.addWidget(about, row + 1, 0, 1, 2)
+        self._rows.grid.addWidget(about, row + 1, 0, 1, 2)
         self._prompt.textChanged.connect(self._on_edited)
-        self._heading("Sampling")
-        self._table("sampling", Sampling)
-        self._heading("Cache")
-        self._table("cache", CachePolicy)
-        self._heading("Context")
-        self._table("context", ContextSettings)
+        self._rows.add_heading("Sampling")
+        self._table("sampling")
+        self._rows.add_heading("Cache")
+        self._table("cache")
+        self._rows.add_heading("Context")
+        self._table("context")
 
-    def _table(self, table: str, model: type[ContextSettings | Sampling | CachePolicy]) -> None:
+    def _table(self, table: str) -> None:
         if table in _FEATURES:
             self._missing[table] = label("", tone="secondary")
-            self._grid.addWidget(self._missing[table], self._grid.rowCount(), 0, 1, 2)
-        for name, info in model.model_fields.items():
-            low, high = 0.0, float(_MAX_INT)
-            for limit in info.metadata:
-                low, high = float(getattr(limit, "ge", low)), float(getattr(limit, "le", high))
-            widget = self._fields[table, name] = self._control(cast(type, info.annotation), low, high)
-            widget.setAccessibleName(info.title or name)
-            widget.setAccessibleDescription(info.description or "")
-            self._row(info, widget)
-
-    def _control(self, kind: type, low: float, high: float) -> QWidget:
-        if kind is bool:
-            check = QCheckBox()
-            check.toggled.connect(self._on_edited)
-            return check
-        if issubclass(kind, StrEnum):
-            combo = Choice(self._theme)
-            for value in kind:
-                combo.addItem(policy_of(value).label if isinstance(value, Overflow) else value.value, value)
-            combo.currentIndexChanged.connect(self._on_edited)
-            return wheel_scrolls(combo)
-        if kind is float:
-            real = QDoubleSpinBox()
-            real.setRange(low, high)
-            real.setDecimals(2)
-            real.setSingleStep(0.05)
-            real.valueChanged.connect(self._on_edited)
-            return wheel_scrolls(roomy(real))
-        if high == RANDOM_SEED:
-            seed = SeedField()
-            seed.edited.connect(self._on_edited)
-            return seed
-        whole = QSpinBox()
-        whole.setRange(int(low), int(high))
-        whole.setGroupSeparatorShown(True)
-        whole.valueChanged.connect(self._on_edited)
-        return wheel_scrolls(roomy(whole))
-
-    def _heading(self, text: str, first: bool = False) -> None:
-        heading = label(text, scale="large")
-        heading.setContentsMargins(0, 0 if first else 16, 0, 4)
-        self._grid.addWidget(heading, self._grid.rowCount(), 0, 1, 2)
-
-    def _row(self, info: FieldInfo, widget: QWidget) -> None:
-        """Title, llama.cpp's name beside it where there is one, and description; the control at the right."""
-        row = self._grid.rowCount()
-        words = QVBoxLayout()
-        words.setContentsMargins(0, 4, 0, 4)
-        words.setSpacing(0)
-        caption = label(info.title or "")
-        caption.setBuddy(widget)
-        names = QHBoxLayout()
-        names.setSpacing(8)
-        names.addWidget(caption)
-        if theirs := llama_name(info):
-            beside = label(theirs, tone="secondary", family="mono")
-            beside.setToolTip(f"llama.cpp's name: {theirs}")
-            names.addWidget(beside)
-        names.addStretch(1)
-        about = label(info.description or "", tone="secondary", scale="small")
-        about.setWordWrap(True)
-        words.addLayout(names)
-        words.addWidget(about)
-        self._grid.addLayout(words, row, 0, 1, 2)
-        self._grid.addWidget(widget, row, 2, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight)
-        if not isinstance(widget, QCheckBox):
-            widget.setFixedWidth(_FIELD_PX)
-
-
-def _value(widget: QWidget) -> Any:
-    if isinstance(widget, QCheckBox):
-        return widget.isChecked()
-    if isinstance(widget, QComboBox):
-        return widget.currentData()
-    return cast(QSpinBox | QDoubleSpinBox | SeedField, widget).value()
-
-
-def _set_value(widget: QWidget, value: Any) -> None:
-    widget.blockSignals(True)
-    if isinstance(widget, QCheckBox):
-        widget.setChecked(bool(value))
-    elif isinstance(widget, QComboBox):
-        widget.setCurrentIndex(widget.findData(value))
-    elif isinstance(widget, SeedField):
-        widget.set_value(value)
-    else:
-        cast(QSpinBox | QDoubleSpinBox, widget).setValue(value)
-    widget.blockSignals(False)
+            self._rows.grid.addWidget(self._missing[table], self._rows.grid.rowCount(), 0, 1, 2)
+        self._rows.add_table(table, _TABLES[table])
