@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NewType
 
@@ -17,6 +17,10 @@ FEW_TOKENS = 8
 """Fewer tokens at once are computed much as single ones are: their speed is not that at which prompts are read."""
 _FENCES = re.compile("`{3,}")
 MessageState = Literal["streaming", "complete", "stopped", "interrupted", "failed"]
+FinishReason = Literal["", "end", "limit", "context full", "stopped", "interrupted", "failed", "edited"]
+"""Why an answer ended: the model ended it, its length limit, a full context, a person, a crash or another model, an
+error; "edited": a person wrote its end. "" where it has not ended, or where that was not kept (`finish_of` then tells).
+"""
 AttachmentKind = Literal["text", "pdf", "docx", "pasted"]
 
 
@@ -33,7 +37,8 @@ class TurnStats:
     """What one answer cost. Times in milliseconds, speeds in tokens per second; 0.0 where nothing was measured.
 
     `why` says in words why so much was prefilled and not more or less; `vocab` is the fingerprint of the vocabulary
-    that the answer's token ids belong to.
+    that the answer's token ids belong to. Of an answer that was continued all is that of the last request; the
+    `earlier_` ones are what those before it took, to be added.
     """
 
     prompt_tokens: int
@@ -49,6 +54,24 @@ class TurnStats:
     n_kv: int = 0
     why: str = ""
     vocab: str = ""
+    earlier_prefilled: int = 0
+    earlier_generated: int = 0
+
+    @property
+    def all_prefilled(self) -> int:
+        """Tokens that were computed of prompts, in all requests for this answer."""
+        return self.earlier_prefilled + self.prefilled_tokens
+
+    @property
+    def all_generated(self) -> int:
+        """Tokens that were generated in all requests for this answer."""
+        return self.earlier_generated + self.generated_tokens
+
+    def after(self, earlier: TurnStats | None) -> TurnStats:
+        """These, of a request that continued the answer which took `earlier`."""
+        if earlier is None:
+            return self
+        return replace(self, earlier_prefilled=earlier.all_prefilled, earlier_generated=earlier.all_generated)
 
     @property
     def reading_tok_s(self) -> float | None:
@@ -83,8 +106,10 @@ class QueuedMessage:
 class Message:
     """One message. `parent` is the message it follows, None for the first: edits make branches, not losses.
 
-    `tokens` are the ids an answer was generated as, so that the next turn finds exactly them in the cache;
-    empty for messages that were typed. `model` is the name of the one that wrote an answer, "" where it is not known.
+    `tokens` are the ids an answer was generated as, so that the next turn finds exactly them in the cache; of an answer
+    that a person has edited, those of before, of which the beginning may still be true. Empty for messages that were
+    typed. `model` is the name of the one that wrote an answer, "" where it is not known. `finish` is why an answer
+    ended (`finish_of`); `pinned`: listed at the top of the chat, which keeps it in no context.
     `attachments` stand before the text where the model reads it (`as_read`).
     """
 
@@ -100,6 +125,8 @@ class Message:
     created_ms: int = 0  # Unix time
     model: str = ""
     attachments: tuple[Attachment, ...] = ()
+    finish: FinishReason = ""
+    pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,3 +232,28 @@ def history(messages: Sequence[Message]) -> tuple[Message, ...]:
         else:
             shown.append(message)
     return tuple(shown)
+
+
+_FINISH_OF_STATE: Mapping[MessageState, FinishReason] = {
+    "streaming": "",
+    "complete": "end",
+    "stopped": "stopped",
+    "interrupted": "interrupted",
+    "failed": "failed",
+}
+
+
+def finish_of(message: Message) -> FinishReason:
+    """Why an answer ended; for those of before that was kept, what their state and note tell."""
+    if message.finish or message.role != "assistant":
+        return message.finish
+    if message.state == "complete" and message.note.startswith("Ended at the limit"):
+        return "limit"
+    if message.state == "stopped" and message.note:
+        return "context full" if "is full" in message.note else "interrupted"
+    return _FINISH_OF_STATE[message.state]
+
+
+def ended_early(message: Message) -> bool:
+    """Whether an answer may have more to say: it has some text, and not the model ended it."""
+    return message.role == "assistant" and bool(message.text) and finish_of(message) not in ("", "end")

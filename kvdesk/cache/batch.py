@@ -36,6 +36,18 @@ class Batch(NamedTuple):
             output[-1] = True
         return cls(tokens, range(pos, pos + n), [(seq_id,)] * n, output)
 
+    @classmethod
+    def joined(cls, parts: Sequence[Batch]) -> Batch:
+        """One batch of several, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            [token for part in parts for token in part.tokens],
+            [pos for part in parts for pos in part.pos],
+            [ids for part in parts for ids in part.seq_ids],
+            [wanted for part in parts for wanted in part.output],
+        )
+
     @property
     def n_tokens(self) -> int:
         return len(self.tokens)

@@ -43,7 +43,8 @@ def main(argv: Sequence[str]) -> int:
             stats = ended.stats
             if args.json:
                 figures = dataclasses.asdict(stats)
-                del figures["why"], figures["vocab"]
+                for name in ("why", "vocab", "earlier_prefilled", "earlier_generated"):
+                    del figures[name]
                 answer = {"text": chat.messages[-1].text, "state": ended.state, "note": ended.note}
                 line = {"turn": turn, **figures, **answer}
                 print(json.dumps(line, ensure_ascii=False), flush=True)

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from kvdesk.chat import NONE_EVICTED, ConversationId, EvictedMessages, Message, MessageId, MessageState, TurnStats
+from kvdesk.chat import (
+    NONE_EVICTED,
+    ConversationId,
+    EvictedMessages,
+    FinishReason,
+    Message,
+    MessageId,
+    MessageState,
+    TurnStats,
+)
 from kvdesk.protocol.features import Feature
 from kvdesk.settings import ContextSettings, Overflow, Sampling
 
@@ -74,6 +83,8 @@ class Generate:
     overflow  what happens when the context is full; n_keep: leading tokens that stay then
     evicted   what was evicted before; what the engine has told since (`MessagesEvicted`) counts more
     template  the chat template (Jinja) in the place of the model's own; "": the model's
+    continued the answer as it is so far, with some text (`Feature.CONTINUE`): the new text goes on behind its last
+              character. It is not among `messages`. None: the answer begins
     """
 
     conversation: ConversationId
@@ -84,6 +95,7 @@ class Generate:
     n_keep: int = 0
     evicted: EvictedMessages = NONE_EVICTED
     template: str = ""
+    continued: Message | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +229,8 @@ class TurnStarted:
     """An answer begins. Where the prompt was compared with a cache: this much is reused, the rest is prefilled.
 
     seq_id -1, prompt_tokens 0: the back end does not say
+    continued: ids of the text that is continued, as they are in the prompt; () where nothing is, or without ids
+    vocab: fingerprint of the vocabulary that the answer's ids belong to (`TurnStats.vocab`)
     """
 
     conversation: ConversationId
@@ -224,6 +238,8 @@ class TurnStarted:
     seq_id: int = -1
     prompt_tokens: int = 0
     reused_tokens: int = 0
+    continued: tuple[int, ...] = ()
+    vocab: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,13 +263,16 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
-    """The answer is over. `note` says why when it is not simply complete."""
+    """The answer is over. `note` says why when it is not simply complete; `finish` is given where `state` does not
+    tell it: "limit" and "context full".
+    """
 
     conversation: ConversationId
     answer: MessageId
     state: MessageState
     stats: TurnStats
     note: str = ""
+    finish: FinishReason = ""
 
 
 @dataclass(frozen=True, slots=True)

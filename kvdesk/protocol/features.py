@@ -11,6 +11,7 @@ class Feature(StrEnum):
     """A back end gets the commands of the features it has, and of no other (`kvdesk.protocol.messages.feature_of`)."""
 
     CHAT = "chat"  # models, conversations, answers: every back end
+    CONTINUE = "continue"  # an answer that ended early can be continued where it ended
     PREVIEW = "preview"  # what a message would cost, and how full a context is
     PROMPT_VIEW = "prompt view"  # how a conversation is rendered, and with which chat template
     CACHE_POLICY = "cache policy"  # what it does with its cache by itself can be chosen
@@ -22,6 +23,7 @@ class Feature(StrEnum):
 
 MISSING: Final[Mapping[Feature, str]] = {
     Feature.CHAT: "This engine does not chat.",
+    Feature.CONTINUE: "This engine cannot continue an answer.",
     Feature.PREVIEW: "This engine does not say what a message would cost.",
     Feature.PROMPT_VIEW: "This engine renders prompts by itself: its chat template cannot be seen or changed.",
     Feature.CACHE_POLICY: "This engine manages its cache by itself.",

@@ -37,6 +37,8 @@ Command = ChatCommand | CacheCommand | PromptCommand
 def feature_of(command: Command) -> Feature:
     """The feature that a back end needs to carry a command out."""
     match command:
+        case Generate() if command.continued is not None:
+            return Feature.CONTINUE
         case LoadModel() | Generate() | CloseConversation():
             return Feature.CHAT
         case PreviewTurn() | MeasureContext():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
@@ -22,7 +22,7 @@ from kvdesk.chat import Message, MessageId
 from kvdesk.errors import NO_TOKENIZER, PromptError
 
 ANSWERS_KNOWN = 1000
-"""Answers whose ids were found to read as their text, remembered: a preview asks again at every keystroke."""
+"""Answers whose ids were compared with their text, remembered: a preview asks again at every keystroke."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class PromptBuilder:
         self.model_template = template_source if template_source.strip() else FALLBACK
         self._template = self._process(template_source, MODELS_OWN)
         self._others: TemplateProcess | None = None
-        self._reads_as: Callable[[tuple[int, ...], str], bool] = lru_cache(ANSWERS_KNOWN)(
-            lambda tokens, text: vocab.text(tokens) == text
+        self._ids_of: Callable[[tuple[int, ...], str], tuple[int, ...]] = lru_cache(ANSWERS_KNOWN)(
+            partial(ids_of_text, vocab)
         )
 
     def close(self) -> None:
@@ -82,8 +82,8 @@ class PromptBuilder:
 
         Text of the template is parsed for special tokens, text of a person never is. An answer that was generated here
         is inserted as the ids it was generated as: tokenizing its text again could give others, and every
-        difference is a prefix lost. Ids of another vocabulary, and ids that do not read as the answer's text, mean
-        nothing here: then the text is tokenized.
+        difference is a prefix lost. Of one that was edited, the ids before the edit are kept (`ids_of_text`). Ids of
+        another vocabulary mean nothing here: then the text is tokenized.
 
         Raises TemplateError, and PromptError where the model has no text tokenizer.
         """
@@ -96,6 +96,19 @@ class PromptBuilder:
             chars = tuple(min(max(0, at - span.start), span.end - span.start) + lead for at in ends[first:end])
             places.append(Place(message, first, min(end, len(tokens)), chars))
         return Prompt(tokens, tuple(places))
+
+    def answer_tokens(self, answer: Message) -> list[int]:
+        """Ids of an answer that is to be continued, behind the prompt that asked for it.
+
+        The assistant's turn is kept open as llama.cpp's server does it (common/chat.cpp, `continue_final_message`): the
+        messages before the answer are rendered with the generation prompt, and the answer follows as it is. So no
+        template can close, trim or rewrite it, and the tokens are those that the cache has.
+
+        Raises PromptError where the model has no text tokenizer.
+        """
+        if not self._vocab.has_text:
+            raise PromptError(NO_TOKENIZER)
+        return list(self._generated(answer)) or text_tokens(self._vocab, answer.text)
 
     def _process(self, source: str, name: str) -> TemplateProcess:
         vocab = self._vocab
@@ -114,7 +127,7 @@ class PromptBuilder:
         """The rendering, its tokens, and the number of its characters that are complete after each."""
         if not self._vocab.has_text:
             raise PromptError(NO_TOKENIZER)
-        messages = [m if self._ours(m) else replace(m, tokens=()) for m in messages]
+        messages = [replace(m, tokens=self._generated(m)) if m.tokens else m for m in messages]
         answers = {m.id: m.tokens for m in messages if m.tokens}
         rendering = self._renderer(template).rendering(messages, add_generation_prompt=True)
         tokens: list[int] = []
@@ -147,7 +160,45 @@ class PromptBuilder:
             ends[-1] = end
         return ends
 
-    def _ours(self, message: Message) -> bool:
+    def _generated(self, message: Message) -> tuple[int, ...]:
+        """Ids of an answer, as far as they were generated here; () where none of them mean anything here."""
         if message.stats is None or message.stats.vocab != self._vocab.fingerprint:
-            return False
-        return self._reads_as(message.tokens, message.text)
+            return ()
+        return self._ids_of(message.tokens, message.text)
+
+
+def ids_of_text(vocab: Vocab, generated: tuple[int, ...], text: str) -> tuple[int, ...]:
+    """Ids of an answer's text: those it was generated as; where a person has changed it, those before the change, and
+    then those of the new text as a whole, from the first boundary that both have. () where no generated id stays.
+    """
+    utf8, ends, at = Utf8Decoder(), [0], 0
+    for token in generated:
+        piece = utf8.decode(vocab.piece(token))
+        if not (0 <= token < vocab.n_tokens and text.startswith(piece, at)):
+            break
+        at += len(piece)
+        ends.append(-1 if utf8.pending else at)  # no boundary inside a character
+    else:
+        if at == len(text) or text[at:] == utf8.flush():  # the end of a character may be missing
+            return generated
+    new = text_tokens(vocab, text)
+    utf8, at, starts = Utf8Decoder(), 0, {0: 0}
+    for i, token in enumerate(new):
+        at += len(utf8.decode(vocab.piece(token)))
+        if not utf8.pending:
+            starts.setdefault(at, i + 1)
+    n = next((n for n in range(len(ends) - 1, 0, -1) if ends[n] > 0 and ends[n] in starts), 0)
+    return (*generated[:n], *new[starts[ends[n]] :]) if n else ()
+
+
+def text_tokens(vocab: Vocab, text: str) -> list[int]:
+    """Ids of a text that is no beginning: without the blank that some tokenizers put before one. Nothing in it becomes
+    a control token.
+    """
+    tokens = vocab.tokenize(text, add_special=False, parse_special=False)
+    if vocab.text(tokens) == text:
+        return tokens
+    lead = vocab.tokenize("\n", add_special=False, parse_special=False)
+    behind = vocab.tokenize("\n" + text, add_special=False, parse_special=False)
+    is_split = behind[: len(lead)] == lead and vocab.text(behind[len(lead) :]) == text
+    return behind[len(lead) :] if is_split else tokens

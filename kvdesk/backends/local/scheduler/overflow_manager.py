@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from kvdesk.backends.local.prompt.prompt import Place, Prompt, PromptBuilder
 from kvdesk.backends.local.scheduler.request import Request
@@ -73,11 +74,47 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A prompt that fits. `step` is None where no message had to be evicted for it."""
+    """A prompt that fits. `step` is None where no message had to be evicted for it.
+
+    generated  ids of the answer that is continued; skipped: so many of the first were evicted
+    """
 
     whole: Prompt
     evicted: EvictedMessages
     step: Step | None = None
+    generated: tuple[int, ...] = ()
+    skipped: int = 0
+
+    @property
+    def tokens(self) -> list[int]:
+        """All that is to be in the cache when the next token is sampled."""
+        return [*self.whole.tokens, *self.generated[self.skipped :]]
+
+
+class Answering(Protocol):
+    """An answer in the making; see `kvdesk.backends.local.scheduler.request.Request`."""
+
+    @property
+    def command(self) -> Generate: ...
+    @property
+    def whole(self) -> Prompt: ...
+    @property
+    def evicted(self) -> EvictedMessages: ...
+    @property
+    def generated(self) -> Sequence[int]: ...
+    @property
+    def skipped(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Continued:
+    """An answer that is to be continued: all of it was generated already."""
+
+    command: Generate
+    whole: Prompt
+    evicted: EvictedMessages
+    generated: tuple[int, ...]
+    skipped: int
 
 
 class OverflowManager:
@@ -124,6 +161,8 @@ class OverflowManager:
                 f"The message has {n_characters:,} characters, far more than the {self._n_ctx:,} tokens of the context"
                 " hold."
             )
+        if isinstance(asked, Generate) and asked.continued is not None:
+            return self._fit_continued(asked, asked.continued)
         whole, evicted = self.now(asked)
         before, plans = whole, list[OverflowPlan]()
         newly: tuple[MessageId, ...] = ()
@@ -147,12 +186,37 @@ class OverflowManager:
         step = Step(plans[-1], now.full, evicted, newly, whole, before.tokens, whole.tokens, removed)
         return Fit(whole, evicted, step)
 
-    def go_on(self, request: Request, n_cells: int | None = None) -> Step:
+    def _fit_continued(self, asked: Generate, answer: Message) -> Fit:
+        """The same with the answer so far behind the prompt, as if it had never ended."""
+        generated = tuple(self._prompts.answer_tokens(answer))
+        evicted = self._remembered(asked, len(generated))
+        whole, skipped = self._prompt(asked, evicted), 0
+        if evicted.partial is not None and evicted.partial[0] == asked.answer:
+            whole, skipped = self._without_beginning(asked, evicted.partial[1])
+        fit = Fit(whole, evicted, None, generated, skipped)
+        if len(fit.tokens) <= self._n_ctx:
+            return fit
+        step = self.go_on(_Continued(asked, whole, evicted, generated, skipped))
+        if step.plan.stops:
+            raise ContextFull(f"{step.plan.sentence} Nothing can be added to the answer.", whole)
+        return Fit(step.whole, step.evicted, step, generated, step.skipped)
+
+    def _without_beginning(self, asked: Generate, n: int) -> tuple[Prompt, int]:
+        """The prompt of an answer whose first `n` tokens were evicted with all before them but the first tokens of all
+        (`n` is negative where marks of the template before it stay), and how many of its tokens are not in it.
+        """
+        whole = self._prompts.prompt(asked.messages, asked.template)
+        first, end = Situation((), 0, 0, 0, asked.n_keep).n_sinks, len(whole.tokens) + n
+        places = tuple(place for place in whole.places if place.end <= first)
+        return Prompt(whole.tokens[:first] + whole.tokens[end:], places), max(0, n)
+
+    def go_on(self, request: Answering, n_cells: int | None = None) -> Step:
         """The context is full while the request runs: what is evicted, so that it can go on. Read-only.
 
         n_cells: where it is the cache that is full, so many cells the request can have beside the others that run.
         """
-        command, known = request.command, request.known
+        command, prompt = request.command, request.whole.tokens
+        known = [*prompt, *request.generated[request.skipped :]]
         answering = bool(request.generated)
         n_held = len(known) - answering  # when its prompt is read; of the token sampled last there is no K and V
         now = self._situation(command, request.whole, n_held, answering=answering)
@@ -165,10 +229,8 @@ class OverflowManager:
         evicted, newly = _evict(command.messages, request.whole, request.evicted, plan)
         if plan.cuts_answer:
             first, end = plan.removed
-            offset = request.skipped + end - len(request.prompt)
-            head = Prompt(
-                known[:first] + request.prompt[end:], tuple(p for p in request.whole.places if p.end <= first)
-            )
+            offset = request.skipped + end - len(prompt)
+            head = Prompt(known[:first] + prompt[end:], tuple(p for p in request.whole.places if p.end <= first))
             evicted = replace(evicted, partial=(command.answer, offset), policy=plan.policy.value)
             after = known[:first] + known[end:]
             return Step(plan, now.full, evicted, newly, head, known, after, plan.removed, max(0, offset))
@@ -177,7 +239,7 @@ class OverflowManager:
         except TemplateError as error:
             why = f"{plan.sentence} But the chat template refuses what is left: {error}"
             return replace(stop, plan=OverflowPlan(Overflow.STOP, why))
-        after = whole.tokens + request.generated[request.skipped :]
+        after = [*whole.tokens, *request.generated[request.skipped :]]
         if len(after) > now.n_ctx_seq or not newly:
             return replace(stop, plan=OverflowPlan(Overflow.STOP, f"{now.full} is full. The answer ends here."))
         removed = _removed(plan, policy_of(command.overflow), known, after)
@@ -198,18 +260,22 @@ class OverflowManager:
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _remembered(self, asked: Asked) -> EvictedMessages:
+    def _remembered(self, asked: Asked, n_answer: int = 0) -> EvictedMessages:
         """What was evicted; nothing where all fits again, such as on another branch, where nothing may be evicted, or
         where that was under a policy that keeps another beginning: then it is planned anew, and told.
+
+        n_answer  tokens of an answer that is continued: its question may have been evicted
         """
         evicted = self._evicted.get(asked.conversation, asked.evicted)
         policy = policy_of(asked.overflow)
-        if evicted == NONE_EVICTED or not policy.evicts or asked.messages[-1].id in evicted.messages:
+        if evicted == NONE_EVICTED or not policy.evicts:
+            return NONE_EVICTED
+        if asked.messages[-1].id in evicted.messages and not n_answer:
             return NONE_EVICTED
         if _kept_first_tokens(evicted, asked.messages) != policy.keeps_first_tokens:
             return NONE_EVICTED
         whole = self._prompts.prompt(asked.messages, asked.template)
-        return NONE_EVICTED if len(whole.tokens) + self._n_ctx // RESERVE <= self._n_ctx else evicted
+        return NONE_EVICTED if len(whole.tokens) + n_answer + self._n_ctx // RESERVE <= self._n_ctx else evicted
 
     def _prompt(self, asked: Asked, evicted: EvictedMessages) -> Prompt:
         if evicted == NONE_EVICTED:

@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
@@ -26,7 +27,7 @@ from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.prefix import common_prefix
-from kvdesk.chat import ConversationId, EvictedMessages, MessageId, MessageState, TurnStats
+from kvdesk.chat import ConversationId, EvictedMessages, FinishReason, MessageId, MessageState, TurnStats
 from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, unexpected
 from kvdesk.policies.batching import Want, compose
 from kvdesk.policies.overflow import policy_of
@@ -61,6 +62,9 @@ class Scheduler:
     _overflow_manager: OverflowManager | None
     _speed_model: SpeedModel
     _threads: Threads
+    _aborts_tokens: (
+        bool  # a state that cannot give back a part is lost with a decode that is aborted: a token is let end
+    )
     _spans: MessageSpanReporter
 
     def __init__(self, emit: Emit, on_complete: Callable[[Request], None]) -> None:
@@ -72,6 +76,7 @@ class Scheduler:
         self._told: dict[MessageId, list[str]] = {}  # of answers that wait: what was evicted for them already
         self._lock = threading.Lock()
         self._stopping: set[MessageId] = set()
+        self._may_abort = True  # the decode that runs now
         self._n_decoded = 0  # batches since the last one with tokens of a prompt, while several requests run
         self._stop_decode: Callable[[], None] = lambda: None
         self.closing = False
@@ -82,7 +87,7 @@ class Scheduler:
         """Stop the answer, whether it waits, prefills or generates."""
         with self._lock:
             self._stopping.add(answer)
-            if answer in self._answers:
+            if answer in self._answers and self._may_abort:
                 self._stop_decode()
 
     def request_close(self) -> None:
@@ -113,6 +118,7 @@ class Scheduler:
         """Run requests on this context from now on. `overflow_manager`: None where the model has no text tokenizer."""
         self._context, self._cache_manager, self._overflow_manager = context, cache_manager, overflow_manager
         self._speed_model, self._threads, self._spans = speed_model, threads, spans
+        self._aborts_tokens = context.can("partial seq_rm")
         with self._lock:
             self._stop_decode = context.stop.raise_
 
@@ -133,7 +139,7 @@ class Scheduler:
             if self._overflow_manager is None:
                 raise PromptError(NO_TOKENIZER)
             fit = self._overflow_manager.fit(command)
-            prompt = fit.whole.tokens
+            prompt = fit.tokens
             if self._requests and not cache_manager.can_lease(command.conversation):
                 return False
             if self._is_being_read(prompt, cache_manager.pool.get(command.conversation)):
@@ -163,8 +169,12 @@ class Scheduler:
             sampler.accept(prompt[-command.sampling.repeat_last_n :])
         cache_manager.mark_busy(sequence)
         reused = acquired.n_tokens
-        why = reuse_reason(self._context.model, cache_manager, sequence, acquired, held, prompt, command.messages)
-        request = Request(command, sequence, fit.whole, reused, sampler, submitted_at, why, vocab, fit.evicted)
+        messages = command.messages if command.continued is None else (*command.messages, command.continued)
+        why = reuse_reason(self._context.model, cache_manager, sequence, acquired, held, prompt, messages)
+        request = Request(
+            command, sequence, fit.whole, reused, sampler, submitted_at, why, vocab, fit.evicted,
+            skipped=fit.skipped, n_continued=len(fit.generated), generated=list(fit.generated),
+        )  # fmt: skip
         request.notes += self._told.pop(command.answer, [])
         places = fit.whole.places
         request.pauses = cache_manager.pauses(sequence, prompt, [place.first for place in places[-1:]])
@@ -172,7 +182,8 @@ class Scheduler:
             self._requests.append(request)
             self._answers.add(command.answer)
         self.tell_texts(prompt)
-        self._emit(TurnStarted(command.conversation, command.answer, sequence.seq_id, len(prompt), reused))
+        started = TurnStarted(command.conversation, command.answer, sequence.seq_id, len(prompt), reused)
+        self._emit(replace(started, continued=fit.generated, vocab=vocab.fingerprint))
         self._spans.tell(request)
         return True
 
@@ -186,7 +197,7 @@ class Scheduler:
             return
         if len(self._requests) == 1:
             request = self._requests[0]
-            if request.generated and not request.prefilling and self._burst(request):
+            if request.n_new and not request.prefilling and self._burst(request):
                 return
             batches = [(request, request.next_batch(self._piece()))]
         else:
@@ -214,8 +225,9 @@ class Scheduler:
             if request.command.conversation == conversation:
                 self.finish(request, "stopped", note)
 
-    def finish(self, request: Request, state: MessageState, note: str = "") -> None:
+    def finish(self, request: Request, state: MessageState, note: str = "", finish: FinishReason = "") -> None:
         """End the request; its tokens stay in the cache for the next one."""
+        by_itself = state == "complete" and not finish
         with self._lock:
             self._requests.remove(request)
             self._answers.discard(request.command.answer)
@@ -227,10 +239,10 @@ class Scheduler:
         self._context.memory.publish()
         conversation, answer = request.command.conversation, request.command.answer
         self._spans.tell(request)
-        self._tell(request, end=True)
+        self._tell(request, end=by_itself)
         stats = request.stats(*self._context.memory.totals())
-        self._emit(TurnEnded(conversation, answer, state, stats, request.note(note)))
-        if state == "complete":
+        self._emit(TurnEnded(conversation, answer, state, stats, request.note(note), finish))
+        if by_itself:
             self._on_complete(request)
 
     def give_up(self, note: str) -> None:
@@ -243,7 +255,7 @@ class Scheduler:
             conversation, answer, stats = request.command.conversation, request.command.answer, _NOTHING
             try:
                 stats = request.stats(0, 0, 0)
-                self._tell(request, end=True)
+                self._tell(request)
                 request.sampler.close()
             except Exception:  # noqa: BLE001 - whatever it is, the others still end
                 _log.exception("while an answer was given up")
@@ -279,7 +291,8 @@ class Scheduler:
         context, cache_manager = self._context, self._cache_manager
         sequence, generated = request.sequence, request.generated
         self._threads.choose(1)
-        left = request.command.sampling.max_tokens - len(generated)
+        self._may_abort = self._aborts_tokens
+        left = request.command.sampling.max_tokens - request.n_new
         n = context.memory.begin(sequence.seq_id, len(sequence.tokens), min(left, MOST_IN_BURST))
         if not n:
             return False
@@ -381,7 +394,7 @@ class Scheduler:
             why = f"{step.full} is full, and what could be removed is shared with them. The answer ends here."
         if why:
             self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, why))
-            self.finish(request, "stopped", why)
+            self.finish(request, "stopped", why, "context full")
             return
         request.notes.append(self._carry_out(command, request.sequence, step))
         request.whole, request.prompt, request.evicted, request.skipped = (
@@ -391,8 +404,8 @@ class Scheduler:
             step.skipped,
         )
         request.pauses = ()
-        if not request.generated:  # its prompt is still read, and is shorter now
-            request.reused, request.n_asked = min(request.reused, request.position), len(request.prompt)
+        if not request.n_new:  # its prompt is still read, and is shorter now
+            request.reused, request.n_asked = min(request.reused, request.position), len(request.known)
         self._remember(command, step.evicted)
         self._spans.tell(request)
 
@@ -410,10 +423,12 @@ class Scheduler:
 
     def _decode(self, batches: Sequence[tuple[Request, Batch]]) -> None:
         """Decode, note what is in the cache now, sample."""
-        self._threads.choose(sum(len(batch.tokens) for _, batch in batches))
+        n_tokens = sum(len(batch.tokens) for _, batch in batches)
+        self._threads.choose(n_tokens)
+        self._may_abort = self._aborts_tokens or n_tokens > len(batches)
         kind: DecodeKind = "prefill" if any(request.prefilling for request, _ in batches) else "decode"
         try:
-            decoded = self._context.decode(_joined(batches), kind)
+            decoded = self._context.decode(Batch.joined([batch for _, batch in batches]), kind)
         except KvdeskError as error:
             self._not_decoded(batches, -1, error)
             return
@@ -425,7 +440,7 @@ class Scheduler:
         row = -1
         for request, batch in batches:
             row += len(batch.tokens)
-            if not request.generated:
+            if not request.n_new:
                 self._tell_progress(request, decoded.ms[0] / 1e3)
             if batch.output[-1]:
                 self._sample(request, row)
@@ -443,7 +458,8 @@ class Scheduler:
             if failure is not None:
                 self.finish(request, "failed", str(failure))
             elif rc == 1:
-                self.finish(request, "stopped", f"llama.cpp found no room for {len(batch.tokens)} more tokens.")
+                note = f"llama.cpp found no room for {len(batch.tokens)} more tokens."
+                self.finish(request, "stopped", note, "context full")
 
     def _tell_all(self) -> None:
         """When it is time to send the text of one request, send that of all."""
@@ -455,7 +471,7 @@ class Scheduler:
 
     def _tell_progress(self, request: Request, seconds: float) -> None:
         request.prefill_s += seconds
-        done, total = request.position - request.reused, len(request.prompt) - request.reused
+        done, total = request.position - request.reused, request.n_asked - request.reused
         command = request.command
         self._emit(PrefillProgress(command.conversation, command.answer, done, total, done / request.prefill_s))
 
@@ -480,18 +496,5 @@ class Scheduler:
             self._emit(TextDelta(request.command.conversation, request.command.answer, text, tokens))
 
     def _end_at_limit(self, request: Request) -> None:
-        if len(request.generated) >= request.command.sampling.max_tokens:
-            self.finish(request, "complete", f"Ended at the limit of {len(request.generated):,} tokens.")
-
-
-def _joined(batches: Sequence[tuple[Request, Batch]]) -> Batch:
-    """One batch of several, in order."""
-    if len(batches) == 1:
-        return batches[0][1]
-    parts = [batch for _, batch in batches]
-    return Batch(
-        [token for part in parts for token in part.tokens],
-        [pos for part in parts for pos in part.pos],
-        [ids for part in parts for ids in part.seq_ids],
-        [wanted for part in parts for wanted in part.output],
-    )
+        if request.n_new >= request.command.sampling.max_tokens:
+            self.finish(request, "complete", f"Ended at the limit of {request.n_new:,} tokens.", "limit")
