@@ -32,6 +32,15 @@ def new_message_id() -> MessageId:
     return MessageId(uuid.uuid4().hex)
 
 
+def storable(text: str) -> str:
+    """Text that UTF-8 can hold: halves of a surrogate pair are joined, lone ones become U+FFFD."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 @dataclass(frozen=True, slots=True)
 class TurnStats:
     """What one answer cost. Times in milliseconds, speeds in tokens per second; 0.0 where nothing was measured.

@@ -31,6 +31,7 @@ from kvdesk.chat import (
     QueuedMessage,
     Role,
     TurnStats,
+    storable,
 )
 from kvdesk.settings import Sampling
 
@@ -67,15 +68,6 @@ def selected(columns: tuple[str, ...]) -> str:
         kind, none = ("INTEGER", "0") if name in _NUMBERS else ("BLOB", "''")
         found.append(f"CAST({name if name in _MAY_BE_NULL else f'ifnull({name}, {none})'} AS {kind})")
     return ", ".join(found)
-
-
-def storable(text: str) -> str:
-    """Text that UTF-8 can hold: halves of a surrogate pair are joined, lone ones become U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
 
 
 def pack_tokens(tokens: Sequence[int]) -> bytes:

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from kvdesk.chat import storable
 from kvdesk.errors import StoreError
 from kvdesk.paths import open_regular
 from kvdesk.settings import Settings
-from kvdesk.store.rows import storable
 
 _MOST_BYTES = 1 << 20  # far above any file kvdesk writes
 _VERSION = 2

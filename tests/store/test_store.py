@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvdesk.chat import NONE_EVICTED, ConversationId, Message, QueuedMessage
+from kvdesk.chat import NONE_EVICTED, ConversationId, Message, QueuedMessage, storable
 from kvdesk.errors import StoreError
 from kvdesk.store import Store, rows, schema
-from kvdesk.store.rows import DAMAGED_NOTE, pack_tokens, storable, unpack_stats, unpack_tokens
+from kvdesk.store.rows import DAMAGED_NOTE, pack_tokens, unpack_stats, unpack_tokens
 from tests.store.values import PAPER, STATS, conversation, message
 
 C = ConversationId("c")

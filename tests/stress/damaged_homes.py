@@ -19,14 +19,13 @@ import pytest
 
 from kvdesk import paths
 from kvdesk.backends.local.cache_manager.saved_states import SavedStateStore
-from kvdesk.chat import Conversation
+from kvdesk.chat import Conversation, storable
 from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
 from kvdesk.policies import swap
 from kvdesk.policies.swap import Limits, StateKind
 from kvdesk.protocol.cache import UsePolicy
 from kvdesk.protocol.chat import LoadModel, LocalFile
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, Settings
-from kvdesk.store.rows import storable
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.store import Store
 

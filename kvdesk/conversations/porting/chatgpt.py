@@ -1,0 +1,158 @@
+"""ChatGPT's export: `conversations.json`, or the ZIP it comes in (Settings, Data controls, Export data).
+
+OpenAI publishes neither a schema nor the exporter's source. What is read here is what descriptions and readers made by
+others agree on: an array of conversations, each with a `mapping` of nodes and its `current_node`. Unverified.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Final
+
+from kvdesk.chat import Conversation
+from kvdesk.conversations.porting.branches import Facts, Node, conversation_of
+from kvdesk.conversations.porting.values import (
+    LeftOut,
+    conversation_id,
+    identity,
+    items,
+    obj,
+    text_in,
+    time_ms,
+    title_in,
+)
+
+SECOND_MS: Final = 1000.0
+_CITATION: Final = re.compile("\ue200[^\ue200\ue201]*\ue201")
+"""References to web pages, which only ChatGPT's page resolves, stand between two characters of private use."""
+_TOOL_RESULTS: Final = frozenset((
+    *("execution_output", "tether_browsing_display", "tether_quote", "sonic_webpage", "system_error"),
+    *("computer_output", "model_editable_context"),
+))  # fmt: skip
+
+
+def matches(value: Any) -> bool:
+    return isinstance(obj(value).get("mapping"), dict)
+
+
+def convert(value: Mapping[str, Any], _file: str) -> tuple[Conversation, LeftOut]:
+    """One conversation of the array. Raises Malformed."""
+    left_out: LeftOut = Counter()
+    mapping = obj(value.get("mapping"))
+    prompt = ""
+    nodes: dict[str, Node] = {}
+    for name in _ordered(mapping):
+        node = obj(mapping[name])
+        message = obj(node.get("message"))
+        prompt = prompt or _instructions(message)
+        parent = node.get("parent")
+        nodes[name] = _node(parent if isinstance(parent, str) else None, message, left_out)
+    own = text_in(value.get("conversation_id")) or text_in(value.get("id")) or identity(*mapping)
+    facts = Facts(
+        conversation_id("ChatGPT", own),
+        title_in(value.get("title")),
+        prompt,
+        time_ms(value.get("create_time"), SECOND_MS),
+        time_ms(value.get("update_time"), SECOND_MS),
+    )
+    current = value.get("current_node")
+    return conversation_of(facts, nodes, current if isinstance(current, str) else None), left_out
+
+
+def _ordered(mapping: Mapping[str, Any]) -> list[str]:
+    """The names of all nodes; those that follow the same one in the order in which it lists them."""
+    places: dict[str, int] = {}
+    for node in mapping.values():
+        for place, child in enumerate(items(obj(node).get("children"))):
+            if isinstance(child, str):
+                places.setdefault(child, place)
+    return sorted(mapping, key=lambda name: places.get(name, 0))
+
+
+def _instructions(message: Mapping[str, Any]) -> str:
+    """What the person told ChatGPT about all conversations ("custom instructions"), if that is what the message is."""
+    content, metadata = obj(message.get("content")), obj(message.get("metadata"))
+    told = obj(metadata.get("user_context_message_data"))
+    texts = (
+        *(content.get(name) for name in ("user_profile", "user_instructions")),
+        *(told.get(name) for name in ("about_user_message", "about_model_message")),
+    )
+    is_told = content.get("content_type") == "user_editable_context" or metadata.get("is_user_system_message") is True
+    return "\n\n".join(filter(None, (text_in(text).strip() for text in texts))) if is_told else ""
+
+
+def _node(parent: str | None, message: Mapping[str, Any], left_out: LeftOut) -> Node:
+    """The node as it is imported; what of it is left out is counted."""
+    role = obj(message.get("author")).get("role")
+    metadata, content = obj(message.get("metadata")), obj(message.get("content"))
+    kind = content.get("content_type")
+    empty = Node(parent)
+    if not content or kind == "user_editable_context" or metadata.get("is_user_system_message") is True:
+        return empty
+    if role == "tool" or (isinstance(kind, str) and kind in _TOOL_RESULTS):
+        _text_of(content, left_out)  # pictures a tool made are counted
+        left_out["tool results"] += 1
+        return empty
+    text = _text_of(content, left_out)
+    if metadata.get("is_visually_hidden_from_conversation") is True or role == "system":
+        if text.strip():
+            left_out["hidden messages" if role != "system" else "system messages"] += 1
+        return empty
+    if role == "assistant" and message.get("recipient") not in (None, "all"):
+        left_out["tool calls"] += 1
+        return empty
+    if role not in ("user", "assistant"):
+        left_out["other content"] += 1
+        return empty
+    for attachment in items(metadata.get("attachments")):
+        if not text_in(obj(attachment).get("mime_type") or obj(attachment).get("mimeType")).startswith("image/"):
+            left_out["files"] += 1
+    if not text.strip():
+        return empty
+    created_ms = time_ms(message.get("create_time"), SECOND_MS)
+    model = text_in(metadata.get("model_slug"))
+    return Node(parent, "user" if role == "user" else "assistant", text, created_ms, model)
+
+
+def _text_of(content: Mapping[str, Any], left_out: LeftOut) -> str:
+    match content.get("content_type"):
+        case "thoughts":
+            return _thoughts(content.get("thoughts"))
+        case "reasoning_recap":  # "Thought for 5 seconds"
+            return ""
+        case "code":
+            code = text_in(content.get("text"))
+            language = re.sub(r"[^\w+#.-]", "", text_in(content.get("language")))
+            return f"```{'' if language == 'unknown' else language}\n{code}\n```" if code.strip() else ""
+    if "parts" not in content:
+        return text_in(content.get("text"))
+    texts = [_part(part, left_out) for part in items(content.get("parts"))]
+    whole = "\n".join(text for text in texts if text)
+    whole, n_citations = _CITATION.subn("", whole)
+    if n_citations:
+        left_out["citations"] += n_citations
+    return whole
+
+
+def _thoughts(value: Any) -> str:
+    told = [value] if isinstance(value, str) else [obj(thought).get("content") for thought in items(value)]
+    text = "\n\n".join(filter(None, (text_in(one).strip() for one in told)))
+    return f"<think>\n{text}\n</think>" if text else ""
+
+
+def _part(part: Any, left_out: LeftOut) -> str:
+    if isinstance(part, str):
+        return text_in(part)
+    kind = text_in(obj(part).get("content_type"))
+    if kind == "audio_transcription":
+        return text_in(obj(part).get("text"))
+    if "image" in kind:
+        left_out["pictures"] += 1
+        return "[picture]"
+    if "audio" in kind or "video" in kind:
+        left_out["sound"] += 1
+    elif part is not None:
+        left_out["other content"] += 1
+    return ""

@@ -1,0 +1,78 @@
+"""Conversations to a file: the formats there are, and the writing, which leaves a whole file or none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from kvdesk.chat import Conversation
+from kvdesk.conversations.collection import now_ms
+from kvdesk.conversations.markdown_file import as_markdown
+from kvdesk.conversations.porting import html_file, json_file
+from kvdesk.conversations.tree import Tree
+from kvdesk.errors import UserError
+from kvdesk.translation import tr
+
+Lines = Callable[[Iterable[Conversation], int], Iterator[str]]
+"""Conversations with their messages, and Unix time in milliseconds, to the text of a file, piece by piece."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFormat:
+    """One format. `has_all`: branches, tokens, statistics, parameters; else the branch that is shown."""
+
+    name: str
+    ending: str
+    has_all: bool
+    lines: Lines
+
+
+def _markdown(conversations: Iterable[Conversation], _exported_ms: int) -> Iterator[str]:
+    for number, conversation in enumerate(conversations):
+        branch = Tree(conversation.messages).branch(conversation.leaf)
+        yield ("\n" if number else "") + as_markdown(conversation, branch)
+
+
+EXPORT_FORMATS: Final = (
+    ExportFormat("JSON", ".json", True, json_file.lines),
+    ExportFormat("Markdown", ".md", False, _markdown),
+    ExportFormat("HTML", ".html", False, html_file.lines),
+)
+
+
+def format_of(path: Path) -> ExportFormat | None:
+    """The format that the ending of a file names; None where it names none."""
+    return next((form for form in EXPORT_FORMATS if path.name.lower().endswith(form.ending)), None)
+
+
+def write(path: Path, form: ExportFormat, conversations: Iterable[Conversation]) -> int:
+    """Write the file; returns how many conversations it has. Whatever ends it, such as an error of `conversations`,
+    leaves the file that was there. Raises UserError.
+    """
+    n = 0
+
+    def counted() -> Iterator[Conversation]:
+        nonlocal n
+        for conversation in conversations:
+            n += 1
+            yield conversation
+
+    try:
+        target = path.resolve()
+        part = target.with_name(f"{target.name}.{os.getpid()}.part")
+        with part.open("x", encoding="utf-8", errors="replace", newline="\n") as file:
+            try:
+                for piece in form.lines(counted(), now_ms()):
+                    file.write(piece)
+                file.close()
+                part.replace(target)
+            finally:
+                file.close()
+                part.unlink(missing_ok=True)
+    except OSError as error:
+        why = (error.strerror or str(error)).rstrip(".")
+        raise UserError(tr("The chats could not be written to {file}: {why}.").format(file=path, why=why)) from error
+    return n

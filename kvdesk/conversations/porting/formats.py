@@ -1,0 +1,199 @@
+"""The formats that can be imported, and the reading of a file in any of them."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from kvdesk.chat import Conversation
+from kvdesk.conversations.porting import chatgpt, json_file, llama_webui, lm_studio
+from kvdesk.conversations.porting.adding import is_empty
+from kvdesk.conversations.porting.json_stream import Readable, Value, json_values
+from kvdesk.conversations.porting.values import (
+    LARGEST_FILE,
+    MOST_CONVERSATIONS,
+    MOST_MESSAGES,
+    Found,
+    LeftOut,
+    Malformed,
+    short,
+)
+from kvdesk.paths import open_regular
+from kvdesk.translation import tr
+
+Progress = Callable[[int, int], None]
+"""Hears how many bytes of JSON were read, and how many there are. May raise to end the reading."""
+
+_LARGEST_DIRECTORY: Final = 64 << 20
+_END_OF_ZIP: Final = b"PK\5\6"
+_ENDS = 22 + 0xFFFF  # bytes: the record at the end of a ZIP, and the longest comment after it
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One format. `is_verified`: it was read from the exporter's own source, or is kvdesk's own."""
+
+    name: str
+    is_verified: bool
+    matches: Callable[[Mapping[str, Any], Any], bool]  # (members of the object around it, value)
+    convert: Callable[[Any, str], tuple[Conversation, LeftOut]]  # (value, name of the file without its ending)
+
+
+FORMATS: Final = (
+    Format("kvdesk", True, lambda header, _value: json_file.check_header(header), json_file.convert),
+    Format("ChatGPT", False, lambda _header, value: chatgpt.matches(value), chatgpt.convert),
+    Format("llama.cpp", True, lambda _header, value: llama_webui.matches(value), llama_webui.convert),
+    Format("LM Studio", False, lambda _header, value: lm_studio.matches(value), lm_studio.convert),
+)
+ENDINGS: Final = (".json", ".jsonl", ".zip")
+"""Of the files that are offered and may be dropped on the window."""
+
+
+def read(path: Path, progress: Progress = lambda _done, _total: None) -> Iterator[Found]:
+    """Every conversation of a file. Nothing is written, also not of a ZIP.
+
+    Raises UserError with one sentence.
+    """
+    n_conversations = n_messages = 0
+    with _plain_errors(path):
+        for name, stream in _streams(path, progress):
+            for found in _found(stream, name):
+                n_conversations += 1
+                n_messages += len(found.conversation.messages)
+                if n_conversations > MOST_CONVERSATIONS or n_messages > MOST_MESSAGES:
+                    sentence = tr("This file has more than {chats} chats or {messages} messages.")
+                    raise Malformed(sentence.format(chats=f"{MOST_CONVERSATIONS:,}", messages=f"{MOST_MESSAGES:,}"))
+                yield found
+    if not n_conversations:
+        raise Malformed(tr("{file} has no chats.").format(file=short(path.name)))
+
+
+def _found(stream: Readable, name: str) -> Iterator[Found]:
+    for value in llama_webui.expanded(json_values(stream)):
+        form = _format_of(value)
+        conversation, left_out = form.convert(value.value, name)
+        if is_empty(conversation):
+            left_out["empty chats"] += 1
+        yield Found(form.name, conversation, left_out)
+
+
+def _format_of(value: Value) -> Format:
+    for form in FORMATS:
+        if form.matches(value.header, value.value):
+            return form
+    raise Malformed(
+        tr("This file is no export that kvdesk knows: it reads its own, ChatGPT's, LM Studio's and llama.cpp's.")
+    )
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+class _Counted:
+    """A stream that counts what is read of it, tells it, and gives no more than it may."""
+
+    def __init__(self, stream: Readable, before: int, total: int, progress: Progress) -> None:
+        self._stream, self._before, self._total, self._progress = stream, before, total, progress
+        self.n_read = 0
+
+    def read(self, n: int, /) -> bytes:
+        data = self._stream.read(n)
+        self.n_read += len(data)
+        if self._before + self.n_read > LARGEST_FILE:
+            raise too_large()
+        self._progress(self._before + self.n_read, self._total)
+        return data
+
+
+def too_large() -> Malformed:
+    return Malformed(
+        tr("This file has more than {n} MB of chats; kvdesk imports no more at once.").format(n=LARGEST_FILE >> 20)
+    )
+
+
+def _streams(path: Path, progress: Progress) -> Iterator[tuple[str, Readable]]:
+    """What is to be read: the file, or files in the ZIP; each with its name, without folder and ending."""
+    with open_regular(path) as file:
+        if file.read(4).startswith(b"PK"):
+            yield from _members(file, progress)
+            return
+        size = file.seek(0, io.SEEK_END)
+        if size > LARGEST_FILE:
+            raise too_large()
+        file.seek(0)
+        yield _stem(path.name), _Counted(file, 0, size, progress)
+
+
+def _members(file: BinaryIO, progress: Progress) -> Iterator[tuple[str, Readable]]:
+    _check_directory(file)
+    with zipfile.ZipFile(file) as archive:
+        members = _chats_in(archive.infolist())
+        total = sum(member.file_size for member in members)
+        if not members:
+            raise Malformed(tr("This ZIP has no file of chats, such as conversations.json."))
+        if total > LARGEST_FILE:
+            raise too_large()
+        before = 0
+        for member in members:
+            if member.flag_bits & 1:
+                raise Malformed(tr("This ZIP is locked with a password."))
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise Malformed(tr("This ZIP is packed in a way that kvdesk does not read."))
+            with archive.open(member) as stream:
+                counted = _Counted(stream, before, total, progress)
+                yield _stem(member.filename), counted
+                before += counted.n_read
+
+
+def _check_directory(file: BinaryIO) -> None:
+    """A list of files that would fill the memory by itself is not read. Raises Malformed."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(0, size - _ENDS))
+    tail = file.read(_ENDS)
+    at = tail.rfind(_END_OF_ZIP)
+    if at < 0:
+        raise Malformed(tr("This ZIP is damaged."))
+    if int.from_bytes(tail[at + 12 : at + 16], "little") > _LARGEST_DIRECTORY:
+        raise Malformed(tr("This ZIP has too many files."))
+    file.seek(0)
+
+
+def _chats_in(members: list[zipfile.ZipInfo]) -> list[zipfile.ZipInfo]:
+    """ChatGPT's conversations.json, or the parts conversations-000.json and so on; else what has the name of LM
+    Studio's or llama.cpp's files; else all JSON. ChatGPT's ZIP has other JSON files beside, and pictures.
+    """
+    files = [member for member in members if not member.is_dir() and "__MACOSX" not in member.filename]
+    for pattern in (r"conversations(-\d+)?\.json", r".*\.(conversation\.json|jsonl)", r".*\.json"):
+        named = [member for member in files if re.fullmatch(pattern, _base(member.filename), re.IGNORECASE)]
+        if named:
+            return sorted(named, key=lambda member: member.filename)
+    return []
+
+
+def _base(name: str) -> str:
+    return name.replace("\\", "/").rsplit("/", 1)[-1]
+
+
+def _stem(name: str) -> str:
+    return re.sub(r"(\.conversation)?\.\w+$", "", _base(name))
+
+
+@contextmanager
+def _plain_errors(path: Path) -> Iterator[None]:
+    name = short(path.name)
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise Malformed(tr("{file} cannot be read: {why}.").format(file=name, why=why.rstrip("."))) from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+        raise Malformed(tr("The ZIP {file} is damaged.").format(file=name), str(error)) from error
+    except (RecursionError, MemoryError) as error:
+        raise Malformed(tr("{file} is too large or too deeply nested to be read.").format(file=name)) from error

@@ -1,0 +1,162 @@
+"""Files as such: ZIPs, sizes, progress, and what is no export; a large file is read in pieces."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvdesk.conversations.porting import formats, json_stream
+from kvdesk.conversations.porting.json_stream import json_values
+from kvdesk.errors import UserError
+from tests.conversations.porting.samples import chatgpt_conversation, lm_studio_conversation, written
+
+
+def zipped(path: Path, members: dict[str, Any], compression: int = zipfile.ZIP_DEFLATED) -> Path:
+    with zipfile.ZipFile(path, "w", compression) as archive:
+        for name, value in members.items():
+            archive.writestr(name, value if isinstance(value, str | bytes) else json.dumps(value))
+    return path
+
+
+def said(path: Path) -> str:
+    with pytest.raises(UserError) as caught:
+        list(formats.read(path))
+    return str(caught.value)
+
+
+def test_the_zip_that_chatgpt_sends(tmp_path: Path) -> None:
+    members = {
+        "user.json": {"email": "nobody@example.org"},
+        "export/conversations-001.json": [chatgpt_conversation() | {"conversation_id": "2"}],
+        "export/conversations-000.json": [chatgpt_conversation()],
+        "__MACOSX/export/._conversations-000.json": b"\0",
+        "message_feedback.json": [],
+        "chat.html": "<html>",
+    }
+    found = list(formats.read(zipped(tmp_path / "x.zip", members)))
+    assert [one.format for one in found] == ["ChatGPT", "ChatGPT"]
+
+
+def test_a_folder_of_lm_studio_as_a_zip(tmp_path: Path) -> None:
+    members = {f"conversations/{n}.conversation.json": lm_studio_conversation() for n in (1, 2)}
+    assert len({one.conversation.id for one in formats.read(zipped(tmp_path / "x.zip", members))}) == 2
+
+
+def test_names_in_a_zip_lead_nowhere(tmp_path: Path) -> None:
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    chats = [chatgpt_conversation()]
+    members = {"../../evil/conversations.json": chats, "/etc/conversations.json": chats}
+    before = set(tmp_path.rglob("*"))
+    path = zipped(folder / "x.zip", members)
+    assert len(list(formats.read(path))) == 2
+    assert set(tmp_path.rglob("*")) == before | {path}
+
+
+def test_zips_that_cannot_be_read(tmp_path: Path) -> None:
+    path = tmp_path / "x.zip"
+    assert said(zipped(path, {"a.txt": "x"})) == "This ZIP has no file of chats, such as conversations.json."
+    packed = zipped(path, {"conversations.json": [chatgpt_conversation()]}, zipfile.ZIP_LZMA)
+    assert said(packed) == "This ZIP is packed in a way that kvdesk does not read."
+    whole = zipped(path, {"conversations.json": [chatgpt_conversation()]}).read_bytes()
+    for data in (whole[:-30], whole[:200], whole[:60] + bytes(200) + whole[260:], b"PK\3\4"):
+        path.write_bytes(data)
+        assert said(path) in (
+            "This ZIP is damaged.",
+            "The ZIP x.zip is damaged.",
+            "This file is damaged, or is not JSON.",
+        )
+    many = bytearray(whole)
+    at = many.rfind(b"PK\5\6")
+    many[at + 12 : at + 16] = struct.pack("<I", 1 << 31)
+    path.write_bytes(many)
+    assert said(path) == "This ZIP has too many files."
+    locked = bytearray(whole)
+    for signature, offset in ((b"PK\3\4", 6), (b"PK\1\2", 8)):
+        locked[locked.find(signature) + offset] |= 1
+    path.write_bytes(locked)
+    assert said(path) == "This ZIP is locked with a password."
+
+
+def test_a_zip_bomb_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "LARGEST_FILE", 1 << 20)
+    sentence = "This file has more than 1 MB of chats; kvdesk imports no more at once."
+    assert said(zipped(tmp_path / "x.zip", {"conversations.json": b"[" + b" " * (2 << 20)})) == sentence
+    plain = tmp_path / "x.json"
+    plain.write_bytes(b" " * (2 << 20))
+    assert said(plain) == sentence
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (b"", "x.json has no chats."),
+        (b"[]", "x.json has no chats."),
+        (b"hello", "This file is not JSON."),
+        (b"[1, 2]", "This file is no export that kvdesk knows"),
+        (b'{"a": 1}', "This file is no export that kvdesk knows"),
+        (b'[{"mapping": {', "This file is damaged, or is not JSON."),
+        (b'[{"mapping": {}} {"mapping": {}}]', "This file is damaged, or is not JSON."),
+        (b'[{"mapping": {}, "create_time": NaN}]', "This file is damaged, or is not JSON."),
+        (b'[{"mapping": {}, "create_time": ' + b"9" * 5000 + b"}]", "This file is damaged, or is not JSON."),
+        (b'[{"mapping": ' + b"[" * 100_000, "This file is not readable: its JSON is nested too deeply."),
+        (b'\xff\xfe[\0', "This file is not text in UTF-8."),
+        (b'{"conversations": [' + b'{"mapping": {}},' * 3, "This file is damaged, or is not JSON."),
+    ],
+)  # fmt: skip
+def test_what_is_no_export_gets_a_sentence(tmp_path: Path, data: bytes, sentence: str) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(data)
+    assert said(path).startswith(sentence)
+
+
+def test_what_is_no_file_gets_a_sentence(tmp_path: Path) -> None:
+    assert said(tmp_path).endswith("cannot be read: it is a folder.")
+    assert said(tmp_path / "none.json") == "none.json cannot be read: No such file or directory."
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 64, 1 << 20])
+def test_values_are_the_same_however_a_file_is_cut(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_stream, "CHUNK", chunk)
+    elements: list[Any] = [{"a": "x" * 50 + '"\\\u00e9\U0001f600'}, 12345, -1.5e10, True, None, "[{", [[], {}], 7]
+    text = "\ufeff " + json.dumps({"v": 12, "conversations": elements, "w": 3}, ensure_ascii=False, indent=1)
+    found = list(json_values(io.BytesIO(text.encode())))
+    assert [value.value for value in found] == elements
+    lines = "\n".join(json.dumps({"n": n}) for n in range(3))
+    assert [value.value for value in json_values(io.BytesIO(lines.encode()))] == [{"n": n} for n in range(3)]
+
+
+def test_a_chat_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_stream, "CHUNK", 1000)
+    monkeypatch.setattr(json_stream, "LARGEST_VALUE", 10_000)
+    value = chatgpt_conversation() | {"padding": "x" * 50_000}
+    assert "kvdesk reads no larger ones" in said(written(tmp_path / "x.json", [value]))
+    assert "kvdesk reads no larger ones" in said(written(tmp_path / "x.json", {f"{n}": "x" * 900 for n in range(20)}))
+
+
+def test_too_many_chats_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formats, "MOST_MESSAGES", 5)
+    sentence = said(written(tmp_path / "x.json", [chatgpt_conversation()] * 2))
+    assert sentence == "This file has more than 100,000 chats or 5 messages."
+
+
+def test_progress_may_end_the_reading(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.json", [chatgpt_conversation()] * 50)
+    told: list[tuple[int, int]] = []
+    list(formats.read(path, lambda done, total: told.append((done, total))))
+    assert told[-1] == (path.stat().st_size, path.stat().st_size)
+
+    class Stopped(Exception):
+        pass
+
+    def stop(_done: int, _total: int) -> None:
+        raise Stopped
+
+    with pytest.raises(Stopped):
+        list(formats.read(path, stop))
