@@ -36,6 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from kvdesk.experiments import child
 
         return child.child_main(arguments[1:])
+    if arguments[:1] == ["--attachment"]:
+        from kvdesk.attachments.child import child_main as read_attachment
+
+        return read_attachment(arguments[1:])
     if arguments == ["--render"]:
         from kvdesk.backends.local.prompt import template_child
 

@@ -5,6 +5,7 @@ Owns the steps and their order. Changes nothing of the person's: its files are i
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from PySide6.QtGui import QImage, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from kvdesk import paths
+from kvdesk.attachments.reader import read_file
 from kvdesk.backends.local.llama.binding import engine_version
 from kvdesk.backends.local.llama.context import MAPS, Context
 from kvdesk.backends.local.llama.model import Model
@@ -66,6 +68,7 @@ def run(folder: Path) -> Iterator[Outcome]:
         "window": _window,
         "plot": _plot,
         "store": lambda: _store(folder / "selftest.sqlite3"),
+        "attachments": lambda: _attachments(folder),
         "model": _model,
         "greedy text": _greedy_text,
         "compaction": _compaction,
@@ -146,6 +149,18 @@ def _store(file: Path) -> str:
         return "written, closed, read again, searched"
     finally:
         store.close()
+
+
+def _attachments(folder: Path) -> str:
+    """The text of a PDF and of a DOCX file is read, each in a process of its own."""
+    said = []
+    for suffix in ("pdf", "docx"):
+        file = folder / f"selftest.{suffix}"
+        shutil.copy(paths.resources_dir() / "selftest" / file.name, file)
+        found = read_file(file)
+        _expect(PROMPT in found.text, f"{file.name} was read as {found.text[:80]!r}")
+        said.append(f"{suffix.upper()} {len(found.text)} characters")
+    return ", ".join(said)
 
 
 def _model() -> str:

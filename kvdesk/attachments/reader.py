@@ -1,0 +1,130 @@
+"""Reads a file as an attachment, in a child process with limits of memory and time (`child`): PDFium is native code,
+and files come from strangers. Whatever a file does to its reader, it costs one sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from kvdesk.attachments.child import MOST_OUTPUT
+from kvdesk.chat import Attachment
+from kvdesk.errors import UserError
+from kvdesk.library.child import child_command, start_child
+from kvdesk.translation import tr
+
+TIME_LIMIT_S = 20.0
+MEMORY_LIMIT = 1_000_000_000
+"""Bytes of real memory, looked at while the child works: not every system limits the address space."""
+LOOK_S = 0.02
+MOST_NAME = 100
+"""Characters of a file's name that are kept."""
+
+
+class ReadingCancelled(Exception):
+    """Nobody waits for the file any more."""
+
+
+def read_file(path: Path, cancelled: Callable[[], bool] = lambda: False) -> Attachment:
+    """The text of a file. Blocks for as long as that takes, or until `cancelled` says so.
+
+    Raises UserError with one sentence where it has no text or cannot be read, and ReadingCancelled.
+    """
+    name = shown_name(path.name)
+    with tempfile.TemporaryFile() as out:
+        try:
+            child = start_child(child_command("--attachment", str(path.absolute())), out, subprocess.DEVNULL)
+        except OSError as error:
+            raise UserError(tr("{name} could not be read.").format(name=name), repr(error)) from error
+        with child:
+            try:
+                code = _wait(child, name, cancelled)
+            finally:
+                child.kill()  # nothing where it has ended
+        out.seek(0)
+        answer = _parsed(out.read(MOST_OUTPUT + 1))
+    if answer is None:
+        sentence = tr("{name} could not be read: the reader stopped. It may be damaged.").format(name=name)
+        raise UserError(sentence, f"exit code {code}")
+    if "problem" in answer:
+        raise UserError(_sentence(answer["problem"], name, answer["detail"]), answer["detail"])
+    return Attachment(name, answer["kind"], answer["text"], _note(answer))
+
+
+def shown_name(name: str) -> str:
+    """A file's name on one line, as it stands in the prompt and on the screen."""
+    plain = "".join(c if c.isprintable() and c != "`" else "_" for c in name)
+    return plain if len(plain) <= MOST_NAME else f"{plain[: MOST_NAME - 20]}…{plain[-19:]}"
+
+
+def _wait(child: subprocess.Popen[bytes], name: str, cancelled: Callable[[], bool]) -> int:
+    """The exit code. Raises UserError where the child takes too much, and ReadingCancelled."""
+    deadline = time.monotonic() + TIME_LIMIT_S
+    while True:
+        try:
+            return child.wait(timeout=LOOK_S)
+        except subprocess.TimeoutExpired:
+            pass
+        if cancelled():
+            raise ReadingCancelled
+        if time.monotonic() > deadline:
+            sentence = tr("{name} took longer than {seconds} seconds to read, so it was left out.")
+            raise UserError(sentence.format(name=name, seconds=f"{TIME_LIMIT_S:.0f}"))
+        if _memory(child) > MEMORY_LIMIT:
+            raise UserError(_sentence("memory", name, ""))
+
+
+def _memory(child: subprocess.Popen[bytes]) -> int:
+    try:
+        return int(psutil.Process(child.pid).memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+def _parsed(said: bytes) -> dict[str, Any] | None:
+    """What the child said; None where that is not all of it."""
+    try:
+        answer = json.loads(said)
+    except ValueError:
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _sentence(problem: str, name: str, detail: str) -> str:
+    sentences = {
+        "too large": tr("{name} is too large to be attached."),
+        "password": tr("{name} is protected with a password, so it cannot be read."),
+        "no text": tr("{name} has no text: its pages are probably scanned pictures. Only text can be attached."),
+        "binary": tr("{name} is no text file. Text, code, PDF and DOCX files can be attached."),
+        "picture": tr("{name} is a picture. Text, code, PDF and DOCX files can be attached."),
+        "old document": tr("{name} is in an old Office format. Save it as DOCX or PDF and attach that."),
+        "other archive": tr("{name} is an archive, or a document of another kind. Attach text, PDF or DOCX files."),
+        "damaged": tr("{name} is damaged and cannot be read."),
+        "memory": tr("{name} needs more memory than a file of its kind should, so it was left out."),
+        "empty": tr("{name} is empty."),
+        "os": tr("{name} could not be read: {reason}."),
+    }
+    return sentences.get(problem, sentences["damaged"]).format(name=name, reason=detail)
+
+
+def _note(answer: dict[str, Any]) -> str:
+    """What a person should know of how the file was read."""
+    notes = []
+    if answer["encoding"]:
+        notes.append(tr("read as {encoding}").format(encoding=answer["encoding"]))
+    if answer["n_pages"] < answer["of_pages"]:
+        pages = tr("the first {n} of {all} pages")
+        notes.append(pages.format(n=f"{answer['n_pages']:,}", all=f"{answer['of_pages']:,}"))
+    elif answer["of_pages"]:
+        n = answer["of_pages"]
+        notes.append(tr("1 page") if n == 1 else tr("{n} pages").format(n=f"{n:,}"))
+    if answer["is_cut"]:
+        notes.append(tr("the first {n} characters").format(n=f"{len(answer['text']):,}"))
+    return ", ".join(notes)
