@@ -120,6 +120,7 @@ class Message:
     typed. `model` is the name of the one that wrote an answer, "" where it is not known. `finish` is why an answer
     ended (`finish_of`); `pinned`: listed at the top of the chat, which keeps it in no context.
     `attachments` stand before the text where the model reads it (`as_read`).
+    `thought_ms` is how long its reasoning took; 0 where there was none, or it was not measured.
     """
 
     id: MessageId
@@ -136,6 +137,7 @@ class Message:
     attachments: tuple[Attachment, ...] = ()
     finish: FinishReason = ""
     pinned: bool = False
+    thought_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

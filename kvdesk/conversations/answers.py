@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from kvdesk.chat import ConversationId, Message, MessageId
 from kvdesk.protocol.chat import TextDelta
+from kvdesk.reasoning import ThoughtClock
 
 
 @dataclass(slots=True)
@@ -17,9 +19,11 @@ class RunningAnswer:
     replaces: MessageId | None = None  # the answer that was shown before, when this is another one to its question
     parts: list[str] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
+    clock: ThoughtClock = field(default_factory=ThoughtClock)
 
     def so_far(self) -> Message:
-        return replace(self.message, text="".join(self.parts), tokens=tuple(self.tokens))
+        thought_ms = self.message.thought_ms or self.clock.ms
+        return replace(self.message, text="".join(self.parts), tokens=tuple(self.tokens), thought_ms=thought_ms)
 
 
 class RunningAnswers:
@@ -51,6 +55,7 @@ class RunningAnswers:
         """Nothing where the answer is not known, such as of a conversation that was deleted."""
         if (running := self._answers.get(delta.answer)) is not None:
             running.parts.append(delta.text)
+            running.clock.take(delta.text, time.monotonic())
             running.tokens += delta.tokens
             self._grown.add(delta.answer)
 

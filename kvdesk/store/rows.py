@@ -45,9 +45,11 @@ CONVERSATION_COLUMNS = (
 )
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
-    *("tokens", "stats", "note", "created_ms", "model", "digest", "attachments"),
+    *("tokens", "stats", "note", "created_ms", "model", "digest", "attachments", "thought_ms"),
 )
-_NUMBERS = frozenset(("colour", "created_ms", "updated_ms", "pinned", "archived"))  # all others are text and bytes
+_NUMBERS = frozenset(
+    ("colour", "created_ms", "updated_ms", "pinned", "archived", "thought_ms")
+)  # all others are text and bytes
 _MAY_BE_NULL = frozenset(("leaf", "parent", "stats", "digest"))
 _KINDS = frozenset(get_args(AttachmentKind))
 _ROLES = frozenset(get_args(Role))
@@ -277,12 +279,28 @@ def message_row(message: Message) -> tuple[Any, ...]:
         *(m.id, m.conversation, m.parent, m.role, text, m.state),
         *(pack_tokens(m.tokens), pack_stats(m.stats), storable(m.note), m.created_ms, storable(m.model), digest),
         attachments,
+        m.thought_ms,
     )
 
 
 def message_of(row: Row) -> Message:
     """A row that is damaged is a failed message with `DAMAGED_NOTE`. Rows of before digests were kept have None."""
-    identity, conversation, parent, role, text, state, tokens, stats, note, created_ms, model, digest, packed = row
+    (
+        identity,
+        conversation,
+        parent,
+        role,
+        text,
+        state,
+        tokens,
+        stats,
+        note,
+        created_ms,
+        model,
+        digest,
+        packed,
+        thought_ms,
+    ) = row
     ids = unpack_tokens(tokens)
     known_role, known_state = text_of(role), text_of(state)
     damaged = ids is None or known_role not in _ROLES or known_state not in _STATES or not _is_utf8(text)
@@ -305,6 +323,7 @@ def message_of(row: Row) -> Message:
         created_ms=created_ms,
         model=text_of(model),
         attachments=attachments,
+        thought_ms=thought_ms if 0 <= thought_ms < _LARGEST else 0,
     )
 
 

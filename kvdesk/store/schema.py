@@ -112,6 +112,7 @@ MIGRATIONS: tuple[str, ...] = (
         SELECT new.number, new.attachments WHERE new.attachments <> '';
     END;
     """,
+    "ALTER TABLE message ADD COLUMN thought_ms INTEGER NOT NULL DEFAULT 0;",
 )
 VERSION = len(MIGRATIONS)
 

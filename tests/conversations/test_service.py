@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from kvdesk.chat import (
     Attachment,
     Conversation,
@@ -440,3 +442,17 @@ def test_a_preview_counts_what_is_attached(held: Held) -> None:
     asked = held.commands[-1]
     assert isinstance(asked, PreviewTurn)
     assert (asked.text, asked.n_attached) == ("", (len("log.txt:\n```\nline\n```\n\n"),))
+
+
+def test_the_time_of_reasoning_is_kept_with_the_answer(held: Held, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 5.0
+    monkeypatch.setattr("kvdesk.conversations.answers.time.monotonic", lambda: now)
+    asked = held.say("Why?")
+    held.write(asked, "<think>hm")
+    now = 17.5
+    held.write(asked, " so</th", "ink>Yes.")
+    now = 40.0
+    held.write(asked, " And more.")
+    held.end(asked)
+    (ended,) = [change.message for change in held.told if isinstance(change, AnswerEnded)]
+    assert ended.thought_ms == 12_500

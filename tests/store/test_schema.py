@@ -315,3 +315,21 @@ def test_messages_of_before_have_no_attachments_and_can_get_some(path: Path) -> 
     assert store.all_messages(ConversationId("c")) == (attached,)
     assert [hit.message for hit in store.search("lighthouse")] == ["a"]
     store.close()
+
+
+def test_messages_of_before_have_no_time_of_reasoning_and_later_ones_keep_theirs(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    before = next(n for n, step in enumerate(schema.MIGRATIONS) if "thought_ms" in step)
+    schema.migrate(connection, path, schema.MIGRATIONS[:before])
+    columns = "id, title, colour, system_prompt, created_ms, updated_ms"
+    connection.execute(f"INSERT INTO conversation ({columns}) VALUES ('c', 'Old', 2, '', 1, 2)")
+    columns = "id, conversation, role, text, state, tokens, note, created_ms"
+    connection.execute(f"INSERT INTO message ({columns}) VALUES ('a', 'c', 'user', 'kept', 'complete', x'', '', 7)")
+    connection.close()
+    store = Store(path)
+    (old,) = store.all_messages(ConversationId("c"))
+    assert (old.text, old.thought_ms) == ("kept", 0)
+    store.put_message(replace(old, thought_ms=12_300))
+    (new,) = store.all_messages(ConversationId("c"))
+    assert new.thought_ms == 12_300
+    store.close()

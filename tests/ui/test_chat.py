@@ -2,17 +2,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QLabel, QPlainTextEdit, QToolButton, QWidget
+from PySide6.QtWidgets import QLabel, QPlainTextEdit, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.chat import ModelLoaded, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.ui.chat.chat_view import RENDER_INTERVAL_MS
-from kvdesk.ui.chat.message_body import CollapsedThinking
 from kvdesk.ui.chat.message_widget import MessageWidget
+from kvdesk.ui.chat.thinking import CollapsedThinking
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
@@ -119,13 +120,62 @@ def test_code_that_grows_is_kept(window: MainWindow, qtbot: QtBot) -> None:
     assert words(widget) == "done"
 
 
-def test_thinking_is_folded_until_asked_for(window: MainWindow) -> None:
-    window.show_messages(ONE, (message("a", "assistant", "<think>\nlet me see\n</think>\nYes."),))
-    (thinking,) = window.chat.findChildren(CollapsedThinking)
-    assert not thinking.is_open
-    button(thinking, "Show the model's thinking").click()
-    assert thinking.is_open
-    assert "let me see" in words(thinking)
+def thinking(window: MainWindow) -> CollapsedThinking:
+    (found,) = window.chat.findChildren(CollapsedThinking)
+    return found
+
+
+def test_reasoning_is_open_while_it_is_written_and_then_says_how_long_it_took(
+    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 100.0
+    monkeypatch.setattr("kvdesk.ui.chat.message_widget.time.monotonic", lambda: now)
+    widget = begin(window)
+    window.apply_event(TextDelta(ONE, ANSWER, "<think>\nlet me ", (1,)))
+    assert thinking(window).is_open
+    assert thinking(window).title == "Thinking…"
+    now = 112.2
+    window.apply_event(TextDelta(ONE, ANSWER, "see\n</think>\n\nYes.", (1,)))
+    qtbot.waitUntil(lambda: thinking(window).title == "Thought for 12 s", timeout=2000)
+    assert not thinking(window).is_open
+    assert words(widget).endswith("Yes.")
+    qtbot.mouseClick(thinking(window).findChildren(QPushButton)[0], Qt.MouseButton.LeftButton)
+    assert thinking(window).is_open
+    window.apply_event(TurnEnded(ONE, ANSWER, "complete", STATS))
+    assert thinking(window).is_open, "it stays as the person wants it"
+    assert "let me see" in words(thinking(window))
+
+
+def test_reasoning_that_is_stopped_is_no_longer_being_written(window: MainWindow) -> None:
+    begin(window)
+    window.apply_event(TextDelta(ONE, ANSWER, "<think>one two three", (1,)))
+    window.apply_event(TurnEnded(ONE, ANSWER, "stopped", STATS))
+    assert thinking(window).title == "Thought, 3 words"
+
+
+def test_reasoning_is_folded_until_asked_for(window: MainWindow) -> None:
+    answer = replace(message("a", "assistant", "let me see\n</think>\nYes."), thought_ms=83_400)
+    window.show_messages(ONE, (answer,))
+    assert not thinking(window).is_open
+    assert thinking(window).title == "Thought for 1 min 23 s"
+    qtbot_button = thinking(window).findChildren(QPushButton)[0]
+    assert qtbot_button.accessibleDescription() == "collapsed"
+    qtbot_button.click()
+    assert "let me see" in words(thinking(window))
+
+
+def test_reasoning_does_not_fold_for_one_who_reads_above(window: MainWindow, qtbot: QtBot) -> None:
+    window.show_messages(ONE, tuple(message(f"m{i}", "user", f"line\n\n{i}\n" * 5) for i in range(8)))
+    begin(window)
+    window.apply_event(TextDelta(ONE, ANSWER, "<think>" + "long\n\n" * 40, (1,)))
+    qtbot.waitUntil(lambda: thinking(window).is_open, timeout=2000)
+    bar = window.chat.view.verticalScrollBar()
+    bar.setValue(bar.maximum() - 300)
+    window.apply_event(TextDelta(ONE, ANSWER, "</think>" + "Yes.\n\n" * 40, (1,)))
+    value = bar.value()
+    qtbot.waitUntil(lambda: "Yes." in words(window.chat.view), timeout=2000)
+    assert thinking(window).is_open
+    assert bar.value() == value
 
 
 def test_only_the_last_answer_can_be_made_again(window: MainWindow) -> None:

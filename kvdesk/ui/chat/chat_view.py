@@ -156,7 +156,7 @@ class ChatView(MessageList):
     def _render(self) -> None:
         for name in self._dirty:
             if widget := self.widget_of(name):
-                widget.flush()
+                widget.flush(may_collapse=self.is_following)
         self._dirty.clear()
         self.arrange()
 

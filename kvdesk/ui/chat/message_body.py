@@ -8,11 +8,12 @@ from typing import Final
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from kvdesk.ui.chat.thinking import CollapsedThinking
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.markdown.segments import Segment
-from kvdesk.ui.markdown.text_chunks import answer_pieces, prose_pieces, weights
-from kvdesk.ui.widgets.controls import ElidedButton, IconButton, label
+from kvdesk.ui.markdown.text_chunks import GrowingAnswer, prose_pieces, weights
+from kvdesk.ui.widgets.controls import ElidedButton
 from kvdesk.ui.widgets.theme import Theme
 
 _SMALL_REST: Final = 0.25  # of a full piece: shown with what is before it, it is not worth a click
@@ -33,6 +34,9 @@ class MessageBody(QWidget):
         self._plain, self._quiet = plain, quiet
         self._source = ""
         self._pages = 1  # how much is shown, in full pieces
+        self._answer = GrowingAnswer()
+        self._thought_ms, self._may_collapse = 0, True
+        self._growing = False
         self._shown: list[tuple[str, ProseView | CodeBlock | CollapsedThinking]] = []
         self._starts: list[int] = []  # offsets of the shown pieces in the source
         self._column = QVBoxLayout()
@@ -57,10 +61,17 @@ class MessageBody(QWidget):
             if isinstance(widget, ProseView):
                 widget.highlight(max(first - start, 0), max(last - start, 0))
 
-    def show_source(self, source: str, growing: bool = False) -> None:
-        """The text so far. One that grows is shown to its end, but by no more than one full piece at a time."""
-        self._source = source
-        pieces = prose_pieces(source) if self._plain or self._quiet else answer_pieces(source)
+    def show_source(self, source: str, growing: bool = False, thought_ms: int = 0, may_collapse: bool = True) -> None:
+        """The text so far. One that grows is shown to its end, but by no more than one full piece at a time.
+
+        thought_ms    how long the reasoning in it took, 0: not known
+        may_collapse  reasoning that ends closes; not while somebody reads there
+        """
+        same = thought_ms == self._thought_ms and growing == self._growing
+        self._source, self._thought_ms, self._may_collapse = source, thought_ms, may_collapse
+        self._growing = growing
+        is_answer = not (self._plain or self._quiet)
+        pieces = self._answer.pieces(source) if is_answer else prose_pieces(source)
         costs = weights(pieces)
         if growing and sum(costs[:-1]) >= self._pages:
             self._pages += 1
@@ -68,13 +79,10 @@ class MessageBody(QWidget):
         n_shown = sum(cost < self._pages for cost in before[: len(pieces)])
         if sum(costs[n_shown:]) <= _SMALL_REST:
             n_shown = len(pieces)
-        self._starts = []
-        at = 0
-        for i, piece in enumerate(pieces[:n_shown]):
+        unchanged = min(self._answer.n_settled, len(self._shown), n_shown) if is_answer and same else 0
+        for i, piece in enumerate(pieces[unchanged:n_shown], unchanged):
             self._show_piece(i, piece)
-            found = source.find(piece.text, at)
-            self._starts.append(max(found, at))
-            at = found + len(piece.text) if found >= 0 else at  # code may have lost its indentation
+        self._starts = [piece.start for piece in pieces[:n_shown]]
         self._truncate(n_shown)
         hidden = sum(len(piece.text) for piece in pieces[n_shown:])
         if hidden and self._rest is None:
@@ -89,7 +97,7 @@ class MessageBody(QWidget):
     def show_more(self) -> None:
         """Reveal the next piece."""
         self._pages += 1
-        self.show_source(self._source)
+        self.show_source(self._source, self._growing, self._thought_ms, self._may_collapse)
 
     def _show_piece(self, i: int, piece: Segment) -> None:
         if i < len(self._shown) and self._shown[i][0] != piece.kind:
@@ -99,7 +107,10 @@ class MessageBody(QWidget):
             self._shown.append((piece.kind, widget))
             self._column.addWidget(widget)
         widget = self._shown[i][1]
-        if not isinstance(widget, ProseView):
+        if isinstance(widget, CollapsedThinking):
+            is_open = self._growing and not piece.closed
+            widget.show_thought(piece.text, self._thought_ms, is_open=is_open, may_collapse=self._may_collapse)
+        elif isinstance(widget, CodeBlock):
             widget.show_segment(piece)
         elif self._plain:
             widget.show_plain(piece.text)
@@ -110,7 +121,7 @@ class MessageBody(QWidget):
         if segment.kind == "code":
             return CodeBlock(self._theme)
         if segment.kind == "think":
-            return CollapsedThinking(self._theme)
+            return CollapsedThinking(self._theme, MessageBody(self._theme, quiet=True))
         prose = ProseView(self._theme, quiet=self._quiet)
         if self._plain:
             prose.setAccessibleName("Question")
@@ -156,48 +167,3 @@ class _Rest(QWidget):
     def show_hidden(self, n_characters: int) -> None:
         self._more.setText(f"Show more  ·  {n_characters:,} characters")
         self.setVisible(n_characters > 0)
-
-
-class CollapsedThinking(QWidget):
-    """The reasoning of the model before its answer: collapsed until it is clicked."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._segment = Segment("think", "", closed=False)
-        self._open = False
-        self._button = IconButton(theme, "chevron-right", "Show the model's thinking")
-        self._button.clicked.connect(self._on_button_clicked)
-        self._title = label("Thinking…", tone="secondary", scale="small")
-        self._text = MessageBody(theme, quiet=True)
-        self._text.hide()
-        head = QWidget()
-        row = QHBoxLayout(head)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
-        row.addWidget(self._button)
-        row.addWidget(self._title, 1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addWidget(head)
-        column.addWidget(self._text)
-
-    @property
-    def is_open(self) -> bool:
-        return self._open
-
-    def show_segment(self, segment: Segment) -> None:
-        self._segment = segment
-        words = len(segment.text.split())
-        self._title.setText(f"Thought, {words:,} words" if segment.closed else f"Thinking…  {words:,} words")
-        if self._open:
-            self._text.show_source(segment.text, growing=not segment.closed)
-
-    @Slot()
-    def _on_button_clicked(self) -> None:
-        self._open = not self._open
-        self._button.set_icon_name("chevron-down" if self._open else "chevron-right")
-        self._button.setAccessibleName("Hide the model's thinking" if self._open else "Show the model's thinking")
-        self._text.setVisible(self._open)
-        if self._open:
-            self._text.show_source(self._segment.text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Final
 
@@ -17,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.chat import FEW_TOKENS, Message, MessageId, MessageState, TurnStats, attached_text
+from kvdesk.reasoning import ThoughtClock
 from kvdesk.ui.chat.branch_switch import BranchSwitch
 from kvdesk.ui.chat.message_body import MessageBody
 from kvdesk.ui.chat.message_list import settle
@@ -54,7 +56,8 @@ class MessageWidget(QWidget):
         super().__init__()
         self._theme = theme
         self._message = message
-        self._shown_text: str | None = None
+        self._shown: tuple[str, bool, int] | None = None  # text, whether it grows, time of its reasoning
+        self._clock = ThoughtClock()
         self._is_last = self._is_full = False
         self._help: RoomHelp | None = None  # made where it is needed
         self._edit: IconButton | None = None  # of what a person wrote
@@ -185,15 +188,18 @@ class MessageWidget(QWidget):
 
     def append(self, text: str) -> None:
         """Add to the answer; seen at the next `flush`."""
-        self._message = replace(self._message, text=self._message.text + text)
+        self._clock.take(text, time.monotonic())
+        thought_ms = self._message.thought_ms or self._clock.ms
+        self._message = replace(self._message, text=self._message.text + text, thought_ms=thought_ms)
 
-    def flush(self) -> None:
-        """Draw the text as it is now."""
+    def flush(self, may_collapse: bool = True) -> None:
+        """Draw the text as it is now. `may_collapse`: reasoning that ended closes, which moves what is under it."""
         text = self._message.text
-        if text == self._shown_text:
+        shown = text, self._message.state == "streaming", self._message.thought_ms
+        if shown == self._shown:
             return
-        self._shown_text = text
-        self._body.show_source(text, growing=self._message.state == "streaming")
+        self._shown = shown
+        self._body.show_source(text, shown[1], shown[2], may_collapse)
         self._body.setVisible(bool(text) or self._message.role != "assistant")
         if text and self._waiting is not None:
             self._waiting.hide()

@@ -1,86 +1,200 @@
-"""Splits the Markdown of an answer into what is drawn by different widgets: prose, code, thinking. Pure text.
+"""Splits the Markdown of an answer into what is drawn by different widgets: prose, programs, reasoning, tables and
+formulas that stand alone. Pure text.
 
-One pass over lines, so that an answer can be split again at every frame while it grows. Fences are found at any
-indentation: a program inside a list is still a program one wants to copy. `<think>` counts only at the start of a line
-outside a fence, so that code which talks about the tag stays code.
+One pass over lines, so that an answer can be split again at every frame while it grows. Fences and formulas are found
+at any indentation: a program inside a list is still a program one wants to copy. Marks of reasoning count only at the
+start of a line outside a fence, so that code which talks about them stays code.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from kvdesk.reasoning import closing_alone, opening, without_mark_of_answer
+
 # Possessive: a line of many thousand characters must not be tried from every one of them.
 _FENCE: Final = re.compile(r"^([ \t]*+)(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+$")
-_THINK_OPEN: Final = re.compile(r"^\s*+<think(?:ing)?>")
-_THINK_CLOSE: Final = re.compile(r"</think(?:ing)?>")
+_RULER: Final = re.compile(r"^ {0,3}+\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+[ \t]*+$")
+_DISPLAY: Final = re.compile(
+    r"^[ \t]*+(?:\$\$|\\\[|(?=\\begin\{(equation|align|alignat|aligned|gather|gathered|multline|eqnarray)(\*?)\}))"
+)
+_AFTER_FORMULA: Final = frozenset(("", ".", ",", ";", ":", "?", "!"))
+
+Kind = Literal["prose", "code", "think", "table", "formula"]
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
     """A run of one kind. `closed` is False while the answer may still add to it.
 
-    `whole` is the text of the segment that this one is a piece of; empty when it is no piece.
+    `whole` is the text of the segment that this one is a piece of; empty when it is no piece. `start` is the offset in
+    the source of the line with which it begins.
     """
 
-    kind: Literal["prose", "code", "think"]
+    kind: Kind
     text: str
     language: str = ""
     closed: bool = True
     whole: str = field(default="", compare=False)
+    start: int = field(default=0, compare=False)
 
 
 def split_segments(source: str) -> tuple[Segment, ...]:
     """All segments in order; the last one is open when it has not been ended by the text itself."""
-    out: list[Segment] = []
-    prose: list[str] = []
-    lines = source.split("\n")
-    i = 0
-    while i < len(lines):
-        line = lines[i]
-        if match := _THINK_OPEN.match(line):
-            _flush(prose, out)
-            lines[i] = line[match.end() :]
-            segment, i, rest = _think(lines, i)
-            out.append(segment)
-            if rest:
-                prose.append(rest)
-        elif match := _FENCE.match(line):
-            _flush(prose, out)
-            segment, i = _code(lines, i, match)
-            out.append(segment)
-        else:
-            prose.append(line)
-            i += 1
-    _flush(prose, out, closed=False)
-    return tuple(out)
+    return tuple(Splitter(source).segments())
 
 
-def _flush(prose: list[str], out: list[Segment], closed: bool = True) -> None:
-    text = "\n".join(prose)
-    if text.strip():
-        out.append(Segment("prose", text, closed=closed))
-    prose.clear()
+class Splitter:
+    """One splitting of a text. `before`: the segments that end where it begins, which is at the start of a line."""
+
+    def __init__(self, source: str, before: Sequence[Segment] = ()) -> None:
+        self._before = before
+        self.swallows = False  # the text ended reasoning that began before it
+        self._lines = source.split("\n")
+        self._at = 0  # offset of the line that comes next
+        self._i = 0
+        self._prose: list[str] = []
+        self._prose_start = 0
+        self._out: list[Segment] = []
+        self._thought = any(segment.kind == "think" for segment in before)
+
+    def segments(self) -> list[Segment]:
+        while self._i < len(self._lines):
+            line = self._lines[self._i]
+            may_be = "`" in line or "~" in line or "|" in line or "$" in line or "\\" in line
+            if may_be and (self._fence(line) or self._table(line) or self._formula(line)):
+                continue
+            may_be = "<" in line or "[" in line or "◁" in line or line.startswith("analysis")
+            if not (may_be and self._reasoning(line)):
+                self._add_prose(line, self._at)
+                self._advance(1)
+        self._flush(closed=False)
+        return self._out
+
+    def _advance(self, n_lines: int) -> None:
+        self._at += sum(len(line) + 1 for line in self._lines[self._i : self._i + n_lines])
+        self._i += n_lines
+
+    def _add_prose(self, line: str, start: int) -> None:
+        if not self._prose:
+            self._prose_start = start
+        self._prose.append(line)
+
+    def _flush(self, closed: bool = True) -> None:
+        text = "\n".join(self._prose)
+        if text.strip():
+            self._out.append(Segment("prose", text, closed=closed, start=self._prose_start))
+        self._prose.clear()
+
+    def _put(self, kind: Kind, body: list[str], n_lines: int, language: str = "", closed: bool = True) -> bool:
+        self._flush()
+        self._out.append(Segment(kind, "\n".join(body), language, closed, start=self._at))
+        self._advance(n_lines)
+        return True
+
+    # --- what begins with a line; each says whether it does -----------------------------------------------------------
+
+    def _fence(self, line: str) -> bool:
+        match = _FENCE.match(line)
+        if match is None:
+            return False
+        indent, fence, language = len(match[1]), match[2], match[3]
+        kind: Kind = "formula" if language.lower() == "math" else "code"
+        body: list[str] = []
+        for i in range(self._i + 1, len(self._lines)):
+            inner = self._lines[i]
+            stripped = inner.strip()
+            if stripped.startswith(fence) and not stripped.strip(fence[0]):
+                return self._put(kind, body, i + 1 - self._i, "" if kind == "formula" else language)
+            body.append(inner[indent:] if not inner[:indent].strip() else inner)
+        n_lines = len(self._lines) - self._i
+        return self._put(kind, body, n_lines, "" if kind == "formula" else language, closed=False)
+
+    def _table(self, line: str) -> bool:
+        """A line of cells over a ruler with as many of them."""
+        if "|" not in line or self._i + 1 >= len(self._lines) or line.startswith(("    ", "\t")):
+            return False
+        ruler = self._lines[self._i + 1]
+        if not _RULER.match(ruler) or _n_cells(ruler) != _n_cells(line):
+            return False
+        end = self._i + 2
+        while end < len(self._lines) and "|" in self._lines[end] and not _FENCE.match(self._lines[end]):
+            end += 1
+        return self._put("table", self._lines[self._i : end], end - self._i, closed=end < len(self._lines))
+
+    def _formula(self, line: str) -> bool:
+        """From a mark at the start of a line to the other at the end of one, without an empty line between."""
+        match = _DISPLAY.match(line)
+        if match is None:
+            return False
+        name = match[1]
+        close = f"\\end{{{name}{match[2]}}}" if name else "$$" if line[match.end() - 1] == "$" else "\\]"
+        body = [line[match.end() :]]
+        for i in range(self._i, len(self._lines)):
+            if i > self._i:
+                body.append(self._lines[i])
+                if not self._lines[i].strip():
+                    return False  # TeX ends a formula here too
+            found = body[-1].find(close)
+            if found >= 0:
+                rest = body[-1][found + len(close) :].strip()
+                if rest not in _AFTER_FORMULA:
+                    return False
+                body[-1] = body[-1][: found + (len(close) if name else 0)].rstrip() + rest
+                text = "\n".join(body).strip()
+                return bool(text) and self._put("formula", [text], i + 1 - self._i)
+        return self._put("formula", ["\n".join(body).strip()], len(self._lines) - self._i, closed=False)
+
+    def _reasoning(self, line: str) -> bool:
+        is_first = not (self._before or self._out or any(self._prose))
+        found = opening(line, is_first=is_first)
+        if found is None:
+            if not self._thought and (match := closing_alone(line)) is not None:
+                return self._close_alone(line, match)
+            before_answer = not any(self._prose) and all(s.kind == "think" for s in (*self._before, *self._out))
+            if before_answer and (rest := without_mark_of_answer(line)) != line:
+                self._lines[self._i] = rest
+                self._at += len(line) - len(rest)
+                return True
+            return False
+        start, end = found
+        self._thought = True
+        body: list[str] = []
+        for i in range(self._i, len(self._lines)):
+            text = self._lines[i][start:] if i == self._i else self._lines[i]
+            if match := end.search(text):
+                body.append(text[: match.start()])
+                return self._end_reasoning("\n".join(body).strip(), i, text[match.end() :])
+            body.append(text)
+        return self._put("think", ["\n".join(body).strip()], len(self._lines) - self._i, closed=False)
+
+    def _close_alone(self, line: str, match: re.Match[str]) -> bool:
+        """All that came before was reasoning."""
+        self.swallows = True
+        lines = [*self._lines[: self._i], line[: match.start()]]
+        self._out.clear()
+        self._prose.clear()
+        return self._end_reasoning("\n".join(lines).strip(), self._i, line[match.end() :], start=0)
+
+    def _end_reasoning(self, text: str, last: int, rest: str, start: int | None = None) -> bool:
+        """`last` is the line with the closing mark, `rest` what follows it there: the first of the answer."""
+        self._flush()
+        self._thought = True
+        if text:
+            self._out.append(Segment("think", text, start=self._at if start is None else start))
+        self._advance(last - self._i)
+        line = self._lines[last]
+        rest = without_mark_of_answer(rest).strip()
+        self._lines[last] = rest
+        self._at += len(line) - len(rest)
+        if not rest:
+            self._advance(1)
+        return True
 
 
-def _code(lines: list[str], start: int, opening: re.Match[str]) -> tuple[Segment, int]:
-    indent, fence = len(opening[1]), opening[2]
-    body: list[str] = []
-    for i in range(start + 1, len(lines)):
-        stripped = lines[i].strip()
-        if stripped.startswith(fence) and not stripped.strip(fence[0]):
-            return Segment("code", "\n".join(body), opening[3]), i + 1
-        head = lines[i][:indent]
-        body.append(lines[i][indent:] if not head.strip() else lines[i])
-    return Segment("code", "\n".join(body), opening[3], closed=False), len(lines)
-
-
-def _think(lines: list[str], start: int) -> tuple[Segment, int, str]:
-    body: list[str] = []
-    for i in range(start, len(lines)):
-        if match := _THINK_CLOSE.search(lines[i]):
-            body.append(lines[i][: match.start()])
-            return Segment("think", "\n".join(body).strip()), i + 1, lines[i][match.end() :].strip()
-        body.append(lines[i])
-    return Segment("think", "\n".join(body).strip(), closed=False), len(lines), ""
+def _n_cells(line: str) -> int:
+    """Of a row of a table."""
+    return line.strip().removeprefix("|").removesuffix("|").replace("\\|", "").count("|") + 1

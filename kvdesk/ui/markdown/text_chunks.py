@@ -6,16 +6,49 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from kvdesk.ui.markdown.segments import Segment, split_segments
+from kvdesk.ui.markdown.segments import Segment, Splitter, split_segments
 
 PIECE_CHARS: Final = 4_000  # laying out one unbroken run and parsing hostile Markdown are quadratic in its length
 PIECE_LINES: Final = 150
+MOST_LATEX: Final = 2_000  # characters of a formula; longer ones are shown as they are written
 _WIDGET: Final = 1 / 20  # what a widget costs, whatever is in it, as a share of a full piece
 
 
 def answer_pieces(source: str) -> tuple[Segment, ...]:
     """The segments of an answer, long ones in several pieces."""
     return tuple(piece for segment in split_segments(source) for piece in _cut(segment))
+
+
+class GrowingAnswer:
+    """The pieces of an answer that grows. Only its end is split again: from the last piece but one, or the beginning of
+    the program, table or reasoning that it is in.
+    """
+
+    def __init__(self) -> None:
+        self._settled: list[Segment] = []
+        self._text = ""  # the source up to where the settled pieces end
+        self.n_settled = 0  # pieces that the last call left as they were
+
+    def pieces(self, source: str) -> tuple[Segment, ...]:
+        """The same as `answer_pieces`."""
+        if not source.startswith(self._text):
+            self._settled, self._text = [], ""
+        self.n_settled, done = len(self._settled), len(self._text)
+        splitter = Splitter(source[done:], self._settled)
+        new = [piece for segment in splitter.segments() for piece in _cut(segment)]
+        if splitter.swallows and self._settled:
+            self._settled, self._text = [], ""
+            return self.pieces(source)
+        new = [replace(piece, start=piece.start + done) for piece in new] if done else new
+        pieces = (*self._settled, *new)
+        for i in range(len(new) - 2, 0, -1):
+            at = new[i].start
+            begins = new[i].kind == "prose" or not new[i].whole or new[i - 1].whole is not new[i].whole
+            if begins and source[at - 1] == "\n":
+                self._settled += new[:i]
+                self._text = source[:at]
+                break
+        return pieces
 
 
 def prose_pieces(text: str) -> tuple[Segment, ...]:
@@ -34,13 +67,35 @@ def weights(pieces: Sequence[Segment]) -> list[float]:
 
 
 def _cut(segment: Segment) -> Iterator[Segment]:
+    if segment.kind == "table":
+        yield from _cut_table(segment)
+        return
+    if segment.kind == "formula" and len(segment.text) > MOST_LATEX:
+        segment = replace(segment, kind="code", language="latex")
     text = segment.text
     start = 0
-    while segment.kind != "think" and (length := _length(text, start, segment.kind == "prose")):
+    while segment.kind in ("prose", "code") and (length := _length(text, start, segment.kind == "prose")):
         end = start + length
-        yield replace(segment, text=text[start:end].removesuffix("\n"), closed=True, whole=text)
+        cut, at = text[start:end].removesuffix("\n"), segment.start + start
+        yield replace(segment, text=cut, closed=True, whole=text, start=at)
         start = end
-    yield segment if start == 0 else replace(segment, text=text[start:], whole=text)
+    yield segment if start == 0 else replace(segment, text=text[start:], whole=text, start=segment.start + start)
+
+
+def _cut_table(segment: Segment) -> Iterator[Segment]:
+    """Every piece with the heads of the columns."""
+    head, ruler, *rows = segment.text.split("\n")
+    cut: list[str] = []
+    size, at = 0, segment.start
+    for row in rows:
+        if cut and (len(cut) >= PIECE_LINES // 2 or size + len(row) > PIECE_CHARS):
+            yield replace(segment, text="\n".join((head, ruler, *cut)), closed=True, whole=segment.text, start=at)
+            at += size + (len(head) + len(ruler) + 2 if at == segment.start else 0)
+            cut, size = [], 0
+        cut.append(row)
+        size += len(row) + 1
+    whole = "" if len(cut) == len(rows) else segment.text
+    yield replace(segment, text="\n".join((head, ruler, *cut)), whole=whole, start=at)
 
 
 def _length(text: str, start: int, blank_first: bool) -> int:

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvdesk.ui.markdown.segments import Segment, split_segments
+from kvdesk.ui.markdown.text_chunks import GrowingAnswer, answer_pieces
 
 
 def test_prose_and_code_are_told_apart() -> None:
@@ -48,6 +50,95 @@ def test_the_tag_inside_code_is_code() -> None:
 def test_the_tag_inside_a_line_is_text() -> None:
     (segment,) = split_segments("models write <think> first")
     assert segment.kind == "prose"
+
+
+@pytest.mark.parametrize(
+    ("answer", "thought", "rest"),
+    [
+        ("<think>\nhm\n</think>\n\nYes.", "hm", "\nYes."),
+        ("<thinking>hm</thinking> Yes.", "hm", "Yes."),
+        ("<reasoning>\nhm\n</reasoning>\nYes.", "hm", "Yes."),
+        ("<thought>\nhm\n</thought>\nYes.", "hm", "Yes."),
+        ("<seed:think>hm</seed:think>Yes.", "hm", "Yes."),
+        ("[THINK]hm[/THINK]Yes.", "hm", "Yes."),
+        ("◁think▷hm◁/think▷Yes.", "hm", "Yes."),
+        ("<|START_THINKING|>hm<|END_THINKING|><|START_RESPONSE|>Yes.", "hm", "Yes."),
+        ("<|begin_of_thought|>\nhm\n<|end_of_thought|>\n\n<|begin_of_solution|>Yes.", "hm", "Yes."),
+        (
+            "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Yes.",
+            *("hm", "Yes."),
+        ),
+        ("analysisWe say yes.assistantfinalYes.", "We say yes.", "Yes."),
+        ("hm\n\n```py\nx\n```\n</think>\n\nYes.", "hm\n\n```py\nx\n```", "\nYes."),  # the template opened it
+        ("hm, so yes.</think>\nYes.", "hm, so yes.", "Yes."),
+    ],
+)
+def test_reasoning_of_every_known_family_is_told_from_the_answer(answer: str, thought: str, rest: str) -> None:
+    segments = [s for s in split_segments(answer) if s.text.strip()]
+    assert [(s.kind, s.text.strip()) for s in segments] == [("think", thought), ("prose", rest.strip())]
+    assert segments[0].closed
+    for end in range(len(answer)):  # it grows
+        assert all(s.kind in ("prose", "think", "code") for s in split_segments(answer[:end]))
+
+
+def test_the_mark_of_an_answer_without_reasoning_is_not_shown() -> None:
+    assert split_segments("<|channel|>final<|message|>Yes.") == (Segment("prose", "Yes.", closed=False),)
+
+
+def test_empty_reasoning_is_none() -> None:
+    assert [s.kind for s in split_segments("<think>\n\n</think>\n\nYes.")] == ["prose"]
+
+
+@pytest.mark.parametrize("text", ["Write `</think>` at its end.", "analysis of the text", "A line </think> in two"])
+def test_an_answer_may_speak_of_marks(text: str) -> None:
+    assert [s.kind for s in split_segments(text)] == ["prose"]
+
+
+def test_tables_stand_alone() -> None:
+    found = split_segments("See:\n| a | b |\n|:--|--:|\n| 1 | 2 |\n\nafter | it")
+    assert [(s.kind, s.text) for s in found] == [
+        ("prose", "See:"),
+        ("table", "| a | b |\n|:--|--:|\n| 1 | 2 |"),
+        ("prose", "\nafter | it"),
+    ]
+    assert [s.kind for s in split_segments("| a | b |\n|---|")] == ["prose"], "a ruler for another number of columns"
+
+
+@pytest.mark.parametrize(
+    "formula",
+    ["$$ x^2 $$", "$$\nx^2\n$$", "\\[ x^2 \\]", "\\[\nx^2\n\\]", "  $$x^2$$", "```math\nx^2\n```"],
+)
+def test_formulas_on_lines_of_their_own_stand_alone(formula: str) -> None:
+    found = split_segments(f"before\n{formula}\nafter")
+    assert [(s.kind, s.text) for s in found] == [("prose", "before"), ("formula", "x^2"), ("prose", "after")]
+
+
+def test_environments_are_formulas_too() -> None:
+    source = "\\begin{align*}\na &= b \\\\\nc &= d\n\\end{align*}"
+    assert split_segments(source) == (Segment("formula", source),)
+
+
+@pytest.mark.parametrize("text", ["$$ is money", "$$\n\nx", "$$a$$ and $$b$$", "\\[ x", "$$$$"])
+def test_half_formulas_are_prose(text: str) -> None:
+    assert [s.kind for s in split_segments(text + "\n\nafter")] == ["prose"]
+
+
+PARTS = (
+    *("a b", "```", "```py", "~~~", "<think>", "</think>", "  b", "", "| a | b |", "|---|---|", "$$", "x$$", "\\["),
+    *("\\]", "[THINK]", "analysisA", "assistantfinalb", "word " * 300),
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(PARTS), max_size=40), st.integers(1, 200))
+def test_an_answer_that_grows_is_split_as_if_it_were_whole(lines: list[str], step: int) -> None:
+    source = "\n".join(lines)
+    growing = GrowingAnswer()
+    for end in (*range(0, len(source), step * (1 + len(source) // 2000)), len(source)):
+        assert growing.pieces(source[:end]) == answer_pieces(source[:end])
+    starts = [piece.start for piece in growing.pieces(source)]
+    assert starts == [piece.start for piece in answer_pieces(source)]
+    assert starts == sorted(starts)
 
 
 @given(st.lists(st.sampled_from(["a", "```", "```py", "~~~", "<think>", "</think>", "  b", ""]), max_size=12))

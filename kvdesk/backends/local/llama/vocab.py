@@ -12,6 +12,7 @@ from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.deep_stack import run_deep
 from kvdesk.errors import NO_TOKENIZER, PromptError
 from kvdesk.library.preflight import LONG_LINE, SHORT_LINE
+from kvdesk.reasoning import TOKENS
 
 REPEATED = 2000
 """Blanks or digits in a row, aligned, that are refused: some pre-tokenizers take time with the square of their number
@@ -91,10 +92,15 @@ class Vocab:
         return list(tokens[:n])
 
     def piece(self, token: int) -> bytes:
-        """Bytes of a token as a reader sees them: empty for control tokens. May end inside a character."""
+        """Bytes of a token as a reader sees them: empty for control tokens, but for the marks that set reasoning apart.
+        May end inside a character.
+        """
         known = self._pieces.get(token)
         if known is None:
-            known = self._pieces[token] = self._to_piece(token, special=False)
+            known = self._to_piece(token, special=False)
+            if not known and (text := self.text_of(token)) in TOKENS:
+                known = text.encode()
+            self._pieces[token] = known
         return known
 
     def text(self, tokens: Iterable[int]) -> str:

@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kvdesk.backends.local.llama.model import Model
+from tests.backends.local import tiny_models
+
+
+def test_marks_of_reasoning_are_kept_where_other_control_tokens_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = [*tiny_models._bytes()[:-2], "[THINK]", "<|im_end|>"]
+    monkeypatch.setattr(tiny_models, "_bytes", lambda: tokens)
+    model = Model(tiny_models.write(tmp_path / "model.gguf", "llama", text=True))
+    try:
+        vocab = model.vocab
+        assert vocab.is_control(len(tokens) - 2)
+        assert vocab.piece(len(tokens) - 2) == b"[THINK]"
+        assert vocab.piece(len(tokens) - 1) == b""
+    finally:
+        model.close()
