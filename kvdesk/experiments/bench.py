@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -15,6 +15,7 @@ from kvdesk.experiments.statistics import median
 from kvdesk.library.gguf_header import GgufHeader
 from kvdesk.policies.load import INTERVAL_S, LoadMeter
 from kvdesk.protocol.experiment import MOST_OTHERS, Load, Progress, Values
+from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.settings import ContextSettings
 
 MOST_REPEATED = 3
@@ -22,7 +23,8 @@ MOST_REPEATED = 3
 
 
 class Bench:
-    """settings: of the largest context the experiment makes; values: its parameters; text: what it reads.
+    """settings: of the largest context the experiment makes; values: its parameters; text: what it reads;
+    tell_cells: gets the cells of its contexts a few times a second.
 
     Contexts have one thread: a second one makes ratios no truer, and waits for the first where a core is taken.
     """
@@ -36,12 +38,14 @@ class Bench:
         *,
         seed: int = 17,
         text: str = SAMPLE_TEXT,
+        tell_cells: Callable[[CellsSeen], None] | None = None,
     ) -> None:
         self.model = model
         self.header = header
         self.settings = settings.model_copy(update={"n_threads": 1, "n_threads_batch": 1})
         self.values = values
         self.text = text
+        self._tell_cells = tell_cells
         self._random = np.random.default_rng(seed)
         self._others: list[float] = []
         self._repeated = 0
@@ -55,7 +59,7 @@ class Bench:
     @contextmanager
     def context_of(self, settings: ContextSettings, *, inspect: bool = False) -> Iterator[RawContext]:
         """A context of these settings."""
-        context = RawContext(self.model, settings, inspect=inspect)
+        context = RawContext(self.model, settings, inspect=inspect, tell_cells=self._tell_cells)
         try:
             yield context
         finally:

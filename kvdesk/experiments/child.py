@@ -75,7 +75,7 @@ def run(request: Request) -> Iterator[ExperimentEvent]:
         if why_not := experiment.applies(model.facts):
             raise UserError(why_not)
         text = read_text(Path(request.text_file)) if request.text_file else SAMPLE_TEXT
-        bench = Bench(model, header, settings, request.values, seed=request.seed, text=text)
+        bench = Bench(model, header, settings, request.values, seed=request.seed, text=text, tell_cells=_say)
         read, written = bench.speed()
         work = experiment.work(request.values)
         yield Started(machine(), needed.total, round(work.read * read + work.written * written, 1))

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,10 +16,14 @@ from numpy.typing import NDArray
 
 from kvdesk.backends.local.llama.binding import engine_log, lib
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.backends.local.llama.params import buffer_bytes, create
+from kvdesk.backends.local.llama.params import buffer_bytes, create, planned
+from kvdesk.cache.batch import Batch
 from kvdesk.cache.dump import parse_log
+from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine
 from kvdesk.errors import ContextError, RefusedCall
+from kvdesk.experiments.cell_watch import CellWatch
+from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.settings import ContextSettings
 
 
@@ -40,13 +45,22 @@ class Answer(NamedTuple):
 class RawContext:
     """A `llama_context *`. inspect: have the engine tell its cells at each decode (`Answer.slot`).
 
+    tell_cells: gets its cells a few times a second (`CellWatch`).
     buffers: bytes of its buffers by name ("KV", "RS", "compute", "output"); said: the log of its making.
 
     Raises ContextError.
     """
 
-    def __init__(self, model: Model, settings: ContextSettings, *, inspect: bool = False) -> None:
+    def __init__(
+        self,
+        model: Model,
+        settings: ContextSettings,
+        *,
+        inspect: bool = False,
+        tell_cells: Callable[[CellsSeen], None] | None = None,
+    ) -> None:
         self._model = model
+        self._watch = CellWatch(planned(model, settings), tell_cells) if tell_cells is not None else None
         self._ctx, self.said = create(model, settings, int(inspect))
         self.buffers = buffer_bytes(self.said)
         self.n_ctx = int(lib.llama_n_ctx(self._ctx))
@@ -87,6 +101,7 @@ class RawContext:
             lib.llama_synchronize(self._ctx)
         seconds = time.perf_counter() - start
         said = tuple(line.decode("utf-8", "replace").strip() for line in log.capture_stop())
+        self._follow(lambda mirror: not mirror.decode(_batch(tokens, pos, ids, n_logits), rc).mismatch)
         dumps = parse_log(said)
         return Answer(rc, seconds, said, dumps[0].line if dumps else None)
 
@@ -125,16 +140,20 @@ class RawContext:
     def remove(self, seq_id: int, p0: int = -1, p1: int = -1) -> bool:
         """llama_memory_seq_rm. `seq_id` is -1 or below `n_seq_max`: with another llama.cpp would abort."""
         assert -1 <= seq_id < self.n_seq_max
-        return bool(lib.llama_memory_seq_rm(lib.llama_get_memory(self._ctx), seq_id, p0, p1))
+        done = bool(lib.llama_memory_seq_rm(lib.llama_get_memory(self._ctx), seq_id, p0, p1))
+        self._follow(lambda mirror: mirror.seq_rm(seq_id, p0, p1) == done)
+        return done
 
     def clear(self, *, data: bool = False) -> None:
         """llama_memory_clear: no cell is used. data: zero the buffers too."""
         lib.llama_memory_clear(lib.llama_get_memory(self._ctx), data)
+        self._follow(Mirror.clear)
 
     def copy(self, source: int, target: int) -> None:
         """llama_memory_seq_cp of all positions."""
         assert 0 <= min(source, target) <= max(source, target) < self.n_seq_max
         lib.llama_memory_seq_cp(lib.llama_get_memory(self._ctx), source, target, -1, -1)
+        self._follow(partial(Mirror.seq_cp, src=source, dst=target, p0=-1, p1=-1))
 
     def span(self, seq_id: int) -> tuple[int, int]:
         """First and last position of a sequence, -1 and -1 where it has none."""
@@ -152,7 +171,9 @@ class RawContext:
         """llama_state_seq_set_data: into free cells, wherever they are. False where there is no room."""
         assert 0 <= seq_id < self.n_seq_max
         memory = ctypes.create_string_buffer(state, len(state))
-        return bool(lib.llama_state_seq_set_data(self._ctx, _bytes(memory), len(state), seq_id))
+        done = bool(lib.llama_state_seq_set_data(self._ctx, _bytes(memory), len(state), seq_id))
+        self._follow(lambda mirror: mirror.restore_seq(seq_id, state).ok == done)
+        return done
 
     def compact(self) -> None:
         """The whole state saved and set again, which puts all used cells in front."""
@@ -160,15 +181,25 @@ class RawContext:
         n = lib.llama_state_get_data(self._ctx, _bytes(memory), len(memory))
         if not lib.llama_state_set_data(self._ctx, _bytes(memory), n):
             raise ContextError("llama.cpp did not take back the state of its own cache.")
+        self._follow(lambda mirror: mirror.restore(memory.raw[:n], carry=True).ok)
 
     def set_threads(self, n: int) -> None:
         lib.llama_set_n_threads(self._ctx, n, n)
+
+    def _follow(self, call: Callable[[Mirror], bool | None]) -> None:
+        if self._watch is not None:
+            self._watch.follow(call)
 
     def close(self) -> None:
         if self._ctx:
             lib.llama_batch_free(self._batch)
             lib.llama_free(self._ctx)
             self._ctx = None
+
+
+def _batch(tokens: Sequence[int], pos: Sequence[int], seq_ids: Sequence[int], n_logits: int) -> Batch:
+    output = [i >= len(tokens) - n_logits for i in range(len(tokens))]
+    return Batch(tokens, pos, [(seq_id,) for seq_id in seq_ids], output)
 
 
 def _bytes(memory: ctypes.Array[ctypes.c_char]) -> Any:

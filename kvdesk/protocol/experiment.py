@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Discriminator, Tag, TypeAdapter
 
 from kvdesk.errors import UserError
+from kvdesk.protocol.experiment_cells import CellsSeen
 
 Values = Mapping[str, float]
 """The value of each parameter by its key; whole numbers where the parameter is whole."""
@@ -216,13 +217,14 @@ class Failed:
     kind: Literal["failed"] = "failed"
 
 
-ExperimentEvent = Started | Progress | Sample | Finished | Failed
+ExperimentEvent = Started | Progress | Sample | CellsSeen | Finished | Failed
 
 _EVENT: TypeAdapter[ExperimentEvent] = TypeAdapter(
     Annotated[
         Annotated[Started, Tag("started")]
         | Annotated[Progress, Tag("progress")]
         | Annotated[Sample, Tag("sample")]
+        | Annotated[CellsSeen, Tag("cells")]
         | Annotated[Finished, Tag("finished")]
         | Annotated[Failed, Tag("failed")],
         Discriminator(lambda value: value["kind"] if isinstance(value, dict) else value.kind),

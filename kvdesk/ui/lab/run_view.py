@@ -10,15 +10,20 @@ from PySide6.QtCore import QSignalBlocker, QTimer, Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from kvdesk.protocol.experiment import ExperimentEvent, Plot, Progress, Sample, Started
+from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.translation import tr
 from kvdesk.ui.lab.curves import CurvePlot
+from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.widgets.controls import Choice, ElidedLabel, NumberLabel, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
+from kvdesk.viewmodel.history import spans_of
 from kvdesk.viewmodel.lab import LiveCurves, duration, megabytes
+from kvdesk.viewmodel.palette import N_COLOURS
 
 _DRAW_MS: Final = 250  # at most four drawings a second: it shares the cores with what is measured
 _SHARE: Final = 0.05  # of one core
+_MAP_PX: Final = 132
 
 
 def all_in(unit: str) -> str:
@@ -47,6 +52,8 @@ class RunView(QWidget):
         self._series.setAccessibleName("Series that are drawn")
         self._series.currentIndexChanged.connect(self._draw)
         self._plot = CurvePlot(theme)
+        self._cells_title = label("", tone="secondary", scale="small")
+        self._map = SmallMap(theme, tr("Map of the experiment's own cache"), _MAP_PX)
         self._drawing = Throttle(self, _DRAW_MS, self._draw, share=_SHARE)
         self._clock = QTimer(self, interval=500)
         self._clock.timeout.connect(self._tell_time)
@@ -65,6 +72,8 @@ class RunView(QWidget):
         column.addWidget(self._bar)
         column.addLayout(choice)
         column.addWidget(self._plot, 1)
+        column.addWidget(self._cells_title)
+        column.addWidget(self._map)
 
     @property
     def curves(self) -> LiveCurves:
@@ -94,6 +103,8 @@ class RunView(QWidget):
         self._series.clear()
         self._series.setVisible(False)
         self._bar.set_busy()
+        self._cells_title.setText(tr("The cells of its cache are shown here as they change"))
+        self._map.hide()
         self._clock.start()
         self._tell_time()
         self._draw()
@@ -104,6 +115,7 @@ class RunView(QWidget):
 
     def show_events(self, events: Iterable[ExperimentEvent]) -> None:
         samples: list[Sample] = []
+        cells: CellsSeen | None = None
         for event in events:
             match event:
                 case Started():
@@ -118,12 +130,32 @@ class RunView(QWidget):
                         self._bar.set_share(event.done / event.total)
                 case Sample():
                     samples.append(event)
+                case CellsSeen():
+                    cells = event
                 case _:
                     pass
+        if cells is not None:
+            self._show_cells(cells)
         if samples:
             self._curves.add(samples)
             self._fill_choice()
             self._drawing.request()
+
+    def _show_cells(self, seen: CellsSeen) -> None:
+        maps = seen.maps
+        streams = [stream for cache in maps for stream in cache.streams]
+        said = tr("Cells of its cache: {used} of {size} used, high-water mark {mark}")
+        self._cells_title.setText(
+            said.format(
+                used=f"{sum(s.used for s in streams):,}",
+                size=f"{sum(s.size for s in streams):,}",
+                mark=f"{max((s.high_water for s in streams), default=0):,}",
+            )
+        )
+        ids = [span.seq_id for span in spans_of(maps[0].streams)] if maps else []
+        titles = {int(n): tr("seq_id {n}").format(n=n) for n in ids}
+        self._map.show_maps(maps, seen.operation, {int(n): n % N_COLOURS for n in ids}, titles)
+        self._map.show()
 
     def _fill_choice(self) -> None:
         """All series of each unit, then each alone."""

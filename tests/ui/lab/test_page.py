@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from kvdesk.cache.snapshot import CacheMap, StreamMap
 from kvdesk.protocol.experiment import (
     Figure,
     Finished,
@@ -26,6 +28,7 @@ from kvdesk.protocol.experiment import (
     Table,
     Verdict,
 )
+from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.ui.lab.page import LabPage
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.theme import Theme
@@ -182,6 +185,19 @@ def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Reco
     assert page.run._series.currentText() == "b"  # the choice stays
     qtbot.mouseClick(page.setup.cancel_button, Qt.MouseButton.LeftButton)
     assert cancelled == [()]
+
+
+def test_the_cells_of_its_cache_are_drawn(page: LabPage) -> None:
+    page.begin(ready(page))
+    pos = np.array([0, 1, -1, 0], np.int32)
+    bits = np.array([[1], [1], [0], [2]], np.uint64)
+    stream = StreamMap(pos, bits, pos, np.ones(4, np.int64), 256, 4, 3, 4)
+    page.show_events([CellsSeen.of(9, (CacheMap("kv", (stream,), 0),))])
+    assert page.run._cells_title.text() == "Cells of its cache: 3 of 256 used, high-water mark 4"
+    assert page.run._map.isVisible()
+    assert page.run._map.strips
+    page.begin(ready(page))
+    assert page.run._map.isHidden()
 
 
 def test_another_question_can_be_read_while_one_runs(page: LabPage) -> None:
