@@ -18,9 +18,13 @@ COMMANDS = {
     "lab": "experiments that answer questions about the KV cache, with a report",
     "audit": "random operations on the cache, each compared with the engine cell by cell",
     "selftest": "whether this installation is whole",
+    "export": "chats to a file: JSON with everything, Markdown or HTML",
+    "import": "chats from a file of kvdesk, ChatGPT, LM Studio or llama.cpp",
     "replay": "a journal of a cache, operation by operation, without a model",
     "capabilities": "what can be done to the cache of a model, and why not",
 }
+_MODULES = {"export": "export_chats", "import": "import_chats"}
+"""Modules that cannot have the name of their command."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -40,6 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from kvdesk.attachments.child import child_main as read_attachment
 
         return read_attachment(arguments[1:])
+    if arguments[:1] == ["--read-chats"]:
+        from kvdesk.conversations.porting.reader_child import child_main as read_chats
+
+        return read_chats(arguments[1:])
     if arguments == ["--render"]:
         from kvdesk.backends.local.prompt import template_child
 
@@ -106,7 +114,7 @@ def _run_command(name: str, arguments: list[str]) -> int:
     """A headless command. Ctrl+C and a reader that went away end it without a trace on the terminal."""
     from kvdesk.errors import UserError
 
-    command = importlib.import_module(f"kvdesk.cli.{name}")
+    command = importlib.import_module(f"kvdesk.cli.{_MODULES.get(name, name)}")
     try:
         return int(command.main(arguments))
     except UserError as error:

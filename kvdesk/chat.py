@@ -230,7 +230,8 @@ def history(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The messages a model is shown: user and assistant in turn, attachments in their texts.
 
     A question whose answer failed is left out, since it would fail again; where an answer was stopped before it said
-    anything, its question is joined with the next one.
+    anything, its question is joined with the next one. So are answers that follow one another, as imported chats may
+    have them.
     """
     shown: list[Message] = []
     for message in map(as_read, messages):
@@ -238,8 +239,8 @@ def history(messages: Sequence[Message]) -> tuple[Message, ...]:
         if message.role == "assistant" and not message.text:
             if message.state == "failed" and previous is not None and previous.role == "user":
                 shown.pop()
-        elif message.role == "user" and previous is not None and previous.role == "user":
-            shown[-1] = replace(message, text=f"{previous.text}\n\n{message.text}")
+        elif previous is not None and previous.role == message.role:
+            shown[-1] = replace(message, text=f"{previous.text}\n\n{message.text}", tokens=())
         else:
             shown.append(message)
     return tuple(shown)

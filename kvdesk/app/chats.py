@@ -22,6 +22,7 @@ from kvdesk.conversations.changes import (
     Change,
     ConversationChanged,
     ConversationDeleted,
+    ConversationsAdded,
     DeletionBegan,
     DraftChanged,
     MessagesAdded,
@@ -134,7 +135,7 @@ class Chats(QObject):
     def show(self, change: Change) -> None:
         """Show what has changed."""
         match change:
-            case ConversationChanged():
+            case ConversationChanged() | ConversationsAdded():
                 self._show_list()
             case DeletionBegan() | ConversationDeleted():
                 if change.conversation == self._selected:

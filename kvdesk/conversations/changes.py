@@ -25,6 +25,13 @@ class ConversationChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class ConversationsAdded:
+    """Conversations that the store has already, such as imported ones, are among the others now."""
+
+    conversations: tuple[Conversation, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DraftChanged:
     """Only what is typed for the conversation is another text."""
 
@@ -98,6 +105,7 @@ class QueuesChanged:
 
 Change = (
     ConversationChanged
+    | ConversationsAdded
     | DraftChanged
     | DeletionBegan
     | ConversationDeleted

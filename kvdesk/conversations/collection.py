@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import time
 from collections.abc import Iterable
 
@@ -59,6 +60,12 @@ class Collection:
         self._conversations = {conversation.id: conversation for conversation in conversations}
         self._hidden.clear()
 
+    def add(self, conversations: Iterable[Conversation]) -> None:
+        """New ones, among the others by the time of their last change."""
+        new = sorted(conversations, key=_changed_last)
+        merged = heapq.merge(self._conversations.values(), new, key=_changed_last)
+        self._conversations = {conversation.id: conversation for conversation in merged}
+
     def put(self, conversation: Conversation) -> None:
         """What is known of a conversation from now on. Its place stays."""
         self._conversations[conversation.id] = conversation
@@ -93,6 +100,10 @@ class Collection:
         colour = min(range(self._n_colours), key=lambda index: (colours.count(index), index))
         now = now_ms()
         return Conversation(new_conversation_id(), title, colour, leaf, system_prompt, now, now, overflow)
+
+
+def _changed_last(conversation: Conversation) -> int:
+    return -conversation.updated_ms
 
 
 def now_ms() -> int:

@@ -27,7 +27,14 @@ from kvdesk.chat import (
 )
 from kvdesk.conversations import requests
 from kvdesk.conversations.arrangement import Arrangement
-from kvdesk.conversations.changes import ConversationDeleted, DraftChanged, Listener, MessagesAdded, ReadFailed
+from kvdesk.conversations.changes import (
+    ConversationDeleted,
+    ConversationsAdded,
+    DraftChanged,
+    Listener,
+    MessagesAdded,
+    ReadFailed,
+)
 from kvdesk.conversations.deletions import Deletions
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.queued_messages import QueuedMessages
@@ -137,6 +144,13 @@ class ConversationService:
         """Those that are stored, the one used last first. What waited in their queues waits for a person."""
         self._known.load(conversations)
         self._queued.hold_loaded()
+
+    def add_stored(self, conversations: Iterable[Conversation]) -> None:
+        """Conversations that are stored with their messages, such as imported ones, are among the others now."""
+        new = tuple(replace(conversation, messages=()) for conversation in conversations)
+        self._known.add(new)
+        self._state.tell(ConversationsAdded(new))
+        self._queued.hold("kvdesk closed", *(conversation.id for conversation in new))
 
     def open(self, conversation: ConversationId) -> None:
         """Have its messages read, and its branch told (`BranchChanged`): at once where they are known."""

@@ -12,6 +12,7 @@ from kvdesk.conversations.changes import (
     Change,
     ConversationChanged,
     ConversationDeleted,
+    ConversationsAdded,
     DeletionBegan,
     DraftChanged,
     MessagesAdded,
@@ -40,6 +41,9 @@ class StoreListener:
         match change:
             case ConversationChanged() | DraftChanged():
                 self._keep(change.conversation)
+            case ConversationsAdded():
+                for conversation in change.conversations:
+                    self._keep(conversation)
             case MessagesAdded() | AnswersGrew():
                 for message in change.messages:
                     self._writer.put_message(message)

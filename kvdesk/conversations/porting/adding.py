@@ -17,7 +17,8 @@ _GOOD_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 def is_empty(conversation: Conversation) -> bool:
     """Nothing was said in it, or is about to be: there is nothing to keep."""
-    return not (conversation.messages or conversation.draft or conversation.queued)
+    typed = conversation.draft or conversation.draft_attachments or conversation.queued
+    return not (conversation.messages or typed)
 
 
 def has_good_ids(conversation: Conversation) -> bool:

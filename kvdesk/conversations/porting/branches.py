@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, Role
+from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId, Role
 from kvdesk.conversations.porting.values import circle, message_id
 from kvdesk.conversations.titles import propose_title
 
@@ -28,6 +28,7 @@ class Node:
     text: str | None = None
     created_ms: int = 0
     model: str = ""
+    attachments: tuple[Attachment, ...] = ()
 
 
 @dataclass(slots=True)
@@ -131,4 +132,5 @@ def _message(conversation: ConversationId, record: _Record) -> Message:
         text="\n\n".join(text.strip() for text in record.texts) if len(record.texts) > 1 else record.texts[0],
         created_ms=record.node.created_ms,
         model=record.model[:MODEL_LENGTH] if record.node.role == "assistant" else "",
+        attachments=record.node.attachments,
     )

@@ -48,6 +48,13 @@ def format_of(path: Path) -> ExportFormat | None:
     return next((form for form in EXPORT_FORMATS if path.name.lower().endswith(form.ending)), None)
 
 
+def written_sentence(n_conversations: int, path: Path) -> str:
+    """What came of an export."""
+    if n_conversations == 1:
+        return tr("The chat was saved to {file}.").format(file=path.name)
+    return tr("{n} chats were saved to {file}.").format(n=f"{n_conversations:,}", file=path.name)
+
+
 def write(path: Path, form: ExportFormat, conversations: Iterable[Conversation]) -> int:
     """Write the file; returns how many conversations it has. Whatever ends it, such as an error of `conversations`,
     leaves the file that was there. Raises UserError.

@@ -73,6 +73,8 @@ def _article(message: Message) -> str:
     is_person = message.role == "user"
     who = tr("You") if is_person else message.model or tr("Answer")
     body = _plain(message.text) if is_person else _answer(message.text)
+    for attachment in message.attachments:
+        body += f"<details><summary>{_plain(attachment.name)}</summary><pre>{_plain(attachment.text)}</pre></details>"
     note = f"\n<footer>{_plain(message.note)}</footer>" if message.note else ""
     kind = "user" if is_person else "answer"
     return f'<article class="{kind}">\n<header>{_plain(who)}</header>\n<div>{body}</div>{note}\n</article>'

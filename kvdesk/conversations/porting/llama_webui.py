@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from kvdesk.chat import Conversation
+from kvdesk.chat import Attachment, AttachmentKind, Conversation
 from kvdesk.conversations.porting.branches import Facts, Node, conversation_of
 from kvdesk.conversations.porting.json_stream import Value, too_large
 from kvdesk.conversations.porting.values import (
@@ -27,15 +27,25 @@ from kvdesk.conversations.porting.values import (
     time_ms,
     title_in,
 )
+from kvdesk.translation import tr
 
-_EXTRAS: Final[Mapping[str, Kind]] = {
+_OTHERS: Final[Mapping[str, Kind]] = {
     "IMAGE": "pictures",
     "IMAGEFILE": "pictures",
     "AUDIO": "sound",
     "AUDIOFILE": "sound",
     "VIDEO": "sound",
 }
-_TEXTS: Final = frozenset(("TEXT", "TEXTFILE", "CONTEXT", "PDF", "PDFFILE", "MCP_PROMPT", "MCP_RESOURCE"))
+_TEXTS: Final[Mapping[str, AttachmentKind]] = {
+    "TEXT": "text",
+    "TEXTFILE": "text",
+    "CONTEXT": "pasted",
+    "PDF": "pdf",
+    "PDFFILE": "pdf",
+    "MCP_PROMPT": "text",
+    "MCP_RESOURCE": "text",
+}
+"""Attachments by their type (`AttachmentType`, `MessageExtra`), with what they are called here."""
 
 
 def expanded(found: Iterable[Value]) -> Iterator[Value]:
@@ -147,19 +157,22 @@ def _node(parent: str | None, message: Mapping[str, Any], left_out: LeftOut, tim
     text = text_in(message.get("content"))
     if reasoning:
         text = f"<think>\n{reasoning}\n</think>\n\n{text}"
-    for extra in items(message.get("extra")):
-        text += _attached(obj(extra), left_out)
-    created_ms = time_ms(message.get(time_name))
-    model = text_in(message.get("model"))
-    return Node(parent, "user" if role == "user" else "assistant", text if text.strip() else None, created_ms, model)
-
-
-def _attached(extra: Mapping[str, Any], left_out: LeftOut) -> str:
-    """A file's text as the web UI put it into the prompt; other files are counted."""
-    kind = text_in(extra.get("type")).upper()
-    content = text_in(extra.get("content"))
-    if kind in _TEXTS and content.strip():
-        name = " ".join(text_in(extra.get("name")).split()) or "pasted text"
-        return f"\n\n--- File: {name} ---\n{content}"
-    left_out[_EXTRAS.get(kind, "files")] += 1
-    return "\n\n[picture]" if _EXTRAS.get(kind) == "pictures" else ""
+    attachments: list[Attachment] = []
+    for extra in map(obj, items(message.get("extra"))):
+        kind = text_in(extra.get("type")).upper()
+        content = text_in(extra.get("content"))
+        if kind in _TEXTS and content.strip():
+            name = title_in(extra.get("name")) or tr("pasted text")
+            attachments.append(Attachment(name, _TEXTS[kind], content))
+        else:
+            left_out[_OTHERS.get(kind, "files")] += 1
+            text += "\n\n[picture]" if _OTHERS.get(kind) == "pictures" else ""
+    shown = text if text.strip() or attachments else None
+    return Node(
+        parent,
+        "user" if role == "user" else "assistant",
+        shown,
+        time_ms(message.get(time_name)),
+        text_in(message.get("model")),
+        tuple(attachments),
+    )

@@ -91,6 +91,15 @@ def rows(summary: Summary) -> tuple[tuple[str, str], ...]:
     )
 
 
+def imported_sentence(n_conversations: int) -> str:
+    """What came of an import."""
+    if n_conversations == 1:
+        return tr("One chat was imported.")
+    if n_conversations:
+        return tr("{n} chats were imported.").format(n=f"{n_conversations:,}")
+    return tr("Nothing was imported: all of its chats are here already.")
+
+
 def left_out_words(left_out: LeftOut) -> str:
     """How much of each kind, the most first; "" for nothing."""
     names = kind_names()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId
+from kvdesk.chat import Attachment, Conversation, ConversationId, Message, MessageId
 from kvdesk.conversations.porting import export
 from kvdesk.errors import UserError
 
@@ -90,6 +91,19 @@ def test_a_failure_leaves_the_file_that_was_there(tmp_path: Path, form: export.E
     assert list(tmp_path.iterdir()) == [path]
     with pytest.raises(UserError, match="could not be written to"):
         export.write(tmp_path / "none" / "x", form, [])
+
+
+@pytest.mark.parametrize("form", export.EXPORT_FORMATS, ids=lambda form: form.name)
+def test_attachments_are_in_the_file(tmp_path: Path, form: export.ExportFormat) -> None:
+    chat = a_chat("Read this")
+    attached = replace(chat.messages[0], attachments=(Attachment("a.md", "text", "low ````tide````"),))
+    path = tmp_path / "x"
+    export.write(path, form, [replace(chat, messages=(attached,))])
+    text = path.read_text("utf-8")
+    assert "a.md" in text
+    assert "low ````tide````" in text
+    if form is MARKDOWN:
+        assert "`````\nlow" in text
 
 
 def test_the_ending_names_the_format() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kvdesk.chat import Attachment
 from kvdesk.conversations.porting import formats
 from kvdesk.conversations.porting.values import Found
 from kvdesk.conversations.tree import Tree
@@ -21,7 +22,8 @@ def _check(found: Found) -> None:
     assert (found.format, there.title, there.system_prompt) == ("llama.cpp", "Tides", "Be brief.")
     assert there.updated_ms == 1_700_000_060_000
     ask, wind, moon = there.messages
-    assert ask.text == "Why tides?\n\n--- File: tide.csv ---\na,b\n\n[picture]"
+    assert ask.text == "Why tides?\n\n[picture]"
+    assert ask.attachments == (Attachment("tide.csv", "text", "a,b"),)
     assert (wind.text, wind.model, wind.parent) == ("Wind.", "smol", ask.id)
     assert (moon.text, moon.model, moon.parent) == ("<think>\nLook it up.\n</think>\n\nThe moon.", "qwen", ask.id)
     assert Tree(there.messages).branch(there.leaf) == [ask, moon]

@@ -1,0 +1,26 @@
+"""The stored chats, for commands that work on them while no window has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kvdesk import paths
+from kvdesk.errors import StoreInUseError
+from kvdesk.store.store import Store
+from kvdesk.translation import tr
+
+
+@contextmanager
+def chats_there() -> Iterator[Store]:
+    """The database, closed at the end. Raises StoreError; with what to do where a window has it open."""
+    paths.make_private()
+    try:
+        store = Store(paths.database_file())
+    except StoreInUseError as error:
+        sentence = tr("The chats are open in kvdesk's window: close it, or export and import there.")
+        raise StoreInUseError(sentence, error.detail) from error
+    try:
+        yield store
+    finally:
+        store.close()

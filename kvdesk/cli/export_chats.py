@@ -1,0 +1,67 @@
+"""`kvdesk export`: chats to a file. JSON has everything and can be imported; Markdown and HTML are for reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kvdesk import paths
+from kvdesk.chat import Conversation
+from kvdesk.cli.chats_there import chats_there
+from kvdesk.cli.parser import Parser
+from kvdesk.conversations.porting import export
+from kvdesk.errors import UserError
+from kvdesk.store.store import Store
+from kvdesk.translation import tr
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0; UserError for what cannot be exported, or while a window has the chats open."""
+    parser = Parser(prog="kvdesk export", description=__doc__)
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="ends in .json, .md or .html")
+    parser.add_argument(
+        "--chat", action="append", metavar="ID", help="only this one, by its id or whole title; may be repeated"
+    )
+    parser.add_argument("--list", action="store_true", help="list the chats instead: id, day, title")
+    args = parser.parse_args(argv)
+    if args.file is None and not args.list:
+        parser.error("FILE is missing")
+    if not paths.database_file().exists():
+        raise UserError(tr("There are no chats yet."))
+    with chats_there() as store:
+        wanted = _wanted(store.conversations(), args.chat)
+        if args.list:
+            for conversation in wanted:
+                print(f"{conversation.id}  {_day(conversation.updated_ms)}  {conversation.title}")
+            return 0
+        form = export.format_of(args.file)
+        if form is None:
+            endings = ", ".join(known.ending for known in export.EXPORT_FORMATS)
+            raise UserError(tr("{file} must end in one of {endings}.").format(file=args.file.name, endings=endings))
+        n = export.write(args.file, form, _whole(store, wanted))
+    print(export.written_sentence(n, args.file))
+    return 0
+
+
+def _wanted(there: Sequence[Conversation], names: Sequence[str] | None) -> list[Conversation]:
+    """Those with one of these ids or titles; all where none is named. Raises UserError for a name that no chat has."""
+    if names is None:
+        return list(there)
+    found: dict[str, Conversation] = {}
+    for name in names:
+        named = [conversation for conversation in there if name in (conversation.id, conversation.title)]
+        if not named:
+            raise UserError(tr("No chat has the id or title {name}.").format(name=name))
+        found |= {conversation.id: conversation for conversation in named}
+    return list(found.values())
+
+
+def _whole(store: Store, wanted: Sequence[Conversation]) -> Iterator[Conversation]:
+    for conversation in wanted:
+        yield replace(conversation, messages=store.all_messages(conversation.id))
+
+
+def _day(ms: int) -> str:
+    return str(datetime.fromtimestamp(ms / 1000, UTC).date())

@@ -1,0 +1,47 @@
+"""`kvdesk import`: chats from a file: kvdesk's own JSON, or what ChatGPT, LM Studio and llama.cpp's web UI export.
+
+All of a file's chats are imported, or none. What is here already is left out.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kvdesk.cli.chats_there import chats_there
+from kvdesk.cli.parser import Parser
+from kvdesk.conversations.porting import formats
+from kvdesk.conversations.porting.adding import chosen
+from kvdesk.conversations.porting.summary import imported_sentence, rows, summary_of
+from kvdesk.translation import tr
+from kvdesk.viewmodel.palette import N_COLOURS
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0; UserError for a file that cannot be imported, or while a window has the chats open."""
+    parser = Parser(prog="kvdesk import", description=__doc__)
+    parser.add_argument("file", type=Path, metavar="FILE", help="a .json, .jsonl or .zip file")
+    parser.add_argument("--preview", action="store_true", help="say what is in the file, and import nothing")
+    parser.add_argument("--copies", action="store_true", help="import once more what is here already")
+    args = parser.parse_args(argv)
+    found = list(formats.read(args.file, _show_progress))
+    with chats_there() as store:
+        known = store.conversations()
+        summary = summary_of(found, (conversation.id for conversation in known))
+        for name, value in rows(summary):
+            print(f"{name + ':':12} {value}")
+        if args.preview:
+            return 0
+        conversations = (one.conversation for one in found)
+        added = chosen(conversations, known, N_COLOURS, copies=args.copies)
+        print(imported_sentence(len(store.add(added))))
+        if not args.copies and summary.n_known:
+            print(tr("--copies imports once more what is here already."))
+    return 0
+
+
+def _show_progress(done: int, total: int) -> None:
+    if sys.stderr.isatty():
+        end = "\n" if done >= total else ""
+        sys.stderr.write(f"\r{100 * done // max(total, 1)} %{end}")
