@@ -156,6 +156,8 @@ def _program(
         Action("settings.context", tr("Settings of the context"), settings.open_context),
         Action("help.palette", tr("Command palette"), helps.open_palette, "Ctrl+Shift+P"),
         Action("help.shortcuts", tr("Shortcuts"), helps.open_shortcuts, "F1"),
+        Action("help.report", tr("Report a problem…"), helps.open_report),
+        Action("help.about", tr("About kvdesk"), parts.window.about_requested.emit),
         Action("app.quit", tr("Quit"), window.close, "Ctrl+Q"),
     )
 

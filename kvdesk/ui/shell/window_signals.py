@@ -90,6 +90,10 @@ class WindowSignals(QMainWindow):
     """(Settings): the complete new settings, already shown by the window: theme, sampling, system prompt, hidden panes.
     Another context comes by `rebuild_requested`.
     """
+    about_requested = Signal()
+    """Answer with `help.show_about`."""
+    problem_report_requested = Signal(str, object)
+    """(path, ReportChoice): write a report of a problem there."""
     place_changed = Signal(object)
     """(WindowPlace): it was moved or resized, or a pane was; to be kept."""
     closing = Signal()
