@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ def in_use(rig: Rig, qtbot: QtBot) -> Player:
     """A model, a chat with texts everywhere, and a journal."""
     model = LocalFile(Path(FOLDER) / "a.gguf")
     possible = (Capability("swap", "yes", "why it can"),)
-    rig.worker.give(ModelLoaded(MODEL.__class__(**{**_fields(MODEL), "source": model})))
+    rig.worker.give(ModelLoaded(replace(MODEL, source=model)))
     rig.worker.give(ContextReady(CONTEXT, rebuilt=False, possible=possible))
     asked = say(rig, QUESTION)
     answer(rig, qtbot, asked, ANSWER)
@@ -56,10 +57,6 @@ def in_use(rig: Rig, qtbot: QtBot) -> Player:
     player.play(20)
     rig.window.show()
     return player
-
-
-def _fields(model: object) -> dict[str, object]:
-    return {name: getattr(model, name) for name in model.__dataclass_fields__}  # type: ignore[attr-defined]
 
 
 def report(rig: Rig, qtbot: QtBot, player: Player, file: Path, choice: ReportChoice) -> dict[str, str]:
