@@ -231,7 +231,7 @@ def history(messages: Sequence[Message]) -> tuple[Message, ...]:
 
     A question whose answer failed is left out, since it would fail again; where an answer was stopped before it said
     anything, its question is joined with the next one. So are answers that follow one another, as imported chats may
-    have them.
+    have them, or where a question was deleted: the ids of the first are true for the beginning.
     """
     shown: list[Message] = []
     for message in map(as_read, messages):
@@ -240,7 +240,8 @@ def history(messages: Sequence[Message]) -> tuple[Message, ...]:
             if message.state == "failed" and previous is not None and previous.role == "user":
                 shown.pop()
         elif previous is not None and previous.role == message.role:
-            shown[-1] = replace(message, text=f"{previous.text}\n\n{message.text}", tokens=())
+            text = f"{previous.text}\n\n{message.text}"
+            shown[-1] = replace(message, text=text, tokens=previous.tokens, stats=previous.stats)
         else:
             shown.append(message)
     return tuple(shown)

@@ -26,18 +26,18 @@ from kvdesk.conversations.changes import (
     DeletionBegan,
     DraftChanged,
     MessagesAdded,
+    MessagesChanged,
+    MessagesDeleted,
     QueuesChanged,
     ReadFailed,
 )
 from kvdesk.conversations.markdown_file import save_markdown
-from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.service import ConversationService
 from kvdesk.errors import KvdeskError, guarded
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import Overflow, Settings
 from kvdesk.store.listener import StoreListener, read_tree
 from kvdesk.store.writer import StoreWriter
-from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.palette import N_COLOURS
 
@@ -67,8 +67,6 @@ class Chats(QObject):
         window.draft_typed.connect(self._on_draft_typed)
         window.draft_changed.connect(self._on_draft_changed)
         window.overflow_chosen.connect(self._on_overflow_chosen)
-        window.parameters_changed.connect(self._on_parameters_changed)
-        window.prompt_preview_requested.connect(self._on_prompt_preview_requested)
         window.new_chat_requested.connect(self.new)
         window.conversation_selected.connect(self._on_conversation_selected)
         window.conversation_renamed.connect(self._on_conversation_renamed)
@@ -146,12 +144,8 @@ class Chats(QObject):
                     self._selected = None
                     self._select_any()
                 self._show_list()
-            case MessagesAdded():
-                for message in change.messages:
-                    self._window.append_message(message)
-                self._show_branches(change.messages[0].conversation)
-            case AnswerEnded():
-                self._window.update_message(change.message)
+            case MessagesAdded() | MessagesChanged() | MessagesDeleted() | AnswerEnded():
+                self._show_messages(change)
             case BranchChanged():
                 self._show_branch(change)
             case ReadFailed():
@@ -169,6 +163,22 @@ class Chats(QObject):
             self.show(change)
         else:
             self._collected.append(change)
+
+    def _show_messages(self, change: MessagesAdded | MessagesChanged | MessagesDeleted | AnswerEnded) -> None:
+        match change:
+            case MessagesAdded():
+                for message in change.messages:
+                    self._window.append_message(message)
+                self._show_branches(change.messages[0].conversation)
+            case MessagesChanged():
+                for message in change.messages:
+                    self._window.update_message(message)
+            case MessagesDeleted():
+                self._window.remove_messages(change.conversation, change.deleted, change.branch)
+                self._show_branches(change.conversation)
+                guarded(self.measure)
+            case AnswerEnded():
+                self._window.update_message(change.message)
 
     def _show_branch(self, change: BranchChanged) -> None:
         if change.conversation != self._selected:
@@ -241,15 +251,6 @@ class Chats(QObject):
     def _on_overflow_chosen(self, conversation: str, overflow: Overflow) -> None:
         self.service.choose_overflow(ConversationId(conversation), overflow)
         self.measure()
-
-    @Slot(str, object)
-    def _on_parameters_changed(self, conversation: str, parameters: Parameters) -> None:
-        self.service.set_parameters(ConversationId(conversation), parameters)
-        self.measure()
-
-    @Slot(str, object, int)
-    def _on_prompt_preview_requested(self, conversation: str, parameters: Parameters, number: int) -> None:
-        self.service.preview_prompt(ConversationId(conversation), parameters, tr("Hello"), number)
 
     @Slot(str)
     def _on_conversation_selected(self, conversation: str) -> None:

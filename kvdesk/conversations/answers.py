@@ -6,24 +6,33 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from kvdesk.chat import ConversationId, Message, MessageId
-from kvdesk.protocol.chat import TextDelta
+from kvdesk.chat import ConversationId, Message, MessageId, TurnStats
+from kvdesk.protocol.chat import TextDelta, TurnStarted
 from kvdesk.reasoning import ThoughtClock
 
 
 @dataclass(slots=True)
 class RunningAnswer:
-    """An answer that is being generated."""
+    """An answer that is being generated.
+
+    message        as it was when it began, or was continued
+    replaces       the answer that was shown before, when this is another one to its question
+    before         the answer as it was, when it is continued; `continued`: the ids of its text
+    parts, tokens  what has come since
+    """
 
     message: Message
-    replaces: MessageId | None = None  # the answer that was shown before, when this is another one to its question
+    replaces: MessageId | None = None
+    before: Message | None = None
+    continued: tuple[int, ...] = ()
     parts: list[str] = field(default_factory=list)
     tokens: list[int] = field(default_factory=list)
     clock: ThoughtClock = field(default_factory=ThoughtClock)
 
     def so_far(self) -> Message:
-        thought_ms = self.message.thought_ms or self.clock.ms
-        return replace(self.message, text="".join(self.parts), tokens=tuple(self.tokens), thought_ms=thought_ms)
+        tokens, thought_ms = (*self.continued, *self.tokens), self.message.thought_ms or self.clock.ms
+        text = self.message.text + "".join(self.parts)
+        return replace(self.message, text=text, tokens=tokens, thought_ms=thought_ms)
 
 
 class RunningAnswers:
@@ -51,11 +60,27 @@ class RunningAnswers:
     def start(self, answer: Message, replaces: MessageId | None) -> None:
         self._answers[answer.id] = RunningAnswer(answer, replaces)
 
+    def go_on(self, answer: Message, before: Message) -> None:
+        """An answer is continued: from now on it is `answer`, with the text of `before` so far."""
+        self._answers[answer.id] = RunningAnswer(answer, None, before, before.tokens)
+
+    def started(self, event: TurnStarted) -> None:
+        """The back end has begun: which ids those of the answer are, so that they mean something after a crash too."""
+        if (running := self._answers.get(event.answer)) is None:
+            return
+        if running.before is not None:
+            running.continued = event.continued
+        if event.vocab:
+            nothing = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, vocab=event.vocab)
+            stats = nothing.after(running.before.stats if running.before is not None else None)
+            running.message = replace(running.message, stats=stats)
+
     def append(self, delta: TextDelta) -> None:
         """Nothing where the answer is not known, such as of a conversation that was deleted."""
         if (running := self._answers.get(delta.answer)) is not None:
             running.parts.append(delta.text)
-            running.clock.take(delta.text, time.monotonic())
+            if running.before is None:  # else the reasoning may have begun long ago
+                running.clock.take(delta.text, time.monotonic())
             running.tokens += delta.tokens
             self._grown.add(delta.answer)
 

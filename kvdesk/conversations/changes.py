@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import KvdeskError
 
 QueueState = Literal[
@@ -62,6 +62,24 @@ class MessagesAdded:
 
 
 @dataclass(frozen=True, slots=True)
+class MessagesChanged:
+    """Known messages as they are from now on: pinned, after another one, or an answer that is continued (then its state
+    is "streaming" again).
+    """
+
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MessagesDeleted:
+    """These messages are no more. `branch` is what is shown from now on."""
+
+    conversation: ConversationId
+    deleted: tuple[MessageId, ...]
+    branch: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AnswersGrew:
     """Running answers with the text so far: those that became longer since this was told last."""
 
@@ -110,6 +128,8 @@ Change = (
     | DeletionBegan
     | ConversationDeleted
     | MessagesAdded
+    | MessagesChanged
+    | MessagesDeleted
     | AnswersGrew
     | AnswerEnded
     | BranchChanged

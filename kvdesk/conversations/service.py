@@ -12,7 +12,7 @@ database and the cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -38,18 +38,22 @@ from kvdesk.conversations.changes import (
 from kvdesk.conversations.deletions import Deletions
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.queued_messages import QueuedMessages
+from kvdesk.conversations.removals import Removals
 from kvdesk.conversations.state import ConversationState
 from kvdesk.conversations.tree import Tree
 from kvdesk.conversations.turns import Turns
 from kvdesk.errors import KvdeskError, guarded
 from kvdesk.protocol.chat import (
+    BackendReady,
     CloseConversation,
     EngineDied,
+    Generate,
     LoadModel,
     MessagesEvicted,
     ModelLoaded,
     TextDelta,
     TurnEnded,
+    TurnStarted,
 )
 from kvdesk.protocol.messages import Command, CommandFailed, Event, SubscriptionDropped
 from kvdesk.settings import Overflow, Settings
@@ -83,6 +87,7 @@ class ConversationService:
         self._state = ConversationState(n_colours)
         self._known = self._state.known
         self._turns = Turns(self._state, submit, stop, settings)
+        self._removals = Removals(self._state, submit)
         self._queued = QueuedMessages(self._state, self._turns)
         self.arrangement = Arrangement(self._state)
         self.deletions = Deletions(self._state, self.stop, self.delete)
@@ -210,16 +215,6 @@ class ConversationService:
         if known is not None and Parameters.of(known) != parameters:
             self._state.put(parameters.put_into(known))
 
-    def preview_prompt(
-        self, conversation: ConversationId, parameters: Parameters, sample: str, number: int = 0
-    ) -> None:
-        """Ask how its prompt, with the draft, would be with other parameters, and what the change costs. `sample`: in
-        the place of a message where nobody has written one. The answer has the `number`.
-        """
-        if (known := self._known.get(conversation)) is not None and self.is_read(conversation):
-            shown, settings = self.branch(conversation), self._settings()
-            self._submit(requests.preview_prompt(known, parameters, shown, sample, settings, number))
-
     def keep_draft(self, conversation: ConversationId, text: str) -> None:
         """What is typed and not sent outlives the process."""
         known = self._known.get(conversation)
@@ -240,6 +235,7 @@ class ConversationService:
         self._submit(CloseConversation(conversation))
         self._known.remove(conversation)
         self._unsent.pop(conversation, None)
+        self._removals.forget(conversation)
         self._state.tell(ConversationDeleted(conversation))
 
     def fork(self, conversation: ConversationId, last: MessageId | None) -> ConversationId | None:
@@ -290,6 +286,30 @@ class ConversationService:
     def regenerate(self, conversation: ConversationId, n: int = 1) -> None:
         """`n` new answers beside the last one, made together: all stay, as branches of the same question."""
         self._turns.regenerate(conversation, n)
+
+    def continue_answer(self, conversation: ConversationId) -> MessageId | None:
+        """Go on with the last answer where it ended, if it ended early (`kvdesk.chat.ended_early`) and the back end can
+        do that: the new text comes behind the old one. None where not.
+        """
+        return self._turns.go_on(conversation)
+
+    def edit_answer(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
+        """The model's answer in a person's words, as a branch beside it. Nobody is asked; it may be continued."""
+        return self._turns.edit_answer(conversation, message, text)
+
+    def delete_messages(self, conversation: ConversationId, messages: Sequence[MessageId]) -> bool:
+        """Delete these messages and no others: those that followed hang on what was before. Not while an answer is
+        running.
+        """
+        return self._removals.remove(conversation, messages)
+
+    def undo_delete_messages(self, conversation: ConversationId) -> MessageId | None:
+        """Bring back the messages that were deleted last; returns the first of them."""
+        return self._removals.undo(conversation)
+
+    def pin(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
+        """List the message at the top of the chat, or no longer. It changes nothing of what the model is shown."""
+        self._turns.pin(conversation, message, pinned=pinned)
 
     def stop(self, conversation: ConversationId) -> None:
         """Stop its running answers; what waits in its queue then waits for a person."""
@@ -352,6 +372,8 @@ class ConversationService:
         match event:
             case TextDelta():
                 self._state.answers.append(event)
+            case TurnStarted():
+                self._turns.started(event)
             case TurnEnded():
                 self._turns.end(event)
                 self._queued.turn_ended(event)
@@ -363,6 +385,10 @@ class ConversationService:
                 self._queued.model_ready()
             case CommandFailed() if isinstance(event.command, LoadModel):
                 self._queued.model_failed()
+            case CommandFailed() if isinstance(event.command, Generate):
+                self._turns.refused(event.command)
+            case BackendReady():
+                self._turns.features = event.features
             case EngineDied():
                 self.interrupt(event.sentence)
                 self._queued.hold_all("engine ended")

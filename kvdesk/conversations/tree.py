@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from kvdesk.chat import Message, MessageId, Role
 
@@ -11,14 +12,27 @@ class Tree:
     """All messages of one conversation, in the order they were made."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._begin(messages)
+
+    def _begin(self, messages: Iterable[Message]) -> None:
+        known = tuple(messages)
         self._messages: dict[MessageId, Message] = {}
         self._at_place: dict[tuple[MessageId | None, Role], list[MessageId]] = {}
         self._walked: tuple[MessageId | None, list[Message]] | None = None  # the branch asked for last, and its leaf
-        for message in messages:
+        for message in known:
             self.put(message)
 
     def __len__(self) -> int:
         return len(self._messages)
+
+    @property
+    def order(self) -> tuple[MessageId, ...]:
+        """All messages, in the order they were made."""
+        return tuple(self._messages)
+
+    def following(self, message: MessageId) -> list[Message]:
+        """The messages that follow this one at once."""
+        return [other for other in self._messages.values() if other.parent == message]
 
     def get(self, message: MessageId | None) -> Message | None:
         return self._messages.get(message) if message is not None else None
@@ -36,6 +50,20 @@ class Tree:
         if known is not None:
             self._at_place[known.parent, known.role].remove(message)
             self._walked = None
+
+    def remove(self, message: MessageId) -> tuple[Message, ...]:
+        """Forget a message; those that followed it follow the one before it. Returns these as they are now."""
+        gone = self._messages.pop(message)
+        followers = tuple(replace(follower, parent=gone.parent) for follower in self.following(message))
+        self._messages.update((follower.id, follower) for follower in followers)
+        self._begin(self._messages.values())
+        return followers
+
+    def put_back(self, messages: Iterable[Message], order: Iterable[MessageId]) -> None:
+        """Messages that were removed, and their followers, as they were. `order`: of all messages at that time."""
+        known = self._messages | {message.id: message for message in messages}
+        names = dict.fromkeys((*order, *known))
+        self._begin(known[name] for name in names if name in known)
 
     def branch(self, leaf: MessageId | None) -> list[Message]:
         """The messages that end with `leaf`, oldest first; those of the newest message where there is no such leaf."""

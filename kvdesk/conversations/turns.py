@@ -8,15 +8,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from kvdesk.chat import Conversation, ConversationId, Message, MessageId, QueuedMessage, Role, new_message_id
+from kvdesk.chat import (
+    Conversation,
+    ConversationId,
+    Message,
+    MessageId,
+    QueuedMessage,
+    Role,
+    TurnStats,
+    ended_early,
+    new_message_id,
+)
 from kvdesk.conversations import requests
 from kvdesk.conversations.answers import RunningAnswer
-from kvdesk.conversations.changes import AnswerEnded, AnswersGrew, MessagesAdded
+from kvdesk.conversations.changes import AnswerEnded, AnswersGrew, MessagesAdded, MessagesChanged
 from kvdesk.conversations.collection import now_ms
 from kvdesk.conversations.state import ConversationState
 from kvdesk.conversations.titles import propose_title
 from kvdesk.conversations.tree import Tree
-from kvdesk.protocol.chat import TurnEnded
+from kvdesk.protocol.chat import Generate, TurnEnded, TurnStarted
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command
 from kvdesk.settings import Settings
 
@@ -34,6 +45,7 @@ class Turns:
         self._state, self._known, self._answers = state, state.known, state.answers
         self._submit, self._stop, self._settings = submit, stop, settings
         self.model_name = ""  # of the model that is open: it writes the next answers
+        self.features = frozenset(Feature)  # of the back end; all, until it says which
 
     # --- what a person does -------------------------------------------------------------------------------------------
 
@@ -66,6 +78,48 @@ class Turns:
             for _ in range(n):
                 self._state.cut_branch(conversation, branch[-1].parent)
                 self._ask(conversation, replaces=branch[-1].id)
+
+    def go_on(self, conversation: ConversationId) -> MessageId | None:
+        """See `ConversationService.continue_answer`."""
+        branch = self._state.branch(conversation)
+        if not branch or not ended_early(branch[-1]) or self._state.is_answered(conversation):
+            return None
+        if Feature.CONTINUE not in self.features:
+            return None
+        before = branch[-1]
+        writers = [name for name in (before.model, self.model_name) if name]
+        answer = replace(before, state="streaming", note="", finish="", model=", ".join(dict.fromkeys(writers)))
+        self._answers.go_on(answer, before)
+        self._known.put_tree(conversation, Tree()).put(answer)
+        self._state.put_first(replace(self._known[conversation], updated_ms=now_ms()))
+        self._state.tell(MessagesChanged((answer,)))
+        known = self._known[conversation]
+        self._submit(requests.generate(known, answer.id, branch[:-1], self._settings(), continued=before))
+        return answer.id
+
+    def edit_answer(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
+        """See `ConversationService.edit_answer`."""
+        tree = self._known.tree(conversation)
+        old = tree.get(message) if tree is not None else None
+        if old is None or old.role != "assistant" or not text.strip() or self._state.is_answered(conversation):
+            return None
+        self._state.cut_branch(conversation, old.parent)
+        stats = None if old.stats is None else TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, vocab=old.stats.vocab)
+        edited = replace(
+            old, id=new_message_id(), text=text, state="complete", stats=stats, note="", created_ms=now_ms(),
+            finish="edited", pinned=False,
+        )  # fmt: skip
+        self._put_new(edited)
+        return edited.id
+
+    def pin(self, conversation: ConversationId, message: MessageId, *, pinned: bool) -> None:
+        """See `ConversationService.pin`."""
+        tree = self._known.tree(conversation)
+        old = tree.get(message) if tree is not None else None
+        if tree is not None and old is not None and old.state != "streaming" and old.pinned != pinned:
+            changed = replace(old, pinned=pinned)
+            tree.put(changed)
+            self._state.tell(MessagesChanged((changed,)))
 
     def stop(self, conversation: ConversationId) -> None:
         """Stop its running answers."""
@@ -108,6 +162,15 @@ class Turns:
 
     # --- what the back end says ---------------------------------------------------------------------------------------
 
+    def started(self, event: TurnStarted) -> None:
+        """The answer begins."""
+        self._answers.started(event)
+
+    def refused(self, command: Generate) -> None:
+        """The back end did not take it: nobody will end the answer."""
+        nothing = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
+        self.end(TurnEnded(command.conversation, command.answer, "failed", nothing))
+
     def end(self, event: TurnEnded) -> None:
         """The answer is what it is from now on."""
         running = self._answers.end(event.answer)
@@ -115,8 +178,12 @@ class Turns:
             return  # its conversation was deleted meanwhile
         if running.replaces is not None and not running.parts:
             self._take_back(running, running.replaces)
+        elif running.before is not None and not running.parts and event.state != "complete":
+            self._put_ended(replace(running.before, note=event.note or running.before.note))  # nothing came of it
         else:
-            self._put_ended(replace(running.so_far(), state=event.state, stats=event.stats, note=event.note))
+            stats = event.stats.after(running.before.stats if running.before is not None else None)
+            ended = replace(running.so_far(), state=event.state, stats=stats, note=event.note, finish=event.finish)
+            self._put_ended(ended)
         self._state.put(replace(self._known[event.conversation], updated_ms=now_ms()))
 
     def begin_anew(self) -> None:
@@ -160,10 +227,15 @@ class Turns:
         if role == "assistant":
             message = replace(message, state="streaming", model=self.model_name)
             self._answers.start(message, replaces)
-        self._known.put_tree(conversation, Tree()).put(message)
-        self._state.put_first(replace(self._known[conversation], leaf=message.id, updated_ms=now))
-        self._state.tell(MessagesAdded((message,)))
+        self._put_new(message)
         return message
+
+    def _put_new(self, message: Message) -> None:
+        """A new message at the end of the branch that is shown."""
+        conversation = message.conversation
+        self._known.put_tree(conversation, Tree()).put(message)
+        self._state.put_first(replace(self._known[conversation], leaf=message.id, updated_ms=message.created_ms))
+        self._state.tell(MessagesAdded((message,)))
 
     def _take_back(self, empty: RunningAnswer, shown: MessageId) -> None:
         """Another answer that never said anything gives way to the one that was shown before."""

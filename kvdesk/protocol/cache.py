@@ -83,6 +83,16 @@ class Forget:
 
 
 @dataclass(frozen=True, slots=True)
+class DropMessages:
+    """These messages of the conversation were deleted: remove their cells, and of all behind them, in every branch and
+    in saved states. What is before them stays.
+    """
+
+    conversation: ConversationId
+    messages: tuple[MessageId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RebuildContext:
     """Free the context and create a new one.
 
@@ -304,6 +314,7 @@ class LoadSample:
 
 CacheCommand = (
     Forget
+    | DropMessages
     | RebuildContext
     | Watch
     | UsePolicy

@@ -9,6 +9,7 @@ from kvdesk.protocol.cache import (
     AuditCache,
     CacheCommand,
     CacheEvent,
+    DropMessages,
     Forget,
     PreviewContext,
     RebuildContext,
@@ -49,7 +50,7 @@ def feature_of(command: Command) -> Feature:
             return Feature.CACHE_POLICY
         case Watch() | TakeRecording():
             return Feature.CACHE_VIEW
-        case Forget() | Operate() | PreviewCompaction() | VerifyConversation():
+        case Forget() | DropMessages() | Operate() | PreviewCompaction() | VerifyConversation():
             return Feature.CACHE_OPERATIONS
         case AuditCache() | SaveReport():
             return Feature.AUDIT
@@ -61,10 +62,8 @@ def feature_of(command: Command) -> Feature:
 
 def is_wish(command: Command) -> bool:
     """Whether nobody waits for an answer: a back end without its feature may pass over it in silence."""
-    return isinstance(
-        command,
-        PreviewTurn | MeasureContext | PreviewPrompt | PreviewContext | PreviewCompaction | UsePolicy | Watch,
-    )
+    questions = PreviewTurn | MeasureContext | PreviewPrompt | PreviewContext | PreviewCompaction
+    return isinstance(command, questions | UsePolicy | Watch | DropMessages)
 
 
 @dataclass(frozen=True, slots=True)

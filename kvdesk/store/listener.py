@@ -16,6 +16,8 @@ from kvdesk.conversations.changes import (
     DeletionBegan,
     DraftChanged,
     MessagesAdded,
+    MessagesChanged,
+    MessagesDeleted,
     QueuesChanged,
     ReadFailed,
 )
@@ -44,9 +46,11 @@ class StoreListener:
             case ConversationsAdded():
                 for conversation in change.conversations:
                     self._keep(conversation)
-            case MessagesAdded() | AnswersGrew():
+            case MessagesAdded() | MessagesChanged() | AnswersGrew():
                 for message in change.messages:
                     self._writer.put_message(message)
+            case MessagesDeleted():
+                self._writer.delete_messages(change.deleted)
             case AnswerEnded():
                 self._writer.put_message(change.message)
             case ConversationDeleted():

@@ -25,6 +25,7 @@ from kvdesk.chat import (
     Conversation,
     ConversationId,
     EvictedMessages,
+    FinishReason,
     Message,
     MessageId,
     MessageState,
@@ -45,7 +46,7 @@ CONVERSATION_COLUMNS = (
 )
 MESSAGE_COLUMNS = (
     *("id", "conversation", "parent", "role", "text", "state"),
-    *("tokens", "stats", "note", "created_ms", "model", "digest", "attachments", "thought_ms"),
+    *("tokens", "stats", "note", "created_ms", "model", "digest", "attachments", "thought_ms", "finish", "pinned"),
 )
 _NUMBERS = frozenset(
     ("colour", "created_ms", "updated_ms", "pinned", "archived", "thought_ms")
@@ -54,6 +55,7 @@ _MAY_BE_NULL = frozenset(("leaf", "parent", "stats", "digest"))
 _KINDS = frozenset(get_args(AttachmentKind))
 _ROLES = frozenset(get_args(Role))
 _STATES = frozenset(get_args(MessageState))
+_FINISHES = frozenset(get_args(FinishReason))
 _STATS: TypeAdapter[TurnStats] = TypeAdapter(TurnStats)
 _LARGEST = 1 << 53
 """Larger numbers in `TurnStats` are damage: nothing here counts so far."""
@@ -116,7 +118,7 @@ def unpack_stats(text: bytes | None) -> TurnStats | None:
     except ValidationError:
         return None
     numbers = (value for value in asdict(stats).values() if not isinstance(value, str))
-    return stats if all(0 <= number < _LARGEST for number in numbers) else None
+    return stats if all(-1 <= number < _LARGEST for number in numbers) else None  # seq_id -1: none
 
 
 def pack_queued(queued: Sequence[QueuedMessage]) -> str:
@@ -280,27 +282,15 @@ def message_row(message: Message) -> tuple[Any, ...]:
         *(pack_tokens(m.tokens), pack_stats(m.stats), storable(m.note), m.created_ms, storable(m.model), digest),
         attachments,
         m.thought_ms,
+        m.finish,
+        int(m.pinned),
     )
 
 
 def message_of(row: Row) -> Message:
     """A row that is damaged is a failed message with `DAMAGED_NOTE`. Rows of before digests were kept have None."""
-    (
-        identity,
-        conversation,
-        parent,
-        role,
-        text,
-        state,
-        tokens,
-        stats,
-        note,
-        created_ms,
-        model,
-        digest,
-        packed,
-        thought_ms,
-    ) = row
+    identity, conversation, parent, role, text, state, tokens, stats, note, created_ms, model, digest, *rest = row
+    packed, thought_ms, finish, pinned = rest
     ids = unpack_tokens(tokens)
     known_role, known_state = text_of(role), text_of(state)
     damaged = ids is None or known_role not in _ROLES or known_state not in _STATES or not _is_utf8(text)
@@ -324,6 +314,8 @@ def message_of(row: Row) -> Message:
         model=text_of(model),
         attachments=attachments,
         thought_ms=thought_ms if 0 <= thought_ms < _LARGEST else 0,
+        finish=known_finish if (known_finish := text_of(finish)) in _FINISHES else "",  # type: ignore[arg-type]
+        pinned=bool(pinned),
     )
 
 

@@ -113,6 +113,10 @@ MIGRATIONS: tuple[str, ...] = (
     END;
     """,
     "ALTER TABLE message ADD COLUMN thought_ms INTEGER NOT NULL DEFAULT 0;",
+    """
+    ALTER TABLE message ADD COLUMN finish TEXT NOT NULL DEFAULT '';
+    ALTER TABLE message ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
+    """,
 )
 VERSION = len(MIGRATIONS)
 

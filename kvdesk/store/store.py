@@ -42,6 +42,7 @@ _PUT_CONVERSATION = _upsert("conversation", rows.CONVERSATION_COLUMNS)
 _PUT_MESSAGE = _upsert("message", rows.MESSAGE_COLUMNS)
 _ADD_CONVERSATION = _insert("conversation", rows.CONVERSATION_COLUMNS)
 _ADD_MESSAGE = _insert("message", rows.MESSAGE_COLUMNS)
+_PUT_MESSAGE_AT = _upsert("message", ("number", *rows.MESSAGE_COLUMNS))
 
 
 class Store:
@@ -49,6 +50,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._numbers: dict[MessageId, int] = {}  # of deleted messages, until they are put again
         with _plain_errors(path):
             _look_first(path)
             self._connection = apsw.Connection(str(path))
@@ -105,7 +107,12 @@ class Store:
     def put_message(self, message: Message) -> None:
         """Insert or replace. Its conversation must be there."""
         with _plain_errors(self._path):
-            self._connection.execute(_PUT_MESSAGE, rows.message_row(message))
+            row, number = rows.message_row(message), self._numbers.pop(message.id, None)
+            taken = "SELECT 1 FROM message WHERE number = ?"
+            if number is None or self._connection.execute(taken, (number,)).fetchone():
+                self._connection.execute(_PUT_MESSAGE, row)
+            else:
+                self._connection.execute(_PUT_MESSAGE_AT, (number, *row))
 
     def add(
         self, conversations: Iterable[Conversation], written: Callable[[int], None] = lambda _n: None
@@ -133,6 +140,14 @@ class Store:
         """With all its messages; nothing happens when it is not there. `forget_deleted` wipes what is left of it."""
         with _plain_errors(self._path):
             self._connection.execute("DELETE FROM conversation WHERE id = ?", (conversation,))
+
+    def delete_messages(self, messages: Iterable[MessageId]) -> None:
+        """Single messages; nothing happens for one that is not there. Put again, they stand at their old place."""
+        with _plain_errors(self._path):
+            for message in messages:
+                sql = "DELETE FROM message WHERE id = ? RETURNING number"
+                for (number,) in self._connection.execute(sql, (message,)):
+                    self._numbers[message] = number
 
     def forget_deleted(self) -> None:
         """Nothing of what was deleted stays on the disk: pages were zeroed (`secure_delete`), the write-ahead log that

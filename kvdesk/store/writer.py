@@ -11,13 +11,13 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import StoreError
 from kvdesk.store.store import Store
 
@@ -31,6 +31,11 @@ _log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class _Delete:
     conversation: ConversationId
+
+
+@dataclass(frozen=True, slots=True)
+class _DeleteMessages:
+    messages: tuple[MessageId, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +77,7 @@ class Unsaved:
         return " and ".join(part for part in (messages, deletions) if part) or "Changes of a chat"
 
 
-_Item = Conversation | Message | _Delete | _Ask | _Close
+_Item = Conversation | Message | _Delete | _DeleteMessages | _Ask | _Close
 
 
 class StoreWriter:
@@ -97,6 +102,7 @@ class StoreWriter:
         self._pending: dict[str, Conversation | Message] = {}
         self._deleted: set[ConversationId] = set()
         self._to_delete: set[ConversationId] = set()
+        self._messages_to_delete: dict[MessageId, None] = {}
         self._closed = False
         self._last_write = 0.0
         self._last_sentence = ""
@@ -113,6 +119,10 @@ class StoreWriter:
     def delete_conversation(self, conversation: ConversationId) -> None:
         """What is still put for it afterwards is dropped, such as the end of an answer."""
         self._send(_Delete(conversation))
+
+    def delete_messages(self, messages: Iterable[MessageId]) -> None:
+        """Single messages; one that is put again later is stored again, at its old place."""
+        self._send(_DeleteMessages(tuple(messages)))
 
     def ask(self, question: Callable[[Store], T]) -> Future[T]:
         """Answer a question on the writer's thread, after everything put before: `ask(Store.conversations)`."""
@@ -165,7 +175,7 @@ class StoreWriter:
     @property
     def _waits(self) -> bool:
         """Whether there is anything to write."""
-        return bool(self._pending or self._to_delete)
+        return bool(self._pending or self._to_delete or self._messages_to_delete)
 
     @property
     def _due(self) -> float:
@@ -191,6 +201,10 @@ class StoreWriter:
                     self._pending[item.id] = item
             case _Delete():
                 self._delete(item.conversation)
+            case _DeleteMessages():
+                for name in item.messages:
+                    self._pending.pop(name, None)
+                self._messages_to_delete.update(dict.fromkeys(item.messages))
             case _Ask():
                 self._write(store)
                 self._answer(store, item)
@@ -222,11 +236,13 @@ class StoreWriter:
             with store.transaction():
                 for conversation in self._to_delete:
                     store.delete_conversation(conversation)
+                store.delete_messages(self._messages_to_delete)
                 for value in self._pending.values():
                     _put(store, value)
             self._pending.clear()
-            if self._to_delete:
+            if self._to_delete or self._messages_to_delete:
                 self._to_delete.clear()
+                self._messages_to_delete.clear()
                 store.forget_deleted()
         except StoreError as error:
             if error.detail.startswith("Constraint"):
@@ -243,6 +259,8 @@ class StoreWriter:
             for conversation in tuple(self._to_delete):
                 store.delete_conversation(conversation)
                 self._to_delete.discard(conversation)
+            store.delete_messages(self._messages_to_delete)
+            self._messages_to_delete.clear()
             for key, value in tuple(self._pending.items()):
                 try:
                     _put(store, value)
@@ -261,7 +279,8 @@ class StoreWriter:
         whose = {m.conversation for m in messages} | {
             c.id for c in self._pending.values() if isinstance(c, Conversation)
         }
-        self._tell(Unsaved(len(messages), len(self._to_delete), str(error), frozenset(whose)))
+        n_deletions = len(self._to_delete) + len(self._messages_to_delete)
+        self._tell(Unsaved(len(messages), n_deletions, str(error), frozenset(whose)))
 
     def _saved(self) -> None:
         self._last_sentence = ""

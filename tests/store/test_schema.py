@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from kvdesk.chat import NONE_EVICTED, Attachment, ConversationId, QueuedMessage
+from kvdesk.chat import NONE_EVICTED, Attachment, ConversationId, QueuedMessage, finish_of
 from kvdesk.errors import StoreError
 from kvdesk.settings import Sampling
 from kvdesk.store import Store, schema
@@ -332,4 +332,31 @@ def test_messages_of_before_have_no_time_of_reasoning_and_later_ones_keep_theirs
     store.put_message(replace(old, thought_ms=12_300))
     (new,) = store.all_messages(ConversationId("c"))
     assert new.thought_ms == 12_300
+    store.close()
+
+
+def test_messages_of_before_are_not_pinned_and_tell_why_they_ended_by_their_state(path: Path) -> None:
+    connection = apsw.Connection(str(path))
+    before = next(n for n, step in enumerate(schema.MIGRATIONS) if "finish" in step)
+    schema.migrate(connection, path, schema.MIGRATIONS[:before])
+    columns = "id, title, colour, system_prompt, created_ms, updated_ms"
+    connection.execute(f"INSERT INTO conversation ({columns}) VALUES ('c', 'Old', 2, '', 1, 2)")
+    columns = "id, conversation, role, text, state, tokens, note, created_ms"
+    for name, state, note in (
+        ("a", "complete", "Ended at the limit of 24 tokens."),
+        ("b", "stopped", "The context of 256 tokens is full. The answer ends here."),
+        ("c", "stopped", ""),
+        ("d", "complete", ""),
+        ("e", "stopped", "Another model was opened."),
+    ):
+        values = "(?, 'c', 'assistant', 'kept', ?, x'', ?, 7)"
+        connection.execute(f"INSERT INTO message ({columns}) VALUES {values}", (name, state, note))
+    connection.close()
+    store = Store(path)
+    old = store.all_messages(ConversationId("c"))
+    assert [finish_of(m) for m in old] == ["limit", "context full", "stopped", "end", "interrupted"]
+    assert not any(m.pinned for m in old)
+    store.put_message(replace(old[0], finish="edited", pinned=True))
+    new = store.all_messages(ConversationId("c"))[0]
+    assert (new.finish, new.pinned) == ("edited", True)
     store.close()

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from kvdesk.backends.local.cache_manager.message_cells import drop_messages
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.saved_states import forget_saved
 from kvdesk.backends.local.llama.binding import engine_log
@@ -37,6 +38,7 @@ from kvdesk.protocol.cache import (
     AuditCache,
     ContextPreview,
     ContextReady,
+    DropMessages,
     Forget,
     MemoryLedger,
     PreviewContext,
@@ -201,7 +203,7 @@ class Engine:
                 self._rebuild(command)
             case Generate():
                 self._waiting.append((command, at_s))
-            case Forget() | CloseConversation():
+            case Forget() | DropMessages() | CloseConversation():
                 self._forget(command)
             case AuditCache():
                 self._require().runtime.audit()
@@ -308,7 +310,11 @@ class Engine:
         self._told = None
         self._tell_ledger()
 
-    def _forget(self, command: Forget | CloseConversation) -> None:
+    def _forget(self, command: Forget | DropMessages | CloseConversation) -> None:
+        if isinstance(command, DropMessages):
+            if self.session is not None:
+                drop_messages(self.session.runtime.cache_manager, command.conversation, command.messages)
+            return
         self._scheduler.end_of(command.conversation, "Its cells were removed.")
         if self.session is None:
             if isinstance(command, CloseConversation) and self._own.folder is not None:

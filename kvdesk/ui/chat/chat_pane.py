@@ -17,7 +17,6 @@ from kvdesk.ui.chat.composer import Composer, centred
 from kvdesk.ui.chat.empty_pane import EmptyPane
 from kvdesk.ui.chat.overflow_choice import OverflowButton
 from kvdesk.ui.chat.pane_header import PaneHeader
-from kvdesk.ui.chat.parameters_button import ParametersButton
 from kvdesk.ui.chat.queue_view import QueueView
 from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
@@ -41,7 +40,6 @@ class ChatPane(QWidget):
     inspector_clicked = Signal()
     menu_clicked = Signal(QPoint)  # where the main menu comes to lie
     overflow_chosen = Signal(object)  # Overflow
-    parameters_clicked = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -58,7 +56,6 @@ class ChatPane(QWidget):
         self._header.inspector_clicked.connect(self.inspector_clicked)
         self._header.menu_clicked.connect(self.menu_clicked)
         self._header.overflow.chosen.connect(self.overflow_chosen)
-        self._header.parameters.clicked.connect(self.parameters_clicked)
         self._progress = ThinProgress(theme, "Work under way")
         self._view = ChatView(theme)
         self._view.regenerate_clicked.connect(self.regenerate_clicked)
@@ -195,6 +192,12 @@ class ChatPane(QWidget):
         self._stack.setCurrentWidget(self._view if messages else self._empty)
         self._show_chat()
 
+    def remove_messages(self, deleted: Sequence[MessageId], messages: Sequence[Message]) -> None:
+        """Messages that were deleted go from their place; `messages` are all that are left."""
+        self._view.remove_messages(deleted, messages)
+        self._stack.setCurrentWidget(self._view if messages else self._empty)
+        self._show_chat()
+
     def append_message(self, message: Message) -> None:
         self._view.append_message(message)
         self._stack.setCurrentWidget(self._view)
@@ -249,15 +252,6 @@ class ChatPane(QWidget):
         """How full the conversation's context is; None: not known."""
         self._header.set_use(use)
         self._header.overflow.setVisible(has_context)
-
-    def show_parameters(self, text: str, changes: str, *, is_changed: bool) -> None:
-        """Which parameters of the chat are changed: in short, and all of them."""
-        self._header.parameters.show_changes(text, changes, is_changed=is_changed)
-
-    @property
-    def parameters(self) -> ParametersButton:
-        """The button of the chat's parameters."""
-        return self._header.parameters
 
     @property
     def overflow(self) -> OverflowButton:

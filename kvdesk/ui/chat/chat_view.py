@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 from typing import Final
@@ -72,6 +72,16 @@ class ChatView(MessageList):
         self._branches, self._retention = {}, {}
         self._dirty.clear()
         self.reset([(message.id, _estimate(message)) for message in messages])
+
+    def remove_messages(self, deleted: Collection[MessageId], messages: Sequence[Message]) -> None:
+        """What one reads stays where it is, unless another branch is shown without them."""
+        left = {message.id: message for message in messages}
+        if [name for name in self._messages if name not in deleted] != list(left):
+            self.show_messages(messages)
+            return
+        self._messages = left
+        self.remove(deleted)
+        self.set_can_answer(self._can_answer)
 
     def append_message(self, message: Message) -> None:
         if message.id in self._messages:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import Final
@@ -91,6 +91,18 @@ class MessageList(QScrollArea):
         self._places.append(Place(message, height))
         self._of[message] = self._places[-1]
         self._following = True
+        self.arrange()
+
+    def remove(self, messages: Collection[MessageId]) -> None:
+        """These messages go; what is seen of the others stays where it is."""
+        for place in self._places:
+            if place.id in messages:
+                _drop(place)
+        self._earlier = [known for known in self._earlier if known[0] not in messages]
+        self._places = [place for place in self._places if place.id not in messages]
+        self._of = {place.id: place for place in self._places}
+        if self._anchor is not None and self._anchor[0].isHidden():
+            self._anchor = None
         self.arrange()
 
     def scroll_to(self, message: MessageId) -> QWidget | None:

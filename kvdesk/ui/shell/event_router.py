@@ -8,7 +8,7 @@ from typing import Final
 
 from PySide6.QtCore import QObject
 
-from kvdesk.chat import Conversation, ConversationId, Message
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import guarded
 from kvdesk.protocol.cache import (
     Audited,
@@ -122,8 +122,17 @@ class EventRouter(QObject):
             self._chat.append_message(message)
 
     def update_message(self, message: Message) -> None:
+        if message.state == "streaming":
+            self._set_running(message.conversation, True)
         if message.conversation == self._state.selected:
             self._chat.view.update_message(message)
+
+    def remove_messages(
+        self, conversation: ConversationId, deleted: Sequence[MessageId], messages: Sequence[Message]
+    ) -> None:
+        """Show the conversation without these; `messages`: all that are left."""
+        if conversation == self._state.selected:
+            self._chat.remove_messages(deleted, messages)
 
     def stop_watching(self) -> None:
         """No cache views will come: what is known of the cache from now on comes from the turns."""

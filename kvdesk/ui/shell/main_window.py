@@ -13,6 +13,7 @@ Methods (facts; main thread only)
     show_found(text, conversation_ids)      the conversations in whose stored texts `text` was found
     append_message(message), update_message(message) ignored for conversations that are not shown. For a turn append the
                                             typed message, then the answer with state "streaming" and no text
+    remove_messages(conversation_id, deleted, messages)   they are no more; `messages` are all that are shown now
     apply_event(event)                      every event of `kvdesk.protocol.messages`, of any conversation. TextDelta
                                             adds to the text of the shown answer and TurnEnded sets its state, stats and
                                             note: an `update_message` with the same values afterwards changes nothing
@@ -40,7 +41,6 @@ from kvdesk.ui.chat.conversation_list import ConversationList
 from kvdesk.ui.shell.action_table import widget_keys, window_actions
 from kvdesk.ui.shell.actions import ActionSet
 from kvdesk.ui.shell.activity_strip import ActivityStrip
-from kvdesk.ui.shell.chat_parameters import ChatParameters
 from kvdesk.ui.shell.event_router import EventRouter
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.shell.intents import Intents
@@ -85,7 +85,6 @@ class MainWindow(WindowSignals):
         self._strip, self._unsaved, self._status = parts.activity, parts.unsaved, parts.status
         self._lay_out()
         self.shown_settings = WindowSettings(parts)
-        self.chat_parameters = ChatParameters(parts, self.shown_settings)
         self.intents = Intents(parts, self.shown_settings)
         self.help = WindowHelp(parts)
         self.action_set = ActionSet(
@@ -192,7 +191,6 @@ class MainWindow(WindowSignals):
 
     def show_conversations(self, conversations: Sequence[Conversation], selected_id: ConversationId | None) -> None:
         self._events.show_conversations(conversations, selected_id)
-        self.chat_parameters.refresh()
 
     def show_messages(self, conversation_id: ConversationId, messages: Sequence[Message]) -> None:
         self._events.show_messages(conversation_id, messages)
@@ -219,10 +217,14 @@ class MainWindow(WindowSignals):
     def update_message(self, message: Message) -> None:
         self._events.update_message(message)
 
+    def remove_messages(
+        self, conversation_id: ConversationId, deleted: Sequence[MessageId], messages: Sequence[Message]
+    ) -> None:
+        self._events.remove_messages(conversation_id, deleted, messages)
+
     def apply_event(self, event: Event) -> None:
         self._events.apply(event)
         self.shown_settings.apply_event(event)
-        self.chat_parameters.apply_event(event)
 
     def show_unsaved(self, sentence: str) -> None:
         self._unsaved.show_unsaved(sentence)

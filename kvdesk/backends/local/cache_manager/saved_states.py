@@ -99,9 +99,13 @@ class SavedStateStore:
             for s in self._all()
         ]
 
+    def all_of(self, conversation: ConversationId) -> list[SavedState]:
+        """All states of the conversation, checkpoints too."""
+        return [s for s in self._all() if s.conversation == conversation]
+
     def of(self, conversation: ConversationId) -> SavedState | None:
         """The newest state of the conversation; no checkpoint."""
-        mine = [s for s in self._all() if s.conversation == conversation and not s.checkpoint]
+        mine = [s for s in self.all_of(conversation) if not s.checkpoint]
         return max(mine, key=lambda s: s.at_s, default=None)
 
     def has(self, tokens: Sequence[int], conversation: ConversationId, exact: int) -> bool:

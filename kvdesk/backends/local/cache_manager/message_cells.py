@@ -1,0 +1,34 @@
+"""The cells and saved states of single messages, removed when the messages are deleted. Runs on the engine's thread."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.chat import ConversationId, MessageId
+
+_DELETED = "a message was deleted"
+
+
+def drop_messages(cache_manager: CacheManager, conversation: ConversationId, messages: Collection[MessageId]) -> None:
+    """Remove the cells of these messages, and of all behind them, which were computed from them: in every branch of the
+    conversation that is not being answered, and in its saved states. What is before stays. Changes the cache.
+    """
+    heads: set[tuple[int, ...]] = set()
+    own = cache_manager.pool.get(conversation)
+    for sequence in (*cache_manager.pool.inactive_branches(conversation), *([own] if own is not None else [])):
+        first = min((span.text_p0 for span in sequence.spans if span.message in messages), default=None)
+        if first is None or sequence.busy or first >= len(sequence.tokens):
+            continue
+        heads.add(tuple(sequence.tokens[: first + 1]))
+        kept = 0 if sequence.inactive else cache_manager.reusable_prefix(sequence, list(sequence.tokens[:first]))
+        cache_manager.set_spans(sequence, tuple(span for span in sequence.spans if span.p1 <= kept))
+        if not cache_manager.truncate(sequence, kept, _DELETED):
+            cache_manager.truncate(sequence, 0, _DELETED)
+        cache_manager.release_empty_branch(sequence)
+    saved_states = cache_manager.swapper.saved_states
+    saved_states.drop(
+        saved.key
+        for saved in saved_states.all_of(conversation)
+        if any(span.message in messages for span in saved.spans) or any(saved.tokens[: len(h)] == h for h in heads)
+    )

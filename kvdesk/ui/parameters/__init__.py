@@ -1,1 +1,0 @@
-"""The parameters of one chat: system prompt, sampling, chat template, and what changing them costs."""
