@@ -32,12 +32,14 @@ from kvdesk.conversations.changes import (
     ReadFailed,
 )
 from kvdesk.conversations.markdown_file import save_markdown
+from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.service import ConversationService
 from kvdesk.errors import KvdeskError, guarded
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import Overflow, Settings
 from kvdesk.store.listener import StoreListener, read_tree
 from kvdesk.store.writer import StoreWriter
+from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.palette import N_COLOURS
 
@@ -67,6 +69,8 @@ class Chats(QObject):
         window.draft_typed.connect(self._on_draft_typed)
         window.draft_changed.connect(self._on_draft_changed)
         window.overflow_chosen.connect(self._on_overflow_chosen)
+        window.parameters_changed.connect(self._on_parameters_changed)
+        window.prompt_preview_requested.connect(self._on_prompt_preview_requested)
         window.new_chat_requested.connect(self.new)
         window.conversation_selected.connect(self._on_conversation_selected)
         window.conversation_renamed.connect(self._on_conversation_renamed)
@@ -251,6 +255,15 @@ class Chats(QObject):
     def _on_overflow_chosen(self, conversation: str, overflow: Overflow) -> None:
         self.service.choose_overflow(ConversationId(conversation), overflow)
         self.measure()
+
+    @Slot(str, object)
+    def _on_parameters_changed(self, conversation: str, parameters: Parameters) -> None:
+        self.service.set_parameters(ConversationId(conversation), parameters)
+        self.measure()
+
+    @Slot(str, object, int)
+    def _on_prompt_preview_requested(self, conversation: str, parameters: Parameters, number: int) -> None:
+        self.service.preview_prompt(ConversationId(conversation), parameters, tr("Hello"), number)
 
     @Slot(str)
     def _on_conversation_selected(self, conversation: str) -> None:

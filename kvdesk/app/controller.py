@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from kvdesk import paths
 from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chats import Chats
+from kvdesk.app.help_desk import HelpDesk
 from kvdesk.app.laboratory import Laboratory
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
@@ -60,8 +61,10 @@ class Controller(QObject):
         self.chats = Chats(window, worker, store, lambda: self.settings)
         self.conversations = self.chats.service
         self._cache = CacheIntents(window, worker, self.chats)
+        self._help = HelpDesk(window, worker, self.chats, lambda: self.settings)
         self._silence = Silence(window, worker)
         self.laboratory = Laboratory(window, marker.embedded)
+        self._listeners = (self._cache.apply, self._help.apply, self._apply, self.laboratory.apply)
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
         self._model: Path | None = None  # what was opened last
@@ -121,7 +124,7 @@ class Controller(QObject):
         guarded(self.laboratory.close)
         interrupt = partial(self.conversations.interrupt, "kvdesk was closed.")
         try:  # `_on_frame`: what the engine said while it closed
-            for step in (self._end_worker, self._on_frame, interrupt, self._cache.close):
+            for step in (self._end_worker, self._on_frame, interrupt, self._cache.close, self._help.close):
                 guarded(step)
         finally:
             self.lost = self._store.close()
@@ -234,7 +237,7 @@ class Controller(QObject):
         for event, changed in zip(events, changes, strict=True):
             for change in changed:
                 guarded(partial(self.chats.show, change))
-            for apply in (self._cache.apply, self._apply, self.laboratory.apply, self._window.apply_event):
+            for apply in (*self._listeners, self._window.apply_event):
                 guarded(partial(apply, event))
             self.event_applied.emit(event)
         guarded(self.conversations.send_queued)

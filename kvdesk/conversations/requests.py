@@ -14,7 +14,9 @@ from kvdesk.chat import (
     history,
     new_message_id,
 )
+from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn
+from kvdesk.protocol.prompt import PreviewPrompt
 from kvdesk.settings import Overflow, Sampling, Settings
 
 
@@ -62,11 +64,40 @@ def preview(
     conversation: Conversation, before: Sequence[Message], draft: QueuedMessage, settings: Settings
 ) -> PreviewTurn:
     """What would sending `draft` after the messages `before` cost?"""
+    return _turn(conversation, [*before, _question(conversation, draft)], draft, settings)
+
+
+def preview_prompt(
+    conversation: Conversation,
+    parameters: Parameters,
+    shown: Sequence[Message],
+    sample: str,
+    settings: Settings,
+    number: int = 0,
+) -> PreviewPrompt:
+    """How would its prompt be with other parameters? After the messages `shown` with what is typed, if something is;
+    where there is neither, with `sample`.
+    """
+    draft = QueuedMessage(conversation.draft, conversation.draft_attachments)
+    if not (draft.text.strip() or draft.attachments):
+        draft = QueuedMessage("" if shown else sample)
+    messages = [*shown, _question(conversation, draft)] if draft.text or draft.attachments else shown
+    turn, now = (_turn(c, messages, draft, settings) for c in (parameters.put_into(conversation), conversation))
+    return PreviewPrompt(turn, now, number)
+
+
+def _question(conversation: Conversation, draft: QueuedMessage) -> Message:
     question = Message(new_message_id(), conversation.id, None, "user", draft.text)
-    question = replace(question, attachments=draft.attachments)
+    return replace(question, attachments=draft.attachments)
+
+
+def _turn(
+    conversation: Conversation, messages: Sequence[Message], draft: QueuedMessage, settings: Settings
+) -> PreviewTurn:
+    """The next turn, with the draft at the end of the last of the messages."""
     return PreviewTurn(
         conversation.id,
-        shown_to_model(conversation, [*before, question]),
+        shown_to_model(conversation, messages),
         overflow_of(conversation, settings),
         settings.cache.n_keep,
         conversation.evicted,

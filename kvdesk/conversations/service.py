@@ -215,6 +215,16 @@ class ConversationService:
         if known is not None and Parameters.of(known) != parameters:
             self._state.put(parameters.put_into(known))
 
+    def preview_prompt(
+        self, conversation: ConversationId, parameters: Parameters, sample: str, number: int = 0
+    ) -> None:
+        """Ask how its prompt, with the draft, would be with other parameters, and what the change costs. `sample`: in
+        the place of a message where nobody has written one. The answer has the `number`.
+        """
+        if (known := self._known.get(conversation)) is not None and self.is_read(conversation):
+            shown, settings = self.branch(conversation), self._settings()
+            self._submit(requests.preview_prompt(known, parameters, shown, sample, settings, number))
+
     def keep_draft(self, conversation: ConversationId, text: str) -> None:
         """What is typed and not sent outlives the process."""
         known = self._known.get(conversation)

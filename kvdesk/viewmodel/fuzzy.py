@@ -8,7 +8,7 @@ from typing import Final
 _LETTER: Final = 1
 _NEXT: Final = 10  # more for a letter right after the one before it
 _WORD: Final = 8  # more for the first letter of a word
-_LEAST: Final = 2  # per letter; less is a scatter of letters that nobody meant
+_LEAST: Final = 5  # per letter; less is a scatter of letters that nobody meant
 
 
 @dataclass(frozen=True, slots=True)

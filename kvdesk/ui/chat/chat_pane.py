@@ -17,6 +17,7 @@ from kvdesk.ui.chat.composer import Composer, centred
 from kvdesk.ui.chat.empty_pane import EmptyPane
 from kvdesk.ui.chat.overflow_choice import OverflowButton
 from kvdesk.ui.chat.pane_header import PaneHeader
+from kvdesk.ui.chat.parameters_button import ParametersButton
 from kvdesk.ui.chat.queue_view import QueueView
 from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
@@ -40,6 +41,7 @@ class ChatPane(QWidget):
     inspector_clicked = Signal()
     menu_clicked = Signal(QPoint)  # where the main menu comes to lie
     overflow_chosen = Signal(object)  # Overflow
+    parameters_clicked = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -56,6 +58,7 @@ class ChatPane(QWidget):
         self._header.inspector_clicked.connect(self.inspector_clicked)
         self._header.menu_clicked.connect(self.menu_clicked)
         self._header.overflow.chosen.connect(self.overflow_chosen)
+        self._header.parameters.clicked.connect(self.parameters_clicked)
         self._progress = ThinProgress(theme, "Work under way")
         self._view = ChatView(theme)
         self._view.regenerate_clicked.connect(self.regenerate_clicked)
@@ -252,6 +255,15 @@ class ChatPane(QWidget):
         """How full the conversation's context is; None: not known."""
         self._header.set_use(use)
         self._header.overflow.setVisible(has_context)
+
+    def show_parameters(self, text: str, changes: str, *, is_changed: bool) -> None:
+        """Which parameters of the chat are changed: in short, and all of them."""
+        self._header.parameters.show_changes(text, changes, is_changed=is_changed)
+
+    @property
+    def parameters(self) -> ParametersButton:
+        """The button of the chat's parameters."""
+        return self._header.parameters
 
     @property
     def overflow(self) -> OverflowButton:

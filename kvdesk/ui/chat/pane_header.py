@@ -12,6 +12,7 @@ from kvdesk.protocol.chat import ContextUse, Endpoint, LocalFile, ModelInfo
 from kvdesk.translation import tr
 from kvdesk.ui.chat.conversation_model import NEW_CHAT
 from kvdesk.ui.chat.overflow_choice import OverflowButton
+from kvdesk.ui.chat.parameters_button import ParametersButton
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, IconButton, NumberLabel, plain_tip, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.readout import megabytes
@@ -53,11 +54,12 @@ class PaneHeader(QWidget):
         self._meter.setProperty("scale", "small")
         self._meter.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.overflow = OverflowButton()
+        self.parameters = ParametersButton()
         self._facts = QWidget()
         facts = QHBoxLayout(self._facts)
         facts.setContentsMargins(0, 0, 0, 0)
         facts.setSpacing(0)  # buttons bring their own
-        for fact in (self._model, self._meter, self.overflow):
+        for fact in (self._model, self._meter, self.overflow, self.parameters):
             facts.addWidget(fact)
         facts.addStretch(1)
         self._first = QHBoxLayout()

@@ -51,6 +51,8 @@ class RunView(QWidget):
         self._series.setProperty("scale", "small")
         self._series.setAccessibleName("Series that are drawn")
         self._series.currentIndexChanged.connect(self._draw)
+        self._series.activated.connect(self._on_chosen)
+        self._is_chosen = False  # by hand; else what came last is shown
         self._plot = CurvePlot(theme)
         self._cells_title = label("", tone="secondary", scale="small")
         self._map = SmallMap(theme, tr("Map of the experiment's own cache"), _MAP_PX)
@@ -102,6 +104,7 @@ class RunView(QWidget):
         self._takes.setText("")
         self._series.clear()
         self._series.setVisible(False)
+        self._is_chosen = False
         self._bar.set_busy()
         self._cells_title.setText(tr("The cells of its cache are shown here as they change"))
         self._map.hide()
@@ -138,7 +141,7 @@ class RunView(QWidget):
             self._show_cells(cells)
         if samples:
             self._curves.add(samples)
-            self._fill_choice()
+            self._fill_choice(samples[-1].unit)
             self._drawing.request()
 
     def _show_cells(self, seen: CellsSeen) -> None:
@@ -157,12 +160,16 @@ class RunView(QWidget):
         self._map.show()
         self._map.show_maps(maps, seen.operation, {int(n): n % N_COLOURS for n in ids}, titles)
 
-    def _fill_choice(self) -> None:
-        """All series of each unit, then each alone."""
+    @Slot()
+    def _on_chosen(self) -> None:
+        self._is_chosen = True
+
+    def _fill_choice(self, newest: str) -> None:
+        """All series of each unit, then each alone. Those of the unit `newest` are shown until others are chosen."""
         wanted = [(all_in(unit), unit) for unit in self._curves.units] + [(name, None) for name in self._curves.names]
-        if len(wanted) == self._series.count():
+        was = self._series.currentText() if self._is_chosen else all_in(newest)
+        if len(wanted) == self._series.count() and was == self._series.currentText():
             return
-        was = self._series.currentText()
         with QSignalBlocker(self._series):
             self._series.clear()
             for text, unit in wanted:

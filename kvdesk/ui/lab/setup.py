@@ -47,6 +47,13 @@ class Setup(QWidget):
         self._chosen: ModelChoice | None = None  # a file that was chosen here
         self._busy = ""  # the title of the experiment that runs
         self._can = False  # what the parameters need is known, and there
+        self._run = QPushButton("Run")
+        self._run.setProperty("primary", True)
+        self._run.clicked.connect(self._on_run)
+        self._cancel = QPushButton("Cancel")
+        self._cancel.setToolTip("End the experiment's process at once; its samples are lost")
+        self._cancel.clicked.connect(self.cancel_clicked)
+        self._cancel.hide()
         self._forms = QButtonGroup(self)
         forms = QHBoxLayout()
         forms.setSpacing(4)
@@ -62,6 +69,8 @@ class Setup(QWidget):
             self._forms.addButton(button, n)
             forms.addWidget(button)
         forms.addStretch(1)
+        forms.addWidget(self._cancel)
+        forms.addWidget(self._run)
         self._forms.idClicked.connect(self._on_form)
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(8)
@@ -81,20 +90,8 @@ class Setup(QWidget):
         self._needs = label("", tone="secondary", scale="small")
         self._needs.setWordWrap(True)
         self._needs.setAlignment(Qt.AlignmentFlag.AlignTop)
-        self._run = QPushButton("Run")
-        self._run.setProperty("primary", True)
-        self._run.clicked.connect(self._on_run)
-        self._cancel = QPushButton("Cancel")
-        self._cancel.setToolTip("End the experiment's process at once; its samples are lost")
-        self._cancel.clicked.connect(self.cancel_clicked)
-        self._cancel.hide()
         self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._asking.timeout.connect(self._ask)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(8)
-        buttons.addWidget(self._run)
-        buttons.addWidget(self._cancel)
-        buttons.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
@@ -106,7 +103,6 @@ class Setup(QWidget):
         column.addWidget(self._text_title)
         column.addWidget(self._text)
         column.addWidget(self._needs)
-        column.addLayout(buttons)
 
     @property
     def run_button(self) -> QPushButton:
@@ -169,6 +165,7 @@ class Setup(QWidget):
         """An experiment runs ("": none does); `here`: it is the one that is shown."""
         self._busy = title
         self._cancel.setVisible(bool(title) and here)
+        self._run.setVisible(not (bool(title) and here))
         self._show_state()
 
     @property

@@ -15,6 +15,7 @@ from functools import partial
 
 from kvdesk.chat import ConversationId
 from kvdesk.translation import tr
+from kvdesk.ui.chat.parameters_button import KEYS as PARAMETERS_KEYS
 from kvdesk.ui.shell.actions import Action, ActionGroup
 from kvdesk.ui.shell.inspector import LABELS
 from kvdesk.ui.shell.intents import Intents
@@ -59,6 +60,14 @@ def _chat(parts: WindowParts, intents: Intents, there: There, why_not: Refusals)
             there(partial(intents.regenerate, 3)),
             tip=tr("Each answer becomes a branch; the question is prefilled only once"),
             refusal=why_not.regenerate,
+        ),
+        Action(
+            "chat.parameters",
+            tr("Parameters of this chat"),
+            there(parts.chat.parameters_clicked.emit),
+            PARAMETERS_KEYS,
+            tr("System prompt, sampling and template of this chat, and what changing them costs"),
+            why_not.chat,
         ),
         Action("chat.stop", tr("Stop the answer"), intents.stop, refusal=why_not.stop),
         Action("chat.export", tr("Export the chat…"), intents.export_selected, refusal=why_not.chat),
@@ -147,6 +156,8 @@ def _program(
         Action("settings.context", tr("Settings of the context"), settings.open_context),
         Action("help.palette", tr("Command palette"), helps.open_palette, "Ctrl+Shift+P"),
         Action("help.shortcuts", tr("Shortcuts"), helps.open_shortcuts, "F1"),
+        Action("help.report", tr("Report a problem…"), helps.open_report),
+        Action("help.about", tr("About kvdesk"), parts.window.about_requested.emit),
         Action("app.quit", tr("Quit"), window.close, "Ctrl+Q"),
     )
 

@@ -1,18 +1,24 @@
-"""The Log tab: the lines of llama.cpp and kvdesk, newest last, of a bounded number."""
+"""The Log tab: the lines of llama.cpp and kvdesk, newest last, of a bounded number; filtered, copied, saved."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.protocol.chat import LogLine
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.save_file import ask_where_to_save
 from kvdesk.ui.widgets.theme import Theme
 
 _MAX_LINES: Final = 5000
 _INTERVAL_MS: Final = 250
+_LEVELS: Final = ("debug", "info", "warning", "error")
+_FILTER_MS: Final = 150  # after the last letter
 
 
 class LogPanel(QWidget):
@@ -29,21 +35,41 @@ class LogPanel(QWidget):
         self._text.setMaximumBlockCount(_MAX_LINES)
         self._text.setFont(theme.mono_small)
         self._text.setLineWrapMode(QPlainTextEdit.LineWrapMode.WidgetWidth)
-        self._text.setAccessibleName("Log")
-        self._text.setPlaceholderText("Log lines of llama.cpp and kvdesk appear here.")
-        self._debug = QCheckBox("Debug lines")
-        self._debug.toggled.connect(self._on_debug_toggled)
-        copy = QPushButton("Copy all")
-        copy.setProperty("scale", "small")
+        self._text.setAccessibleName(tr("Log"))
+        self._text.setPlaceholderText(tr("Log lines of llama.cpp and kvdesk appear here."))
+        self._level = Choice(theme)
+        self._level.setProperty("scale", "small")
+        self._level.setAccessibleName(tr("Least level"))
+        for level, name in zip(_LEVELS, (tr("All"), tr("Info"), tr("Warnings"), tr("Errors")), strict=True):
+            self._level.addItem(name, level)
+        self._level.setCurrentIndex(_LEVELS.index("info"))
+        self._level.currentIndexChanged.connect(self._on_filter_changed)
+        self._filter = QLineEdit()
+        self._filter.setAccessibleName(tr("Filter the log"))
+        self._filter.setPlaceholderText(tr("Filter"))
+        self._filter.setClearButtonEnabled(True)
+        self._filtering = QTimer(self, singleShot=True, interval=_FILTER_MS)
+        self._filtering.timeout.connect(self._on_filter_changed)
+        self._filter.textChanged.connect(lambda _text: self._filtering.start())
+        self._said = label("", tone="secondary", scale="small")
+        copy, save = QPushButton(tr("Copy")), QPushButton(tr("Save…"))
+        copy.setToolTip(tr("Copies the lines that are shown"))
+        save.setToolTip(tr("Saves the lines that are shown"))
         copy.clicked.connect(self._on_copy_clicked)
-        row = QHBoxLayout()
-        row.addWidget(self._debug, 1)
-        row.addWidget(copy)
+        save.clicked.connect(self._on_save_clicked)
+        above, below = QHBoxLayout(), QHBoxLayout()
+        for layout, parts in ((above, (self._level, self._filter)), (below, (self._said, copy, save))):
+            layout.setSpacing(8)
+            for part in parts:
+                layout.addWidget(part, 1 if part in (self._filter, self._said) else 0)
+        for button in (copy, save):
+            button.setProperty("scale", "small")
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 12, 0)
         column.setSpacing(8)
+        column.addLayout(above)
         column.addWidget(self._text, 1)
-        column.addLayout(row)
+        column.addLayout(below)
         self._timer = QTimer(self)
         self._timer.setInterval(_INTERVAL_MS)
         self._timer.timeout.connect(self._on_timer)
@@ -51,9 +77,25 @@ class LogPanel(QWidget):
         theme.changed.connect(self._on_look_changed)
 
     @property
+    def lines(self) -> tuple[LogLine, ...]:
+        """All lines that are kept, whatever is shown."""
+        return tuple(self._lines)
+
+    @property
     def text(self) -> str:
+        """What is shown."""
+        if self._filtering.isActive():
+            self._on_filter_changed()
         self._on_timer()
         return self._text.toPlainText()
+
+    @property
+    def level_choice(self) -> Choice:
+        return self._level
+
+    @property
+    def filter_field(self) -> QLineEdit:
+        return self._filter
 
     def append(self, line: LogLine) -> None:
         self._lines.append(line)
@@ -61,6 +103,10 @@ class LogPanel(QWidget):
             drop = len(self._lines) - _MAX_LINES // 2
             del self._lines[:drop]
             self._written = max(0, self._written - drop)
+
+    def _is_shown(self, line: LogLine) -> bool:
+        enough = _LEVELS.index(line.level) >= self._level.currentIndex()
+        return enough and self._filter.text().lower() in line.text.lower()
 
     @Slot()
     def _on_timer(self) -> None:
@@ -70,18 +116,21 @@ class LogPanel(QWidget):
         at_end = bar.value() >= bar.maximum() - 4
         cursor = QTextCursor(self._text.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
-        for line in self._lines[self._written :]:
-            if line.level == "debug" and not self._debug.isChecked():
-                continue
-            if not self._text.document().isEmpty():
+        cursor.beginEditBlock()
+        is_empty = self._text.document().isEmpty()
+        for line in filter(self._is_shown, self._lines[self._written :]):
+            if not is_empty:
                 cursor.insertBlock()
+            is_empty = False
             cursor.insertText(line.text.rstrip("\n"), self._format(line))
+        cursor.endEditBlock()
         self._written = len(self._lines)
         if at_end:
             bar.setValue(bar.maximum())
 
     @Slot()
-    def _on_debug_toggled(self) -> None:
+    def _on_filter_changed(self) -> None:
+        self._filtering.stop()
         self._text.clear()
         self._written = 0
         self._on_timer()
@@ -89,11 +138,35 @@ class LogPanel(QWidget):
     @Slot()
     def _on_look_changed(self) -> None:
         self._text.setFont(self._theme.mono_small)
-        self._on_debug_toggled()
+        self._on_filter_changed()
+
+    def _shown_text(self) -> str:
+        """The lines that are shown, each with its level."""
+        return "".join(f"{line.level}: {line.text.rstrip()}\n" for line in self._lines if self._is_shown(line))
 
     @Slot()
     def _on_copy_clicked(self) -> None:
-        QGuiApplication.clipboard().setText("\n".join(f"{line.level}: {line.text}" for line in self._lines))
+        QGuiApplication.clipboard().setText(self._shown_text())
+        self._say(tr("Copied."))
+
+    @Slot()
+    def _on_save_clicked(self) -> None:
+        file = ask_where_to_save(self, tr("Save the log"), "kvdesk-log.txt", tr("Text (*.txt)"))
+        if file is not None:
+            self.save(file)
+
+    def save(self, file: Path) -> None:
+        """Write the lines that are shown, and say what came of it."""
+        try:
+            file.write_text(self._shown_text(), encoding="utf-8", errors="replace")
+        except OSError as error:
+            self._say(tr("It could not be saved: {why}.").format(why=error.strerror), "danger")
+            return
+        self._say(tr("Saved to {name}.").format(name=file.name))
+
+    def _say(self, text: str, tone: str = "secondary") -> None:
+        self._said.setText(text)
+        set_tone(self._said, tone)
 
     def _format(self, line: LogLine) -> QTextCharFormat:
         colours = self._theme.colours

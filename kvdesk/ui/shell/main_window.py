@@ -41,6 +41,7 @@ from kvdesk.ui.chat.conversation_list import ConversationList
 from kvdesk.ui.shell.action_table import widget_keys, window_actions
 from kvdesk.ui.shell.actions import ActionSet
 from kvdesk.ui.shell.activity_strip import ActivityStrip
+from kvdesk.ui.shell.chat_parameters import ChatParameters
 from kvdesk.ui.shell.event_router import EventRouter
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.shell.intents import Intents
@@ -85,6 +86,7 @@ class MainWindow(WindowSignals):
         self._strip, self._unsaved, self._status = parts.activity, parts.unsaved, parts.status
         self._lay_out()
         self.shown_settings = WindowSettings(parts)
+        self.chat_parameters = ChatParameters(parts, self.shown_settings)
         self.intents = Intents(parts, self.shown_settings)
         self.help = WindowHelp(parts)
         self.action_set = ActionSet(
@@ -191,6 +193,7 @@ class MainWindow(WindowSignals):
 
     def show_conversations(self, conversations: Sequence[Conversation], selected_id: ConversationId | None) -> None:
         self._events.show_conversations(conversations, selected_id)
+        self.chat_parameters.refresh()
 
     def show_messages(self, conversation_id: ConversationId, messages: Sequence[Message]) -> None:
         self._events.show_messages(conversation_id, messages)
@@ -225,6 +228,7 @@ class MainWindow(WindowSignals):
     def apply_event(self, event: Event) -> None:
         self._events.apply(event)
         self.shown_settings.apply_event(event)
+        self.chat_parameters.apply_event(event)
 
     def show_unsaved(self, sentence: str) -> None:
         self._unsaved.show_unsaved(sentence)

@@ -29,6 +29,10 @@ class WindowSignals(QMainWindow):
     """(conversation_id, message_id): show the branch that goes through this message."""
     overflow_chosen = Signal(str, object)
     """(conversation_id, Overflow): what happens when the context of the conversation is full."""
+    parameters_changed = Signal(str, object)
+    """(conversation_id, Parameters): system prompt, sampling and template from its next answer on."""
+    prompt_preview_requested = Signal(str, object, int)
+    """(conversation_id, Parameters, number): how would its prompt be with these? Answered by PromptPreview."""
 
     # --- conversations ------------------------------------------------------------------------------------------------
 
@@ -86,6 +90,10 @@ class WindowSignals(QMainWindow):
     """(Settings): the complete new settings, already shown by the window: theme, sampling, system prompt, hidden panes.
     Another context comes by `rebuild_requested`.
     """
+    about_requested = Signal()
+    """Answer with `help.show_about`."""
+    problem_report_requested = Signal(str, object)
+    """(path, ReportChoice): write a report of a problem there."""
     place_changed = Signal(object)
     """(WindowPlace): it was moved or resized, or a pane was; to be kept."""
     closing = Signal()

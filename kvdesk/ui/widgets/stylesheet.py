@@ -43,6 +43,7 @@ QPushButton[primary="true"]:focus {{ border-color: {c.text}; }}
 QPushButton[primary="true"]:disabled {{ background: {c.raised}; border-color: {c.line}; color: {disabled}; }}
 QPushButton[quiet="true"] {{ background: transparent; border-color: transparent; color: {c.secondary};
     padding: 4px 8px; text-align: left; }}
+QPushButton[quiet="true"][changed="true"] {{ color: {c.text}; font-weight: 600; }}
 QPushButton[quiet="true"]:hover {{ background: {c.hover}; color: {c.text}; }}
 QPushButton[quiet="true"]:focus {{ border-color: {c.accent}; }}
 QPushButton[scale="small"] {{ font-size: {small}px; padding: 4px 8px; min-height: 16px; }}

@@ -172,6 +172,8 @@ def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Reco
     assert page.run.share == 0.25
     assert page.run.doing == "Reading"
     page.run._draw()
+    assert [series.name for series in page.run.drawn.series] == ["c"]  # what came last
+    page.run._series.setCurrentIndex(page.run._series.findText("All series in s"))
     assert page.run.drawn.series == (
         Series("a", (Point(1, 3, 2, 4), Point(2, 5, 5, 5))),
         Series("b", (Point(1, 9, 9, 9),)),
@@ -180,6 +182,7 @@ def test_progress_and_samples_are_shown_as_they_come(page: LabPage, record: Reco
     page.run._series.setCurrentIndex(page.run._series.findText("All series in cells"))
     assert [series.name for series in page.run.drawn.series] == ["c"]
     page.run._series.setCurrentIndex(page.run._series.findText("b"))
+    page.run._series.activated.emit(page.run._series.currentIndex())
     assert [series.name for series in page.run.drawn.series] == ["b"]
     page.show_events([Sample("d", 1, 1, unit="s")])
     assert page.run._series.currentText() == "b"  # the choice stays

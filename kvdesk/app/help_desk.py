@@ -1,0 +1,159 @@
+"""Answers what a person asks about kvdesk itself: versions and licences, and a report of a problem."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from kvdesk import paths
+from kvdesk.app.chats import Chats
+from kvdesk.app.worker import Worker
+from kvdesk.cache.recording import Recording
+from kvdesk.errors import KvdeskError, guarded
+from kvdesk.protocol.cache import ContextReady, RecordingTaken, TakeRecording
+from kvdesk.protocol.chat import LogLine, ModelLoaded
+from kvdesk.protocol.messages import Event
+from kvdesk.protocol.operations import Capability
+from kvdesk.settings import Settings
+from kvdesk.translation import tr
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.shell.report_dialog import ReportChoice
+
+_LEVELS: Final = ("debug", "info", "warning", "error")
+JOURNAL_MS: Final = 3_000
+"""So long a report waits for the journal: an engine that hangs must not keep it from being written."""
+
+
+class _Relay(logging.Handler):
+    """Gives lines of kvdesk's own log to the window's, from whatever thread they come."""
+
+    def __init__(self, give: Callable[[object], None]) -> None:
+        super().__init__(logging.INFO)
+        self._give = give
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level = min(max(record.levelno // 10 - 1, 0), len(_LEVELS) - 1)
+        with suppress(RuntimeError):  # the window is gone
+            self._give(LogLine(_LEVELS[level], f"{record.name}: {record.getMessage()}"))
+
+
+class HelpDesk(QObject):
+    """One report at a time. `close` waits for one that is being written."""
+
+    said = Signal(str, str)  # a sentence and its tone; from any thread
+    logged = Signal(object)  # a LogLine; from any thread
+
+    def __init__(self, window: MainWindow, worker: Worker, chats: Chats, settings: Callable[[], Settings]) -> None:
+        super().__init__(window)
+        self._window, self._worker, self._chats, self._settings = window, worker, chats, settings
+        self._loaded: ModelLoaded | None = None
+        self._possible: tuple[Capability, ...] = ()
+        self._wanted: tuple[Path, ReportChoice] | None = None
+        self._thread: threading.Thread | None = None
+        self._waiting = QTimer(self, singleShot=True, interval=JOURNAL_MS)
+        self._waiting.timeout.connect(self._write)
+        self.said.connect(window.show_result)
+        self.logged.connect(window.apply_event)
+        self._relay = _Relay(self.logged.emit)
+        logging.getLogger("kvdesk").addHandler(self._relay)
+        window.about_requested.connect(self._on_about_requested)
+        window.problem_report_requested.connect(self._on_problem_report_requested)
+
+    def apply(self, event: Event) -> None:
+        """Remember what is open, and take the journal that was asked for."""
+        match event:
+            case ModelLoaded():
+                self._loaded = event
+            case ContextReady():
+                self._possible = event.possible
+            case RecordingTaken() if not event.is_over and self._wanted is not None:
+                self._write(event.recording)
+            case _:
+                pass
+
+    def close(self) -> None:
+        """Wait for a report that is being written, and hear no more of the log."""
+        logging.getLogger("kvdesk").removeHandler(self._relay)
+        self._join()
+
+    def _join(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    @Slot()
+    def _on_about_requested(self) -> None:
+        from kvdesk.app.installed import about_facts
+
+        self._window.help.show_about(about_facts())
+
+    @Slot(str, object)
+    def _on_problem_report_requested(self, path: str, choice: ReportChoice) -> None:
+        if self._wanted is not None:
+            return
+        self._wanted = Path(path), choice
+        if choice.journal and self._loaded is not None:
+            self._waiting.start()
+            self._worker.send(TakeRecording())
+        else:
+            self._write()
+
+    def _write(self, journal: Recording | None = None) -> None:
+        """Gather everything here, and write it on a thread of its own."""
+        from kvdesk.app.installed import versions
+        from kvdesk.app.problem_report import ReportSources, write_report
+
+        self._waiting.stop()
+        if self._wanted is None:
+            return
+        (path, choice), self._wanted = self._wanted, None
+        sources = ReportSources(
+            settings=self._settings(),
+            versions=versions(),
+            model=self._loaded.model if self._loaded is not None else None,
+            possible=self._possible,
+            log_dir=paths.log_dir(),
+            engine_log=self._window.inspector.log.lines,
+            journal=journal,
+            private=tuple(self._private_texts()),
+            chat=self._chat() if choice.texts else "",
+        )
+
+        def write() -> None:
+            try:
+                write_report(path, sources, choice)
+            except KvdeskError as error:
+                self.said.emit(str(error), "danger")
+                return
+            self.said.emit(tr("The report was saved to {name}.").format(name=path.name), "good")
+
+        self._join()
+        self._thread = threading.Thread(target=write, name="kvdesk-report")
+        self._thread.start()
+
+    def _private_texts(self) -> list[str]:
+        """Titles, drafts, prompts and messages that are in memory."""
+        settings = self._settings()
+        texts = [settings.system_prompt]
+        for one in self._chats.service.conversations:
+            texts += [one.title, one.draft, one.system_prompt, one.folder]
+            texts += [queued.text for queued in one.queued]
+            texts += [message.text for message in self._chats.service.branch(one.id)]
+        return [text for text in texts if text]
+
+    def _chat(self) -> str:
+        """The chat that is shown, as Markdown; empty where none is."""
+        selected = self._chats.selected
+        if selected is None:
+            return ""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "chat.md"
+            guarded(lambda: self._chats.export(selected, file))
+            return file.read_text(encoding="utf-8") if file.is_file() else ""

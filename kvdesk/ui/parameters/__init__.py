@@ -1,0 +1,1 @@
+"""The parameters of one chat: system prompt, sampling, chat template, and what changing them costs."""

@@ -1,0 +1,266 @@
+"""The parameters of the chat that is shown, and what applying them costs, said before it is done."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QPlainTextEdit,
+    QPushButton,
+    QStackedWidget,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.conversations.parameters import Parameters
+from kvdesk.protocol.prompt import PromptPreview
+from kvdesk.settings import Settings
+from kvdesk.translation import tr
+from kvdesk.ui.parameters.sampling_page import SamplingPage
+from kvdesk.ui.parameters.template_page import TemplatePage
+from kvdesk.ui.parameters.words import cost
+from kvdesk.ui.widgets.controls import ElidedLabel, fit_to_screen, label, set_tone
+from kvdesk.ui.widgets.theme import Theme
+
+_ASK_MS: Final = 300  # after the last keystroke
+
+
+class ParametersDialog(QDialog):
+    """Not modal. Nothing counts before Apply; what is edited and not applied can be asked for, and shown again."""
+
+    applied = Signal(object)  # Parameters
+    preview_asked = Signal(object, int)  # Parameters, number: answered by `show_preview`
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("Parameters of this chat"))
+        self._settings = Settings()
+        self._applied = Parameters()
+        self._preview: PromptPreview | None = None
+        self._previewed: Parameters | None = None  # with which `_preview` was asked for
+        self._missing = ""
+        self._n_asked, self._n_answered = 0, 0
+        self._asked: Parameters | None = None  # the question that is not answered yet
+        self._title = ElidedLabel()
+        self._title.setProperty("weight", "strong")
+        self._prompt = QPlainTextEdit()
+        self._prompt.setProperty("boxed", True)
+        self._prompt.setAccessibleName(tr("System prompt of this chat"))
+        self._prompt.setPlaceholderText(tr("No system prompt. Say here how the model is to answer in this chat."))
+        self._prompt.setTabChangesFocus(True)
+        self._prompt.textChanged.connect(self._on_edited)
+        self.sampling_page = SamplingPage(theme)
+        self.sampling_page.edited.connect(self._on_edited)
+        self.template_page = TemplatePage(theme)
+        self.template_page.edited.connect(self._on_edited)
+        self._tabs = QButtonGroup(self)
+        self._pages = QStackedWidget()
+        self._cost = label("")
+        self._cost.setWordWrap(True)
+        self._asking = QTimer(self, singleShot=True, interval=_ASK_MS)
+        self._asking.timeout.connect(self._ask)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 16, 24, 16)
+        column.setSpacing(12)
+        column.addWidget(self._title)
+        column.addLayout(self._make_tabs())
+        column.addWidget(self._pages, 1)
+        column.addWidget(self._make_cost())
+        column.addLayout(self._make_buttons())
+        self.resize(720, 640)
+
+    # --- public -------------------------------------------------------------------------------------------------------
+
+    @property
+    def prompt_edit(self) -> QPlainTextEdit:
+        return self._prompt
+
+    @property
+    def apply_button(self) -> QPushButton:
+        return self._apply
+
+    @property
+    def defaults_button(self) -> QPushButton:
+        return self._defaults
+
+    @property
+    def cost(self) -> str:
+        """What is said of the cost."""
+        return self._cost.text()
+
+    @property
+    def parameters(self) -> Parameters:
+        """What is edited."""
+        return Parameters(self._prompt.toPlainText(), self.sampling_page.sampling, self.template_page.template)
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether something is not applied."""
+        return self.parameters != self._applied
+
+    def tab(self, index: int) -> QToolButton:
+        """The button of a page: system prompt, sampling, template."""
+        button = self._tabs.button(index)
+        assert isinstance(button, QToolButton)
+        return button
+
+    def show_chat(self, title: str, applied: Parameters, edited: Parameters | None = None) -> None:
+        """Another chat. `edited`: what was edited of it before, and not applied."""
+        self._title.setText(title)
+        self._applied, self._previewed, self._asked = applied, None, None
+        self._set(edited or applied)
+        self._on_edited()
+
+    def show_applied(self, title: str, applied: Parameters) -> None:
+        """The parameters that count now, of the same chat: what is edited stays."""
+        self._title.setText(title)
+        before, self._applied = self._applied, applied
+        if self.parameters == before:
+            self._set(applied)
+        self._on_edited()
+
+    def show_settings(self, settings: Settings) -> None:
+        """What new chats begin with, and how those without sampling of their own are sampled."""
+        self._settings = settings
+        self.sampling_page.show_general(settings.sampling)
+        self._show_state()
+
+    def show_missing(self, sentence: str) -> None:
+        """Why the engine shows no prompts; "" where it does."""
+        self._missing = sentence
+        self.template_page.show_missing(sentence)
+        self.ask_again()
+
+    def ask_again(self) -> None:
+        """The prompt, the cache or the model has changed."""
+        self._asked = None
+        if self.isVisible() and not self._missing:
+            self._asking.start()
+
+    def show_preview(self, preview: PromptPreview) -> None:
+        """The answer to a question; one that has another meanwhile is passed over."""
+        if preview.number != self._n_asked or self._asked is None:
+            return
+        asked, self._asked = self._asked, None
+        if asked != self.parameters:
+            self._ask()
+            return
+        self._preview, self._previewed = preview, asked
+        self.template_page.show_preview(preview)
+        self._show_state()
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        fit_to_screen(self)
+        self.ask_again()
+
+    def _set(self, parameters: Parameters) -> None:
+        for widget in (self._prompt, self.sampling_page, self.template_page):
+            widget.blockSignals(True)
+        if self._prompt.toPlainText() != parameters.system_prompt:
+            self._prompt.setPlainText(parameters.system_prompt)
+        self.sampling_page.set_sampling(parameters.sampling)
+        self.template_page.set_template(parameters.template)
+        for widget in (self._prompt, self.sampling_page, self.template_page):
+            widget.blockSignals(False)
+
+    @Slot()
+    def _on_edited(self) -> None:
+        if self._previewed != self.parameters:
+            self._preview = None
+        self._show_state()
+        if self.isVisible() and not self._missing:
+            self._asking.start()
+
+    @Slot()
+    def _ask(self) -> None:
+        """One question at a time: the engine may be at work."""
+        if self._asked is None:
+            self._asked = self.parameters
+            self._n_asked += 1
+            self.preview_asked.emit(self._asked, self._n_asked)
+
+    def _show_state(self) -> None:
+        edited, preview = self.parameters, self._preview
+        if self._missing and (edited.system_prompt, edited.template) != (
+            self._applied.system_prompt,
+            self._applied.template,
+        ):
+            said, tone = tr("This engine does not say what that costs."), "secondary"
+        else:
+            said, tone = cost(self._applied, edited, preview)
+        self._cost.setText(said)
+        set_tone(self._cost, tone)
+        other_template = edited.template != self._applied.template and edited.template
+        unchecked = other_template and (preview is None or preview.problem)
+        self._apply.setEnabled(edited != self._applied and not unchecked)
+        self._apply.setToolTip(tr("A template is checked on this chat first") if unchecked else "")
+        self._defaults.setEnabled(edited != Parameters.default(self._settings))
+
+    @Slot()
+    def _on_apply_clicked(self) -> None:
+        self._close.setFocus()  # Apply is disabled now
+        self.applied.emit(self.parameters)
+
+    @Slot()
+    def _on_defaults_clicked(self) -> None:
+        self._set(Parameters.default(self._settings))
+        self._on_edited()
+
+    def _make_tabs(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        pages = (
+            (tr("System prompt"), self._prompt),
+            (tr("Sampling"), self.sampling_page),
+            (tr("Template and prompt"), self.template_page),
+        )
+        for index, (name, page) in enumerate(pages):
+            self._pages.addWidget(page)
+            tab = QToolButton()
+            tab.setText(name)
+            tab.setCheckable(True)
+            tab.setChecked(index == 0)
+            tab.setProperty("tab", True)
+            tab.setAccessibleName(name)
+            self._tabs.addButton(tab, index)
+            row.addWidget(tab)
+        self._tabs.idClicked.connect(self._pages.setCurrentIndex)
+        row.addStretch(1)
+        return row
+
+    def _make_cost(self) -> QFrame:
+        card = QFrame()
+        card.setProperty("card", "effect")
+        card.setAccessibleName(tr("What this costs in the cache"))
+        inner = QVBoxLayout(card)
+        inner.setContentsMargins(12, 8, 12, 8)
+        inner.addWidget(self._cost)
+        return card
+
+    def _make_buttons(self) -> QHBoxLayout:
+        self._apply, self._close = QPushButton(tr("Apply")), QPushButton(tr("Close"))
+        self._apply.setProperty("primary", True)
+        self._apply.clicked.connect(self._on_apply_clicked)
+        self._close.clicked.connect(self.close)
+        self._defaults = QPushButton(tr("As in a new chat"))
+        self._defaults.setToolTip(tr("System prompt and sampling of the settings, template of the model"))
+        self._defaults.clicked.connect(self._on_defaults_clicked)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self._defaults)
+        row.addStretch(1)
+        for button in (self._close, self._apply):
+            row.addWidget(button)
+        for button in (self._defaults, self._close, self._apply):
+            button.setAutoDefault(False)  # Enter ends the editing of a number; it presses nothing elsewhere
+        return row

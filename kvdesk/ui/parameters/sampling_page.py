@@ -1,0 +1,84 @@
+"""How the answers of one chat are sampled: as the settings say, or by values of its own."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QScrollArea, QVBoxLayout, QWidget
+
+from kvdesk.settings import Sampling
+from kvdesk.translation import tr
+from kvdesk.ui.settings.rows import SettingRows
+from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.theme import Theme
+
+_TABLE = "sampling"
+
+
+class SamplingPage(QWidget):
+    """The rows of the settings, which can be changed once the chat has values of its own."""
+
+    edited = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._general = Sampling()  # of the settings
+        self._kept: Sampling | None = None  # own values, while those of the settings are shown
+        self._own = QCheckBox(tr("Own sampling for this chat"))
+        self._own.toggled.connect(self._on_own_toggled)
+        about = label(tr("Else its answers are sampled as the settings say."), tone="secondary", scale="small")
+        self.rows = SettingRows(theme, self)
+        self.rows.add_table(_TABLE, Sampling)
+        self.rows.edited.connect(self.edited)
+        content = QWidget()
+        content.setObjectName("column")
+        inner = QVBoxLayout(content)
+        inner.setContentsMargins(0, 0, 12, 0)
+        inner.addLayout(self.rows.grid)
+        inner.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(content)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self._own)
+        column.addWidget(about)
+        column.addWidget(scroll, 1)
+        self.set_sampling(None)
+
+    @property
+    def own_box(self) -> QCheckBox:
+        return self._own
+
+    @property
+    def sampling(self) -> Sampling | None:
+        """Values of the chat's own; None: as the settings say."""
+        return Sampling(**self.rows.values(_TABLE)) if self._own.isChecked() else None
+
+    def set_sampling(self, sampling: Sampling | None) -> None:
+        """Show these; None: those of the settings."""
+        self._kept = sampling
+        self._own.blockSignals(True)
+        self._own.setChecked(sampling is not None)
+        self._own.blockSignals(False)
+        self._show_values()
+
+    def show_general(self, sampling: Sampling) -> None:
+        """What the settings say."""
+        self._general = sampling
+        if not self._own.isChecked():
+            self._show_values()
+
+    def _show_values(self) -> None:
+        own = self._own.isChecked()
+        self.rows.show(_TABLE, (self._kept or self._general) if own else self._general)
+        for field in self.rows.fields(_TABLE):
+            field.setEnabled(own)
+
+    @Slot()
+    def _on_own_toggled(self) -> None:
+        if not self._own.isChecked():
+            self._kept = Sampling(**self.rows.values(_TABLE))
+        self._show_values()
+        self.edited.emit()

@@ -1,0 +1,85 @@
+"""What of a chat's parameters is not as in a new chat, and what a change of them costs: as words. No widgets."""
+
+from __future__ import annotations
+
+from kvdesk.conversations.parameters import Parameters
+from kvdesk.protocol.prompt import PromptPreview
+from kvdesk.settings import RANDOM_SEED, Sampling, Settings
+from kvdesk.translation import tr
+
+_NAMED = 2  # values of sampling; more are counted
+
+
+def is_changed(parameters: Parameters, settings: Settings) -> bool:
+    """Whether answers in this chat are made in another way than in a new one."""
+    differs = parameters.system_prompt != settings.system_prompt or bool(parameters.template)
+    return differs or bool(parameters.own_sampling(settings))
+
+
+def button_text(parameters: Parameters, settings: Settings) -> str:
+    """For the header of the chat: what is changed, in short."""
+    changed = []
+    if parameters.system_prompt != settings.system_prompt:
+        changed.append(tr("system prompt"))
+    own = parameters.own_sampling(settings)
+    if len(own) > _NAMED:
+        changed.append(tr("{n} values of sampling").format(n=len(own)))
+    else:
+        changed += [_value(parameters, name) for name in own]
+    if parameters.template:
+        changed.append(tr("template"))
+    return tr("Parameters: {changes}").format(changes=", ".join(changed)) if changed else tr("Parameters")
+
+
+def changes(parameters: Parameters, settings: Settings) -> str:
+    """All that is changed, a line for each; one sentence where nothing is."""
+    lines = []
+    if parameters.system_prompt != settings.system_prompt:
+        lines.append(tr("System prompt of its own") if parameters.system_prompt else tr("No system prompt"))
+    lines += [_value(parameters, name) for name in parameters.own_sampling(settings)]
+    if parameters.template:
+        lines.append(tr("Chat template of its own"))
+    return "\n".join(lines) or tr("All parameters of this chat are as in the settings")
+
+
+def cost(before: Parameters, after: Parameters, preview: PromptPreview | None) -> tuple[str, str]:
+    """What applying `after` costs, and its tone. `preview`: of the prompt with `after`; None while it is not known."""
+    if before == after:
+        return _prompt_size(preview), "secondary"
+    if (before.system_prompt, before.template) == (after.system_prompt, after.template):
+        return tr("Sampling is no part of the prompt: changing it costs nothing in the cache."), "good"
+    if preview is None:
+        return tr("Counting the tokens …"), "secondary"
+    if preview.problem or preview.refused:
+        return preview.problem or preview.refused, "danger"
+    if not preview.n_again:
+        return tr("Nothing is prefilled again for this: the cache has all of it that it has now."), "good"
+    n = f"{preview.n_again:,}"
+    if preview.again_ms is None:
+        return tr("{n} tokens are prefilled again with the next answer.").format(n=n), "warning"
+    sentence = tr("{n} tokens are prefilled again with the next answer: {time}.")
+    return sentence.format(n=n, time=_time(preview.again_ms)), "warning"
+
+
+def _prompt_size(preview: PromptPreview | None) -> str:
+    if preview is None or preview.problem:
+        return preview.problem if preview is not None else ""
+    sentence = tr("The prompt of this chat has {n} tokens, {cached} of them in the cache.")
+    return sentence.format(n=f"{preview.n_tokens:,}", cached=f"{preview.n_cached:,}")
+
+
+def _time(ms: float) -> str:
+    """As precise as it is known."""
+    if ms < 95:
+        return tr("less than 0.1 s")
+    seconds = f"{ms / 1e3:.1f}" if ms < 9_950 else f"{ms / 1e3:,.0f}"
+    return tr("about {seconds} s").format(seconds=seconds)
+
+
+def _value(parameters: Parameters, name: str) -> str:
+    value = getattr(parameters.sampling, name)
+    title = Sampling.model_fields[name].title or name
+    if name == "seed" and value == RANDOM_SEED:
+        return tr("{name} random").format(name=title)
+    shown = f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    return f"{title} {shown}".strip()

@@ -1,0 +1,125 @@
+"""What a report of a problem holds, said and chosen before it is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.save_file import ask_where_to_save
+
+
+@dataclass(frozen=True, slots=True)
+class ReportChoice:
+    """What a person lets into a report beside versions, settings without texts and what the model's cache can do.
+
+    texts    the chat that is open, and the texts that are otherwise left out of logs, settings and journal
+    folders  whole paths
+    """
+
+    logs: bool = True
+    journal: bool = True
+    texts: bool = False
+    folders: bool = False
+
+
+class ReportDialog(QDialog):
+    """Not modal. `wanted` gives the file and the choice."""
+
+    wanted = Signal(str, object)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("Report a problem"))
+        self._boxes: dict[str, QCheckBox] = {}
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 20, 24, 16)
+        column.setSpacing(8)
+        column.addWidget(
+            _text(tr("One zip file is written where you choose. Nothing is sent: you give it to whom you want."))
+        )
+        column.addSpacing(4)
+        column.addWidget(label(tr("It always holds"), weight="strong"))
+        column.addWidget(
+            _text(
+                tr(
+                    "versions and processor, settings without their texts, and what can be done to the cache of the "
+                    "open model"
+                )
+            )
+        )
+        column.addSpacing(4)
+        column.addWidget(label(tr("And, where it is ticked"), weight="strong"))
+        default = ReportChoice()
+        self._add(
+            "logs",
+            tr("Logs of kvdesk and llama.cpp"),
+            tr("Without what stands in quotation marks, and without what errors say: it could be from a chat."),
+            ticked=default.logs,
+        )
+        self._add(
+            "journal",
+            tr("Journal of the cache"),
+            tr("Every operation since the context was made, without the tokens."),
+            ticked=default.journal,
+        )
+        self._add(
+            "texts",
+            tr("The chat that is open, with all its texts"),
+            tr("Also the texts that are otherwise left out of logs, settings and journal. Of other chats too."),
+            ticked=default.texts,
+        )
+        self._add(
+            "folders",
+            tr("Whole paths of files"),
+            tr("They may hold your name. Otherwise only the names of files are written."),
+            ticked=default.folders,
+        )
+        save, close = QPushButton(tr("Save…")), QPushButton(tr("Cancel"))
+        save.setProperty("primary", True)
+        save.clicked.connect(self._on_save_clicked)
+        close.clicked.connect(self.close)
+        row = QHBoxLayout()
+        row.addStretch(1)
+        row.addWidget(close)
+        row.addWidget(save)
+        column.addStretch(1)
+        column.addLayout(row)
+        self.save_button = save
+
+    @property
+    def choice(self) -> ReportChoice:
+        """What is ticked now."""
+        return ReportChoice(**{name: box.isChecked() for name, box in self._boxes.items()})
+
+    def box(self, name: str) -> QCheckBox:
+        """The box of a field of `ReportChoice`."""
+        return self._boxes[name]
+
+    def _add(self, name: str, text: str, tip: str, *, ticked: bool) -> None:
+        box = self._boxes[name] = QCheckBox(text)
+        box.setChecked(ticked)
+        box.setAccessibleDescription(tip)
+        under = _text(tip)
+        under.setContentsMargins(24, 0, 0, 4)
+        column = self.layout()
+        assert column is not None
+        column.addWidget(box)
+        column.addWidget(under)
+
+    @Slot()
+    def _on_save_clicked(self) -> None:
+        if file := ask_where_to_save(self, tr("Save the report"), "kvdesk-report.zip", tr("Zip files (*.zip)")):
+            self.wanted.emit(str(file), self.choice)
+            self.close()
+
+
+def _text(text: str) -> QWidget:
+    result = label(text, tone="secondary", scale="small")
+    result.setWordWrap(True)
+    result.setMinimumWidth(420)
+    result.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return result

@@ -1,0 +1,248 @@
+"""The parameters of a chat in the window, by mouse and keys; the engine's answers are given by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from PySide6.QtCore import QEvent, QPoint, Qt
+from PySide6.QtGui import QHelpEvent, QTextCursor
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDoubleSpinBox, QToolTip
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import ConversationId
+from kvdesk.conversations.parameters import Parameters
+from kvdesk.protocol.chat import BackendReady, TurnEnded
+from kvdesk.protocol.features import MISSING, Feature
+from kvdesk.protocol.prompt import PromptPreview, PromptToken
+from kvdesk.settings import Sampling, Settings
+from kvdesk.ui.parameters.dialog import ParametersDialog
+from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.samples import CONVERSATIONS, ONE, STATS, TWO
+
+Record = Callable[[object], list[tuple[object, ...]]]
+TOKENS = (
+    PromptToken(1, "<|im_start|>", is_special=True),
+    PromptToken(20, "user"),
+    PromptToken(198, "\n"),
+    PromptToken(21, " sea"),
+    PromptToken(22, ""),
+    PromptToken(23, "é"),
+)
+MODELS = "{% for m in messages %}{{ m.content }}{% endfor %}"
+
+
+def preview(number: int, conversation: ConversationId = ONE, **values: object) -> PromptPreview:
+    known: dict[str, object] = {"n_tokens": 6, "n_cached": 3, "n_head": 6, "model_template": MODELS, "tokens": TOKENS}
+    return PromptPreview(conversation, number, **(known | values))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def asked(window: MainWindow, record: Record) -> list[tuple[object, ...]]:
+    return record(window.prompt_preview_requested)
+
+
+@pytest.fixture
+def applied(window: MainWindow, record: Record) -> list[tuple[object, ...]]:
+    return record(window.parameters_changed)
+
+
+@pytest.fixture
+def dialog(window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot) -> ParametersDialog:
+    """Open, by a click on the header; the first question is answered."""
+    QTest.mouseClick(window.chat.parameters, Qt.MouseButton.LeftButton)
+    dialog = window.chat_parameters.dialog
+    assert dialog is not None
+    qtbot.waitUntil(lambda: bool(asked))
+    window.apply_event(preview(1))
+    asked.clear()
+    return dialog
+
+
+def test_keys_open_it_on_the_chat_that_is_shown(window: MainWindow, qtbot: QtBot) -> None:
+    own = replace(CONVERSATIONS[0], system_prompt="Be brief.", sampling=Sampling(temperature=0.3), template="{{ 1 }}")
+    window.show_conversations((own, CONVERSATIONS[1]), ONE)
+    assert window.chat.parameters.full_text == "Parameters: system prompt, Temperature 0.3, template"
+    assert "Temperature 0.3" in window.chat.parameters.toolTip()
+    qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
+    dialog = window.chat_parameters.dialog
+    assert dialog is not None
+    assert dialog.isVisible()
+    assert dialog.parameters == Parameters.of(own)
+    assert not dialog.apply_button.isEnabled()
+    window.show_conversations(CONVERSATIONS, ONE)
+    assert window.chat.parameters.full_text == "Parameters"
+    assert dialog.parameters == Parameters(), "what was not edited follows"
+
+
+def test_the_cost_is_asked_after_a_pause_and_said_before_apply(
+    dialog: ParametersDialog,
+    window: MainWindow,
+    asked: list[tuple[object, ...]],
+    applied: list[tuple[object, ...]],
+    qtbot: QtBot,
+) -> None:
+    assert dialog.cost == "The prompt of this chat has 6 tokens, 3 of them in the cache."
+    qtbot.keyClicks(dialog.prompt_edit, "Be brief.")
+    assert dialog.cost == "Counting the tokens …"
+    qtbot.waitUntil(lambda: bool(asked))
+    assert asked == [(ONE, Parameters("Be brief."), 2)], "once, not for every key"
+    window.apply_event(preview(2, n_again=5, again_ms=1200.0))
+    assert dialog.cost == "5 tokens are prefilled again with the next answer: about 1.2 s."
+    assert applied == []
+    QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
+    assert applied == [(ONE, Parameters("Be brief."))]
+
+
+def test_one_question_at_a_time_and_old_answers_say_nothing(
+    dialog: ParametersDialog, window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot
+) -> None:
+    qtbot.keyClicks(dialog.prompt_edit, "Be")
+    qtbot.waitUntil(lambda: bool(asked))
+    qtbot.keyClicks(dialog.prompt_edit, " brief.")
+    window.apply_event(preview(1, n_again=99))
+    assert dialog.cost == "Counting the tokens …"
+    window.apply_event(preview(2, n_again=99))
+    assert dialog.cost == "Counting the tokens …", "of what is not edited any more"
+    assert asked[-1] == (ONE, Parameters("Be brief."), 3)
+    window.apply_event(preview(3, n_again=7))
+    assert dialog.cost.startswith("7 tokens")
+
+
+def test_sampling_of_its_own_costs_nothing(
+    dialog: ParametersDialog, window: MainWindow, applied: list[tuple[object, ...]]
+) -> None:
+    window.set_settings(Settings(sampling=Sampling(temperature=0.5)))
+    QTest.mouseClick(dialog.tab(1), Qt.MouseButton.LeftButton)
+    field = dialog.sampling_page.rows.field("sampling", "temperature")
+    assert isinstance(field, QDoubleSpinBox)
+    assert (field.value(), field.isEnabled()) == (0.5, False)
+    QTest.keyClick(dialog.sampling_page.own_box, Qt.Key.Key_Space)
+    field.setFocus()
+    field.selectAll()
+    QTest.keyClicks(field, "0.9")
+    assert dialog.cost == "Sampling is no part of the prompt: changing it costs nothing in the cache."
+    QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
+    assert applied == [(ONE, Parameters("", Sampling(temperature=0.9)))]
+    QTest.mouseClick(dialog.defaults_button, Qt.MouseButton.LeftButton)
+    assert (dialog.parameters, field.value()) == (Parameters(), 0.5)
+
+
+def test_a_template_counts_once_it_was_checked_on_this_chat(
+    dialog: ParametersDialog,
+    window: MainWindow,
+    asked: list[tuple[object, ...]],
+    applied: list[tuple[object, ...]],
+    qtbot: QtBot,
+) -> None:
+    QTest.mouseClick(dialog.tab(2), Qt.MouseButton.LeftButton)
+    page = dialog.template_page
+    assert page.edit.toPlainText() == MODELS
+    assert page.edit.isReadOnly()
+    QTest.mouseClick(page.own_box, Qt.MouseButton.LeftButton, pos=QPoint(8, page.own_box.height() // 2))
+    assert dialog.parameters == Parameters(), "that of the model, in its own words"
+    page.edit.moveCursor(QTextCursor.MoveOperation.End)
+    qtbot.keyClicks(page.edit, "{{")
+    assert not dialog.apply_button.isEnabled()
+    qtbot.waitUntil(lambda: bool(asked) and asked[-1][1] == Parameters(template=MODELS + "{{"))
+    window.apply_event(PromptPreview(ONE, int(str(asked[-1][2])), MODELS, problem="It is broken in line 1: so."))
+    assert page.problem == dialog.cost == "It is broken in line 1: so."
+    assert not dialog.apply_button.isEnabled(), "the old one stays in force"
+    qtbot.keyClicks(page.edit, "1 }}")
+    qtbot.waitUntil(lambda: asked[-1][1] == Parameters(template=MODELS + "{{1 }}"))
+    window.apply_event(preview(int(str(asked[-1][2])), n_again=2))
+    assert page.problem == ""
+    QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
+    assert applied == [(ONE, Parameters(template=MODELS + "{{1 }}"))]
+
+
+def test_every_token_is_told_apart_and_described(dialog: ParametersDialog) -> None:
+    QTest.mouseClick(dialog.tab(2), Qt.MouseButton.LeftButton)
+    view = dialog.template_page.prompt
+    edit = view.text_edit
+    assert edit.toPlainText() == "<|im_start|>user↵\n sea⋯é"
+    assert view.counts == "6 tokens: 3 in the cache, 3 to be computed."
+    formats = []
+    for token in range(len(TOKENS)):
+        cursor = QTextCursor(edit.document())
+        cursor.setPosition(view._starts[token] + 1)
+        formats.append((cursor.charFormat().background().color().name(), cursor.charFormat().fontItalic()))
+    grounds = [ground for ground, _ in formats]
+    assert all(one != other for one, other in pairwise(grounds)), "neighbours"
+    assert grounds[1] != grounds[5], "cached and to be computed, of the same shade"
+    assert [italic for _, italic in formats] == [True, False, False, False, False, False]
+
+    edit.setFocus()
+    for _ in range(14):
+        QTest.keyClick(edit, Qt.Key.Key_Right)
+    assert view.read_out == "token 20 “user” at position 1, in the cache"
+    assert view.describe(5) == "token 23 “é” at position 5, to be computed"
+    assert view.describe(0) == "special token 1 “<|im_start|>” at position 0, in the cache"
+
+    cursor = QTextCursor(edit.document())
+    cursor.setPosition(view._starts[3] + 2)
+    at = edit.cursorRect(cursor).center() + QPoint(2, 0)
+    QApplication.sendEvent(edit.viewport(), QHelpEvent(QEvent.Type.ToolTip, at, edit.viewport().mapToGlobal(at)))
+    assert QToolTip.text() == "token 21 “ sea” at position 3, to be computed"
+
+
+def test_what_is_left_out_of_a_long_prompt_is_said(dialog: ParametersDialog) -> None:
+    view = dialog.template_page.prompt
+    view.show_preview(preview(1, n_tokens=5_006, n_head=3, n_left_out=5_000))
+    assert "… 5,000 tokens in the middle are not shown …" in view.text_edit.toPlainText()
+    assert view.describe(3) == "token 21 “ sea” at position 5,003, to be computed"
+
+
+def test_what_is_edited_is_kept_while_another_chat_is_shown(
+    dialog: ParametersDialog, window: MainWindow, applied: list[tuple[object, ...]], qtbot: QtBot
+) -> None:
+    qtbot.keyClicks(dialog.prompt_edit, "Half a")
+    window.show_conversations(CONVERSATIONS, TWO)
+    assert dialog.parameters == Parameters()
+    window.apply_event(preview(2, ONE, n_again=99))
+    assert "99" not in dialog.cost
+    window.show_conversations(CONVERSATIONS, ONE)
+    assert dialog.parameters == Parameters("Half a")
+    assert applied == []
+
+
+@pytest.mark.usefixtures("dialog")
+def test_the_prompt_is_asked_for_again_when_it_has_changed(
+    window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot
+) -> None:
+    window.chat.composer.edit.insertPlainText("And then")
+    qtbot.waitUntil(lambda: len(asked) == 1)
+    window.apply_event(preview(2))
+    window.apply_event(TurnEnded(ONE, "a", "complete", STATS))  # type: ignore[arg-type]
+    qtbot.waitUntil(lambda: len(asked) == 2)
+
+
+def test_an_engine_without_prompts_says_so_and_is_asked_nothing(
+    window: MainWindow, asked: list[tuple[object, ...]], applied: list[tuple[object, ...]], qtbot: QtBot
+) -> None:
+    window.apply_event(BackendReady(frozenset({Feature.CHAT})))
+    qtbot.keyClick(window, Qt.Key.Key_J, Qt.KeyboardModifier.ControlModifier)
+    dialog = window.chat_parameters.dialog
+    assert dialog is not None
+    assert dialog.template_page._missing.text() == MISSING[Feature.PROMPT_VIEW]
+    assert not dialog.template_page.own_box.isEnabled()
+    qtbot.keyClicks(dialog.prompt_edit, "Be brief.")
+    assert dialog.cost == "This engine does not say what that costs."
+    assert not dialog._asking.isActive()
+    QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
+    assert applied == [(ONE, Parameters("Be brief."))]
+    assert asked == []
+
+
+def test_every_control_has_a_name(dialog: ParametersDialog) -> None:
+    names = [
+        dialog.prompt_edit.accessibleName(),
+        dialog.template_page.edit.accessibleName(),
+        dialog.template_page.prompt.text_edit.accessibleName(),
+        *(dialog.tab(i).accessibleName() for i in range(3)),
+    ]
+    assert all(names)
+    assert len(set(names)) == len(names)

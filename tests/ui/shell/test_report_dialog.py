@@ -1,0 +1,31 @@
+"""The dialog before a report is written: what it says, and what is ticked at first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.shell.report_dialog import ReportChoice
+
+
+def test_it_says_what_is_in_it_and_asks_where(
+    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[tuple[str, object]] = []
+    window.problem_report_requested.connect(lambda *values: asked.append(values))
+    window.action_set.run("help.report")
+    dialog = window.help.report
+    assert dialog is not None
+    assert dialog.choice == ReportChoice(logs=True, journal=True, texts=False, folders=False)
+    qtbot.mouseClick(dialog.box("folders"), Qt.MouseButton.LeftButton, pos=dialog.box("folders").rect().center() / 4)
+    target = "kvdesk.ui.shell.report_dialog.ask_where_to_save"
+    monkeypatch.setattr(target, lambda *_: None)
+    qtbot.mouseClick(dialog.save_button, Qt.MouseButton.LeftButton)
+    assert asked == []
+    monkeypatch.setattr(target, lambda *_: tmp_path / "r.zip")
+    qtbot.mouseClick(dialog.save_button, Qt.MouseButton.LeftButton)
+    assert asked == [(str(tmp_path / "r.zip"), ReportChoice(folders=True))]
