@@ -64,11 +64,13 @@ class PromptView(QWidget):
         """What is said of the token under the caret."""
         return self._under_caret.text()
 
-    def show_preview(self, preview: PromptPreview | None) -> None:
-        """Show the tokens of a prompt; None, or one with a problem: none."""
+    def show_preview(self, preview: PromptPreview | None, *, problem_is_told: bool = False) -> None:
+        """Show the tokens of a prompt; None, or one with a problem: none. `problem_is_told`: where it is seen too."""
         before, self._preview = self._preview, preview
         if preview is None or preview.problem:
-            self._counts.setText("" if preview is None else preview.problem)
+            self._counts.setText("" if preview is None or problem_is_told else preview.problem)
+            without = tr("With this template there is no prompt.") if problem_is_told else _empty()
+            self._text.setPlaceholderText(without)
         else:
             self._counts.setText(_count(preview))
         if before is None or preview is None or _drawn(before) != _drawn(preview):
@@ -161,7 +163,7 @@ class _TokenText(QPlainTextEdit):
         self.setTabChangesFocus(True)
         self.setTextInteractionFlags(self.textInteractionFlags() | self.textInteractionFlags().TextSelectableByKeyboard)
         self.setAccessibleName(tr("Prompt of this chat, token by token"))
-        self.setPlaceholderText(tr("The prompt of this chat appears here once a model is open."))
+        self.setPlaceholderText(_empty())
 
     def viewportEvent(self, event: QEvent) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
@@ -174,6 +176,10 @@ class _TokenText(QPlainTextEdit):
                 QToolTip.showText(event.globalPos(), plain_tip(self._owner.describe(index)), self)
             return True
         return super().viewportEvent(event)
+
+
+def _empty() -> str:
+    return tr("The prompt of this chat appears here once a model is open.")
 
 
 def _shown(token: PromptToken) -> str:

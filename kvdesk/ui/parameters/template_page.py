@@ -97,7 +97,7 @@ class TemplatePage(QWidget):
         problem = preview.problem if preview is not None and self.template else ""
         self._problem.setText(problem)
         self._problem.setVisible(bool(problem))
-        self.prompt.show_preview(preview)
+        self.prompt.show_preview(preview, problem_is_told=bool(problem))
 
     def show_missing(self, sentence: str) -> None:
         """Why the engine has no template that can be seen or changed; "" where it has."""

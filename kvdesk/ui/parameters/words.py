@@ -50,6 +50,8 @@ def cost(before: Parameters, after: Parameters, preview: PromptPreview | None) -
         return tr("Sampling is no part of the prompt: changing it costs nothing in the cache."), "good"
     if preview is None:
         return tr("Counting the tokens …"), "secondary"
+    if preview.problem and after.template and after.template != before.template:
+        return tr("This template cannot be used; the one before stays in force."), "danger"
     if preview.problem or preview.refused:
         return preview.problem or preview.refused, "danger"
     if not preview.n_again:

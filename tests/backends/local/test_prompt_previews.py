@@ -179,6 +179,15 @@ def test_a_prompt_that_does_not_fit_is_shown_and_says_so(headless: HeadlessEngin
     assert shown.tokens
 
 
+def test_a_chat_that_would_keep_answers_waiting_is_not_rendered(
+    headless: HeadlessEngine, chat: HeadlessChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(previews, "MOST_PREVIEWED", 500)
+    now = turn(chat, Parameters.of(chat.service.conversations[0]), "Go on.")
+    n = sum(len(message.text) for message in now.messages)
+    assert ask(headless, now, now).problem.startswith(f"This chat has {n} characters. ")
+
+
 def test_nothing_is_cached_of_a_chat_that_was_forgotten(headless: HeadlessEngine, chat: HeadlessChat) -> None:
     headless.do(Forget(chat.id))
     now = turn(chat, Parameters.of(chat.service.conversations[0]), "Go on.")

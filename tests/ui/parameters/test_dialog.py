@@ -149,7 +149,8 @@ def test_a_template_counts_once_it_was_checked_on_this_chat(
     assert not dialog.apply_button.isEnabled()
     qtbot.waitUntil(lambda: bool(asked) and asked[-1][1] == Parameters(template=MODELS + "{{"))
     window.apply_event(PromptPreview(ONE, int(str(asked[-1][2])), MODELS, problem="It is broken in line 1: so."))
-    assert page.problem == dialog.cost == "It is broken in line 1: so."
+    assert page.problem == "It is broken in line 1: so."
+    assert dialog.cost == "This template cannot be used; the one before stays in force."
     assert not dialog.apply_button.isEnabled(), "the old one stays in force"
     qtbot.keyClicks(page.edit, "1 }}")
     qtbot.waitUntil(lambda: asked[-1][1] == Parameters(template=MODELS + "{{1 }}"))

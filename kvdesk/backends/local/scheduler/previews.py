@@ -31,6 +31,8 @@ from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview, PromptToken
 from kvdesk.settings import ContextSettings
 
+MOST_PREVIEWED = 200_000
+"""Characters of a conversation whose prompt is previewed: answers wait meanwhile, 0.3 s for each 100,000 (one core)."""
 MOST_SHOWN = 4096
 """Tokens of a prompt that are shown: what a person can look through, and a document draws at once."""
 
@@ -178,6 +180,12 @@ def preview_prompt(
     where it cannot be rendered.
     """
     shown = PromptPreview(asked.turn.conversation, asked.number)
+    n_characters = sum(len(message.text) for message in asked.turn.messages)
+    if n_characters > MOST_PREVIEWED:
+        raise PromptError(
+            f"This chat has {n_characters:,} characters. The prompt is shown, and a template checked, up to"
+            f" {MOST_PREVIEWED:,}."
+        )
     try:
         fit = overflow_manager.fit(asked.turn)
     except ContextFull as full:
