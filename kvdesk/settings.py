@@ -322,4 +322,5 @@ class Settings(_Table):
     all_instruments: bool = Field(
         False, description="The inspector shows everything, not only the cell map and four numbers (Ctrl+Shift+I)"
     )
+    collapsed_folders: tuple[str, ...] = Field((), description="Folders of the conversation list that are collapsed")
     window: WindowPlace = Field(default_factory=WindowPlace, description="Where the window was")

@@ -74,7 +74,6 @@ class Chats(QObject):
         window.new_chat_requested.connect(self.new)
         window.conversation_selected.connect(self._on_conversation_selected)
         window.conversation_renamed.connect(self._on_conversation_renamed)
-        window.conversation_deleted.connect(self._on_conversation_deleted)
         queue = window.chat.queue
         queue.cancelled.connect(self._on_queued_cancelled)
         queue.taken_back.connect(self._on_queued_taken_back)
@@ -91,7 +90,7 @@ class Chats(QObject):
     def start(self) -> None:
         """Show the stored conversations, the one used last selected."""
         self.service.load(self._stored.load())
-        self._select_any()
+        self.select_any()
 
     def select(self, conversation: ConversationId) -> None:
         self._selected = conversation
@@ -146,7 +145,7 @@ class Chats(QObject):
             case DeletionBegan() | ConversationDeleted():
                 if change.conversation == self._selected:
                     self._selected = None
-                    self._select_any()
+                    self.select_any()
                 self._show_list()
             case MessagesAdded() | MessagesChanged() | MessagesDeleted() | AnswerEnded():
                 self._show_messages(change)
@@ -200,7 +199,7 @@ class Chats(QObject):
     def _show_list(self) -> None:
         self._window.show_conversations(self.service.conversations, self._selected)
 
-    def _select_any(self) -> None:
+    def select_any(self) -> None:
         """The conversation used last that is not archived, or a new one."""
         known = next((known for known in self.service.conversations if not known.archived), None)
         self.select(known.id) if known is not None else self.new()
@@ -273,10 +272,6 @@ class Chats(QObject):
     @Slot(str, str)
     def _on_conversation_renamed(self, conversation: str, title: str) -> None:
         self.service.rename(ConversationId(conversation), title)
-
-    @Slot(str)
-    def _on_conversation_deleted(self, conversation: str) -> None:
-        self.service.delete(ConversationId(conversation))
 
     @Slot(str, int, str)
     def _on_queued_cancelled(self, conversation: str, index: int, text: str) -> None:

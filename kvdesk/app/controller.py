@@ -14,9 +14,11 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from kvdesk import paths
 from kvdesk.app.cache_intents import CacheIntents
+from kvdesk.app.chat_list import ChatList
 from kvdesk.app.chats import Chats
 from kvdesk.app.help_desk import HelpDesk
 from kvdesk.app.laboratory import Laboratory
+from kvdesk.app.search import Search
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
 from kvdesk.app.worker import Worker
@@ -47,7 +49,6 @@ class Controller(QObject):
 
     event_applied = Signal(object)
     """An event that has been applied and shown: what the guided tour waits for and reports."""
-    _search_done = Signal(str, object)
 
     def __init__(
         self, window: MainWindow, worker: Worker, store: StoreWriter, settings: Settings, marker: LoadMarker
@@ -60,6 +61,8 @@ class Controller(QObject):
         self.settings = settings
         self.chats = Chats(window, worker, store, lambda: self.settings)
         self.conversations = self.chats.service
+        self.chat_list = ChatList(window, self.chats)
+        self._search = Search(window, store, self.chats)
         self._cache = CacheIntents(window, worker, self.chats)
         self._help = HelpDesk(window, worker, self.chats, lambda: self.settings)
         self._silence = Silence(window, worker)
@@ -73,10 +76,8 @@ class Controller(QObject):
         self._unsaved = self.lost = Unsaved()  # what the disk keeps out now; what it had kept out at the end
         self._frame = QTimer(self, singleShot=True, interval=FRAME_MS)
         self._frame.timeout.connect(self._on_frame)
-        self._search_done.connect(self._on_search_done)
         worker.events_ready.connect(self._on_events_ready)
         window.chat_save_requested.connect(self._on_chat_save_requested)
-        window.search_requested.connect(self._on_search_requested)
         window.forget_requested.connect(self._on_forget_requested)
         window.rebuild_requested.connect(self._on_rebuild_requested)
         window.audit_requested.connect(self._on_audit_requested)
@@ -121,6 +122,7 @@ class Controller(QObject):
         self._closed = True
         self.conversations.close_queues()
         self._silence.close()
+        guarded(self.chat_list.finish)
         guarded(self.laboratory.close)
         interrupt = partial(self.conversations.interrupt, "kvdesk was closed.")
         try:  # `_on_frame`: what the engine said while it closed
@@ -155,22 +157,6 @@ class Controller(QObject):
     @Slot(str)
     def _on_unsaved_save_requested(self, path: str) -> None:
         self._export(partial(self.chats.export_all, self._unsaved.conversations), Path(path), "A copy")
-
-    @Slot(str)
-    def _on_search_requested(self, text: str) -> None:
-        """Look through all stored texts; those of conversations that were never opened are only in the database."""
-        if text.strip():
-            searching = self._store.ask(lambda store: store.search(text))
-            searching.add_done_callback(lambda done: self._search_done.emit(text, done))
-
-    @Slot(str, object)
-    def _on_search_done(self, text: str, done: object) -> None:
-        try:
-            hits = done.result()  # type: ignore[attr-defined]
-        except KvdeskError as error:
-            self._window.show_error(str(error), error.detail)
-            return
-        self._window.show_found(text, [hit.conversation for hit in hits])
 
     @Slot(str)
     def _on_forget_requested(self, conversation: str) -> None:

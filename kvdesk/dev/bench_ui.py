@@ -117,7 +117,7 @@ class _DrivenWindow(QObject):
         self.wait(lambda: self._ended is not None)
         assert self._ended is not None
         self.settle(0.2)
-        self.window.conversation_deleted.emit(conversation)
+        self.controller.conversations.delete(conversation)
         self.settle(0.2)
         return self._ended.stats
 

@@ -250,6 +250,7 @@ def test_delete_closes_its_sequence_and_its_rows(rig: Rig, qtbot: QtBot) -> None
     asked = say(rig, "Go away")
     rig.window.conversation_deleted.emit(asked.conversation)
     assert rig.worker.stopped == [asked.answer]
+    rig.controller.chat_list.finish()
     assert CloseConversation(asked.conversation) in rig.worker.commands
     rig.worker.give(TurnEnded(asked.conversation, asked.answer, "stopped", STATS))
     qtbot.wait(0)
@@ -293,25 +294,6 @@ def test_a_chat_that_was_not_opened_since_the_start_is_exported_whole(
     assert again.controller.selected != asked.conversation
     again.window.chat_save_requested.emit(str(tmp_path / "chat.md"), asked.conversation)
     assert "On cliffs." in (tmp_path / "chat.md").read_text(encoding="utf-8")
-
-
-@over_both
-def test_search_looks_into_conversations_that_were_never_opened(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
-    rig = make_rig()
-    answer(rig, qtbot, say(rig, "Where do puffins live?"), "On cliffs.")
-    rig.window.new_chat_requested.emit()
-    asked = say(rig, "Something else")
-    answer(rig, qtbot, asked, "Indeed.")
-    rig.controller.shut_down()
-    again = make_rig()
-    names = again.window.conversations
-    names.search.setText("cliffs")
-    qtbot.waitUntil(lambda: names._filter.rowCount() == 1)
-    assert names._filter.index(0, 0).data() == "Where do puffins live?"
-    names.search.setText("nowhere at all")
-    qtbot.waitUntil(lambda: names._filter.rowCount() == 0)
-    names.search.clear()
-    assert names._filter.rowCount() == 2
 
 
 def test_forget_rebuild_and_model_become_commands(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
@@ -456,6 +438,7 @@ def test_deleting_a_chat_whose_two_alternatives_are_written_loses_nothing(rig: R
     other = say(rig, "Something else")
     rig.window.conversation_deleted.emit(asked.conversation)
     assert rig.worker.stopped == [one.answer, two.answer]
+    rig.controller.chat_list.finish()
     rig.worker.give(
         TextDelta(one.conversation, one.answer, "of the deleted one", (1,)),
         TurnEnded(one.conversation, one.answer, "stopped", STATS),

@@ -216,6 +216,7 @@ class Driver:
     def _delete(self) -> None:
         self._told("delete", where=self._where)
         self.window.conversation_deleted.emit(self._where)
+        self._random.choice([self._controller.chat_list.finish, self._controller.chat_list.undo, lambda: None])()
 
     def _select(self) -> None:
         self.window.conversation_selected.emit(self._random.choice(self._all()))

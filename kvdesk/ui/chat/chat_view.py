@@ -44,6 +44,7 @@ class ChatView(MessageList):
         self._retention: Mapping[MessageId, str] = {}
         self._full: set[MessageId] = set()  # answers that a full context ended, or kept from beginning
         self._dirty: set[MessageId] = set()
+        self._found: tuple[MessageId, Sequence[str]] | None = None  # what a search found, and the words
         self.setAccessibleName("Messages")
         self._rendering = Throttle(self, RENDER_INTERVAL_MS, self._render)
 
@@ -70,6 +71,7 @@ class ChatView(MessageList):
     def show_messages(self, messages: Sequence[Message]) -> None:
         self._messages = {message.id: message for message in messages}
         self._branches, self._retention = {}, {}
+        self._found = None
         self._dirty.clear()
         self.reset([(message.id, _estimate(message)) for message in messages])
 
@@ -116,6 +118,16 @@ class ChatView(MessageList):
         """Mark characters `[first, last)` of a message, and scroll to it; nothing where it is not shown."""
         if isinstance(widget := self.scroll_to(message), MessageWidget):
             widget.highlight(first, last)
+
+    def mark_found(self, message: MessageId | None, words: Sequence[str]) -> None:
+        """Mark what a search found in a message and scroll to the first place; nowhere anything for None."""
+        if self._found is not None and (before := self.widget_of(self._found[0])) is not None:
+            before.mark(())
+        self._found = None if message is None else (message, words)
+        if message is not None and isinstance(widget := self.scroll_to(message), MessageWidget):
+            place = widget.mark(words)
+            self.arrange()  # what was folded may be open now
+            self.ensureVisible(0, widget.y() + place.y(), 0, self.viewport().height() // 3)
 
     def clear_highlights(self) -> None:
         for widget in self.widgets:
@@ -186,6 +198,8 @@ class ChatView(MessageList):
         widget.shorten_clicked.connect(lambda: self.shorten_clicked.emit(message.parent or ""))
         widget.set_last(message.id == self.last and self._can_answer)
         widget.set_can_edit(self._can_answer)
+        if self._found is not None and self._found[0] == message_id:
+            widget.mark(self._found[1])
         return widget
 
     def _is_busy(self, widget: QWidget) -> bool:

@@ -1,37 +1,32 @@
-"""The left pane: New chat, search, and the conversations with their colours and cells."""
+"""The left pane: New chat, search, the conversations in their folders, and the archive."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QItemSelectionModel, QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
-from PySide6.QtWidgets import (
-    QAbstractItemView,
-    QFrame,
-    QHBoxLayout,
-    QLineEdit,
-    QListView,
-    QMenu,
-    QPushButton,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import QItemSelectionModel, QModelIndex, QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.protocol import calls
-from kvdesk.ui.chat.conversation_model import ID_ROLE, ConversationDelegate, ConversationModel, SearchFilter
+from kvdesk.translation import tr
+from kvdesk.ui.chat.conversation_model import NEW_CHAT, ConversationModel
+from kvdesk.ui.chat.conversation_view import ConversationView
+from kvdesk.ui.chat.folder_field import FolderField
+from kvdesk.ui.chat.search_results import SearchResults
+from kvdesk.ui.chat.undo_notice import UndoNotice
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.found import FoundRow
 
-FORGET = "Forget cells"
 _FORGET_CALL: Final = calls.seq_rm("seq_id", -1, -1)
 
 
 class ConversationList(QWidget):
-    """Select, rename, export, delete, forget. Deleting asks inline."""
+    """Select, rename, arrange, export, delete, forget. What a menu offers concerns the current row."""
 
     new_clicked = Signal()
     settings_clicked = Signal()
@@ -39,7 +34,13 @@ class ConversationList(QWidget):
     search_changed = Signal(str)
     selected = Signal(str)
     renamed = Signal(str, str)
+    pinned = Signal(str, bool)
+    archived = Signal(str, bool)
+    moved = Signal(str, str)  # conversation, folder; "": out of its folder
+    folder_renamed = Signal(str, str)  # folder, another name; "": its chats are in no folder then
+    folders_collapsed = Signal(object)  # frozenset[str]
     deleted = Signal(str)
+    undo_clicked = Signal()
     forget_clicked = Signal(str)
     export_clicked = Signal(str)
     menu_shown = Signal(str, object)  # conversation, and the QMenu: others add to it
@@ -48,70 +49,75 @@ class ConversationList(QWidget):
         super().__init__()
         self.setProperty("pane", "panel")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._theme = theme
+        self._shown: ConversationId | None = None
+        self._silent = False
+        self._cannot_forget = self._found_for = ""
         self._model = ConversationModel()
         self._model.renamed.connect(self.renamed)
-        self._filter = SearchFilter()
-        self._filter.setSourceModel(self._model)
-        self._asked: ConversationId | None = None
-        self._silent = False
-        new = IconButton(theme, "plus", "New chat", "New chat (Ctrl+N)")
-        new.clicked.connect(self.new_clicked)
-        settings = IconButton(theme, "settings", "Settings", "Settings (Ctrl+,)")
-        settings.clicked.connect(self.settings_clicked)
-        lab = IconButton(theme, "lab", "Lab", "Lab: questions about the cache, answered by experiments (Ctrl+Shift+L)")
-        lab.clicked.connect(self.lab_clicked)
-        head = QHBoxLayout()
-        head.setSpacing(0)
-        head.addWidget(label("Chats", weight="strong"), 1)
-        head.addWidget(lab)
-        head.addWidget(settings)
-        head.addWidget(new)
+        self._model.folder_renamed.connect(self.folder_renamed)
+        self._model.moved.connect(self.moved)
         self._search = QLineEdit()
-        self._search.setPlaceholderText("Search (Ctrl+K)")
-        self._search.setAccessibleName("Search the conversations")
+        self._search.setPlaceholderText(tr("Search (Ctrl+K)"))
+        self._search.setAccessibleName(tr("Search the conversations"))
         self._search.setClearButtonEnabled(True)
         self._search.textChanged.connect(self._on_search_changed)
-        self._list = self._make_list()
+        self._search.returnPressed.connect(self._on_search_entered)
+        self._view = ConversationView(theme, self._model)
+        self._view.collapsed.connect(self._on_collapsed)
+        self._view.customContextMenuRequested.connect(self._on_menu_requested)
+        self._view.selectionModel().currentChanged.connect(self._on_current_changed)
+        self._add_keys()
         self._none = label("", tone="secondary", scale="small")
         self._none.setWordWrap(True)
         self._none.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._none.setContentsMargins(4, 8, 4, 0)
         self._stack = QStackedWidget()
-        self._stack.addWidget(self._list)
+        self._stack.addWidget(self._view)
         self._stack.addWidget(self._none)
-        self._ask = _Ask(self._list.viewport())
-        self._ask.confirmed.connect(self.confirm_delete)
-        self._ask.refused.connect(self.refuse_delete)
-        self._list.verticalScrollBar().valueChanged.connect(self._place_ask)
+        self.results = SearchResults(theme)
+        self._stack.addWidget(self.results)
+        self.folder_field = FolderField()
+        self.folder_field.named.connect(self.moved)
+        self.folder_field.left.connect(self._view.setFocus)
+        self.undo = UndoNotice()
+        self.undo.undo_clicked.connect(self.undo_clicked)
+        self.archive = QPushButton()
+        self.archive.setProperty("quiet", True)
+        self.archive.setProperty("scale", "small")
+        self.archive.clicked.connect(self._on_archive_clicked)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 8, 8)
         column.setSpacing(8)
-        column.addLayout(head)
+        column.addLayout(self._make_head(theme))
         column.addWidget(self._search)
         column.addWidget(self._stack, 1)
-        self._show_stack()
+        column.addWidget(self.folder_field)
+        column.addWidget(self.undo)
+        column.addWidget(self.archive)
+        self._show_parts()
 
     @property
-    def view(self) -> QListView:
-        return self._list
+    def view(self) -> ConversationView:
+        return self._view
 
     @property
     def search(self) -> QLineEdit:
         return self._search
 
+    # --- what is shown ------------------------------------------------------------------------------------------------
+
     def show_conversations(self, conversations: Sequence[Conversation], selected: ConversationId | None) -> None:
-        self._silent = True
-        self._model.show_conversations(conversations)
-        row = self._filter.mapFromSource(self._model.index_of(selected))
-        flag = QItemSelectionModel.SelectionFlag.ClearAndSelect
-        if row.isValid():
-            self._list.selectionModel().setCurrentIndex(row, flag)
-        else:
-            self._list.selectionModel().clear()
-        self._silent = False
-        self._show_stack()
-        self._place_ask()
+        """All of them, in the order in which they were used; the folder of one that is newly selected is opened."""
+        folder = next((known.folder for known in conversations if known.id == selected), "")
+        is_new, self._shown = selected != self._shown, selected
+        self._change_rows(partial(self._model.show_conversations, conversations))
+        if is_new and folder in self._model.collapsed:
+            self._on_collapsed(folder, False)
+
+    def show_collapsed(self, folders: Collection[str]) -> None:
+        """The folders that were collapsed when kvdesk was closed."""
+        for folder in self._model.collapsed.symmetric_difference(folders):
+            self._change_rows(partial(self._model.collapse, folder, folder in folders))
 
     def show_cells(self, cells: Mapping[ConversationId, int]) -> None:
         """How many cells each conversation holds; those not named hold none."""
@@ -126,176 +132,194 @@ class ConversationList(QWidget):
 
     def refuse_forget(self, why: str) -> None:
         """Why no cells can be removed; empty where they can."""
-        for action in self._list.actions():
-            if action.text() == FORGET:
-                action.setEnabled(not why)
-                action.setToolTip(why or _FORGET_CALL)
+        self._cannot_forget = why
 
-    def show_found(self, text: str, conversations: Sequence[ConversationId]) -> None:
-        """The result of the database for `text`; ignored when the typed text has changed since."""
+    def show_found(self, text: str, words: tuple[str, ...], rows: tuple[FoundRow, ...]) -> None:
+        """What was found for `text`, which consists of these words; ignored when the typed text has changed since."""
         if text == self._search.text():
-            self._filter.add_found(frozenset(conversations))
-            self._show_stack()
+            self._found_for = text
+            self.results.show_rows(words, rows, {known.id: known.colour for known in self._model.conversations})
+            self._show_parts()
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        QTimer.singleShot(0, self, self._place_ask)
+    # --- what a person does -------------------------------------------------------------------------------------------
 
     def focus_search(self) -> None:
         self._search.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self._search.selectAll()
 
+    def rename_shown(self) -> None:
+        """Edit the title of the conversation that is shown, where it has a row."""
+        row = self._model.index_of(self._shown)
+        if row.isValid():
+            self.search.clear()
+            self._view.setFocus()
+            self._view.setCurrentIndex(row)
+            self._view.edit(row)
+
+    def choose_folder(self, known: Conversation) -> None:
+        """Open the menu of folders for a conversation, at its row."""
+        menu = QMenu(self)
+        self.fill_folder_menu(menu, known)
+        menu.aboutToHide.connect(menu.deleteLater)
+        row = self._view.visualRect(self._model.index_of(known.id))
+        menu.popup(self._view.viewport().mapToGlobal(row.bottomLeft()))
+        menu.setActiveAction(menu.actions()[0])
+
+    def menu(self) -> QMenu | None:
+        """What can be done with the current row; None where there is none."""
+        if self._view.folder:
+            return self._folder_menu(self._view.folder)
+        known = next((one for one in self._model.conversations if one.id == self._view.conversation), None)
+        return self._chat_menu(known) if known is not None else None
+
+    def fill_folder_menu(self, menu: QMenu, known: Conversation) -> None:
+        """The folders into which a conversation can go."""
+        names = {one.folder for one in self._model.conversations if one.folder}
+        for name in ("", *sorted(names, key=str.casefold)):
+            action = menu.addAction(name or tr("No folder"), partial(self.moved.emit, known.id, name))
+            action.setCheckable(True)
+            action.setChecked(known.folder == name)
+        menu.addSeparator()
+        new = tr("New folder…")
+        menu.addAction(new, partial(self.folder_field.ask, known.id, known.title or NEW_CHAT))
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _chat_menu(self, known: Conversation) -> QMenu:
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        menu.addAction(f"{tr('Rename')}\tF2", self._on_rename)
+        menu.addAction(
+            tr("Unpin") if known.pinned else tr("Pin"), partial(self.pinned.emit, known.id, not known.pinned)
+        )
+        self.fill_folder_menu(menu.addMenu(tr("Move to folder")), known)
+        put_away = tr("Take out of the archive") if known.archived else tr("Archive")
+        menu.addAction(put_away, partial(self.archived.emit, known.id, not known.archived))
+        menu.addSeparator()
+        export = menu.addAction(tr("Export…"), partial(self.export_clicked.emit, known.id))
+        export.setToolTip(tr("Saves the shown branch as Markdown"))
+        forget = menu.addAction(tr("Forget cells"), partial(self.forget_clicked.emit, known.id))
+        forget.setEnabled(not self._cannot_forget)
+        forget.setToolTip(self._cannot_forget or _FORGET_CALL)
+        menu.addAction(f"{tr('Delete')}\tDel", self._on_delete)
+        menu.addSeparator()
+        self.menu_shown.emit(known.id, menu)
+        return menu
+
+    def _folder_menu(self, folder: str) -> QMenu:
+        menu = QMenu(self)
+        menu.setToolTipsVisible(True)
+        menu.addAction(f"{tr('Rename the folder')}\tF2", self._on_rename)
+        remove = menu.addAction(tr("Remove the folder"), partial(self.folder_renamed.emit, folder, ""))
+        remove.setToolTip(tr("Its chats stay, in no folder"))
+        return menu
+
+    def _make_head(self, theme: Theme) -> QHBoxLayout:
+        new = IconButton(theme, "plus", "New chat", "New chat (Ctrl+N)")
+        new.clicked.connect(self.new_clicked)
+        settings = IconButton(theme, "settings", "Settings", "Settings (Ctrl+,)")
+        settings.clicked.connect(self.settings_clicked)
+        lab = IconButton(theme, "lab", "Lab", "Lab: questions about the cache, answered by experiments (Ctrl+Shift+L)")
+        lab.clicked.connect(self.lab_clicked)
+        head = QHBoxLayout()
+        head.setSpacing(0)
+        head.addWidget(label("Chats", weight="strong"), 1)
+        head.addWidget(lab)
+        head.addWidget(settings)
+        head.addWidget(new)
+        return head
+
+    def _add_keys(self) -> None:
+        """Keys that count while the list, or the field above it, has the focus."""
+        below = QAction(tr("Go to the list"), self._search)
+        below.setShortcut(QKeySequence(Qt.Key.Key_Down))
+        below.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+        below.triggered.connect(self._on_search_left)
+        self._search.addAction(below)
+        for text, keys, slot in (
+            (tr("Rename"), QKeySequence(Qt.Key.Key_F2), self._on_rename),
+            (tr("Delete"), QKeySequence(QKeySequence.StandardKey.Delete), self._on_delete),
+            (tr("Undo"), QKeySequence(QKeySequence.StandardKey.Undo), self.undo_clicked.emit),
+        ):
+            action = QAction(text, self._view)
+            action.setShortcut(keys)
+            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
+            action.triggered.connect(lambda _checked, slot=slot: slot())
+            self._view.addAction(action)
+
+    def _change_rows(self, change: Callable[[], None]) -> None:
+        """Rows change; the conversation that is shown stays the current one, or the folder where somebody is."""
+        folder = self._view.folder if self._view.hasFocus() else ""
+        self._silent = True
+        change()
+        row = self._model.index_of_folder(folder) if folder else QModelIndex()
+        row = row if row.isValid() else self._model.index_of(self._shown)
+        if row.isValid():
+            self._view.selectionModel().setCurrentIndex(row, QItemSelectionModel.SelectionFlag.ClearAndSelect)
+        else:
+            self._view.selectionModel().clear()
+        self._silent = False
+        self._show_parts()
+
+    def _show_parts(self) -> None:
+        archived = self._model.shows_archived
+        n = sum(known.archived for known in self._model.conversations)
+        self.archive.setText(tr("Back to the chats") if archived else tr("Archived (%n)", n))
+        self.archive.setVisible(n > 0)
+        if self._search.text().strip():
+            self._none.setText(tr("Nothing found. Titles and texts are searched."))
+            if self.results.rows:
+                self._stack.setCurrentWidget(self.results)
+            elif self._found_for == self._search.text():  # else the database has not answered yet
+                self._stack.setCurrentWidget(self._none)
+        else:
+            self._none.setText(tr("Your conversations are listed here. Send a message to start one."))
+            self._stack.setCurrentWidget(self._view if self._model.rowCount() else self._none)
+
     @Slot(str)
     def _on_search_changed(self, text: str) -> None:
-        self._filter.look_for(text)
-        self._show_stack()
+        """What was found before stays until something else is found."""
+        if not text.strip():
+            self.results.show_rows((), (), {})
+        self._show_parts()
         self.search_changed.emit(text)
 
     @Slot()
+    def _on_search_entered(self) -> None:
+        self.results.step(1)
+
+    @Slot()
+    def _on_search_left(self) -> None:
+        """Down: from the field into what is below it."""
+        (self.results if self.results.isVisible() else self._view).setFocus()
+
+    @Slot()
     def _on_current_changed(self) -> None:
-        name = self._current()
+        name = self._view.conversation
         if name and not self._silent:
             self.selected.emit(name)
 
+    @Slot(str, bool)
+    def _on_collapsed(self, folder: str, collapsed: bool) -> None:
+        self._change_rows(partial(self._model.collapse, folder, collapsed))
+        self.folders_collapsed.emit(self._model.collapsed)
+
+    @Slot()
+    def _on_archive_clicked(self) -> None:
+        self._change_rows(partial(self._model.show_archived, not self._model.shows_archived))
+
     @Slot(QPoint)
     def _on_menu_requested(self, at: QPoint) -> None:
-        if self._current() is None:
-            return
-        menu = QMenu(self)
-        menu.setToolTipsVisible(True)
-        menu.addActions(self._list.actions())
-        menu.addSeparator()
-        self.menu_shown.emit(self._current(), menu)
-        menu.exec(self._list.viewport().mapToGlobal(at))
+        if (menu := self.menu()) is not None:
+            menu.aboutToHide.connect(menu.deleteLater)
+            menu.popup(self._view.viewport().mapToGlobal(at))
 
     @Slot()
     def _on_rename(self) -> None:
-        if self._list.currentIndex().isValid():
-            self._list.edit(self._list.currentIndex())
-
-    @Slot()
-    def _on_forget(self) -> None:
-        if name := self._current():
-            self.forget_clicked.emit(name)
-
-    @Slot()
-    def _on_export(self) -> None:
-        if name := self._current():
-            self.export_clicked.emit(name)
+        if self._view.currentIndex().isValid():
+            self._view.edit(self._view.currentIndex())
 
     @Slot()
     def _on_delete(self) -> None:
-        if name := self._current():
-            self._asked = name
-            self._ask.ask(str(self._list.currentIndex().data()))
-            self._place_ask()
-
-    @property
-    def is_asking(self) -> bool:
-        """Whether to delete a conversation."""
-        return self._asked is not None
-
-    @Slot()
-    def confirm_delete(self) -> None:
-        """Yes to the question that is being asked."""
-        asked, self._asked = self._asked, None
-        self._ask.hide()
-        if asked:
-            self.deleted.emit(asked)
-
-    @Slot()
-    def refuse_delete(self) -> None:
-        """No to the question that is being asked."""
-        self._asked = None
-        self._list.setFocus()
-        self._ask.hide()
-
-    @Slot()
-    def _place_ask(self) -> None:
-        """The question lies over the row that it is about, whole; it goes where that row is no longer."""
-        if self._asked is None:
-            return
-        row = self._filter.mapFromSource(self._model.index_of(self._asked))
-        if not row.isValid():
-            self.refuse_delete()
-            return
-        view = self._list.viewport()
-        top = self._list.visualRect(row).top()
-        height = self._ask.heightForWidth(view.width())
-        self._ask.setGeometry(0, max(0, min(top, view.height() - height)), view.width(), height)
-
-    def _make_list(self) -> QListView:
-        view = QListView()
-        view.setModel(self._filter)
-        view.setItemDelegate(ConversationDelegate(self._theme, view))
-        view.setAccessibleName("Conversations")
-        view.setEditTriggers(QAbstractItemView.EditTrigger.DoubleClicked | QAbstractItemView.EditTrigger.EditKeyPressed)
-        view.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        view.setResizeMode(QListView.ResizeMode.Adjust)  # another width may break titles elsewhere
-        view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        view.setMouseTracking(True)
-        view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        view.customContextMenuRequested.connect(self._on_menu_requested)
-        view.selectionModel().currentChanged.connect(self._on_current_changed)
-        for text, keys, slot, tip in (
-            ("Rename", QKeySequence(Qt.Key.Key_F2), self._on_rename, ""),
-            ("Export…", QKeySequence(), self._on_export, "Saves the shown branch as Markdown"),
-            (FORGET, QKeySequence(), self._on_forget, _FORGET_CALL),
-            ("Delete…", QKeySequence(QKeySequence.StandardKey.Delete), self._on_delete, ""),
-        ):
-            action = QAction(text, view)
-            action.setShortcut(keys)
-            action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
-            action.setToolTip(tip)
-            action.triggered.connect(slot)
-            view.addAction(action)
-        return view
-
-    def _current(self) -> ConversationId | None:
-        index = self._list.currentIndex()
-        return index.data(ID_ROLE) if index.isValid() else None
-
-    def _show_stack(self) -> None:
-        if self._filter.rowCount():
-            self._stack.setCurrentWidget(self._list)
-            return
-        self._none.setText(
-            "Nothing found. Titles and texts are searched."
-            if self._search.text()
-            else "Your conversations are listed here. Send a message to start one."
-        )
-        self._stack.setCurrentWidget(self._none)
-
-
-class _Ask(QFrame):
-    """The question before a conversation is deleted, where its row is."""
-
-    confirmed = Signal()
-    refused = Signal()
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setProperty("card", "ask")
-        self._text = label("", scale="small")
-        self._text.setWordWrap(True)
-        self._delete, self._keep = QPushButton("Delete"), QPushButton("Cancel")
-        self._delete.clicked.connect(self.confirmed)
-        self._keep.clicked.connect(self.refused)
-        self._keep.setToolTip("Cancel (Esc)")
-        row = QHBoxLayout()
-        row.setSpacing(4)
-        for button in (self._delete, self._keep):
-            button.setProperty("scale", "small")
-            row.addWidget(button)
-        row.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.setSpacing(8)
-        column.addWidget(self._text)
-        column.addLayout(row)
-        self.hide()
-
-    def ask(self, title: str) -> None:
-        self._text.setText(f"Delete “{title}” and all its messages?")
-        self.show()
-        self._keep.setFocus()
+        if name := self._view.conversation:
+            self.deleted.emit(name)

@@ -1,69 +1,84 @@
-"""The conversations as a list model, what the search finds among them, and how a row is drawn."""
+"""The conversations as a list model: rows of chats and of folders, which can be dragged onto each other."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from PySide6.QtCore import (
-    QAbstractListModel,
-    QModelIndex,
-    QObject,
-    QPersistentModelIndex,
-    QPointF,
-    QRect,
-    QSize,
-    QSortFilterProxyModel,
-    Qt,
-    Signal,
-)
-from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
-from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, QPersistentModelIndex, Qt, Signal
 
 from kvdesk.chat import Conversation, ConversationId
-from kvdesk.ui.widgets.controls import plain_tip, two_lines
-from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.palette import branch_index
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import plain_tip
+from kvdesk.viewmodel.conversation_rows import Row, conversation_rows
 
-ID_ROLE: Final = Qt.ItemDataRole.UserRole
+ID_ROLE: Final = Qt.ItemDataRole.UserRole  # of a chat; None for a folder
 COLOUR_ROLE: Final = Qt.ItemDataRole.UserRole + 1
 CELLS_ROLE: Final = Qt.ItemDataRole.UserRole + 2
 RUNNING_ROLE: Final = Qt.ItemDataRole.UserRole + 3
-TEXT_ROLE: Final = Qt.ItemDataRole.UserRole + 4
+ROW_ROLE: Final = Qt.ItemDataRole.UserRole + 4  # the `Row`
 BRANCHES_ROLE: Final = Qt.ItemDataRole.UserRole + 5
 Index = QModelIndex | QPersistentModelIndex
-_FURTHER_DOTS: Final = 2
 NEW_CHAT: Final = "New chat"  # stands where a conversation has no title yet
+_MIME: Final = "application/x-kvdesk-conversation"
 
 
 class ConversationModel(QAbstractListModel):
-    """Conversations in the order they are given."""
+    """See `conversation_rows` for their order."""
 
-    renamed = Signal(str, str)
+    renamed = Signal(str, str)  # conversation, title
+    folder_renamed = Signal(str, str)  # folder, another name
+    moved = Signal(str, str)  # conversation, folder; "": out of its folder
 
     def __init__(self) -> None:
         super().__init__()
-        self._rows: tuple[Conversation, ...] = ()
+        self._conversations: tuple[Conversation, ...] = ()
+        self._rows: tuple[Row, ...] = ()
+        self._collapsed: frozenset[str] = frozenset()
+        self._archived = False
         self._cells: Mapping[ConversationId, int] = {}
         self._branches: Mapping[ConversationId, tuple[int, ...]] = {}
         self._running: frozenset[ConversationId] = frozenset()
 
+    # --- what is shown ------------------------------------------------------------------------------------------------
+
+    @property
+    def conversations(self) -> tuple[Conversation, ...]:
+        """All of them, those that have no row too."""
+        return self._conversations
+
+    @property
+    def collapsed(self) -> frozenset[str]:
+        """The folders whose chats are not listed."""
+        return self._collapsed
+
+    @property
+    def shows_archived(self) -> bool:
+        """Whether the archive is listed, else all others."""
+        return self._archived
+
     def show_conversations(self, conversations: Sequence[Conversation]) -> None:
-        if [c.id for c in conversations] == [c.id for c in self._rows]:
-            self._rows = tuple(conversations)
-            self._redraw()
-            return
-        self.beginResetModel()
-        self._rows = tuple(conversations)
-        self.endResetModel()
+        self._conversations = tuple(conversations)
+        self._archived = self._archived and any(known.archived for known in conversations)
+        self._make_rows()
+
+    def collapse(self, folder: str, collapsed: bool) -> None:
+        """List the chats of a folder, or only its head."""
+        self._collapsed = self._collapsed | {folder} if collapsed else self._collapsed - {folder}
+        self._make_rows()
+
+    def show_archived(self, archived: bool) -> None:
+        """List the archive, or all others."""
+        self._archived = archived
+        self._make_rows()
 
     def show_cells(self, cells: Mapping[ConversationId, int]) -> None:
         """Numbers of cells; those of conversations that are being answered are not drawn, and change all the time."""
         before, self._cells = self._cells, dict(cells)
-        for row, conversation in enumerate(self._rows):
-            name = conversation.id
+        for number, row in enumerate(self._rows):
+            name = row.conversation.id if row.conversation is not None else ConversationId("")
             if name not in self._running and before.get(name, 0) != cells.get(name, 0):
-                self.dataChanged.emit(self.index(row), self.index(row))
+                self.dataChanged.emit(self.index(number), self.index(number))
 
     def show_branches(self, branches: Mapping[ConversationId, tuple[int, ...]]) -> None:
         """Numbers of the branches that have cells, of conversations with several of them."""
@@ -77,142 +92,119 @@ class ConversationModel(QAbstractListModel):
             self._redraw()
 
     def index_of(self, name: ConversationId | None) -> QModelIndex:
-        for row, conversation in enumerate(self._rows):
-            if conversation.id == name:
-                return self.index(row)
-        return QModelIndex()
+        """The row of a conversation; an invalid index where it has none."""
+        return self._index_of(("chat", name or ""))
 
-    def _redraw(self) -> None:
-        if self._rows:
-            self.dataChanged.emit(self.index(0), self.index(len(self._rows) - 1))
+    def index_of_folder(self, folder: str) -> QModelIndex:
+        """The head of a folder; an invalid index where there is none."""
+        return self._index_of(("folder", folder))
+
+    # --- Qt's model ---------------------------------------------------------------------------------------------------
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 - Qt's own default
         return 0 if parent.isValid() else len(self._rows)
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         row = self._rows[index.row()]
-        match role:
-            case Qt.ItemDataRole.EditRole:
-                return row.title
-            case Qt.ItemDataRole.DisplayRole:
-                return row.title or NEW_CHAT
-            case Qt.ItemDataRole.ToolTipRole:
-                n = len(self._branches.get(row.id, ()))
-                return plain_tip(f"{row.title or NEW_CHAT}{f'{chr(10)}{n} branches are in the cache' if n else ''}")
-            case Qt.ItemDataRole.AccessibleTextRole:
-                cells, n = self._cells.get(row.id, 0), len(self._branches.get(row.id, ()))
-                branches = f", {n} branches" if n else ""
-                return f"{row.title or NEW_CHAT}, {f'{cells} cells{branches}' if cells else 'not'} in the cache"
-            case _:
-                return self._own_data(row, role)
-
-    def _own_data(self, row: Conversation, role: int) -> Any:
-        if role == ID_ROLE:
-            return row.id
-        if role == COLOUR_ROLE:
-            return row.colour
-        if role == CELLS_ROLE:
-            return self._cells.get(row.id, 0)
-        if role == RUNNING_ROLE:
-            return row.id in self._running
-        if role == BRANCHES_ROLE:
-            return self._branches.get(row.id, ())
-        if role == TEXT_ROLE:
-            return "\n".join((row.title, *(message.text for message in row.messages)))
-        return None
+        if role == ROW_ROLE:
+            return row
+        return self._folder_data(row, role) if row.conversation is None else self._chat_data(row.conversation, role)
 
     def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
-        title = " ".join(str(value).split())
+        name = " ".join(str(value).split())
         row = self._rows[index.row()]
-        if role == Qt.ItemDataRole.EditRole and title and title != row.title:
-            self.renamed.emit(row.id, title)
+        if role != Qt.ItemDataRole.EditRole or not name:
+            return False
+        if row.conversation is None:
+            if name != row.folder:
+                self.folder_renamed.emit(row.folder, name)
+        elif name != row.conversation.title:
+            self.renamed.emit(row.conversation.id, name)
         return False
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        return super().flags(index) | Qt.ItemFlag.ItemIsEditable
+        flags = super().flags(index)
+        if not index.isValid():
+            return flags | Qt.ItemFlag.ItemIsDropEnabled
+        drag = Qt.ItemFlag.ItemIsDragEnabled if self.data(index, ID_ROLE) else Qt.ItemFlag.NoItemFlags
+        return flags | Qt.ItemFlag.ItemIsEditable | Qt.ItemFlag.ItemIsDropEnabled | drag
 
+    # --- dragging -----------------------------------------------------------------------------------------------------
 
-class SearchFilter(QSortFilterProxyModel):
-    """Keeps the conversations whose title or texts contain what is typed, and those the database found."""
+    def mimeTypes(self) -> list[str]:
+        return [_MIME]
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._found: frozenset[ConversationId] = frozenset()
-        self.setFilterRole(TEXT_ROLE)
-        self.setFilterCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:
+        dragged = QMimeData()
+        dragged.setData(_MIME, "".join(index.data(ID_ROLE) or "" for index in indexes).encode())
+        return dragged
 
-    def look_for(self, text: str) -> None:
-        """Filter by the typed text; the database has not answered yet."""
-        self._found = frozenset()
-        self.setFilterFixedString(text)
+    def supportedDropActions(self) -> Qt.DropAction:
+        return Qt.DropAction.MoveAction
 
-    def add_found(self, conversations: frozenset[ConversationId]) -> None:
-        """Filter by the result of the database for the typed text."""
-        self._found = conversations
-        self.invalidate()
+    def dropMimeData(self, data: QMimeData, _action: Qt.DropAction, _row: int, _column: int, parent: Index) -> bool:
+        """Dropped on a folder, or a chat that is in one: into that folder; elsewhere: out of its folder."""
+        name = bytes(data.data(_MIME).data()).decode("utf-8", "replace")
+        onto: Row | None = parent.data(ROW_ROLE) if parent.isValid() else None
+        if name:
+            self.moved.emit(name, onto.target_folder if onto is not None else "")
+        return False  # Qt moves no rows
 
-    def filterAcceptsRow(self, source_row: int, source_parent: Index) -> bool:
-        if super().filterAcceptsRow(source_row, source_parent):
-            return True
-        return self.sourceModel().index(source_row, 0).data(ID_ROLE) in self._found
+    # --- inside -------------------------------------------------------------------------------------------------------
 
+    def _make_rows(self) -> None:
+        rows = conversation_rows(self._conversations, self._collapsed, archived=self._archived)
+        if [row.key for row in rows] == [row.key for row in self._rows]:
+            self._rows = rows
+            self._redraw()
+            return
+        self.beginResetModel()
+        self._rows = rows
+        self.endResetModel()
 
-ROW_PX: Final = 32  # of a title of one line
-_TITLE_X: Final = 28
+    def _redraw(self) -> None:
+        if self._rows:
+            self.dataChanged.emit(self.index(0), self.index(len(self._rows) - 1))
 
+    def _index_of(self, key: tuple[str, str]) -> QModelIndex:
+        found = (self.index(number) for number, row in enumerate(self._rows) if row.key == key)
+        return next(found, QModelIndex())
 
-class ConversationDelegate(QStyledItemDelegate):
-    """A dot (a ring: nothing is in the cache), small ones in the shades of further branches, the title, the cells."""
+    def _folder_data(self, row: Row, role: int) -> Any:
+        match role:
+            case Qt.ItemDataRole.EditRole | Qt.ItemDataRole.DisplayRole:
+                return row.folder
+            case Qt.ItemDataRole.AccessibleTextRole:
+                how = tr("open") if row.is_open else tr("collapsed")
+                return tr("Folder {name}, %n chats, {state}", row.n).format(name=row.folder, state=how)
+            case _:
+                return None
 
-    def __init__(self, theme: Theme, view: QListView) -> None:
-        super().__init__(view)
-        self._theme, self._view = theme, view
+    def _chat_data(self, chat: Conversation, role: int) -> Any:
+        match role:
+            case Qt.ItemDataRole.EditRole:
+                return chat.title
+            case Qt.ItemDataRole.DisplayRole:
+                return chat.title or NEW_CHAT
+            case Qt.ItemDataRole.ToolTipRole:
+                n = len(self._branches.get(chat.id, ()))
+                return plain_tip(f"{chat.title or NEW_CHAT}{f'{chr(10)}{n} branches are in the cache' if n else ''}")
+            case Qt.ItemDataRole.AccessibleTextRole:
+                cells, n = self._cells.get(chat.id, 0), len(self._branches.get(chat.id, ()))
+                held = f"{cells} cells{f', {n} branches' if n else ''}" if cells else "not"
+                return f"{chat.title or NEW_CHAT}, {tr('pinned, ') if chat.pinned else ''}{held} in the cache"
+            case _:
+                return self._own_data(chat, role)
 
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        colours = self._theme.colours
-        rect: QRect = option.rect
-        state: QStyle.StateFlag = option.state
-        selected = bool(state & QStyle.StateFlag.State_Selected)
-        hovered = bool(state & QStyle.StateFlag.State_MouseOver)
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if selected or hovered:
-            painter.setPen(Qt.PenStyle.NoPen)
-            painter.setBrush(QColor(colours.hover if selected else colours.raised))
-            painter.drawRoundedRect(rect.adjusted(0, 1, 0, -1), 6, 6)
-        if selected and state & QStyle.StateFlag.State_HasFocus:
-            painter.setPen(QPen(QColor(colours.accent), 1))
-            painter.setBrush(Qt.BrushStyle.NoBrush)
-            painter.drawRoundedRect(rect.adjusted(1, 2, -1, -2), 6, 6)
-        cells = int(index.data(CELLS_ROLE))
-        colour = self._theme.conversation_colour(int(index.data(COLOUR_ROLE)))
-        painter.setPen(QPen(colour, 1.5))
-        painter.setBrush(colour if cells else Qt.BrushStyle.NoBrush)
-        painter.drawEllipse(QPointF(rect.left() + 14, rect.center().y() + 1), 4, 4)
-        painter.setPen(Qt.PenStyle.NoPen)
-        for place, branch in enumerate(index.data(BRANCHES_ROLE)[1 : 1 + _FURTHER_DOTS]):
-            painter.setBrush(self._theme.branch_colour(branch_index(int(index.data(COLOUR_ROLE)), branch)))
-            painter.drawEllipse(QPointF(rect.left() + 22.5, rect.center().y() - 2 + 6 * place), 2.5, 2.5)
-        count = "…" if index.data(RUNNING_ROLE) else f"{cells:,}" if cells else ""
-        painter.setFont(self._theme.mono_small)
-        painter.setPen(QColor(colours.secondary))
-        right = rect.adjusted(0, 0, -8, 0)
-        painter.drawText(right, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, count)
-        painter.setFont(self._theme.text)
-        painter.setPen(QColor(colours.text if index.data(Qt.ItemDataRole.EditRole) else colours.secondary))
-        title = "\n".join(self._lines(index, rect.width()))
-        painter.drawText(rect.adjusted(_TITLE_X, 0, -8, 0), Qt.AlignmentFlag.AlignVCenter, title)
-        painter.restore()
-
-    def sizeHint(self, _option: QStyleOptionViewItem, index: Index) -> QSize:
-        lines = self._lines(index, self._view.viewport().width())
-        return QSize(120, ROW_PX + (len(lines) - 1) * QFontMetrics(self._theme.text).lineSpacing())
-
-    def _lines(self, index: Index, width: int) -> tuple[str, ...]:
-        """The title in a row of this width. The room for the number is the same whatever the number."""
-        number = QFontMetrics(self._theme.mono_small).horizontalAdvance("8,888") + 16
-        return two_lines(str(index.data()), QFontMetrics(self._theme.text), width - _TITLE_X - number)
-
-    def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, _index: Index) -> None:
-        rect: QRect = option.rect
-        editor.setGeometry(rect.adjusted(24, 0, 0, 0))
+    def _own_data(self, chat: Conversation, role: int) -> Any:
+        if role == ID_ROLE:
+            return chat.id
+        if role == COLOUR_ROLE:
+            return chat.colour
+        if role == CELLS_ROLE:
+            return self._cells.get(chat.id, 0)
+        if role == RUNNING_ROLE:
+            return chat.id in self._running
+        if role == BRANCHES_ROLE:
+            return self._branches.get(chat.id, ())
+        return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QPoint, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.ui.chat.thinking import CollapsedThinking
@@ -15,6 +16,7 @@ from kvdesk.ui.markdown.segments import Segment
 from kvdesk.ui.markdown.text_chunks import GrowingAnswer, prose_pieces, weights
 from kvdesk.ui.widgets.controls import ElidedButton
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.found import words_in
 
 _SMALL_REST: Final = 0.25  # of a full piece: shown with what is before it, it is not worth a click
 
@@ -39,6 +41,7 @@ class MessageBody(QWidget):
         self._growing = False
         self._shown: list[tuple[str, ProseView | CodeBlock | CollapsedThinking]] = []
         self._starts: list[int] = []  # offsets of the shown pieces in the source
+        self._end = 0  # of what is shown, in the source
         self._column = QVBoxLayout()
         self._column.setSpacing(8)
         self._rest: _Rest | None = None  # made where there is one
@@ -60,6 +63,16 @@ class MessageBody(QWidget):
         for (_, widget), start in zip(self._shown, self._starts, strict=True):
             if isinstance(widget, ProseView):
                 widget.highlight(max(first - start, 0), max(last - start, 0))
+
+    def mark(self, words: Sequence[str]) -> QPoint | None:
+        """Mark every place where one of the words stands, and show the text up to the first one. Where that is; None
+        where there is none.
+        """
+        found = words_in(self._source, words)
+        while found and self._end <= found[0][0]:
+            self.show_more()
+        places = [(widget, widget.mark(words)) for _, widget in self._shown]
+        return next((widget.mapTo(self, place) for widget, place in places if place is not None), None)
 
     def show_source(self, source: str, growing: bool = False, thought_ms: int = 0, may_collapse: bool = True) -> None:
         """The text so far. One that grows is shown to its end, but by no more than one full piece at a time.
@@ -84,6 +97,7 @@ class MessageBody(QWidget):
             self._show_piece(i, piece)
         self._starts = [piece.start for piece in pieces[:n_shown]]
         self._truncate(n_shown)
+        self._end = pieces[n_shown].start if n_shown < len(pieces) else len(source)
         hidden = sum(len(piece.text) for piece in pieces[n_shown:])
         if hidden and self._rest is None:
             self._rest = _Rest(can_copy=self._plain)  # an answer has its own button

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -173,6 +174,11 @@ class MessageWidget(QWidget):
         """Mark characters `[first, last)` of the text as the model reads it; none where the range is empty."""
         before = len(attached_text(self._message.attachments))
         self._body.highlight(max(0, first - before), max(0, last - before))
+
+    def mark(self, words: Sequence[str]) -> QPoint:
+        """Mark every place where one of the words stands, none without words; where the first one is."""
+        place = self._body.mark(words)
+        return self._body.mapTo(self, place) if place is not None else QPoint(0, 0)
 
     def show_branches(self, everyone: tuple[MessageId, ...]) -> None:
         """All messages at this place; the switch is there where they are several."""

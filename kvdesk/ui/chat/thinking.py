@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QPoint, Slot
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.found import words_in
 
 
 class TextBody(Protocol):
     """A widget that shows a text which may grow (`MessageBody`)."""
 
     def show_source(self, source: str, growing: bool = False) -> None: ...
+
+    def mark(self, words: Sequence[str]) -> QPoint | None: ...
 
 
 class CollapsedThinking(QWidget):
@@ -53,6 +57,16 @@ class CollapsedThinking(QWidget):
             self._fold.button.setChecked(is_open)
         if self.is_open:
             self._show_text()
+
+    def mark(self, words: Sequence[str]) -> QPoint | None:
+        """Mark the words in it, and open it where one of them is there. The place of the first; None without one."""
+        if words_in(self._text, words):
+            self._fold.button.setChecked(True)
+        if not self.is_open:
+            return None
+        body: TextBody = self._body  # type: ignore[assignment]
+        place = body.mark(words)
+        return self._body.mapTo(self, place) if place is not None else None
 
     def _show_text(self) -> None:
         body: TextBody = self._body  # type: ignore[assignment]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 from typing import Final
 
-from PySide6.QtCore import Qt, QTimer, Slot
+from PySide6.QtCore import QPoint, Qt, QTimer, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QResizeEvent, QSyntaxHighlighter, QTextCharFormat, QWheelEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout
 
+from kvdesk.ui.markdown.marks import word_marks
 from kvdesk.ui.markdown.segments import Segment
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
@@ -60,6 +62,14 @@ class CodeBlock(QFrame):
         self._segment = segment
         self._highlight()
         self._view.fit()
+
+    def mark(self, words: Sequence[str]) -> QPoint | None:
+        """Mark every place where one of the words stands; where the first one is, None where there is none."""
+        marks = word_marks(self._view.document(), words, self._theme.colours)
+        self._view.setExtraSelections(marks)
+        if not marks:
+            return None
+        return self._view.mapTo(self, self._view.cursorRect(marks[0].cursor).topLeft())
 
     @Slot()
     def _on_copy_clicked(self) -> None:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import Qt, QUrl, Slot
+from PySide6.QtCore import QPoint, Qt, QUrl, Slot
 from PySide6.QtGui import QColor, QDesktopServices, QPalette, QResizeEvent, QTextCursor, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QTextEdit
 
+from kvdesk.ui.markdown.marks import word_marks
 from kvdesk.ui.markdown.offsets import source_offsets, to_shown, to_source
 from kvdesk.ui.markdown.prose import SAFE_SCHEMES, ProseWriter, markdown_parser, top_level_starts
 from kvdesk.ui.widgets.theme import Theme
@@ -29,6 +30,8 @@ class ProseView(QTextBrowser):
         self._source, self._markdown = "", True
         self._settled_text, self._settled_end = "", 0
         self._highest = 0  # number of an item of a list
+        self._linked: list[QTextEdit.ExtraSelection] = []  # marked by `highlight`
+        self._found: list[QTextEdit.ExtraSelection] = []  # marked by `mark`
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setOpenLinks(False)
         self.setTabChangesFocus(True)
@@ -92,7 +95,14 @@ class ProseView(QTextBrowser):
             mark.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
             mark.format.setBackground(QColor(self._theme.colours.selection))
             marks.append(mark)
-        self.setExtraSelections(marks)
+        self._linked = marks
+        self.setExtraSelections(self._found + self._linked)
+
+    def mark(self, words: Sequence[str]) -> QPoint | None:
+        """Mark every place where one of the words stands; where the first one is, None where there is none."""
+        self._found = word_marks(self.document(), words, self._theme.colours)
+        self.setExtraSelections(self._found + self._linked)
+        return self.cursorRect(self._found[0].cursor).topLeft() if self._found else None
 
     @Slot(QUrl)
     def _on_anchor_clicked(self, url: QUrl) -> None:

@@ -45,6 +45,8 @@ def _chat(parts: WindowParts, intents: Intents, there: There, why_not: Refusals)
     return (
         Action("chat.new", tr("New chat"), there(intents.new_chat), "Ctrl+N"),
         Action("chat.search", tr("Search the conversations"), there(intents.focus_search), "Ctrl+K"),
+        Action("chat.next_hit", tr("Next search result"), there(partial(intents.step_hit, 1)), "F3"),
+        Action("chat.previous_hit", tr("Previous search result"), there(partial(intents.step_hit, -1)), "Shift+F3"),
         Action("chat.write", tr("Write a message"), there(parts.chat.composer.focus_edit), "Ctrl+L"),
         Action(
             "chat.regenerate",
@@ -71,7 +73,20 @@ def _chat(parts: WindowParts, intents: Intents, there: There, why_not: Refusals)
         ),
         Action("chat.stop", tr("Stop the answer"), intents.stop, refusal=why_not.stop),
         Action("chat.export", tr("Export the chat…"), intents.export_selected, refusal=why_not.chat),
+        *_arrangement(intents, there, why_not),
         Action("chat.escape", tr("Leave what is open, or stop the answer"), intents.escape, "Esc"),
+    )
+
+
+def _arrangement(intents: Intents, there: There, why_not: Refusals) -> tuple[Action, ...]:
+    """Where the chat that is shown stands in the list."""
+    return (
+        Action("chat.rename", tr("Rename the chat"), there(intents.rename), refusal=why_not.chat),
+        Action("chat.pin", tr("Pin or unpin the chat"), there(intents.pin), "Ctrl+Shift+T", refusal=why_not.chat),
+        Action("chat.move", tr("Move the chat to a folder"), there(intents.move), "Ctrl+Shift+M", refusal=why_not.chat),
+        Action("chat.archive", tr("Archive the chat, or take it out"), there(intents.archive), refusal=why_not.chat),
+        Action("chat.delete", tr("Delete the chat"), there(intents.delete), refusal=why_not.chat),
+        Action("chat.undo", tr("Undo the deletion of a chat"), there(intents.undo_delete), refusal=why_not.undo_delete),
     )
 
 
@@ -177,6 +192,9 @@ def widget_keys() -> tuple[ActionGroup, ...]:
             tr("This key works in the list of conversations."),
             (tr("Rename the chat"), "F2"),
             (tr("Delete the chat"), "Del"),
+            (tr("Undo the deletion"), "Ctrl+Z"),
+            (tr("Collapse the folder, or go to its head"), "Left"),
+            (tr("Open the folder"), "Right"),
         ),
         _keys(
             tr("In the cell map"),

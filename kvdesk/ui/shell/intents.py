@@ -8,7 +8,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QFileDialog
 
-from kvdesk.chat import ConversationId
+from kvdesk.chat import Conversation, ConversationId
 from kvdesk.settings import ContextSettings, Overflow
 from kvdesk.translation import tr
 from kvdesk.ui.shell.window_parts import WindowParts
@@ -47,9 +47,54 @@ class Intents(QObject):
 
     @Slot()
     def focus_search(self) -> None:
+        self._show_list()
+        self._parts.conversations.focus_search()
+
+    def step_hit(self, by: int) -> None:
+        """Go to the next message that the search found (1), or the one before (-1); else search."""
+        if self._parts.conversations.search.text():
+            self._parts.conversations.results.step(by)
+        else:
+            self.focus_search()
+
+    def rename(self) -> None:
+        """Edit the title of the chat that is shown, in the list."""
+        self._show_list()
+        self._parts.conversations.rename_shown()
+
+    def pin(self) -> None:
+        """Pin the chat that is shown, or take it off again."""
+        if (known := self._shown) is not None:
+            self._parts.conversations.pinned.emit(known.id, not known.pinned)
+
+    def archive(self) -> None:
+        """Archive the chat that is shown, or take it out of the archive."""
+        if (known := self._shown) is not None:
+            self._parts.conversations.archived.emit(known.id, not known.archived)
+
+    def move(self) -> None:
+        """Choose a folder for the chat that is shown."""
+        if (known := self._shown) is not None:
+            self._show_list()
+            self._parts.conversations.choose_folder(known)
+
+    def delete(self) -> None:
+        """Delete the chat that is shown; it can be undone."""
+        if self.selected is not None:
+            self._show_list()
+            self._window.conversation_deleted.emit(self.selected)
+
+    def undo_delete(self) -> None:
+        """Bring the chat back that was deleted last."""
+        self._parts.conversations.undo_clicked.emit()
+
+    @property
+    def _shown(self) -> Conversation | None:
+        return self._parts.state.conversations.get(self.selected) if self.selected is not None else None
+
+    def _show_list(self) -> None:
         if self._parts.conversations.isHidden():
             self._settings.toggle_sidebar()
-        self._parts.conversations.focus_search()
 
     @Slot()
     def stop(self) -> None:
@@ -63,11 +108,11 @@ class Intents(QObject):
         question, conversations = self._parts.inspector.cache.question, self._parts.conversations
         if self._parts.rooms.shows_lab:
             self._parts.rooms.show_chats()
-        elif conversations.is_asking:
-            conversations.refuse_delete()
+        elif conversations.folder_field.isVisible():
+            conversations.folder_field.leave()
         elif question.isVisible():
             question.refuse()
-        elif conversations.search.hasFocus():
+        elif conversations.search.hasFocus() or conversations.results.hasFocus():
             conversations.search.clear()
             self._parts.chat.composer.focus_edit()
         elif self._parts.chat.is_editing:

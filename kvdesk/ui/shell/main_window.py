@@ -10,7 +10,6 @@ Methods (facts; main thread only)
                                             order they were made; after `show_messages`, which forgets them
     show_embedded(available)                whether there is an embedded model to open
     show_result(sentence, tone)             over the status line, until dismissed; tone "good", "warning", "danger", ""
-    show_found(text, conversation_ids)      the conversations in whose stored texts `text` was found
     append_message(message), update_message(message) ignored for conversations that are not shown. For a turn append the
                                             typed message, then the answer with state "streaming" and no text
     remove_messages(conversation_id, deleted, messages)   they are no more; `messages` are all that are shown now
@@ -210,9 +209,6 @@ class MainWindow(WindowSignals):
 
     def show_result(self, sentence: str, tone: str = "") -> None:
         self._strip.show_result(sentence, tone)
-
-    def show_found(self, text: str, conversations: Sequence[ConversationId]) -> None:
-        self._list.show_found(text, conversations)
 
     def append_message(self, message: Message) -> None:
         self._events.append_message(message)

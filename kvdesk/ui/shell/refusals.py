@@ -19,6 +19,9 @@ class Refusals:
         """No conversation is shown."""
         return "" if self._intents.selected is not None else tr("No chat is open.")
 
+    def undo_delete(self) -> str:
+        return "" if self._parts.conversations.undo.text else tr("No chat was deleted in the last seconds.")
+
     def stop(self) -> str:
         return "" if self._intents.is_answering else tr("No answer is being written in this chat.")
 

@@ -23,6 +23,7 @@ class WindowSettings(QObject):
         self._parts = parts
         self._panel: SettingsPanel | None = None
         self.current = Settings()
+        parts.conversations.folders_collapsed.connect(self._on_folders_collapsed)
 
     @property
     def panel(self) -> SettingsPanel | None:
@@ -35,6 +36,7 @@ class WindowSettings(QObject):
         self._parts.events.show_default_overflow(settings.cache.overflow)
         self._parts.theme.set_theme(settings.theme)
         self._parts.panes.fold(settings)
+        self._parts.conversations.show_collapsed(settings.collapsed_folders)
         if self._panel is not None:
             self._panel.show_settings(settings)
         self.shown.emit()
@@ -101,9 +103,14 @@ class WindowSettings(QObject):
     @Slot(object)
     def _on_applied(self, settings: Settings) -> None:
         """All but the context, which `rebuild_chosen` is for."""
-        kept = ("sidebar_visible", "inspector_visible", "all_instruments", "window", "context")
+        kept = ("sidebar_visible", "inspector_visible", "all_instruments", "collapsed_folders", "window", "context")
         self.current = settings.model_copy(update={name: getattr(self.current, name) for name in kept})
         self._parts.theme.set_theme(settings.theme)
+        self._parts.window.settings_changed.emit(self.current)
+
+    @Slot(object)
+    def _on_folders_collapsed(self, folders: frozenset[str]) -> None:
+        self.current = self.current.model_copy(update={"collapsed_folders": tuple(sorted(folders))})
         self._parts.window.settings_changed.emit(self.current)
 
     def _change(self, **fields: object) -> None:

@@ -44,7 +44,7 @@ class WindowSignals(QMainWindow):
     conversation_deleted = Signal(str)
     """(conversation_id)"""
     search_requested = Signal(str)
-    """(text): a person types into the search field; answer with `show_found`."""
+    """(text): a person types into the search field; `conversations.show_found` shows what was found."""
     chat_save_requested = Signal(str, str)
     """(path, conversation_id): write its shown branch there as Markdown."""
     unsaved_save_requested = Signal(str)

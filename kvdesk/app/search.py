@@ -1,0 +1,83 @@
+"""The search through all chats: asks the database, shows what it found, and goes to the message that is chosen."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from kvdesk.app.chats import Chats
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.conversations.changes import BranchChanged, Change
+from kvdesk.errors import KvdeskError
+from kvdesk.store.search import words_of
+from kvdesk.store.writer import StoreWriter
+from kvdesk.translation import tr
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.found import found_rows
+
+
+class Search(QObject):
+    """The texts of conversations that were never opened are only in the database, so that all is looked for there."""
+
+    _done = Signal(str, object)
+
+    def __init__(self, window: MainWindow, store: StoreWriter, chats: Chats) -> None:
+        super().__init__(window)
+        self._window, self._store, self._chats = window, store, chats
+        self._wanted: tuple[ConversationId, MessageId] | None = None  # to be shown as soon as its chat is read
+        self._done.connect(self._on_done)
+        window.search_requested.connect(self._on_requested)
+        window.conversations.results.chosen.connect(self._on_chosen)
+        chats.service.subscribe(self._on_change)  # after the window, which shows the branch then
+
+    @Slot(str)
+    def _on_requested(self, text: str) -> None:
+        self._wanted = None
+        if not text.strip():
+            self._window.chat.view.mark_found(None, ())
+            return
+        searching = self._store.ask(lambda store: store.search(text))
+        searching.add_done_callback(lambda done: self._done.emit(text, done))
+
+    @Slot(str, object)
+    def _on_done(self, text: str, done: object) -> None:
+        try:
+            hits = done.result()  # type: ignore[attr-defined]
+        except KvdeskError as error:
+            self._window.show_error(str(error), error.detail)
+            return
+        known = [hit for hit in hits if self._chats.service.get(hit.conversation) is not None]
+        rows = found_rows((hit.conversation, hit.message, hit.title, hit.excerpt) for hit in known)
+        self._window.conversations.show_found(text, words_of(text), rows)
+
+    @Slot(str, str)
+    def _on_chosen(self, conversation: str, message: str) -> None:
+        name = ConversationId(conversation)
+        if self._chats.service.get(name) is None:
+            return  # deleted since it was found
+        self._wanted = (name, MessageId(message)) if message else None
+        if name != self._chats.selected:
+            self._chats.select(name)  # tells its branch, now or when it has been read
+        elif self._chats.service.is_read(name):
+            self._show()
+
+    def _on_change(self, change: Change) -> None:
+        if isinstance(change, BranchChanged) and self._wanted is not None and change.conversation == self._wanted[0]:
+            self._show()
+
+    def _show(self) -> None:
+        """Show the message that was chosen, on its branch."""
+        wanted, self._wanted = self._wanted, None
+        if wanted is None or wanted[0] != self._chats.selected:
+            return
+        conversation, message = wanted
+        if not self._is_shown(conversation, message):
+            self._chats.service.show_branch(conversation, message)
+        if self._is_shown(conversation, message):
+            self._window.chat.view.mark_found(message, self._window.conversations.results.words)
+        elif self._chats.service.answer_of(conversation) is not None:
+            self._window.show_result(
+                tr("This message is on another branch. Wait until the answer has ended."), "warning"
+            )
+
+    def _is_shown(self, conversation: ConversationId, message: MessageId) -> bool:
+        return any(shown.id == message for shown in self._chats.service.branch(conversation))

@@ -1,0 +1,126 @@
+"""How a row of the list of conversations is drawn."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import QPointF, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
+from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from kvdesk.ui.chat.conversation_model import (
+    BRANCHES_ROLE,
+    CELLS_ROLE,
+    COLOUR_ROLE,
+    ROW_ROLE,
+    RUNNING_ROLE,
+    Index,
+)
+from kvdesk.ui.widgets.controls import two_lines
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.conversation_rows import Row
+from kvdesk.viewmodel.palette import branch_index
+
+ROW_PX: Final = 32  # of a title of one line
+_TITLE_X: Final = 28
+_FOLDER_PX: Final = 12  # by which chats stand in below the head of their folder
+_FURTHER_DOTS: Final = 2
+
+
+class ConversationDelegate(QStyledItemDelegate):
+    """A chat: a dot (a ring: nothing is in the cache), small ones in the shades of further branches, the title, the
+    cells; a pin where it is pinned. A folder: an arrow, its name, how many chats are in it.
+    """
+
+    def __init__(self, theme: Theme, view: QListView) -> None:
+        super().__init__(view)
+        self._theme, self._view = theme, view
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self._paint_ground(painter, option)
+        row: Row = index.data(ROW_ROLE)
+        if row.conversation is None:
+            self._paint_folder(painter, option.rect, row)
+        else:
+            self._paint_chat(painter, option.rect, index, row)
+        painter.restore()
+
+    def sizeHint(self, _option: QStyleOptionViewItem, index: Index) -> QSize:
+        lines = self._lines(index, self._view.viewport().width())
+        return QSize(120, ROW_PX + (len(lines) - 1) * QFontMetrics(self._theme.text).lineSpacing())
+
+    def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:
+        rect: QRect = option.rect
+        editor.setGeometry(rect.adjusted(_left(index) + _TITLE_X - 4, 0, 0, 0))
+
+    def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem) -> None:
+        colours, rect = self._theme.colours, option.rect
+        state: QStyle.StateFlag = option.state
+        selected = bool(state & QStyle.StateFlag.State_Selected)
+        if selected or state & QStyle.StateFlag.State_MouseOver:
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(colours.hover if selected else colours.raised))
+            painter.drawRoundedRect(rect.adjusted(0, 1, 0, -1), 6, 6)
+        if selected and state & QStyle.StateFlag.State_HasFocus:
+            painter.setPen(QPen(QColor(colours.accent), 1))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRoundedRect(rect.adjusted(1, 2, -1, -2), 6, 6)
+
+    def _paint_folder(self, painter: QPainter, rect: QRect, row: Row) -> None:
+        colours = self._theme.colours
+        arrow = self._theme.icon("chevron-down" if row.is_open else "chevron-right", colours.secondary)
+        arrow.paint(painter, QRect(rect.left() + 6, rect.center().y() - 7, 16, 16))
+        self._paint_number(painter, rect, f"{row.n:,}")
+        painter.setFont(self._theme.text)
+        painter.setPen(QColor(colours.secondary))
+        room = rect.adjusted(_TITLE_X, 0, -self._number_px(), 0)
+        metrics = QFontMetrics(self._theme.text)
+        name = metrics.elidedText(row.folder, Qt.TextElideMode.ElideRight, room.width())
+        painter.drawText(room, Qt.AlignmentFlag.AlignVCenter, name)
+
+    def _paint_chat(self, painter: QPainter, rect: QRect, index: Index, row: Row) -> None:
+        colours = self._theme.colours
+        cells, number = int(index.data(CELLS_ROLE)), int(index.data(COLOUR_ROLE))
+        inner = rect.adjusted(_left(index), 0, 0, 0)
+        colour = self._theme.conversation_colour(number)
+        painter.setPen(QPen(colour, 1.5))
+        painter.setBrush(colour if cells else Qt.BrushStyle.NoBrush)
+        painter.drawEllipse(QPointF(inner.left() + 14, inner.center().y() + 1), 4, 4)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for place, branch in enumerate(index.data(BRANCHES_ROLE)[1 : 1 + _FURTHER_DOTS]):
+            painter.setBrush(self._theme.branch_colour(branch_index(number, branch)))
+            painter.drawEllipse(QPointF(inner.left() + 22.5, inner.center().y() - 2 + 6 * place), 2.5, 2.5)
+        if row.conversation is not None and row.conversation.pinned:
+            pin = self._theme.icon("pin", colours.secondary)
+            pin.paint(painter, QRect(inner.left(), inner.top() + 3, 10, 10))
+        self._paint_number(painter, rect, "…" if index.data(RUNNING_ROLE) else f"{cells:,}" if cells else "")
+        painter.setFont(self._theme.text)
+        painter.setPen(QColor(colours.text if index.data(Qt.ItemDataRole.EditRole) else colours.secondary))
+        title = "\n".join(self._lines(index, rect.width()))
+        painter.drawText(inner.adjusted(_TITLE_X, 0, -8, 0), Qt.AlignmentFlag.AlignVCenter, title)
+
+    def _paint_number(self, painter: QPainter, rect: QRect, number: str) -> None:
+        painter.setFont(self._theme.mono_small)
+        painter.setPen(QColor(self._theme.colours.secondary))
+        right = rect.adjusted(0, 0, -8, 0)
+        painter.drawText(right, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, number)
+
+    def _number_px(self) -> int:
+        """The room for the number, the same whatever the number."""
+        return QFontMetrics(self._theme.mono_small).horizontalAdvance("8,888") + 16
+
+    def _lines(self, index: Index, width: int) -> tuple[str, ...]:
+        """The title in a row of this width."""
+        row: Row = index.data(ROW_ROLE)
+        if row.conversation is None:
+            return (row.folder,)
+        room = width - _left(index) - _TITLE_X - self._number_px()
+        return two_lines(str(index.data()), QFontMetrics(self._theme.text), room)
+
+
+def _left(index: Index) -> int:
+    """How far a row stands in."""
+    row: Row = index.data(ROW_ROLE)
+    return _FOLDER_PX if row.conversation is not None and row.folder else 0

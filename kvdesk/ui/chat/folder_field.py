@@ -1,0 +1,69 @@
+"""Asks for the name of a new folder, below the list."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout
+
+from kvdesk.chat import ConversationId
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import ElidedLabel
+
+_LONGEST = 60  # characters of a name
+
+
+class FolderField(QFrame):
+    """Hidden until it is asked for. Enter takes the name; `leave` (Esc) keeps everything as it was."""
+
+    named = Signal(str, str)  # conversation, folder
+    left = Signal()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setProperty("card", "ask")
+        self._conversation = ConversationId("")
+        self._what = ElidedLabel(n_lines=2)
+        self._what.setProperty("scale", "small")
+        self.edit = QLineEdit()
+        self.edit.setMaxLength(_LONGEST)
+        self.edit.setPlaceholderText(tr("Name of the folder"))
+        self.edit.setAccessibleName(tr("Name of the new folder"))
+        self.edit.returnPressed.connect(self._on_named)
+        move, cancel = QPushButton(tr("Move")), QPushButton(tr("Cancel"))
+        move.clicked.connect(self._on_named)
+        cancel.clicked.connect(self.leave)
+        cancel.setToolTip(tr("Cancel (Esc)"))
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        for button in (move, cancel):
+            button.setProperty("scale", "small")
+            row.addWidget(button)
+        row.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.setSpacing(8)
+        column.addWidget(self._what)
+        column.addWidget(self.edit)
+        column.addLayout(row)
+        self.hide()
+
+    def ask(self, conversation: ConversationId, title: str) -> None:
+        """For the folder into which this conversation goes."""
+        self._conversation = conversation
+        self._what.setText(tr("Move “{title}” to a new folder").format(title=title))
+        self.edit.clear()
+        self.show()
+        self.edit.setFocus()
+
+    @Slot()
+    def leave(self) -> None:
+        """No folder."""
+        self.hide()
+        self.left.emit()
+
+    @Slot()
+    def _on_named(self) -> None:
+        if name := self.edit.text().strip():
+            self.hide()
+            self.named.emit(self._conversation, name)
+            self.left.emit()

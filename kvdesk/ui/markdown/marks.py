@@ -1,0 +1,31 @@
+"""Words marked in a text that is shown, as a search does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtGui import QColor, QTextCursor, QTextDocument
+from PySide6.QtWidgets import QTextEdit
+
+from kvdesk.ui.widgets.colours import Colours
+from kvdesk.viewmodel.found import words_in
+
+
+def word_marks(document: QTextDocument, words: Sequence[str], colours: Colours) -> list[QTextEdit.ExtraSelection]:
+    """One for each place where a word stands, first to last. For `setExtraSelections` of the document's widget."""
+    text = document.toPlainText()
+    marks = []
+    for first, last in words_in(text, words):
+        mark = QTextEdit.ExtraSelection()
+        cursor = QTextCursor(document)
+        cursor.setPosition(_utf16(text[:first]))
+        cursor.setPosition(_utf16(text[:last]), QTextCursor.MoveMode.KeepAnchor)
+        mark.cursor = cursor
+        mark.format.setBackground(QColor(colours.selection))
+        marks.append(mark)
+    return marks
+
+
+def _utf16(text: str) -> int:
+    """Qt counts characters beyond U+FFFF twice."""
+    return len(text) + sum(character > "\uffff" for character in text)

@@ -1,0 +1,108 @@
+"""Deleting with undo, and arranging: from keys in the list to the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk.app.chat_list import UNDO_MS
+from kvdesk.protocol.chat import CloseConversation
+from kvdesk.store.store import Store
+from tests.app.conftest import Rig
+from tests.app.test_controller import answer, conversations, say, stored
+
+
+def listed(rig: Rig) -> list[str]:
+    model = rig.window.conversations.view.model()
+    return [str(model.index(row, 0).data()) for row in range(model.rowCount())]
+
+
+def two_chats(rig: Rig, qtbot: QtBot) -> None:
+    answer(rig, qtbot, say(rig, "Where do puffins live?"), "On cliffs.")
+    rig.window.new_chat_requested.emit()
+    answer(rig, qtbot, say(rig, "What is a cache?"), "A store.")
+
+
+def delete_shown(rig: Rig, qtbot: QtBot) -> None:
+    view = rig.window.conversations.view
+    rig.window.resize(1280, 800)
+    with qtbot.waitActive(rig.window):
+        rig.window.show()
+        rig.window.activateWindow()
+    view.setFocus()
+    qtbot.keyClick(view, Qt.Key.Key_Delete)
+
+
+def test_a_chat_that_was_deleted_comes_back_with_ctrl_z(rig: Rig, qtbot: QtBot) -> None:
+    two_chats(rig, qtbot)
+    gone = rig.controller.selected
+    assert gone is not None
+    delete_shown(rig, qtbot)
+    assert listed(rig) == ["Where do puffins live?"]
+    assert rig.window.conversations.undo.text == "“What is a cache?” was deleted."
+    assert rig.controller.selected != gone
+    assert [m.text for m in stored(rig, gone)] == ["What is a cache?", "A store."], "a crash would lose nothing"
+    assert CloseConversation(gone) not in rig.worker.commands
+    qtbot.keyClick(rig.window.conversations.view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert rig.controller.selected == gone
+    assert listed(rig) == ["What is a cache?", "Where do puffins live?"]
+    assert [widget.message.text for widget in rig.window.chat.view.widgets] == ["What is a cache?", "A store."]
+    assert rig.window.conversations.undo.text == ""
+    rig.controller.chat_list.finish()
+    assert len(conversations(rig)) == 2
+
+
+def test_after_some_seconds_it_is_gone_for_good(rig: Rig, qtbot: QtBot) -> None:
+    two_chats(rig, qtbot)
+    gone = rig.controller.selected
+    assert gone is not None
+    ending = rig.controller.chat_list._ending
+    assert (ending.interval(), ending.isActive()) == (UNDO_MS, False)
+    ending.setInterval(0)
+    delete_shown(rig, qtbot)
+    qtbot.waitUntil(lambda: CloseConversation(gone) in rig.worker.commands)
+    assert rig.window.conversations.undo.text == ""
+    assert stored(rig, gone) == ()
+    rig.window.conversations.undo_clicked.emit()
+    assert listed(rig) == ["Where do puffins live?"]
+
+
+def test_closing_kvdesk_ends_the_time_for_undo(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
+    rig = make_rig()
+    two_chats(rig, qtbot)
+    gone = rig.controller.selected
+    assert gone is not None
+    delete_shown(rig, qtbot)
+    rig.controller.shut_down()
+    assert CloseConversation(gone) in rig.worker.commands
+    again = make_rig()
+    assert listed(again) == ["Where do puffins live?"]
+    assert stored(again, gone) == ()
+
+
+def test_a_kill_within_the_time_for_undo_loses_nothing(rig: Rig, qtbot: QtBot) -> None:
+    two_chats(rig, qtbot)
+    before = conversations(rig)
+    delete_shown(rig, qtbot)
+    assert {known.id for known in rig.store.ask(Store.conversations).result()} == {known.id for known in before}
+
+
+def test_folder_pin_and_archive_are_stored(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
+    rig = make_rig()
+    two_chats(rig, qtbot)
+    cache, puffins = (known.id for known in conversations(rig))
+    names = rig.window.conversations
+    names.pinned.emit(puffins, True)
+    names.moved.emit(cache, "Work")
+    assert listed(rig) == ["Where do puffins live?", "Work", "What is a cache?"]
+    names.folder_renamed.emit("Work", "Job")
+    names.archived.emit(cache, True)
+    assert rig.controller.selected == puffins, "the chat that was put away is not shown any more"
+    rig.controller.shut_down()
+    again = make_rig()
+    assert listed(again) == ["Where do puffins live?"]
+    assert again.controller.selected == puffins
+    again.window.conversations.archived.emit(cache, False)
+    assert listed(again) == ["Where do puffins live?", "Job", "What is a cache?"]

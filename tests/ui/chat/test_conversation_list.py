@@ -1,0 +1,282 @@
+"""The list of conversations, by mouse and keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QMimeData, QModelIndex, Qt
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import Conversation, ConversationId, MessageId
+from kvdesk.settings import Settings
+from kvdesk.ui.chat.conversation_list import ConversationList
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.found import FoundRow
+from tests.ui.samples import CONVERSATIONS, ONE, TWO
+
+Record = Callable[[object], list[tuple[object, ...]]]
+WORK = tuple(Conversation(ConversationId(name), name, 0, folder="Work") for name in ("plan", "budget"))
+PINNED = Conversation(ConversationId("top"), "top", 0, pinned=True)
+OLD = Conversation(ConversationId("old"), "old", 0, archived=True)
+ALL = (*CONVERSATIONS, *WORK, PINNED, OLD)
+
+
+def names(window: MainWindow) -> list[str]:
+    model = window.conversations.view.model()
+    return [str(model.index(row, 0).data()) for row in range(model.rowCount())]
+
+
+def go_to(window: MainWindow, name: str) -> QModelIndex:
+    view = window.conversations.view
+    index = view.model().index(names(window).index(name), 0)
+    view.setCurrentIndex(index)
+    return index
+
+
+def entries(menu: QMenu) -> dict[str, object]:
+    return {action.text().split("\t")[0]: action for action in menu.actions() if action.text()}
+
+
+def choose(window: MainWindow, *path: str) -> None:
+    menu = window.conversations.menu()
+    assert menu is not None
+    for name in path[:-1]:
+        menu = entries(menu)[name].menu()  # type: ignore[attr-defined]
+    entries(menu)[path[-1]].trigger()  # type: ignore[attr-defined]
+
+
+def test_pinned_first_then_folders_then_the_rest(window: MainWindow) -> None:
+    window.show_conversations(ALL, ONE)
+    assert names(window) == ["top", "Work", "plan", "budget", "A village far away", "Caches"]
+    assert window.conversations.view.currentIndex().data() == "A village far away"
+    accessible = Qt.ItemDataRole.AccessibleTextRole
+    assert go_to(window, "Work").data(accessible) == "Folder Work, 2 chats, open"
+    assert str(go_to(window, "top").data(accessible)).startswith("top, pinned")
+
+
+def test_a_folder_is_collapsed_and_opened_by_keys_and_mouse(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    window.show_conversations(ALL, ONE)
+    view, collapsed = window.conversations.view, record(window.conversations.folders_collapsed)
+    view.setFocus()
+    go_to(window, "plan")
+    qtbot.keyClick(view, Qt.Key.Key_Left)
+    assert view.folder == "Work", "Left goes from a chat to the head of its folder"
+    qtbot.keyClick(view, Qt.Key.Key_Left)
+    assert names(window) == ["top", "Work", "A village far away", "Caches"]
+    assert view.folder == "Work", "and stays there"
+    qtbot.keyClick(view, Qt.Key.Key_Right)
+    assert "plan" in names(window)
+    qtbot.keyClick(view, Qt.Key.Key_Return)
+    assert "plan" not in names(window)
+    head = view.visualRect(view.model().index(1, 0)).center()
+    qtbot.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=head)
+    assert "plan" in names(window)
+    assert [sorted(folders[0]) for folders in collapsed] == [["Work"], [], ["Work"], []]  # type: ignore[call-overload]
+
+
+def test_the_folder_of_a_chat_that_is_gone_to_opens(window: MainWindow) -> None:
+    window.show_conversations(ALL, ONE)
+    window.conversations.show_collapsed({"Work"})
+    assert "plan" not in names(window)
+    window.show_conversations(ALL, WORK[0].id)
+    assert window.conversations.view.currentIndex().data() == "plan"
+
+
+def test_a_menu_arranges_the_chat(window: MainWindow, record: Record) -> None:
+    listed = window.conversations
+    window.show_conversations(ALL, ONE)
+    pinned, archived, moved = record(listed.pinned), record(listed.archived), record(listed.moved)
+    choose(window, "Pin")
+    choose(window, "Archive")
+    choose(window, "Move to folder", "Work")
+    assert (pinned, archived, moved) == ([(ONE, True)], [(ONE, True)], [(ONE, "Work")])
+    go_to(window, "top")
+    choose(window, "Unpin")
+    assert pinned[-1] == ("top", False)
+    menu = listed.menu()
+    assert menu is not None
+    assert {"Rename", "Export…", "Forget cells", "Delete"} <= set(entries(menu))
+
+
+def test_a_new_folder_is_named_in_the_list(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    listed, moved = window.conversations, record(window.conversations.moved)
+    window.show_conversations(ALL, ONE)
+    choose(window, "Move to folder", "New folder…")
+    assert listed.folder_field.isVisible()
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    assert not listed.folder_field.isVisible()
+    assert listed.view.hasFocus()
+    choose(window, "Move to folder", "New folder…")
+    qtbot.keyClicks(listed.folder_field.edit, "Holidays")
+    qtbot.keyClick(listed.folder_field.edit, Qt.Key.Key_Return)
+    assert moved == [(ONE, "Holidays")]
+    assert not listed.folder_field.isVisible()
+
+
+def test_a_folder_is_renamed_and_removed(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    listed, renamed = window.conversations, record(window.conversations.folder_renamed)
+    window.show_conversations(ALL, ONE)
+    listed.view.setFocus()
+    go_to(window, "Work")
+    qtbot.keyClick(listed.view, Qt.Key.Key_F2)
+    editor = listed.view.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    editor.setText("Job")
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: bool(renamed))
+    choose(window, "Remove the folder")
+    assert renamed == [("Work", "Job"), ("Work", "")]
+
+
+def test_the_archive_is_behind_a_button(window: MainWindow, qtbot: QtBot) -> None:
+    button = window.conversations.archive
+    assert not button.isVisible()
+    window.show_conversations(ALL, ONE)
+    assert button.text() == "Archived (1)"
+    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+    assert names(window) == ["old"]
+    go_to(window, "old")
+    menu = window.conversations.menu()
+    assert menu is not None
+    assert "Take out of the archive" in entries(menu)
+    window.show_conversations((*CONVERSATIONS, replace(OLD, archived=False)), ONE)
+    assert names(window) == ["A village far away", "Caches", "old"], "an empty archive is left"
+
+
+def test_a_chat_is_dragged_into_a_folder_and_out_of_it(window: MainWindow, record: Record) -> None:
+    window.show_conversations(ALL, ONE)
+    moved, view = record(window.conversations.moved), window.conversations.view
+    model = view.model()
+    rows = {name: model.index(number, 0) for number, name in enumerate(names(window))}
+    move = Qt.DropAction.MoveAction
+    dragged = model.mimeData([rows["Caches"]])
+    assert model.flags(rows["Caches"]) & Qt.ItemFlag.ItemIsDragEnabled
+    assert not model.flags(rows["Work"]) & Qt.ItemFlag.ItemIsDragEnabled
+    model.dropMimeData(dragged, move, -1, -1, rows["Work"])
+    model.dropMimeData(dragged, move, -1, -1, rows["plan"])
+    model.dropMimeData(model.mimeData([rows["plan"]]), move, -1, -1, QModelIndex())
+    model.dropMimeData(QMimeData(), move, -1, -1, rows["Work"])
+    assert moved == [(TWO, "Work"), (TWO, "Work"), ("plan", "")]
+
+
+def test_undo_is_offered_and_has_a_key(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    listed, undone = window.conversations, record(window.conversations.undo_clicked)
+    listed.undo.show_deleted(["Puffins"])
+    assert listed.undo.text == "“Puffins” was deleted."
+    listed.undo.show_deleted(["Puffins", "Caches"])
+    assert listed.undo.text == "“Caches” and 1 more were deleted."
+    qtbot.mouseClick(listed.undo.button, Qt.MouseButton.LeftButton)
+    listed.view.setFocus()
+    qtbot.keyClick(listed.view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert len(undone) == 2
+    listed.undo.show_deleted([])
+    assert listed.undo.text == ""
+
+
+ROWS = (
+    FoundRow(TWO, None, "Caches", is_hit=False),
+    FoundRow(TWO, MessageId("m1"), "…of a ring buffer in it…"),
+    FoundRow(TWO, MessageId("m2"), "Ring by ring"),
+    FoundRow(ONE, None, "The ring"),
+)
+
+
+def search(listed: ConversationList, qtbot: QtBot) -> None:
+    listed.search.setFocus()
+    qtbot.keyClicks(listed.search, "ring")
+    listed.show_found("ring", ("ring",), ROWS)
+
+
+def test_what_a_search_found_takes_the_place_of_the_list(window: MainWindow, qtbot: QtBot) -> None:
+    listed = window.conversations
+    search(listed, qtbot)
+    assert listed.results.isVisible()
+    assert not listed.view.isVisible()
+    listed.show_found("rin", ("rin",), ())
+    assert listed.results.rows == ROWS, "an answer to what was typed before is ignored"
+    assert not listed.results.grab().isNull()
+    listed.show_found("ring", ("ring",), ())
+    assert not listed.results.isVisible()
+    listed.search.clear()
+    assert listed.view.isVisible()
+    listed.show_found("ring", ("ring",), ROWS)
+    assert listed.view.isVisible()
+
+
+def test_hits_are_walked_with_f3_from_anywhere(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    listed, chosen = window.conversations, record(window.conversations.results.chosen)
+    search(listed, qtbot)
+    qtbot.keyClick(listed.search, Qt.Key.Key_Return)
+    window.chat.composer.focus_edit()
+    for _ in range(3):
+        qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_F3)
+    assert chosen == [(TWO, "m1"), (TWO, "m2"), (ONE, ""), (TWO, "m1")], "a title that has not the word is no hit"
+    for _ in range(2):
+        qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_F3, Qt.KeyboardModifier.ShiftModifier)
+    assert chosen[-2:] == [(ONE, ""), (TWO, "m2")]
+    listed.search.clear()
+    qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_F3)
+    assert listed.search.hasFocus(), "nothing is looked for yet"
+
+
+def test_results_are_walked_with_the_arrows_and_left_with_escape(
+    window: MainWindow, qtbot: QtBot, record: Record
+) -> None:
+    listed, chosen = window.conversations, record(window.conversations.results.chosen)
+    search(listed, qtbot)
+    qtbot.keyClick(listed.search, Qt.Key.Key_Down)
+    assert listed.results.hasFocus()
+    qtbot.keyClick(listed.results, Qt.Key.Key_Down)
+    qtbot.keyClick(listed.results, Qt.Key.Key_Down)
+    assert chosen[-1] in {(TWO, "m1"), (TWO, "m2")}
+    qtbot.keyClick(listed.results, Qt.Key.Key_Escape)
+    assert listed.search.text() == ""
+    assert listed.view.isVisible()
+
+
+def test_the_chat_that_is_shown_is_arranged_from_the_palette(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    listed = window.conversations
+    window.show_conversations(ALL, ONE)
+    pinned, archived, deleted = record(listed.pinned), record(listed.archived), record(window.conversation_deleted)
+    window.chat.composer.focus_edit()
+    keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_T, keys)
+    for name in ("chat.archive", "chat.delete", "chat.rename"):
+        window.action_set.run(name)
+    assert (pinned, archived, deleted) == ([(ONE, True)], [(ONE, True)], [(ONE,)])
+    editor = listed.view.findChild(QLineEdit)
+    assert isinstance(editor, QLineEdit)
+    assert editor.text() == "A village far away"
+    assert window.action_set["chat.undo"].refusal() != ""
+    listed.undo.show_deleted(["Puffins"])
+    assert window.action_set["chat.undo"].refusal() == ""
+
+
+@pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
+def test_a_folder_is_chosen_by_keys_alone(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    moved = record(window.conversations.moved)
+    window.show_conversations(ALL, ONE)
+    keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_M, keys)
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    assert [action.text() for action in menu.actions() if action.text()] == ["No folder", "Work", "New folder…"]
+    qtbot.keyClick(menu, Qt.Key.Key_Down)
+    qtbot.keyClick(menu, Qt.Key.Key_Return)
+    assert moved == [(ONE, "Work")]
+
+
+def test_collapsed_folders_are_a_setting(window: MainWindow, record: Record) -> None:
+    window.show_conversations(ALL, ONE)
+    changed = record(window.settings_changed)
+    window.conversations.view.collapsed.emit("Work", True)
+    settings = changed[-1][0]
+    assert isinstance(settings, Settings)
+    assert settings.collapsed_folders == ("Work",)
+    window.set_settings(settings.model_copy(update={"collapsed_folders": ()}))
+    assert "plan" in names(window)
+    window.set_settings(settings)
+    assert "plan" not in names(window)

@@ -1,0 +1,40 @@
+"""Where a conversation stands in the list."""
+
+from __future__ import annotations
+
+from kvdesk.chat import Conversation, ConversationId
+from kvdesk.viewmodel.conversation_rows import conversation_rows
+
+
+def chat(name: str, folder: str = "", *, pinned: bool = False, archived: bool = False) -> Conversation:
+    return Conversation(ConversationId(name), name, 0, folder=folder, pinned=pinned, archived=archived)
+
+
+CHATS = (
+    chat("new"),
+    chat("plan", "work"),
+    chat("trip", "Alps"),
+    chat("top", "work", pinned=True),
+    chat("old"),
+    chat("gone", "work", archived=True),
+    chat("hut", "Alps"),
+)
+
+
+def keys(*collapsed: str, archived: bool = False) -> list[str]:
+    return [name for _, name in (row.key for row in conversation_rows(CHATS, collapsed, archived=archived))]
+
+
+def test_pinned_chats_come_first_then_folders_then_the_rest_each_in_their_order() -> None:
+    assert keys() == ["top", "Alps", "trip", "hut", "work", "plan", "new", "old"]
+    heads = {row.folder: row.n for row in conversation_rows(CHATS) if row.conversation is None}
+    assert heads == {"Alps": 2, "work": 1}, "a pinned chat and an archived one are not counted in their folder"
+
+
+def test_a_collapsed_folder_keeps_its_head() -> None:
+    assert keys("Alps", "nowhere") == ["top", "Alps", "work", "plan", "new", "old"]
+    assert [row.is_open for row in conversation_rows(CHATS, {"Alps"}) if row.conversation is None] == [False, True]
+
+
+def test_the_archive_is_a_list_of_its_own() -> None:
+    assert keys(archived=True) == ["gone"]
