@@ -6,9 +6,8 @@ contexts and the cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import assert_never
 
 from PySide6.QtCore import QObject, Signal, Slot
@@ -31,7 +30,6 @@ from kvdesk.conversations.changes import (
     QueuesChanged,
     ReadFailed,
 )
-from kvdesk.conversations.markdown_file import save_markdown
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.conversations.service import ConversationService
 from kvdesk.errors import KvdeskError, guarded
@@ -113,19 +111,6 @@ class Chats(QObject):
         """Ask how full the context of the shown conversation is."""
         if self._selected is not None:
             self.service.measure(self._selected)
-
-    def export(self, conversation: ConversationId, path: Path) -> None:
-        """Write its shown branch as Markdown. Raises UserError."""
-        known = self.service.get(conversation)
-        if known is not None and not self.service.is_read(conversation):
-            reading = self._store.ask(lambda store: read_tree(store, conversation, known.leaf))
-            self.service.tree_read(conversation, reading.result())
-        self.export_all([conversation], path)
-
-    def export_all(self, conversations: Iterable[ConversationId], path: Path) -> None:
-        """Write the shown branches of all of these whose messages are known. Raises UserError."""
-        known = [c for name in conversations if (c := self.service.get(name)) and self.service.is_read(name)]
-        save_markdown(path, *((conversation, self.service.branch(conversation.id)) for conversation in known))
 
     # --- changes ------------------------------------------------------------------------------------------------------
 

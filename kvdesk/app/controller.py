@@ -6,7 +6,6 @@ operations on the cache by hand in `cache_intents`. Knows no widgets' insides, n
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +15,9 @@ from kvdesk import paths
 from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chat_list import ChatList
 from kvdesk.app.chats import Chats
+from kvdesk.app.exporting import ChatExport
 from kvdesk.app.help_desk import HelpDesk
+from kvdesk.app.importing import ChatImport
 from kvdesk.app.laboratory import Laboratory
 from kvdesk.app.search import Search
 from kvdesk.app.silence import Silence
@@ -39,6 +40,7 @@ from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings, Settings, WindowPlace
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter, Unsaved
+from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 
 FRAME_MS = 16
@@ -63,6 +65,8 @@ class Controller(QObject):
         self.conversations = self.chats.service
         self.chat_list = ChatList(window, self.chats)
         self._search = Search(window, store, self.chats)
+        self.exports = ChatExport(window, self.chats, store)
+        self.imports = ChatImport(window, self.chats, store)
         self._cache = CacheIntents(window, worker, self.chats)
         self._help = HelpDesk(window, worker, self.chats, lambda: self.settings)
         self._silence = Silence(window, worker)
@@ -77,7 +81,6 @@ class Controller(QObject):
         self._frame = QTimer(self, singleShot=True, interval=FRAME_MS)
         self._frame.timeout.connect(self._on_frame)
         worker.events_ready.connect(self._on_events_ready)
-        window.chat_save_requested.connect(self._on_chat_save_requested)
         window.forget_requested.connect(self._on_forget_requested)
         window.rebuild_requested.connect(self._on_rebuild_requested)
         window.audit_requested.connect(self._on_audit_requested)
@@ -122,8 +125,8 @@ class Controller(QObject):
         self._closed = True
         self.conversations.close_queues()
         self._silence.close()
-        guarded(self.chat_list.finish)
-        guarded(self.laboratory.close)
+        for ended in (self.chat_list.finish, self.laboratory.close, self.imports.close, self.exports.close):
+            guarded(ended)
         interrupt = partial(self.conversations.interrupt, "kvdesk was closed.")
         try:  # `_on_frame`: what the engine said while it closed
             for step in (self._end_worker, self._on_frame, interrupt, self._cache.close, self._help.close):
@@ -150,13 +153,14 @@ class Controller(QObject):
 
     # --- intents of the window ----------------------------------------------------------------------------------------
 
-    @Slot(str, str)
-    def _on_chat_save_requested(self, path: str, conversation: str) -> None:
-        self._export(partial(self.chats.export, ConversationId(conversation)), Path(path), "The chat")
-
     @Slot(str)
     def _on_unsaved_save_requested(self, path: str) -> None:
-        self._export(partial(self.chats.export_all, self._unsaved.conversations), Path(path), "A copy")
+        """On this thread: the file is another way out while the disk takes nothing."""
+        try:
+            self.exports.save_known(Path(path), self._unsaved.conversations)
+            self._window.show_result(tr("A copy was saved to {file}.").format(file=Path(path).name), "good")
+        except UserError as error:
+            self._window.show_result(str(error), "danger")
 
     @Slot(str)
     def _on_forget_requested(self, conversation: str) -> None:
@@ -270,14 +274,6 @@ class Controller(QObject):
             self._send_policy()
         self._save_settings()
         self._window.set_settings(settings)
-
-    def _export(self, write: Callable[[Path], None], path: Path, what: str) -> None:
-        """Write a file that a person asked for, and say in the window what came of it."""
-        try:
-            write(path)
-            self._window.show_result(f"{what} was saved to {path.name}.", "good")
-        except UserError as error:
-            self._window.show_result(str(error), "danger")
 
     def _save_settings(self) -> None:
         try:

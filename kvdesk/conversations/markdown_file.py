@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from kvdesk.chat import Conversation, Message
-from kvdesk.errors import UserError
 
 
 def as_markdown(conversation: Conversation, messages: Sequence[Message]) -> str:
@@ -30,12 +28,3 @@ def _fenced(text: str) -> str:
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{text}\n{fence}"
-
-
-def save_markdown(path: Path, *chats: tuple[Conversation, Sequence[Message]]) -> None:
-    """Write them, one after another. Raises UserError where that is not possible."""
-    text = "\n".join(as_markdown(conversation, messages) for conversation, messages in chats)
-    try:
-        path.write_text(text, encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise UserError(f"The chat could not be written to {path}: {error.strerror}.") from error

@@ -126,6 +126,13 @@ class ConversationService:
         """The messages that are shown, with the text that has come so far of those that are running."""
         return self._state.branch(conversation)
 
+    def all_messages(self, conversation: ConversationId) -> tuple[Message, ...] | None:
+        """Those of every branch, in the order they were made, with the text that has come so far; None where they were
+        not read.
+        """
+        tree = self._known.tree(conversation)
+        return None if tree is None else tuple(map(self._state.answers.so_far, tree.messages))
+
     def forks(self, conversation: ConversationId) -> dict[MessageId, tuple[MessageId, ...]]:
         """Of every message that has others at its place all that stand there, in the order they were made."""
         tree = self._known.tree(conversation)

@@ -34,6 +34,11 @@ class Tree:
         """The messages that follow this one at once."""
         return [other for other in self._messages.values() if other.parent == message]
 
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """Those of every branch, in the order they were made."""
+        return tuple(self._messages.values())
+
     def get(self, message: MessageId | None) -> Message | None:
         return self._messages.get(message) if message is not None else None
 

@@ -272,11 +272,12 @@ def test_a_chat_is_exported_as_markdown(rig: Rig, qtbot: QtBot, tmp_path: Path) 
     asked = say(rig, "Where do puffins live?")
     answer(rig, qtbot, asked, "On **cliffs**.\nMostly.")
     file = tmp_path / "chat.md"
-    rig.window.chat_save_requested.emit(str(file), asked.conversation)
+    rig.window.chats_save_requested.emit(str(file), (asked.conversation,))
+    rig.controller.exports.wait()
     text = "# Where do puffins live?\n\n## You\n\nWhere do puffins live?\n\n## Tiny\n\nOn **cliffs**.\nMostly.\n"
     assert file.read_text(encoding="utf-8") == text
-    rig.window.chat_save_requested.emit(str(tmp_path / "no" / "chat.md"), asked.conversation)
-    assert "could not be written" in rig.window.activity.text
+    rig.window.chats_save_requested.emit(str(tmp_path / "no" / "chat.md"), (asked.conversation,))
+    qtbot.waitUntil(lambda: "could not be written" in rig.window.activity.text)
     assert stored(rig, asked.conversation)[-1].model == "Tiny", "kept with the answer"
 
 
@@ -292,7 +293,8 @@ def test_a_chat_that_was_not_opened_since_the_start_is_exported_whole(
     rig.controller.shut_down()
     again = make_rig()
     assert again.controller.selected != asked.conversation
-    again.window.chat_save_requested.emit(str(tmp_path / "chat.md"), asked.conversation)
+    again.window.chats_save_requested.emit(str(tmp_path / "chat.md"), (asked.conversation,))
+    again.controller.exports.wait()
     assert "On cliffs." in (tmp_path / "chat.md").read_text(encoding="utf-8")
 
 

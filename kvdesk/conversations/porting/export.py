@@ -36,11 +36,10 @@ def _markdown(conversations: Iterable[Conversation], _exported_ms: int) -> Itera
         yield ("\n" if number else "") + as_markdown(conversation, branch)
 
 
-EXPORT_FORMATS: Final = (
-    ExportFormat("JSON", ".json", True, json_file.lines),
-    ExportFormat("Markdown", ".md", False, _markdown),
-    ExportFormat("HTML", ".html", False, html_file.lines),
-)
+JSON: Final = ExportFormat("JSON", ".json", True, json_file.lines)
+MARKDOWN: Final = ExportFormat("Markdown", ".md", False, _markdown)
+HTML: Final = ExportFormat("HTML", ".html", False, html_file.lines)
+EXPORT_FORMATS: Final = (JSON, MARKDOWN, HTML)
 
 
 def format_of(path: Path) -> ExportFormat | None:

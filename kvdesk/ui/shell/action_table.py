@@ -72,7 +72,20 @@ def _chat(parts: WindowParts, intents: Intents, there: There, why_not: Refusals)
             why_not.chat,
         ),
         Action("chat.stop", tr("Stop the answer"), intents.stop, refusal=why_not.stop),
-        Action("chat.export", tr("Export the chat…"), intents.export_selected, refusal=why_not.chat),
+        Action(
+            "chat.export",
+            tr("Export the chat…"),
+            intents.files.export_selected,
+            tip=tr("Saves it as Markdown, HTML, or JSON with everything"),
+            refusal=why_not.chat,
+        ),
+        Action("chat.export_all", tr("Export all chats…"), intents.files.export_all, refusal=why_not.chat),
+        Action(
+            "chat.import",
+            tr("Import chats…"),
+            intents.files.import_chats,
+            tip=tr("From kvdesk's own JSON, or an export of ChatGPT, LM Studio or llama.cpp's web UI"),
+        ),
         *_arrangement(intents, there, why_not),
         Action("chat.escape", tr("Leave what is open, or stop the answer"), intents.escape, "Esc"),
     )

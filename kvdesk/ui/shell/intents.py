@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QFileDialog
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.settings import ContextSettings, Overflow
 from kvdesk.translation import tr
+from kvdesk.ui.shell.chat_files import ChatFiles
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.ui.widgets.save_file import ask_where_to_save
@@ -22,6 +23,7 @@ class Intents(QObject):
     def __init__(self, parts: WindowParts, settings: WindowSettings) -> None:
         super().__init__(parts.window)
         self._parts, self._settings, self._window = parts, settings, parts.window
+        self.files = ChatFiles(parts)
         self.has_embedded = False
         """Whether there is an embedded model to open."""
         self._connect_chats()
@@ -129,19 +131,6 @@ class Intents(QObject):
             self._window.regenerate_requested.emit(self.selected, n)
 
     @Slot(str)
-    def export_chat(self, conversation: str) -> None:
-        title = self._parts.state.conversations[ConversationId(conversation)].title or tr("New chat")
-        name = "".join(c if c.isalnum() or c in " -_" else "_" for c in title).strip()
-        if file := ask_where_to_save(self._window, tr("Export the chat"), f"{name}.md", tr("Markdown (*.md)")):
-            self._window.chat_save_requested.emit(str(file), conversation)
-
-    @Slot()
-    def export_selected(self) -> None:
-        """Export the chat that is shown."""
-        if self.selected is not None:
-            self.export_chat(self.selected)
-
-    @Slot(str)
     def _on_sent(self, text: str) -> None:
         self._parts.chat.banner.hide()
         self._window.message_sent.emit(self.selected or "", text)
@@ -224,7 +213,6 @@ class Intents(QObject):
         conversations.renamed.connect(window.conversation_renamed)
         conversations.deleted.connect(window.conversation_deleted)
         conversations.forget_clicked.connect(window.forget_requested)
-        conversations.export_clicked.connect(self.export_chat)
         conversations.menu_shown.connect(menus.fill_conversation_menu)
         chat.sent.connect(self._on_sent)
         chat.overflow_chosen.connect(self._on_overflow_chosen)

@@ -277,8 +277,9 @@ class MainWindow(WindowSignals):
             self._tell_watched()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        files = [url.toLocalFile().lower() for url in event.mimeData().urls()]
-        if not self._events.is_dead and any(file.endswith(".gguf") for file in files):
+        files = [url.toLocalFile() for url in event.mimeData().urls()]
+        is_model = not self._events.is_dead and any(file.lower().endswith(".gguf") for file in files)
+        if is_model or self.intents.files.chats_in(files):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent) -> None:
@@ -287,6 +288,9 @@ class MainWindow(WindowSignals):
                 event.acceptProposedAction()
                 self.model_open_requested.emit(url.toLocalFile())
                 return
+        if chats := self.intents.files.chats_in(url.toLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+            self.import_requested.emit(chats)
 
     def closeEvent(self, event: QCloseEvent) -> None:
         if self.asks_before_closing and not self._unsaved.may_close(self):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MENU: Final = (
     *("chat.new", "chat.search", "model.open", ""),
+    *("chat.import", "chat.export", "chat.export_all", ""),
     *("view.lab", "settings.open", ""),
     *("help.palette", "help.shortcuts", ""),
     *("view.log", "help.report", "help.about", ""),

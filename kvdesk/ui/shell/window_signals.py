@@ -45,8 +45,10 @@ class WindowSignals(QMainWindow):
     """(conversation_id)"""
     search_requested = Signal(str)
     """(text): a person types into the search field; `conversations.show_found` shows what was found."""
-    chat_save_requested = Signal(str, str)
-    """(path, conversation_id): write its shown branch there as Markdown."""
+    chats_save_requested = Signal(str, object)
+    """(path, conversation_ids): write these there, a tuple, in the format that the ending of the file names."""
+    import_requested = Signal(str)
+    """(path): from the file dialog, or dropped on the window: ask what of its chats is to be added."""
     unsaved_save_requested = Signal(str)
     """(path): write the messages that the disk does not take to this file too."""
 

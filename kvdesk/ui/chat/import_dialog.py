@@ -1,0 +1,160 @@
+"""Import: how far the reading is, what the file has, and whether all of it is to be added. Not modal."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QDialog, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from kvdesk.conversations.porting.summary import Summary, rows
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import ThinProgress, label, set_tone
+from kvdesk.ui.widgets.theme import Theme
+
+WIDTH_PX = 520
+
+
+class ImportDialog(QDialog):
+    """Passive: shows what its methods are told."""
+
+    confirmed = Signal(bool)
+    """Import them; True: also those that are here already, as copies."""
+    cancelled = Signal()
+    """It was closed before anything was imported."""
+
+    def __init__(self, theme: Theme, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("Import chats"))
+        self._summary: Summary | None = None
+        self._ended = False
+        self._facts: dict[str, QLabel] = {}
+        self._title = label(name, weight="strong")
+        self._title.setWordWrap(True)
+        self._sentence = label("", tone="secondary")
+        self._sentence.setWordWrap(True)
+        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._progress = ThinProgress(theme, tr("Progress of the import"))
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(16)
+        self._grid.setVerticalSpacing(4)
+        self._grid.setColumnStretch(1, 1)
+        self._copies = QCheckBox(tr("Import once more what is here already, as copies"))
+        self._copies.toggled.connect(self._show_button)
+        self._copies.hide()
+        self._import = QPushButton(tr("Import"))
+        self._import.setProperty("primary", True)
+        self._import.setEnabled(False)
+        self._import.clicked.connect(self._on_import_clicked)
+        self._close = QPushButton(tr("Cancel"))
+        self._close.clicked.connect(self.reject)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addStretch(1)
+        buttons.addWidget(self._close)
+        buttons.addWidget(self._import)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 20, 24, 16)
+        column.setSpacing(12)
+        column.addWidget(self._title)
+        column.addWidget(self._sentence)
+        column.addWidget(self._progress)
+        column.addLayout(self._grid)
+        column.addWidget(self._copies)
+        column.addStretch(1)
+        column.addLayout(buttons)
+        self.setMinimumWidth(WIDTH_PX)
+
+    @property
+    def sentence(self) -> str:
+        return self._sentence.text()
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What is told of the file, by name."""
+        return {name: value.text() for name, value in self._facts.items()}
+
+    @property
+    def import_button(self) -> QPushButton:
+        return self._import
+
+    @property
+    def close_button(self) -> QPushButton:
+        return self._close
+
+    @property
+    def copies(self) -> QCheckBox:
+        return self._copies
+
+    def show_reading(self, done: int, total: int) -> None:
+        """Bytes that were read, and of all."""
+        mb = 1 << 20
+        told = tr("Reading: {done:.1f} of {total:.1f} MB").format(done=done / mb, total=total / mb)
+        self._say(told if total >= mb else tr("Reading"))
+        self._progress.set_share(done / max(total, 1))
+
+    def show_summary(self, summary: Summary) -> None:
+        """What the file has: it can be imported now."""
+        self._summary = summary
+        self._progress.set_share(None)
+        self._say(tr("All of these chats are imported, or none."))
+        for row, (name, value) in enumerate(rows(summary)):
+            told = label(value)
+            told.setWordWrap(True)
+            told.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            told.setAccessibleName(f"{name}: {value}")
+            self._facts[name] = told
+            self._grid.addWidget(label(name, tone="secondary"), row, 0, Qt.AlignmentFlag.AlignTop)
+            self._grid.addWidget(told, row, 1)
+        self._copies.setVisible(bool(summary.n_known))
+        self._show_button()
+        (self._import if self._import.isEnabled() else self._close).setFocus()
+        self.adjustSize()
+
+    def show_writing(self, n_messages: int, total: int) -> None:
+        """Messages that were written, and of all."""
+        self._import.setEnabled(False)
+        self._copies.setEnabled(False)
+        self._say(tr("Saving: {n} of {total} messages").format(n=f"{n_messages:,}", total=f"{total:,}"))
+        self._progress.set_share(n_messages / max(total, 1))
+
+    def show_failure(self, sentence: str, detail: str = "") -> None:
+        """Nothing is imported, and why."""
+        self._ended = True
+        self._progress.set_share(None)
+        self._import.hide()
+        self._copies.hide()
+        self._close.setText(tr("Close"))
+        self._close.setFocus()
+        self._say(sentence, "danger")
+        self._sentence.setToolTip(detail)
+
+    def end(self) -> None:
+        """All is imported."""
+        self._ended = True
+        self.accept()
+
+    def done(self, result: int) -> None:
+        """However it is closed."""
+        super().done(result)
+        if not self._ended:
+            self._ended = True
+            self.cancelled.emit()
+
+    @Slot()
+    def _on_import_clicked(self) -> None:
+        if self._summary is not None:
+            self.show_writing(0, self._summary.n_messages)
+            self.confirmed.emit(self._copies.isChecked())
+
+    @Slot()
+    def _show_button(self) -> None:
+        if self._summary is None:
+            return
+        n = self._summary.n_conversations if self._copies.isChecked() else self._summary.n_new
+        self._import.setEnabled(n > 0)
+        many = tr("Import {n} chats").format(n=f"{n:,}")
+        self._import.setText(tr("Import one chat") if n == 1 else many if n else tr("Nothing to import"))
+
+    def _say(self, sentence: str, tone: str = "secondary") -> None:
+        self._sentence.setText(sentence)
+        self._sentence.setAccessibleName(sentence)
+        set_tone(self._sentence, tone)

@@ -1,0 +1,85 @@
+"""Chats to a file and from one: what is asked of a person before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtWidgets import QFileDialog
+
+from kvdesk.chat import ConversationId
+from kvdesk.conversations.porting.export import EXPORT_FORMATS, JSON, MARKDOWN, ExportFormat
+from kvdesk.conversations.porting.formats import ENDINGS, looks_like_chats
+from kvdesk.translation import tr
+from kvdesk.ui.shell.window_parts import WindowParts
+from kvdesk.ui.widgets.save_file import ask_where_to_save
+
+
+class ChatFiles(QObject):
+    """Asks where, and says so by the window's signals."""
+
+    def __init__(self, parts: WindowParts) -> None:
+        super().__init__(parts.window)
+        self._parts, self._window = parts, parts.window
+        parts.conversations.export_clicked.connect(self.export_chat)
+
+    @Slot()
+    def import_chats(self) -> None:
+        """Ask for a file of chats."""
+        kinds = " ".join(f"*{ending}" for ending in ENDINGS)
+        path, _ = QFileDialog.getOpenFileName(
+            self._window,
+            tr("Import chats"),
+            "",
+            tr("Chats of kvdesk, ChatGPT, LM Studio, llama.cpp ({endings})").format(endings=kinds)
+            + ";;"
+            + tr("All files (*)"),
+        )
+        if path:
+            self._window.import_requested.emit(path)
+
+    @Slot(str)
+    def export_chat(self, conversation: str) -> None:
+        """Ask where one chat is to be saved."""
+        self.export_chats([ConversationId(conversation)])
+
+    @Slot()
+    def export_selected(self) -> None:
+        """The chat that is shown."""
+        if (selected := self._parts.events.selected) is not None:
+            self.export_chats([selected])
+
+    @Slot()
+    def export_all(self) -> None:
+        """All chats there are, archived ones too."""
+        self.export_chats(tuple(self._parts.state.conversations))
+
+    def export_chats(self, conversations: Sequence[ConversationId]) -> None:
+        """Ask where these are to be saved; one as Markdown and several as JSON, unless another format is chosen."""
+        if not conversations:
+            return
+        if len(conversations) == 1:
+            known = self._parts.state.conversations.get(conversations[0])
+            title, first = (known.title if known is not None else "") or tr("New chat"), MARKDOWN
+            asked = tr("Export the chat")
+        else:
+            title, first, asked = tr("kvdesk chats"), JSON, tr("Export {n} chats").format(n=f"{len(conversations):,}")
+        name = "".join(c if c.isalnum() or c in " -_" else "_" for c in title).strip()[:80] or "chat"
+        if file := ask_where_to_save(self._window, asked, name + first.ending, _kinds(first)):
+            self._window.chats_save_requested.emit(str(file), tuple(conversations))
+
+    def chats_in(self, files: Iterable[str]) -> str:
+        """The first of these files that seems to have chats; "" where none does."""
+        return next((file for file in files if looks_like_chats(Path(file))), "")
+
+
+def _kinds(first: ExportFormat) -> str:
+    """Qt's filter, with this format first."""
+    names = {
+        ".json": tr("JSON, with everything (*.json)"),
+        ".md": tr("Markdown, the branch that is shown (*.md)"),
+        ".html": tr("HTML, the branch that is shown (*.html)"),
+    }
+    ordered = sorted(EXPORT_FORMATS, key=lambda form: form is not first)
+    return ";;".join(names[form.ending] for form in ordered)

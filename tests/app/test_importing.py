@@ -1,0 +1,161 @@
+"""Import in the window: what a file has is told first; then all of it is there, or none."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from pytestqt.qtbot import QtBot
+
+from kvdesk.conversations.porting import formats
+from kvdesk.store import store as store_module
+from kvdesk.store.store import Store
+from kvdesk.ui.chat.import_dialog import ImportDialog
+from tests.app.conftest import Rig
+from tests.conversations.porting.samples import chatgpt_conversation, lm_studio_conversation, written
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return written(tmp_path / "conversations.json", [chatgpt_conversation()])
+
+
+def opened(rig: Rig, qtbot: QtBot, path: Path) -> ImportDialog:
+    """The dialog, once the file is read or refused."""
+    rig.window.import_requested.emit(str(path))
+    dialog = rig.controller.imports.dialog
+    assert dialog is not None
+    qtbot.waitUntil(lambda: bool(dialog.facts) or dialog.close_button.text() == "Close", timeout=20_000)
+    return dialog
+
+
+def titles(rig: Rig) -> list[str]:
+    return [known.title for known in rig.controller.conversations.conversations if known.leaf is not None]
+
+
+def stored_titles(rig: Rig) -> list[str]:
+    return [known.title for known in rig.store.ask(Store.conversations).result()]
+
+
+def test_a_file_is_told_of_and_then_imported(rig: Rig, qtbot: QtBot, file: Path) -> None:
+    dialog = opened(rig, qtbot, file)
+    assert dialog.facts["Chats"] == "1"
+    assert dialog.facts["Messages"] == "3"
+    assert dialog.facts["Branches"] == "2"
+    assert dialog.facts["Left out"].startswith("pictures: 1")
+    assert "unverified" in dialog.facts["Format"]
+    assert titles(rig) == []
+    assert dialog.import_button.text() == "Import one chat"
+    dialog.import_button.click()
+    qtbot.waitUntil(lambda: titles(rig) == ["Tides"])
+    assert stored_titles(rig) == ["Tides"]
+    assert dialog.isHidden()
+    assert rig.window.activity.text == "One chat was imported."
+    qtbot.waitUntil(lambda: len(rig.window.chat.view.widgets) == 2)
+    shown = rig.window.chat.view.widgets[0].message
+    assert shown.text.endswith("Why are there tides?")
+
+
+def test_the_same_file_again_is_noticed(rig: Rig, qtbot: QtBot, file: Path) -> None:
+    opened(rig, qtbot, file).import_button.click()
+    qtbot.waitUntil(lambda: titles(rig) == ["Tides"])
+    dialog = opened(rig, qtbot, file)
+    assert dialog.facts["Chats"] == "1, 1 of them here already"
+    assert not dialog.import_button.isEnabled()
+    assert dialog.import_button.text() == "Nothing to import"
+    dialog.copies.setChecked(True)
+    assert dialog.import_button.text() == "Import one chat"
+    dialog.import_button.click()
+    qtbot.waitUntil(lambda: titles(rig) == ["Tides", "Tides"])
+    assert stored_titles(rig) == ["Tides", "Tides"]
+
+
+def test_a_file_that_is_refused_says_why(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('[{"mapping": {}}, 7]', "utf-8")
+    dialog = opened(rig, qtbot, path)
+    assert dialog.sentence.startswith("This file is no export that kvdesk knows")
+    assert dialog.import_button.isHidden()
+    dialog.close_button.click()
+    assert stored_titles(rig) == []
+
+
+def test_reading_can_be_cancelled_and_begun_again(rig: Rig, qtbot: QtBot, file: Path) -> None:
+    imports = rig.controller.imports
+    command, imports._command = imports._command, lambda _path: [sys.executable, "-c", "import time; time.sleep(99)"]
+    rig.window.import_requested.emit(str(file))
+    first = imports.dialog
+    rig.window.import_requested.emit(str(file))
+    assert imports.dialog is first, "one at a time"
+    assert first is not None
+    first.close_button.click()
+    assert first.isHidden()
+    imports._command = command
+    assert opened(rig, qtbot, file).facts
+
+
+def test_saving_can_be_cancelled(rig: Rig, qtbot: QtBot, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "TOLD_EVERY", 1)
+    dialog = opened(rig, qtbot, file)
+    run = rig.controller.imports._run
+    assert run is not None
+    run.cancelled.set()
+    dialog.import_button.click()
+    dialog.close_button.click()
+    assert stored_titles(rig) == []
+    qtbot.wait(0)
+    assert titles(rig) == []
+
+
+def test_a_full_disk_imports_nothing(rig: Rig, qtbot: QtBot, tmp_path: Path) -> None:
+    chat = lm_studio_conversation()
+    chat["messages"][0]["versions"][0]["content"][0]["text"] = "long " * 50_000
+    dialog = opened(rig, qtbot, written(tmp_path / "1.conversation.json", chat))
+    rig.store.ask(lambda store: store._connection.pragma("max_page_count", 1)).result()
+    dialog.import_button.click()
+    qtbot.waitUntil(lambda: dialog.close_button.text() == "Close")
+    assert dialog.sentence == "The disk is full: the conversation cannot be saved."
+    assert stored_titles(rig) == []
+    assert titles(rig) == []
+
+
+def test_closing_the_window_ends_an_import(rig: Rig, file: Path) -> None:
+    rig.controller.imports._command = lambda _path: [sys.executable, "-c", "import time; time.sleep(99)"]
+    rig.window.import_requested.emit(str(file))
+    rig.controller.shut_down()
+    assert rig.controller.imports._thread is None
+
+
+def _dropped(rig: Rig, path: Path) -> list[str]:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    asked: list[str] = []
+    rig.controller.imports.start = lambda file: asked.append(file.name)  # type: ignore[method-assign]
+    buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    entered = QDragEnterEvent(QPointF(5, 5).toPoint(), Qt.DropAction.CopyAction, data, buttons, keys)
+    entered.ignore()
+    rig.window.dragEnterEvent(entered)
+    rig.window.dropEvent(QDropEvent(QPointF(5, 5), Qt.DropAction.CopyAction, data, buttons, keys))
+    assert entered.isAccepted() == bool(asked)
+    return asked
+
+
+def test_files_of_chats_may_be_dropped_on_the_window(rig: Rig, file: Path, tmp_path: Path) -> None:
+    assert _dropped(rig, file) == ["conversations.json"]
+    assert _dropped(rig, written(tmp_path / "1.conversation.json", lm_studio_conversation())) == ["1.conversation.json"]
+    other = written(tmp_path / "package.json", {"name": "x", "scripts": {}})
+    assert _dropped(rig, other) == []
+    assert _dropped(rig, tmp_path) == []
+
+
+def test_all_chats_are_exported_and_come_back(rig: Rig, qtbot: QtBot, file: Path, tmp_path: Path) -> None:
+    opened(rig, qtbot, file).import_button.click()
+    qtbot.waitUntil(lambda: titles(rig) == ["Tides"])
+    ids = tuple(known.id for known in rig.controller.conversations.conversations if known.leaf is not None)
+    rig.window.chats_save_requested.emit(str(tmp_path / "all.json"), ids)
+    qtbot.waitUntil(lambda: rig.window.activity.text == "The chat was saved to all.json.")
+    [found] = formats.read(tmp_path / "all.json")
+    assert found.conversation.messages == rig.controller.conversations.all_messages(ids[0])

@@ -1,0 +1,66 @@
+"""Where chats are saved: one as Markdown, several as JSON, unless another format is chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication, QFileDialog
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import Conversation, ConversationId
+from kvdesk.ui.shell.main_window import MainWindow
+
+HTML = "HTML, the branch that is shown (*.html)"
+
+
+@pytest.fixture
+def window(qapp: QApplication, qtbot: QtBot) -> MainWindow:
+    window = MainWindow(qapp)
+    qtbot.addWidget(window)
+    chats = [Conversation(ConversationId(name), f"Chat {name}/", 0) for name in "ab"]
+    window.show_conversations(chats, chats[0].id)
+    return window
+
+
+@pytest.mark.parametrize(
+    ("action", "proposed", "chosen", "kind", "saved", "ids"),
+    [
+        ("chat.export", "Chat a_.md", "x", "Markdown, the branch that is shown (*.md)", "x.md", ("a",)),
+        ("chat.export", "Chat a_.md", "x.json", "Markdown, the branch that is shown (*.md)", "x.json", ("a",)),
+        ("chat.export_all", "kvdesk chats.json", "y", HTML, "y.html", ("a", "b")),
+        ("chat.export_all", "kvdesk chats.json", "", "", "", ()),
+    ],
+)
+def test_export_asks_where(
+    window: MainWindow,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    action: str,
+    proposed: str,
+    chosen: str,
+    kind: str,
+    saved: str,
+    ids: tuple[str, ...],
+) -> None:
+    asked: list[str] = []
+
+    def choose(_parent: object, _title: str, name: str, kinds: str) -> tuple[str, str]:
+        asked.append(name)
+        assert "(*.json)" in kinds
+        return (str(tmp_path / chosen) if chosen else "", kind)
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", choose)
+    told: list[tuple[str, tuple[str, ...]]] = []
+    window.chats_save_requested.connect(lambda path, names: told.append((Path(path).name, names)))
+    window.action_set.run(action)
+    assert asked == [proposed]
+    assert told == ([(saved, ids)] if saved else [])
+
+
+def test_import_asks_for_a_file(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("/x/conversations.json", ""))
+    told: list[str] = []
+    window.import_requested.connect(told.append)
+    window.action_set.run("chat.import")
+    assert told == ["/x/conversations.json"]
