@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,7 +15,8 @@ from kvdesk import paths
 from kvdesk.app.chats import Chats
 from kvdesk.app.worker import Worker
 from kvdesk.cache.recording import Recording
-from kvdesk.errors import KvdeskError, guarded
+from kvdesk.conversations.markdown_file import as_markdown
+from kvdesk.errors import KvdeskError
 from kvdesk.protocol.cache import ContextReady, RecordingTaken, TakeRecording
 from kvdesk.protocol.chat import LogLine, ModelLoaded
 from kvdesk.protocol.messages import Event
@@ -150,10 +150,6 @@ class HelpDesk(QObject):
 
     def _chat(self) -> str:
         """The chat that is shown, as Markdown; empty where none is."""
-        selected = self._chats.selected
-        if selected is None:
-            return ""
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "chat.md"
-            guarded(lambda: self._chats.export(selected, file))
-            return file.read_text(encoding="utf-8") if file.is_file() else ""
+        selected, service = self._chats.selected, self._chats.service
+        known = service.get(selected) if selected is not None else None
+        return as_markdown(known, service.branch(known.id)) if known is not None else ""

@@ -129,11 +129,11 @@ def test_closing_the_window_ends_an_import(rig: Rig, file: Path) -> None:
     assert rig.controller.imports._thread is None
 
 
-def _dropped(rig: Rig, path: Path) -> list[str]:
+def _dropped(rig: Rig, file: Path) -> list[str]:
     data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(str(path))])
+    data.setUrls([QUrl.fromLocalFile(str(file))])
     asked: list[str] = []
-    rig.controller.imports.start = lambda file: asked.append(file.name)  # type: ignore[method-assign]
+    rig.controller.imports.start = lambda path: asked.append(path.name)  # type: ignore[method-assign]
     buttons, keys = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
     entered = QDragEnterEvent(QPointF(5, 5).toPoint(), Qt.DropAction.CopyAction, data, buttons, keys)
     entered.ignore()
