@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtWidgets import QWidget
 
 from kvdesk.app.controller import Controller
 from kvdesk.cache.compaction import Layout
@@ -79,6 +80,9 @@ class Tour(QObject):
         yield from self._turn(first, "Who lives in it?")
         self._expect(self._last()["reused_tokens"] > 0, "the second turn reused nothing")
         yield from self._picture("second-turn")
+
+        self._say("What another system prompt costs is counted before it is applied")
+        yield from self._parameters("You are a lighthouse keeper. Be brief.")
 
         self._say("A second conversation has its own sequence, and its own colour in the map")
         self._window.new_chat_requested.emit()
@@ -146,6 +150,18 @@ class Tour(QObject):
         self._report["turns"].append({"conversation": conversation, "prompt": text, **stats})
         yield lambda: self._used() == ended.stats.cells_used
 
+    def _parameters(self, system_prompt: str) -> Iterator[Condition]:
+        """Show the chat's prompt with another system prompt, which is not applied."""
+        self._window.chat_parameters.open()
+        dialog = self._window.chat_parameters.dialog
+        assert dialog is not None
+        dialog.prompt_edit.setPlainText(system_prompt)
+        dialog.tab(2).click()
+        yield lambda: not dialog.is_counting
+        yield from self._picture("chat-parameters", of=dialog)
+        dialog.prompt_edit.clear()
+        dialog.close()
+
     def _operate(self, operation: HandOperation, name: str) -> Iterator[Condition]:
         """Do something to the cache by hand; wait for what it did."""
         n = len(self._operations)
@@ -161,12 +177,12 @@ class Tour(QObject):
         self._report["steps"].append(what)
         self._window.show_caption(what)
 
-    def _picture(self, name: str, at_least_s: float = 0.4) -> Iterator[Condition]:
-        """Let the window settle (and a person look), then photograph it."""
+    def _picture(self, name: str, at_least_s: float = 0.4, of: QWidget | None = None) -> Iterator[Condition]:
+        """Let the window settle (and a person look), then photograph it. `of`: another window in its place."""
         until = time.monotonic() + max(self._pause_s, at_least_s)
         yield lambda: time.monotonic() >= until
         file = f"{len(self._report['screenshots']) + 1:02d}-{name}.png"
-        if not self._window.grab().save(str(self._folder / file)):
+        if not (of or self._window).grab().save(str(self._folder / file)):
             self._problems.append(f"{file} could not be written")
         self._report["screenshots"].append(file)
         verification = self._view.snapshot.verification if self._view else None

@@ -32,10 +32,9 @@ class Editor:
 
     def preview(self) -> PromptPreview:
         """The answer to what is edited now."""
-        dialog = self.dialog
-        self._app.wait(lambda: dialog._preview is not None and not dialog._asking.isActive() and dialog._asked is None)
-        assert dialog._preview is not None
-        return dialog._preview
+        self._app.wait(lambda: not self.dialog.is_counting)
+        assert self.dialog._preview is not None
+        return self.dialog._preview
 
     def set_prompt(self, text: str) -> PromptPreview:
         """Type another system prompt, and apply it once its cost was said."""

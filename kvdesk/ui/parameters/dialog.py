@@ -105,6 +105,11 @@ class ParametersDialog(QDialog):
         """Whether something is not applied."""
         return self.parameters != self._applied
 
+    @property
+    def is_counting(self) -> bool:
+        """Whether the prompt of what is edited is not known yet."""
+        return self._preview is None or self._asked is not None or self._asking.isActive()
+
     def tab(self, index: int) -> QToolButton:
         """The button of a page: system prompt, sampling, template."""
         button = self._tabs.button(index)
@@ -161,6 +166,8 @@ class ParametersDialog(QDialog):
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         fit_to_screen(self)
+        if self._pages.currentWidget() is self._prompt:
+            self._prompt.setFocus()
         self.ask_again()
 
     def _set(self, parameters: Parameters) -> None:
