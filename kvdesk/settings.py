@@ -317,6 +317,7 @@ class Settings(_Table):
         title="Language",
         description='Of the interface: "system", or a language such as "en"; at the next start',
     )
+    tour_seen: bool = Field(False, description="The tour of the first start was shown")
     sidebar_visible: bool = Field(True, description="Conversation list shown (Ctrl+B)")
     inspector_visible: bool = Field(True, description="Cache inspector shown (Ctrl+I)")
     all_instruments: bool = Field(

@@ -220,6 +220,7 @@ class ConversationList(QWidget):
         settings = IconButton(theme, "settings", "Settings", "Settings (Ctrl+,)")
         settings.clicked.connect(self.settings_clicked)
         lab = IconButton(theme, "lab", "Lab", "Lab: questions about the cache, answered by experiments (Ctrl+Shift+L)")
+        lab.setObjectName("labButton")
         lab.clicked.connect(self.lab_clicked)
         head = QHBoxLayout()
         head.setSpacing(0)

@@ -322,6 +322,7 @@ class _Foot(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._stats = ElidedLabel()
+        self._stats.setObjectName("answerStats")
         self._stats.setProperty("tone", "secondary")
         self._stats.setProperty("scale", "small")
         self._copy = IconButton(theme, "copy", "Copy this answer")

@@ -32,8 +32,10 @@ class PaneHeader(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         sidebar = IconButton(theme, "sidebar", "Show or hide the conversations", "Conversations (Ctrl+B)")
+        sidebar.setObjectName("sidebarButton")
         sidebar.clicked.connect(self.sidebar_clicked)
         inspector = IconButton(theme, "inspector", "Show or hide the cache inspector", "Cache inspector (Ctrl+I)")
+        inspector.setObjectName("inspectorButton")
         inspector.clicked.connect(self.inspector_clicked)
         self._more = IconButton(theme, "more", tr("Menu"))
         self._more.clicked.connect(self._on_more_clicked)
@@ -43,6 +45,7 @@ class PaneHeader(QWidget):
         self._model = ElidedButton("Open a model")
         self._model.setProperty("quiet", True)
         self._model.setProperty("scale", "small")
+        self._model.setObjectName("modelButton")
         self._model.setToolTip("Open another model (Ctrl+O)")
         self._menu = QMenu(self)
         self._menu.addAction("Open a model file…", self.open_model_clicked.emit)

@@ -34,14 +34,16 @@ def window_actions(
     """All actions, in the order in which they are listed."""
     there, why_not = parts.rooms.in_chats, Refusals(parts, intents)
     return (
-        ActionGroup(tr("Chat"), _chat(parts, intents, there, why_not)),
+        ActionGroup(tr("Chat"), _chat(parts, intents, helps, there, why_not)),
         ActionGroup(tr("Cache"), _cache(parts, intents, there, why_not)),
         ActionGroup(tr("View"), _view(parts, settings, there)),
         ActionGroup(tr("Application"), _program(parts, intents, settings, helps, why_not)),
     )
 
 
-def _chat(parts: WindowParts, intents: Intents, there: There, why_not: Refusals) -> tuple[Action, ...]:
+def _chat(
+    parts: WindowParts, intents: Intents, helps: WindowHelp, there: There, why_not: Refusals
+) -> tuple[Action, ...]:
     return (
         Action("chat.new", tr("New chat"), there(intents.new_chat), "Ctrl+N"),
         Action("chat.search", tr("Search the conversations"), there(intents.focus_search), "Ctrl+K"),
@@ -87,7 +89,12 @@ def _chat(parts: WindowParts, intents: Intents, there: There, why_not: Refusals)
             tip=tr("From kvdesk's own JSON, or an export of ChatGPT, LM Studio or llama.cpp's web UI"),
         ),
         *_arrangement(intents, there, why_not),
-        Action("chat.escape", tr("Leave what is open, or stop the answer"), intents.escape, "Esc"),
+        Action(
+            "chat.escape",
+            tr("Leave what is open, or stop the answer"),
+            lambda: helps.leave_tour() or intents.escape(),
+            "Esc",
+        ),
     )
 
 
@@ -184,6 +191,7 @@ def _program(
         Action("settings.context", tr("Settings of the context"), settings.open_context),
         Action("help.palette", tr("Command palette"), helps.open_palette, "Ctrl+Shift+P"),
         Action("help.shortcuts", tr("Shortcuts"), helps.open_shortcuts, "F1"),
+        Action("help.tour", tr("Tour"), helps.open_tour, tip=tr("Six steps through the window")),
         Action("help.report", tr("Report a problem…"), helps.open_report),
         Action("help.about", tr("About kvdesk"), parts.window.about_requested.emit),
         Action("app.quit", tr("Quit"), window.close, "Ctrl+Q"),

@@ -93,6 +93,7 @@ class MainWindow(WindowSignals):
             window_actions(parts, self.intents, self.shown_settings, self.help),
             lambda why: self.show_result(why, "warning"),
         )
+        self.help.tour_started.connect(self.shown_settings.keep_tour_seen)
         self.help.connect_actions(self.action_set, widget_keys)
         self._placement = WindowPlacement(self, self._panes)
         self._placement.changed.connect(self.shown_settings.keep_place)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QObject, QPoint, Qt, Slot
+from PySide6.QtCore import QObject, QPoint, Qt, Signal, Slot
 from PySide6.QtWidgets import QDialog, QMenu
 
 from kvdesk.ui.shell.actions import ActionGroup, ActionSet
@@ -14,13 +14,14 @@ from kvdesk.ui.shell.window_parts import WindowParts
 if TYPE_CHECKING:
     from kvdesk.ui.shell.about_dialog import AboutDialog, AboutFacts
     from kvdesk.ui.shell.command_palette import CommandPalette
+    from kvdesk.ui.shell.introduction import Introduction
     from kvdesk.ui.shell.report_dialog import ReportDialog
 
 MENU: Final = (
     *("chat.new", "chat.search", "model.open", ""),
     *("chat.import", "chat.export", "chat.export_all", ""),
     *("view.lab", "settings.open", ""),
-    *("help.palette", "help.shortcuts", ""),
+    *("help.palette", "help.shortcuts", "help.tour", ""),
     *("view.log", "help.report", "help.about", ""),
     "app.quit",
 )
@@ -30,10 +31,13 @@ MENU: Final = (
 class WindowHelp(QObject):
     """Makes everything when it is first asked for. `connect_actions` comes before that."""
 
+    tour_started = Signal()
+
     def __init__(self, parts: WindowParts) -> None:
         super().__init__(parts.window)
         self._parts = parts
         self._palette: CommandPalette | None = None
+        self.introduction: Introduction | None = None
         self.about: AboutDialog | None = None
         self.report: ReportDialog | None = None
         parts.chat.menu_clicked.connect(self.show_menu)
@@ -55,6 +59,29 @@ class WindowHelp(QObject):
     def open_palette(self) -> None:
         """Every action of the window, to be searched and run."""
         self.palette.open()
+
+    @Slot()
+    def open_tour(self) -> None:
+        """The tour, because a person asked for it."""
+        self._parts.rooms.show_chats()
+        self.start_tour(focus=True)
+
+    def start_tour(self, *, focus: bool = False) -> None:
+        """The tour of the first start. `focus`: its button takes the keys."""
+        if self.introduction is None:
+            from kvdesk.ui.shell.introduction import Introduction, steps
+
+            self.introduction = Introduction(self._parts.window, self._parts.theme, steps(self._parts))
+            self.introduction.left.connect(self._parts.chat.composer.focus_edit)
+        self.introduction.start(focus=focus)
+        self.tour_started.emit()
+
+    def leave_tour(self) -> bool:
+        """Esc. False where there is no tour to leave."""
+        if self.introduction is None or not self.introduction.isVisible():
+            return False
+        self.introduction.leave()
+        return True
 
     def show_about(self, facts: AboutFacts) -> None:
         """Versions and licences."""

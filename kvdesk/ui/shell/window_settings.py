@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import QObject, Signal, Slot
 
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import Settings, WindowPlace
 from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.shell.window_parts import WindowParts
+
+_ELSEWHERE: Final = (
+    *("sidebar_visible", "inspector_visible", "all_instruments", "collapsed_folders", "window"),
+    *("context", "tour_seen"),
+)
+"""Settings that are not changed in the dialog."""
 
 
 class WindowSettings(QObject):
@@ -68,6 +76,12 @@ class WindowSettings(QObject):
         """All of the inspector; else the cell map and four numbers."""
         self._change(all_instruments=shows_all, inspector_visible=True)
 
+    @Slot()
+    def keep_tour_seen(self) -> None:
+        """The tour of the first start is not shown again."""
+        if not self.current.tour_seen:
+            self._change(tour_seen=True)
+
     def show_page(self, label: str) -> None:
         """Show a page of the inspector, which is opened for it."""
         self.show_instruments(True)
@@ -103,8 +117,7 @@ class WindowSettings(QObject):
     @Slot(object)
     def _on_applied(self, settings: Settings) -> None:
         """All but the context, which `rebuild_chosen` is for."""
-        kept = ("sidebar_visible", "inspector_visible", "all_instruments", "collapsed_folders", "window", "context")
-        self.current = settings.model_copy(update={name: getattr(self.current, name) for name in kept})
+        self.current = settings.model_copy(update={name: getattr(self.current, name) for name in _ELSEWHERE})
         self._parts.theme.set_theme(settings.theme)
         self._parts.window.settings_changed.emit(self.current)
 

@@ -1,0 +1,246 @@
+"""The tour of the first start: six steps, each a card that points at a part of the window. One can do anything else
+meanwhile; Esc leaves it. (`kvdesk demo` is another thing: it drives the window by itself.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+
+from kvdesk.translation import tr
+from kvdesk.ui.shell.window_parts import WindowParts
+from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.theme import Theme
+
+_FOLLOW_MS: Final = 150  # panes are moved and answers grow under the card
+_WIDTH_PX: Final = 340
+_GAP_PX: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A heading, one or two sentences, and the parts of the window that it may be about: the first that is seen."""
+
+    title: str
+    text: str
+    targets: Callable[[], Sequence[QWidget | None]]
+
+
+def steps(parts: WindowParts) -> tuple[Step, ...]:
+    """The six steps."""
+    window, chat = parts.window, parts.chat
+
+    def named(name: str) -> QWidget | None:
+        """The last widget of that object name that is seen: of answers the newest."""
+        seen = [widget for widget in window.findChildren(QWidget, name) if widget.isVisible()]
+        return seen[-1] if seen else None
+
+    return (
+        Step(
+            tr("Write a message"),
+            tr("A model is open already: type here and press Enter. Everything is computed on this computer."),
+            lambda: (chat.composer,),
+        ),
+        Step(
+            tr("What an answer cost"),
+            tr(
+                "Under each answer stands how many tokens came from the cache, how many were computed, and how fast. "
+                "Point at it for more."
+            ),
+            lambda: (named("answerStats"), chat.view, chat),
+        ),
+        Step(
+            tr("The cell map"),
+            tr("Each square is a cell of the KV cache: one token, in the colour of its chat. Grey cells are free."),
+            lambda: (named("cellMap"), named("inspectorButton")),
+        ),
+        Step(
+            tr("When the context is full"),
+            tr("Here you choose what happens then: stop, or let the oldest messages go."),
+            lambda: (chat.overflow, named("modelButton")),
+        ),
+        Step(
+            tr("Models and settings"),
+            tr("Here you open another model, a GGUF file. Ctrl+, opens the settings."),
+            lambda: (named("modelButton"),),
+        ),
+        Step(
+            tr("The laboratory"),
+            tr(
+                "It answers questions about the cache by experiments. Ctrl+Shift+P finds everything else, this tour "
+                "too; F1 shows all keys."
+            ),
+            lambda: (named("labButton"), named("sidebarButton")),
+        ),
+    )
+
+
+class Introduction(QFrame):
+    """The card, and a frame around the part it is about."""
+
+    left = Signal()
+
+    def __init__(self, window: QWidget, theme: Theme, steps: Sequence[Step]) -> None:
+        super().__init__(window)
+        self.setProperty("card", "palette")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._window, self._steps, self._at = window, tuple(steps), 0
+        self._ring = _Ring(window, theme)
+        self._title = label("", weight="strong")
+        self._text = label("")
+        self._text.setWordWrap(True)
+        self._count = label("", tone="secondary", scale="small")
+        self._leave, self._back, self._next = QPushButton(tr("Leave")), QPushButton(tr("Back")), QPushButton()
+        self._leave.setToolTip(tr("Leave the tour (Esc)"))
+        self._next.setProperty("primary", True)
+        self._leave.clicked.connect(self.leave)
+        self._back.clicked.connect(lambda: self._go(-1))
+        self._next.clicked.connect(lambda: self._go(1))
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        row.addWidget(self._count, 1)
+        for button in (self._leave, self._back, self._next):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click leaves the focus in the message box
+            row.addWidget(button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(16, 12, 16, 12)
+        column.setSpacing(8)
+        column.addWidget(self._title)
+        column.addWidget(self._text)
+        column.addLayout(row)
+        self._following = QTimer(self, interval=_FOLLOW_MS)
+        self._following.timeout.connect(self._place)
+        window.installEventFilter(self)
+        self.hide()
+
+    @property
+    def step(self) -> int:
+        """The number of the step that is shown, from 0."""
+        return self._at
+
+    @property
+    def title(self) -> str:
+        return self._title.text()
+
+    @property
+    def target(self) -> QWidget | None:
+        """The part of the window that the step is about: the first that is seen."""
+        return next((one for one in self._steps[self._at].targets() if one is not None and one.isVisible()), None)
+
+    @property
+    def next_button(self) -> QPushButton:
+        return self._next
+
+    @property
+    def back_button(self) -> QPushButton:
+        return self._back
+
+    @property
+    def leave_button(self) -> QPushButton:
+        return self._leave
+
+    def start(self, *, focus: bool) -> None:
+        """Show the first step. `focus`: a person asked for it, and goes on by keys."""
+        self._at = 0
+        self._following.start()
+        self.show()
+        self._show_step()
+        if focus:
+            self._next.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    @Slot()
+    def leave(self) -> None:
+        """End it."""
+        if self.isVisible():
+            self._following.stop()
+            self._ring.hide()
+            self.hide()
+            self.left.emit()
+
+    def _go(self, by: int) -> None:
+        if self._at + by >= len(self._steps):
+            self.leave()
+            return
+        self._at = max(0, self._at + by)
+        self._show_step()
+
+    def _show_step(self) -> None:
+        step, last = self._steps[self._at], self._at == len(self._steps) - 1
+        count = tr("{n} of {all}").format(n=self._at + 1, all=len(self._steps))
+        self._title.setText(step.title)
+        self._text.setText(step.text)
+        self._count.setText(count)
+        self._back.setVisible(self._at > 0)
+        self._leave.setVisible(not last)
+        self._next.setText(tr("Done") if last else tr("Next"))
+        self.setAccessibleName(tr("Tour"))
+        self.setAccessibleDescription(f"{step.title}. {step.text}")
+        announce(self, f"{count}. {step.title}. {step.text}")
+        self._place()
+        self.raise_()
+
+    @Slot()
+    def _place(self) -> None:
+        """Beside the target, where there is room."""
+        area = self._window.rect()
+        width = min(_WIDTH_PX, area.width() - 2 * _GAP_PX)
+        size = QSize(width, max(self.heightForWidth(width), self.sizeHint().height()))
+        target = self.target
+        if target is None:
+            self._ring.hide()
+            self.setGeometry(QRect(area.center() - QPoint(width // 2, size.height() // 2), size))
+            return
+        about = QRect(target.mapTo(self._window, QPoint()), target.size()).intersected(area)
+        self._ring.show_around(about)
+        self.setGeometry(placed(size, about, area))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: ARG002 - Qt's
+        if event.type() == QEvent.Type.Resize and self.isVisible():
+            self._place()
+        return False
+
+
+def placed(size: QSize, about: QRect, area: QRect) -> QRect:
+    """Below `about`, above, right or left of it, the first that is whole inside of `area`; else in its middle."""
+    middle_x = about.center().x() - size.width() // 2
+    x = max(_GAP_PX, min(middle_x, area.right() - size.width() - _GAP_PX))
+    y = max(_GAP_PX, min(about.center().y() - size.height() // 2, area.bottom() - size.height() - _GAP_PX))
+    for corner in (
+        QPoint(x, about.bottom() + _GAP_PX),
+        QPoint(x, about.top() - _GAP_PX - size.height()),
+        QPoint(about.right() + _GAP_PX, y),
+        QPoint(about.left() - _GAP_PX - size.width(), y),
+    ):
+        if area.contains(box := QRect(corner, size)):
+            return box
+    return QRect(QPoint(x, y), size)
+
+
+class _Ring(QWidget):
+    """A frame around a part of the window, which can be used through it."""
+
+    def __init__(self, window: QWidget, theme: Theme) -> None:
+        super().__init__(window)
+        self._theme = theme
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.hide()
+
+    def show_around(self, about: QRect) -> None:
+        box = about.adjusted(-3, -3, 3, 3)
+        if box != self.geometry():
+            self.setGeometry(box)
+        if self.isHidden():
+            self.show()
+            self.raise_()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(self._theme.colours.accent), 2))
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), 8, 8)
