@@ -12,6 +12,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from kvdesk import paths
+from kvdesk.app.attaching import Attaching
 from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chat_list import ChatList
 from kvdesk.app.chats import Chats
@@ -67,6 +68,7 @@ class Controller(QObject):
         self._search = Search(window, store, self.chats)
         self.exports = ChatExport(window, self.chats, store)
         self.imports = ChatImport(window, self.chats, store)
+        self.attaching = Attaching(window, self.conversations)
         self._cache = CacheIntents(window, worker, self.chats)
         self._help = HelpDesk(window, worker, self.chats, lambda: self.settings)
         self._silence = Silence(window, worker)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QResizeEvent
 from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
@@ -14,15 +14,19 @@ from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.chat import ContextUse, ModelInfo
 from kvdesk.ui.chat.chat_view import ChatView
 from kvdesk.ui.chat.composer import Composer, centred
+from kvdesk.ui.chat.draft_attachments import DraftAttachments
 from kvdesk.ui.chat.empty_pane import EmptyPane
+from kvdesk.ui.chat.message_edit import attachable_files
 from kvdesk.ui.chat.overflow_choice import OverflowButton
 from kvdesk.ui.chat.pane_header import PaneHeader
 from kvdesk.ui.chat.parameters_button import ParametersButton
 from kvdesk.ui.chat.queue_view import QueueView
+from kvdesk.ui.chat.sent_messages import SentMessages
 from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
 
-KEEP_MS: Final = 250  # what is typed is told at most so much later
+KEEP_MS: Final = 50
+"""What is typed is told at most so much later, and written `store.writer.INTERVAL_S` after that: 250 ms with all."""
 
 
 class ChatPane(QWidget):
@@ -47,6 +51,7 @@ class ChatPane(QWidget):
         super().__init__()
         self.setProperty("pane", "window")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setAcceptDrops(True)
         self._conversation: ConversationId | None = None
         self._drafts: dict[ConversationId | None, str] = {}
         self._editing: MessageId | None = None
@@ -75,6 +80,8 @@ class ChatPane(QWidget):
         self._composer.paged.connect(self._view.scroll_page)
         self._composer.stop_clicked.connect(self.stop_clicked)
         self._composer.paused.connect(self._on_paused)
+        self.attachments = DraftAttachments(self._composer)
+        self._composer.edit.recall = SentMessages(self._composer, lambda: self._view.questions).step
         for asking in (self._composer, self._view):
             asking.larger_clicked.connect(self.larger_clicked)
             asking.policy_clicked.connect(self._header.overflow.choose)
@@ -104,6 +111,16 @@ class ChatPane(QWidget):
         column.addWidget(centred(below, theme.text_column))
         self.show_model(None)
 
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if attachable_files(event.mimeData()) and self.attachments.can_attach and self._can_chat:
+            event.acceptProposedAction()
+        else:
+            event.ignore()  # a model is for the window
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        event.acceptProposedAction()
+        self.attachments.give(attachable_files(event.mimeData()))
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._below.setMaximumWidth(self._theme.column_in(self.width()))
@@ -130,6 +147,7 @@ class ChatPane(QWidget):
             self._conversation = name
             self._composer.set_text(self._drafts.get(name, conversation.draft if conversation else ""))
             self._untold = False
+        self.attachments.show_conversation(conversation)
         self.queue.show_conversation(conversation)
         self._header.set_title(conversation.title if conversation else "", is_new=conversation is not None)
 
@@ -144,6 +162,7 @@ class ChatPane(QWidget):
         self._editing = message.id
         self._composer.set_text(message.text)
         self._composer.set_editing(True)
+        self.attachments.show_edited(message.attachments)
         self._composer.focus_edit()
 
     def end_edit(self) -> None:
@@ -151,6 +170,7 @@ class ChatPane(QWidget):
         if self._editing is not None:
             self._editing = None
             self._composer.set_editing(False)
+            self.attachments.show_edited(None)
             self._composer.set_text(self._set_aside)
 
     @Slot()
@@ -254,6 +274,7 @@ class ChatPane(QWidget):
     def show_use(self, use: ContextUse | None, *, has_context: bool) -> None:
         """How full the conversation's context is; None: not known."""
         self._header.set_use(use)
+        self._composer.show_use(use)
         self._header.overflow.setVisible(has_context)
 
     def show_parameters(self, text: str, changes: str, *, is_changed: bool) -> None:

@@ -54,6 +54,11 @@ class ChatView(MessageList):
         return tuple(self._widgets().values())
 
     @property
+    def questions(self) -> list[str]:
+        """What a person wrote in the branch that is shown, oldest first."""
+        return [message.text for message in self._messages.values() if message.role == "user" and message.text]
+
+    @property
     def last(self) -> MessageId | None:
         """The last message, the only one that can be answered again."""
         return next(reversed(self._messages), None)

@@ -1,31 +1,38 @@
-"""The field for the next message. Enter sends, Shift+Enter breaks the line; grows with its text up to eight lines."""
+"""The field for the next message, what is attached to it, and what both cost. Enter sends."""
 
 from __future__ import annotations
 
-import re
-from math import ceil
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextOption
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from kvdesk.protocol.chat import TurnPreview
+from kvdesk.chat import Attachment, attachment_as_read
+from kvdesk.protocol.chat import ContextUse, TurnPreview
+from kvdesk.translation import tr
+from kvdesk.ui.chat.attachment_list import AttachmentList
+from kvdesk.ui.chat.context_meter import ContextMeter
+from kvdesk.ui.chat.message_edit import MessageEdit
 from kvdesk.ui.chat.room_help import RoomHelp, room_words
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
 from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.context_parts import DraftEstimate, parts_of_preview
 
-_MAX_LINES: Final = 8
 PAUSE_MS: Final = 300
-_LONG_RUN: Final = re.compile(r"\S{2000}")
 
 
 class Composer(QFrame):
-    """The field, a line about it, what helps where it is too long, and one button, which is Send or Stop."""
+    """The attachments, the field, what helps where it is too long, how full the context is, a line about all that, and
+    the buttons: Attach, and Send or Stop.
+    """
 
     sent = Signal(str)
+    counted = Signal(object)  # before that: tokens of each attachment, where they are known
     stop_clicked = Signal()
-    paused = Signal(str)  # a pause in typing; not when the field is empty
+    attach_clicked = Signal()
+    shorten_clicked = Signal(int)  # so many characters of what is attached, as the model reads it, fit
+    paused = Signal(str)  # a pause in typing; not when there is nothing to send
     larger_clicked = Signal()  # what is typed is too long: a larger context
     policy_clicked = Signal()  # and: another overflow policy
     paged = Signal(int)  # Page Up (-1) or Page Down (1): the messages scroll while one types
@@ -36,7 +43,15 @@ class Composer(QFrame):
         self._running = False
         self._blocked = self._loading = ""
         self._editing = False
-        self._edit = _Edit(self)
+        self._attachments: tuple[Attachment, ...] = ()
+        self._attached_chars: tuple[int, ...] = ()
+        self._can_attach = False
+        self._use: ContextUse | None = None
+        self._estimate = DraftEstimate()
+        self._edit = MessageEdit()
+        self._edit.submitted.connect(self.submit)
+        self._edit.paged.connect(self.paged)
+        self._edit.focused.connect(self.set_focused)
         self._edit.setAccessibleName("Message")
         self._edit.setPlaceholderText("Type a message")
         self._edit.setFont(theme.text)
@@ -50,19 +65,30 @@ class Composer(QFrame):
         self._send = IconButton(theme, "send", "Send", "Send (Enter)", ink="accent_text")
         self._send.setProperty("send", True)
         self._send.clicked.connect(self._on_send_clicked)
+        self._attach = IconButton(theme, "attach", tr("Attach files"))
+        self._attach.clicked.connect(self.attach_clicked)
+        self.attachments = AttachmentList(theme)
+        self.meter = ContextMeter(theme)
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
         row.addWidget(self._hint, 1)
         row.addWidget(self._send)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 8, 8, 8)
         column.setSpacing(4)
         self._help = RoomHelp()
-        self._help.shorten_clicked.connect(self.select_excess)
+        self._help.shorten_clicked.connect(self._on_shorten_clicked)
         self._help.larger_clicked.connect(self.larger_clicked)
         self._help.policy_clicked.connect(self.policy_clicked)
-        column.addWidget(self._edit)
+        column.addWidget(self.attachments)
+        field = QHBoxLayout()
+        field.setSpacing(4)
+        field.addWidget(self._attach, 0, Qt.AlignmentFlag.AlignBottom)
+        field.addWidget(self._edit, 1)
+        column.addLayout(field)
         column.addWidget(self._help)
+        column.addWidget(self.meter)
         column.addLayout(row)
         self._show_state()
 
@@ -71,7 +97,7 @@ class Composer(QFrame):
         return self._edit.toPlainText()
 
     @property
-    def edit(self) -> QPlainTextEdit:
+    def edit(self) -> MessageEdit:
         return self._edit
 
     @property
@@ -90,6 +116,36 @@ class Composer(QFrame):
         self._edit.wrap_for(text)
         self._edit.setPlainText(text)
         self._edit.moveCursor(self._edit.textCursor().MoveOperation.End)
+
+    def insert_text(self, text: str) -> None:
+        """Where the cursor is, in the place of what is selected."""
+        self._edit.wrap_for(text)
+        self._edit.insertPlainText(text)
+
+    def show_attachments(
+        self,
+        attachments: Sequence[Attachment],
+        reading: Mapping[int, str],
+        shortened: Sequence[bool],
+        *,
+        can_change: bool,
+    ) -> None:
+        """What goes with the text; files that are being read for it; which of them were shortened."""
+        self.attachments.show_attachments(attachments, reading, shortened, can_change=can_change)
+        self._can_attach = can_change
+        new = tuple(attachments)
+        if new != self._attachments:
+            self._attachments = new
+            self._attached_chars = tuple(len(attachment_as_read(attachment)) for attachment in new)
+            self._on_draft_changed()
+        else:
+            self._show_state()
+
+    def show_use(self, use: ContextUse | None) -> None:
+        """How full the context of the conversation is without the draft; None: not known."""
+        if use != self._use:
+            self._use = use
+            self._show_meter()
 
     def set_running(self, running: bool) -> None:
         """An answer is being written: the button stops it."""
@@ -118,8 +174,9 @@ class Composer(QFrame):
 
     def show_preview(self, preview: TurnPreview) -> None:
         """Show the cost of sending; ignored where the text has changed since."""
-        if preview.text == self.text:
+        if self._is_of_draft(preview):
             self._preview = preview
+            self._estimate.learn(preview)
             self._show_state()
 
     def forget_preview(self) -> None:
@@ -129,8 +186,15 @@ class Composer(QFrame):
 
     def ask_again(self) -> None:
         """Something that the preview hangs on has changed: another context, another policy, a longer conversation."""
-        if self.text.strip():
+        if self._has_draft:
             self._pause.start()
+
+    @Slot()
+    def _on_shorten_clicked(self) -> None:
+        if self._preview is not None and self._preview.n_attached_fitting and self._can_attach:
+            self.shorten_clicked.emit(self._preview.n_attached_fitting)
+        else:
+            self.select_excess()
 
     @Slot()
     def select_excess(self) -> None:
@@ -155,10 +219,21 @@ class Composer(QFrame):
 
     def submit(self) -> None:
         """Send what is typed, if that is possible; whoever hears of it queues it while an answer is written."""
-        text = self.text
-        if text.strip() and not self._why_not():
+        text, preview = self.text, self._preview
+        if self._has_draft and not self._why_not():
+            if preview is not None and preview.n_attached:
+                self.counted.emit(preview.n_attached)
             self._edit.clear()
             self.sent.emit(text)
+
+    @property
+    def _has_draft(self) -> bool:
+        """Whether there is anything to send."""
+        return bool(self._attachments) or bool(self.text.strip())
+
+    def _is_of_draft(self, preview: TurnPreview) -> bool:
+        """Whether a preview is of the draft as it is now."""
+        return preview.text == self.text and preview.attached_chars == self._attached_chars
 
     def _why_not(self) -> str:
         """Why what is typed cannot be sent or queued, "" where it can."""
@@ -168,6 +243,7 @@ class Composer(QFrame):
             return "Editing: it can be sent when " + ("the answer has ended" if self._running else "the model is ready")
         return room_words(self._preview)[0] if self._preview is not None and self.is_too_long else ""
 
+    @Slot(bool)
     def set_focused(self, focused: bool) -> None:
         self.setProperty("focused", focused)
         self.style().unpolish(self)
@@ -183,9 +259,13 @@ class Composer(QFrame):
     @Slot()
     def _on_text_changed(self) -> None:
         self._edit.fit()
-        if self._preview is not None and self._preview.text != self.text:
+        self._on_draft_changed()
+
+    def _on_draft_changed(self) -> None:
+        """The text, or what is attached, is another."""
+        if self._preview is not None and not self._is_of_draft(self._preview):
             self._preview = None
-        if self.text.strip():
+        if self._has_draft:
             self._pause.start()
         else:
             self._pause.stop()
@@ -193,7 +273,7 @@ class Composer(QFrame):
 
     @Slot()
     def _on_pause(self) -> None:
-        if self.text.strip() and not self._running:
+        if self._has_draft and not self._running:
             self.paused.emit(self.text)
 
     def _show_state(self) -> None:
@@ -201,18 +281,53 @@ class Composer(QFrame):
         self._send.set_icon_name(name.lower())
         self._send.setAccessibleName(name)
         self._send.setToolTip("Stop (Esc)" if self._running else "Send (Enter)")
-        self._help.setVisible(self._preview is not None and bool(self._preview.refused) and not self._running)
-        self._send.setEnabled(self._running or (bool(self.text.strip()) and not self._why_not()))
+        self._show_help()
+        self._show_costs()
+        self._show_meter()
+        self._attach.setEnabled(self._can_attach)
+        self._attach.setToolTip(
+            tr("What is attached to a message stays when it is edited")
+            if self._editing
+            else tr("Attach text, code, PDF or DOCX files (Ctrl+Shift+A); dropping and pasting them works too")
+        )
+        self._send.setEnabled(self._running or (self._has_draft and not self._why_not()))
         words, tone = self._words()
         self._hint.setText(words)
         set_tone(self._hint, tone)
+
+    def _show_help(self) -> None:
+        """What helps where the draft is too long: with attachments those are shortened, else the text."""
+        preview = self._preview
+        self._help.setVisible(preview is not None and bool(preview.refused) and not self._running)
+        if preview is not None and preview.attached_chars:
+            self._help.offer_first_part(bool(preview.n_attached_fitting) and self._can_attach)
+        else:
+            self._help.offer_selection()
+
+    def _show_costs(self) -> None:
+        """Beside each attachment: its tokens, and how long they take to be read."""
+        preview = self._preview
+        if preview is None or not self._attachments:
+            return
+        ms = preview.first_token_ms
+        per_token = ms / preview.n_prefill if ms is not None and preview.n_prefill else None
+        self.attachments.show_costs(preview.n_attached, per_token)
+
+    def _show_meter(self) -> None:
+        if self._preview is not None and self._preview.n_ctx and not self._running:
+            self.meter.show_parts(parts_of_preview(self._preview))
+        elif self._use is not None:
+            n_typed = len(self.text) if self.text.strip() else 0
+            self.meter.show_parts(self._estimate.parts(self._use, sum(self._attached_chars), n_typed))
+        else:
+            self.meter.show_parts(None)
 
     def _words(self) -> tuple[str, str]:
         """The line under the text, and its tone."""
         if self._blocked or (self._editing and self._why_not() and not self.is_too_long):
             return self._why_not(), "secondary"
         if self._running:
-            queues = "Enter queues it  ·  " if self.text.strip() else ""
+            queues = "Enter queues it  ·  " if self._has_draft else ""
             return f"{queues}Esc stops the answer", "secondary"
         if self._loading:
             return f"Loading {self._loading}. What you send waits for it.", "secondary"
@@ -221,71 +336,6 @@ class Composer(QFrame):
         if self._editing:
             return "Editing: Enter sends it as a new branch  ·  Esc cancels", "secondary"
         return "Enter sends  ·  Shift+Enter starts a new line", "secondary"
-
-
-class _Edit(QPlainTextEdit):
-    """A text field as tall as its text."""
-
-    def __init__(self, composer: Composer) -> None:
-        super().__init__()
-        self._composer = composer
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setTabChangesFocus(True)
-        self.document().setDocumentMargin(0)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.fit()
-
-    def fit(self) -> None:
-        layout = self.document().documentLayout()
-        lines = max(1, round(layout.documentSize().height()))  # QPlainTextDocumentLayout counts in lines
-        height = ceil(self.fontMetrics().lineSpacing() * min(lines, _MAX_LINES)) + 8
-        if height != self.height():
-            self.setFixedHeight(height)
-
-    def wrap_for(self, text: str) -> None:
-        """Before `text` comes in: Qt looks for a word's end again and again in a run that has none."""
-        long = _LONG_RUN.search(text) is not None
-        if long:
-            self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
-        elif not self.toPlainText():
-            self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
-
-    def insertFromMimeData(self, source: QMimeData) -> None:
-        self.wrap_for(source.text())
-        super().insertFromMimeData(source)
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(80, self.fontMetrics().lineSpacing() + 8)
-
-    def event(self, event: QEvent) -> bool:
-        # On X11 a text field claims Ctrl+K, "delete to the end of the line"; here it searches, as everywhere else.
-        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
-            control = event.modifiers() == Qt.KeyboardModifier.ControlModifier
-            if control and event.key() == Qt.Key.Key_K:
-                event.ignore()
-                return False
-        return super().event(event)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            self._composer.submit()
-        elif event.key() in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
-            self._composer.paged.emit(-1 if event.key() == Qt.Key.Key_PageUp else 1)
-        else:
-            super().keyPressEvent(event)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.fit()
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        super().focusInEvent(event)
-        self._composer.set_focused(True)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        super().focusOutEvent(event)
-        self._composer.set_focused(False)
 
 
 def centred(widget: QWidget, width: int) -> QWidget:

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from kvdesk.chat import FEW_TOKENS, Message, MessageId, MessageState, TurnStats, attached_text
 from kvdesk.reasoning import ThoughtClock
+from kvdesk.ui.chat.attachment_cards import AttachmentCards
 from kvdesk.ui.chat.branch_switch import BranchSwitch
 from kvdesk.ui.chat.message_body import MessageBody
 from kvdesk.ui.chat.message_list import settle
@@ -86,6 +87,8 @@ class MessageWidget(QWidget):
             inner.setContentsMargins(12, 8, 12, 8)
             inner.setSpacing(4)
             inner.addLayout(self._make_head(theme))
+            if message.attachments:
+                inner.addWidget(AttachmentCards(theme, message.attachments))
             inner.addWidget(self._body)
             column.addWidget(card)
         self._note = label("", scale="small")
@@ -206,7 +209,7 @@ class MessageWidget(QWidget):
             return
         self._shown = shown
         self._body.show_source(text, shown[1], shown[2], may_collapse)
-        self._body.setVisible(bool(text) or self._message.role != "assistant")
+        self._body.setVisible(bool(text) or not (self._message.role == "assistant" or self._message.attachments))
         if text and self._waiting is not None:
             self._waiting.hide()
         settle(self)

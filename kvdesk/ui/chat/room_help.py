@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
 from kvdesk.protocol.chat import TurnPreview
+from kvdesk.translation import tr
 
 
 def room_words(preview: TurnPreview) -> tuple[str, str]:
@@ -69,3 +70,19 @@ class RoomHelp(QWidget):
 
     def offer_shorten(self, offered: bool) -> None:
         self.links[0].setVisible(offered)
+
+    def offer_selection(self) -> None:
+        """The text can be shortened."""
+        self._show_first("Shorten", "Selects the part of the text that does not fit", offered=True)
+
+    def offer_first_part(self, offered: bool) -> None:
+        """What is attached can be shortened, where any of it fits."""
+        tip = tr("Keeps the first part of what is attached, as much as fits beside the text and an answer")
+        self._show_first(tr("Keep what fits"), tip, offered=offered)
+
+    def _show_first(self, text: str, tip: str, *, offered: bool) -> None:
+        link = self.links[0]
+        if link.text() != text:
+            link.setText(text)
+            link.setToolTip(tip)
+        link.setVisible(offered)

@@ -73,6 +73,13 @@ def _chat(
             tr("System prompt, sampling and template of this chat, and what changing them costs"),
             why_not.chat,
         ),
+        Action(
+            "chat.attach",
+            tr("Attach files…"),
+            there(parts.chat.attachments.choose),
+            "Ctrl+Shift+A",
+            tr("Text, code, PDF and DOCX files, as text"),
+        ),
         Action("chat.stop", tr("Stop the answer"), intents.stop, refusal=why_not.stop),
         Action(
             "chat.export",
@@ -207,6 +214,7 @@ def widget_keys() -> tuple[ActionGroup, ...]:
             (tr("Send"), "Enter"),
             (tr("New line"), "Shift+Enter"),
             (tr("Scroll the messages"), "PgUp; PgDown"),
+            (tr("What was sent before, while the box is empty"), "Up; Down"),
         ),
         _keys(
             tr("In the list of conversations"),

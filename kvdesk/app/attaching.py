@@ -1,0 +1,120 @@
+"""Files that a person attaches: read beside the window, a few at once, and given to the conversation.
+
+Owns the threads that wait for the processes that read. What cannot be read is one sentence over the message box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event as Flag
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from kvdesk.attachments.reader import ReadingCancelled, read_file, shown_name
+from kvdesk.chat import Attachment, ConversationId
+from kvdesk.conversations.service import ConversationService
+from kvdesk.errors import KvdeskError, unexpected
+from kvdesk.translation import tr
+from kvdesk.ui.shell.main_window import MainWindow
+
+AT_ONCE = 2
+MOST_FILES = 20
+"""At once: a folder dropped by mistake is not read file by file."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    conversation: ConversationId
+    name: str
+    cancelled: Flag
+
+
+class Attaching(QObject):
+    """Between the window, which says what is attached, and the conversations."""
+
+    _read = Signal(int, object)  # number, Attachment or error
+
+    def __init__(self, window: MainWindow, service: ConversationService) -> None:
+        super().__init__(window)
+        self._window, self._service = window, service
+        self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="kvdesk-attach")
+        self._reading: dict[int, _Reading] = {}
+        self._n = 0
+        self._read.connect(self._on_read)
+        chosen = window.chat.attachments
+        chosen.changed.connect(self._on_changed)
+        chosen.files_given.connect(self._on_files_given)
+        chosen.reading_cancelled.connect(self._on_reading_cancelled)
+        window.closing.connect(self.close)
+
+    @property
+    def is_reading(self) -> bool:
+        return bool(self._reading)
+
+    @Slot()
+    def close(self) -> None:
+        """Nothing is read any more."""
+        for reading in self._reading.values():
+            reading.cancelled.set()
+        self._reading.clear()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    @Slot(str, object)
+    def _on_changed(self, conversation: str, attachments: tuple[Attachment, ...]) -> None:
+        self._service.attach(ConversationId(conversation), attachments)
+
+    @Slot(str, object)
+    def _on_files_given(self, conversation: str, paths: Sequence[str]) -> None:
+        if len(paths) > MOST_FILES:
+            sentence = tr("{n} files at once are too many: at most {most} can be attached.")
+            self._window.show_error(sentence.format(n=len(paths), most=MOST_FILES))
+            return
+        for path in map(Path, paths):
+            self._n += 1
+            reading = _Reading(ConversationId(conversation), shown_name(path.name), Flag())
+            self._reading[self._n] = reading
+            self._threads.submit(self._work, self._n, path, reading.cancelled)
+        self._show()
+
+    def _work(self, number: int, path: Path, cancelled: Flag) -> None:
+        """On a thread of its own."""
+        found: Attachment | KvdeskError
+        try:
+            found = read_file(path, cancelled.is_set)
+        except ReadingCancelled:
+            return
+        except KvdeskError as error:
+            found = error
+        except Exception as error:  # noqa: BLE001 - the thread's edge: told to whoever waits
+            found = KvdeskError(unexpected(error))
+        if not cancelled.is_set():
+            self._read.emit(number, found)
+
+    @Slot(int, object)
+    def _on_read(self, number: int, found: Attachment | KvdeskError) -> None:
+        reading = self._reading.pop(number, None)
+        if reading is None:
+            return  # cancelled meanwhile
+        known = self._service.get(reading.conversation)
+        if isinstance(found, KvdeskError):
+            self._window.show_error(str(found), found.detail)
+        elif known is not None:
+            self._service.attach(reading.conversation, (*known.draft_attachments, found))
+        self._show()
+
+    @Slot(int)
+    def _on_reading_cancelled(self, number: int) -> None:
+        reading = self._reading.pop(number, None)
+        if reading is not None:
+            reading.cancelled.set()
+            self._show()
+
+    def _show(self) -> None:
+        """Which files are being read, and for which conversations."""
+        shown: dict[ConversationId, dict[int, str]] = {}
+        for number, reading in self._reading.items():
+            shown.setdefault(reading.conversation, {})[number] = reading.name
+        self._window.chat.attachments.show_reading(shown)

@@ -1,0 +1,73 @@
+"""What was attached to a message that was sent: a line for each, which unfolds its text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from kvdesk.chat import Attachment
+from kvdesk.translation import tr
+from kvdesk.ui.chat.message_body import MessageBody
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.attachment_facts import attachment_facts
+
+
+class AttachmentCards(QWidget):
+    """One below the other."""
+
+    def __init__(self, theme: Theme, attachments: Sequence[Attachment]) -> None:
+        super().__init__()
+        self.cards = [AttachmentCard(theme, attachment) for attachment in attachments]
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for card in self.cards:
+            column.addWidget(card)
+
+
+class AttachmentCard(QWidget):
+    """Folded at first; the text is laid out when it is looked at."""
+
+    def __init__(self, theme: Theme, attachment: Attachment) -> None:
+        super().__init__()
+        self._theme, self._attachment = theme, attachment
+        self._text: MessageBody | None = None  # made when it is unfolded first
+        self.button = IconButton(theme, "chevron-right", "")
+        self.button.clicked.connect(self._on_clicked)
+        facts = attachment_facts(attachment, attachment.n_tokens)
+        self.title = ElidedLabel(f"{attachment.name}  ·  {facts}")
+        set_tone(self.title, "secondary")
+        self.title.setProperty("scale", "small")
+        row = QHBoxLayout()
+        row.setSpacing(4)
+        row.addWidget(self.button)
+        row.addWidget(self.title, 1)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(4)
+        self._column.addLayout(row)
+        self._show_name()
+
+    @property
+    def is_open(self) -> bool:
+        return self._text is not None and not self._text.isHidden()
+
+    @Slot()
+    def _on_clicked(self) -> None:
+        if self._text is None:
+            self._text = MessageBody(self._theme, plain=True, quiet=True)
+            self._text.show_source(self._attachment.text)
+            self._column.addWidget(self._text)
+            self._text.show()
+        else:
+            self._text.setVisible(not self.is_open)
+        self.button.set_icon_name("chevron-down" if self.is_open else "chevron-right")
+        self._show_name()
+
+    def _show_name(self) -> None:
+        name = tr("Fold {name}") if self.is_open else tr("Show the text of {name}")
+        self.button.setAccessibleName(name.format(name=self._attachment.name))
+        self.button.setToolTip(self.button.accessibleName())

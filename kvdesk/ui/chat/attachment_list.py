@@ -1,0 +1,148 @@
+"""What is attached to a draft, over its text: each with its cost, and what can be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+
+from kvdesk.chat import Attachment
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.attachment_facts import attachment_facts
+
+_MOST_ROWS: Final = 3  # more are scrolled
+_ROW_PX: Final = 28
+
+
+class AttachmentList(QScrollArea):
+    """Hidden where there is nothing."""
+
+    removed = Signal(int)  # which one
+    as_text_clicked = Signal(int)  # a pasted text: into the message box
+    whole_clicked = Signal(int)  # all of one that was shortened
+    cancelled = Signal(int)  # the number of a file that is being read
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._attachments: tuple[Attachment, ...] = ()
+        self._reading: dict[int, str] = {}
+        self._key: object = None
+        self._rows: list[QWidget] = []
+        self._costs: list[ElidedLabel] = []
+        self.setAccessibleName(tr("Attachments"))
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        holder = QWidget()
+        holder.setObjectName("column")
+        self._column = QVBoxLayout(holder)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(0)
+        self.setWidget(holder)
+        self.hide()
+
+    @property
+    def attachments(self) -> tuple[Attachment, ...]:
+        return self._attachments
+
+    @property
+    def cost_texts(self) -> list[str]:
+        """What is said beside the name of each."""
+        return [cost.full_text for cost in self._costs]
+
+    def button(self, index: int, name: str) -> QToolButton:
+        """A button of one row, by its accessible name without that of the file."""
+        return next(b for b in self._rows[index].findChildren(QToolButton) if b.accessibleName().startswith(name))
+
+    def show_attachments(
+        self,
+        attachments: Sequence[Attachment],
+        reading: Mapping[int, str],
+        shortened: Sequence[bool],
+        *,
+        can_change: bool,
+    ) -> None:
+        """Those there are, and the names of the files that are being read for it."""
+        key = (tuple(attachments), dict(reading), tuple(shortened), can_change)
+        if key == self._key:
+            return
+        self._key, self._attachments, self._reading = key, tuple(attachments), dict(reading)
+        for row in self._rows:
+            self._column.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        self._costs = []
+        self._rows = [
+            self._row(i, attachment, is_short, can_change)
+            for i, (attachment, is_short) in enumerate(zip(attachments, shortened, strict=True))
+        ]
+        self._rows += [self._reading_row(number, name) for number, name in reading.items()]
+        for row in self._rows:
+            self._column.addWidget(row)
+        self.setFixedHeight(_ROW_PX * min(len(self._rows), _MOST_ROWS))
+        self.setVisible(bool(self._rows))
+        self.show_costs((), None)
+
+    def show_costs(self, n_tokens: Sequence[int], ms_per_token: float | None) -> None:
+        """Tokens of each, () where nobody has counted them, and what one takes to be read."""
+        for i, (attachment, cost) in enumerate(zip(self._attachments, self._costs, strict=True)):
+            n = n_tokens[i] if i < len(n_tokens) else attachment.n_tokens
+            seconds = n * ms_per_token / 1e3 if n and ms_per_token else None
+            cost.setText(attachment_facts(attachment, n, seconds))
+
+    def _row(self, index: int, attachment: Attachment, is_short: bool, can_change: bool) -> QWidget:
+        name = attachment.name
+        row, layout = self._line(name)
+        cost = ElidedLabel()
+        cost.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        cost.setProperty("scale", "small")
+        set_tone(cost, "secondary")
+        self._costs.append(cost)
+        layout.addWidget(cost, 1)
+        if not can_change:
+            return row
+        if is_short:
+            whole = self._link(tr("All of it"), tr("Attach all of {name} again").format(name=name))
+            whole.clicked.connect(lambda: self.whole_clicked.emit(index))
+            layout.addWidget(whole)
+        if attachment.kind == "pasted":
+            as_text = self._link(tr("As text"), tr("Put {name} into the message box as text").format(name=name))
+            as_text.clicked.connect(lambda: self.as_text_clicked.emit(index))
+            layout.addWidget(as_text)
+        remove = IconButton(self._theme, "close", tr("Remove {name}").format(name=name))
+        remove.clicked.connect(lambda: self.removed.emit(index))
+        layout.addWidget(remove)
+        return row
+
+    def _reading_row(self, number: int, name: str) -> QWidget:
+        row, layout = self._line(tr("Reading {name}…").format(name=name))
+        cancel = IconButton(self._theme, "close", tr("Stop reading {name}").format(name=name))
+        cancel.clicked.connect(lambda: self.cancelled.emit(number))
+        layout.addWidget(cancel)
+        return row
+
+    def _line(self, text: str) -> tuple[QWidget, QHBoxLayout]:
+        row = QWidget()
+        row.setFixedHeight(_ROW_PX)
+        layout = QHBoxLayout(row)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(8)
+        icon = QLabel()
+        icon.setPixmap(self._theme.icon("file", self._theme.colours.secondary).pixmap(16, 16))
+        layout.addWidget(icon)
+        layout.addWidget(ElidedLabel(text), 1)
+        return row, layout
+
+    def _link(self, text: str, name: str) -> QToolButton:
+        link = QToolButton()
+        link.setText(text)
+        link.setAccessibleName(name)
+        link.setToolTip(name)
+        link.setProperty("link", "true")
+        link.setProperty("scale", "small")
+        return link

@@ -1,0 +1,167 @@
+"""How full the context is, and with what: one bar with its numbers; pressed, it says what each part is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from typing import Final
+
+from PySide6.QtCore import QRectF, QSize, Qt, Slot
+from PySide6.QtGui import QBrush, QColor, QPainter, QPainterPath, QPaintEvent
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.colours import Colours
+from kvdesk.ui.widgets.controls import NumberLabel, label, set_tone
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.context_parts import ContextParts
+from kvdesk.viewmodel.palette import mix
+
+_BAR_PX: Final = 6
+_Part = tuple[str, int, str]
+
+
+def named_parts(parts: ContextParts, colours: Colours) -> list[_Part]:
+    """Name, tokens and colour of each part, from left to right."""
+    c = colours
+    return [
+        (tr("System prompt"), parts.system, c.secondary),
+        (tr("History"), parts.history, mix(c.accent, c.raised, 0.5)),
+        (tr("Attachments"), parts.attachments, c.good),
+        (tr("Draft"), parts.draft, c.accent),
+        (tr("Free"), parts.free, c.cell_free),
+        (tr("Room for the answer"), parts.answer, mix(c.secondary, c.raised, 0.6)),
+    ]
+
+
+class ContextMeter(QWidget):
+    """Hidden where nothing is known."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._parts: ContextParts | None = None
+        self._bar = _Bar(theme)
+        self._bar.toggled.connect(self._show_legend)
+        self._number = NumberLabel()
+        self._number.setProperty("scale", "small")
+        self._number.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._legend = label("", tone="secondary", scale="small", rich=True)
+        self._legend.setTextFormat(Qt.TextFormat.RichText)
+        self._legend.setWordWrap(True)
+        self._legend.hide()
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(8)
+        row.addWidget(self._bar, 1)
+        row.addWidget(self._number)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 4, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self._legend)
+        theme.changed.connect(self._show_legend)
+        self.hide()
+
+    @property
+    def parts(self) -> ContextParts | None:
+        return self._parts
+
+    @property
+    def bar(self) -> QAbstractButton:
+        """Shows and hides the legend."""
+        return self._bar
+
+    @property
+    def number_text(self) -> str:
+        return self._number.text()
+
+    @property
+    def legend_text(self) -> str:
+        """The legend as plain text; empty while it is hidden."""
+        return "" if self._legend.isHidden() else self._legend.accessibleName()
+
+    def show_parts(self, parts: ContextParts | None) -> None:
+        """None, or a context of unknown size: nothing is shown."""
+        if parts == self._parts:
+            return
+        self._parts = parts
+        self.setVisible(parts is not None and parts.n_ctx > 0)
+        if parts is None or not parts.n_ctx:
+            return
+        about = "≈ " if parts.is_estimate else ""
+        self._number.reserve(f"≈ {parts.n_ctx:,} / {parts.n_ctx:,}")
+        self._number.setText(f"{about}{parts.used:,} / {parts.n_ctx:,}")
+        set_tone(self._number, "danger" if parts.used >= parts.n_ctx else "secondary")
+        lines = [f"{name}: {n:,}" for name, n, _ in named_parts(parts, self._theme.colours)]
+        title = tr("Tokens of the context, {n} in all").format(n=f"{parts.n_ctx:,}")
+        if parts.is_estimate:
+            title += "\n" + tr("Draft and attachments are estimated until you pause")
+        self._bar.setToolTip("\n".join((title, *lines)))
+        self._bar.setAccessibleDescription(", ".join(lines))
+        self._bar.show_parts(parts)
+        self._show_legend()
+
+    @Slot()
+    def _show_legend(self) -> None:
+        parts = self._parts
+        if parts is None or not self._bar.isChecked():
+            self._legend.hide()
+            return
+        found = named_parts(parts, self._theme.colours)
+        pieces = (f'<span style="color:{ink}">■</span>&nbsp;{escape(name)}&nbsp;{n:,}' for name, n, ink in found)
+        self._legend.setText(" &nbsp; ".join(piece.replace(" ", "&nbsp;", 1) for piece in pieces))
+        self._legend.setAccessibleName(", ".join(f"{name}: {n:,}" for name, n, _ in found))
+        self._legend.show()
+
+
+class _Bar(QAbstractButton):
+    """Draws the parts; checked while the legend is shown."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._parts: ContextParts | None = None
+        self.setCheckable(True)
+        self.setAccessibleName(tr("Context: show what it is filled with"))
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        theme.changed.connect(self.update)
+
+    def sizeHint(self) -> QSize:
+        return QSize(120, _BAR_PX + 8)
+
+    def show_parts(self, parts: ContextParts) -> None:
+        self._parts = parts
+        self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        if self._parts is None:
+            return
+        colours = self._theme.colours
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(1, (self.height() - _BAR_PX) / 2, self.width() - 2, _BAR_PX)
+        outline = QPainterPath()
+        outline.addRoundedRect(box, _BAR_PX / 2, _BAR_PX / 2)
+        painter.save()
+        painter.setClipPath(outline)
+        _paint_parts(painter, box, named_parts(self._parts, colours), lambda part: part == tr("Room for the answer"))
+        painter.restore()
+        if self.hasFocus():
+            painter.setPen(QColor(colours.accent))
+            frame = QPainterPath()
+            frame.addRoundedRect(box.adjusted(-0.5, -2.5, 0.5, 2.5), 4, 4)
+            painter.drawPath(frame)
+
+
+def _paint_parts(painter: QPainter, box: QRectF, parts: list[_Part], is_reserved: Callable[[str], bool]) -> None:
+    """Side by side over the box, as wide as each is of all; what is reserved is hatched."""
+    total = max(1, sum(n for _, n, _ in parts))
+    left = box.left()
+    for name, n, ink in parts:
+        width = box.width() * n / total
+        style = Qt.BrushStyle.Dense5Pattern if is_reserved(name) else Qt.BrushStyle.SolidPattern
+        painter.fillRect(QRectF(left, box.top(), width, box.height()), QBrush(QColor(ink), style))
+        left += width

@@ -1,0 +1,115 @@
+"""The text field of the composer. As tall as its text, up to eight lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from math import ceil
+from typing import Final
+
+from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextOption
+from PySide6.QtWidgets import QFrame, QPlainTextEdit
+
+_MAX_LINES: Final = 8
+LONG_PASTE: Final = 4000
+"""Characters. What is pasted and longer becomes an attachment."""
+_LONG_RUN: Final = re.compile(r"\S{2000}")
+
+
+class MessageEdit(QPlainTextEdit):
+    """Enter submits, Shift+Enter breaks the line.
+
+    can_attach  whether files and long texts can be attached now; else they are not taken, and pasted as text
+    recall      with -1 and 1: put what was sent before, or after that, into the field; whether there is any
+    """
+
+    submitted = Signal()
+    paged = Signal(int)  # Page Up (-1) or Page Down (1)
+    focused = Signal(bool)
+    files_given = Signal(object)  # paths of files that were pasted or dropped
+    long_pasted = Signal(str)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.can_attach: Callable[[], bool] = lambda: False
+        self.recall: Callable[[int], bool] = lambda _: False
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setTabChangesFocus(True)
+        self.document().setDocumentMargin(0)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.fit()
+
+    def fit(self) -> None:
+        layout = self.document().documentLayout()
+        lines = max(1, round(layout.documentSize().height()))  # QPlainTextDocumentLayout counts in lines
+        height = ceil(self.fontMetrics().lineSpacing() * min(lines, _MAX_LINES)) + 8
+        if height != self.height():
+            self.setFixedHeight(height)
+
+    def wrap_for(self, text: str) -> None:
+        """Before `text` comes in: Qt looks for a word's end again and again in a run that has none."""
+        long = _LONG_RUN.search(text) is not None
+        if long:
+            self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
+        elif not self.toPlainText():
+            self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+
+    def canInsertFromMimeData(self, source: QMimeData) -> bool:
+        if any(url.isLocalFile() for url in source.urls()):
+            return bool(attachable_files(source))  # a model is for the window
+        return super().canInsertFromMimeData(source)
+
+    def insertFromMimeData(self, source: QMimeData) -> None:
+        files = attachable_files(source)
+        if files and self.can_attach():
+            self.files_given.emit(files)
+            return
+        text = source.text()
+        if len(text) > LONG_PASTE and self.can_attach():
+            self.long_pasted.emit(text)
+            return
+        self.wrap_for(text)
+        super().insertFromMimeData(source)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(80, self.fontMetrics().lineSpacing() + 8)
+
+    def event(self, event: QEvent) -> bool:
+        # On X11 a text field claims Ctrl+K, "delete to the end of the line"; here it searches, as everywhere else.
+        if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
+            control = event.modifiers() == Qt.KeyboardModifier.ControlModifier
+            if control and event.key() == Qt.Key.Key_K:
+                event.ignore()
+                return False
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, plain = event.key(), not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier
+        enter = key in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if enter and not event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            self.submitted.emit()
+        elif key in (Qt.Key.Key_PageUp, Qt.Key.Key_PageDown):
+            self.paged.emit(-1 if key == Qt.Key.Key_PageUp else 1)
+        elif plain and key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and self.recall(-1 if key == Qt.Key.Key_Up else 1):
+            pass
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self.fit()
+
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        super().focusInEvent(event)
+        self.focused.emit(True)
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.focused.emit(False)
+
+
+def attachable_files(source: QMimeData) -> list[str]:
+    """The files on this computer among what is pasted or dropped; a model is not attached but opened."""
+    files = [url.toLocalFile() for url in source.urls() if url.isLocalFile()]
+    return [file for file in files if not file.lower().endswith(".gguf")]

@@ -1,0 +1,40 @@
+"""An attachment in a few words, and a shorter one in its place. Without Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kvdesk.chat import Attachment, attachment_as_read
+from kvdesk.translation import tr
+
+
+def attachment_facts(attachment: Attachment, n_tokens: int = 0, seconds: float | None = None) -> str:
+    """Its size, tokens and seconds to read them, as far as they are known (0, None: not), and how it was read."""
+    n_bytes = len(attachment.text.encode("utf-8", "replace"))
+    facts = [f"{n_bytes:,} B" if n_bytes < 1000 else f"{n_bytes / 1e3:,.{n_bytes < 10_000:d}f} kB"]
+    if n_tokens:
+        facts.append(tr("{n} tokens").format(n=f"{n_tokens:,}"))
+    if seconds is not None:
+        facts.append(f"{seconds:.{seconds < 10:d}f} s")
+    if attachment.note:
+        facts.append(attachment.note)
+    return "  ·  ".join(facts)
+
+
+def shortened(attachments: Sequence[Attachment], n_characters: int) -> tuple[Attachment, ...]:
+    """The attachments, of which so many characters as the model reads them are kept: the last ones give way first."""
+    kept: list[Attachment] = []
+    for attachment in attachments:
+        whole = attachment_as_read(attachment)
+        if len(whole) <= n_characters:
+            kept.append(attachment)
+            n_characters -= len(whole)
+            continue
+        name = tr("{name}, first part").format(name=attachment.name)
+        before = attachment_as_read(replace(attachment, name=name, text=""))
+        text = attachment.text[: max(0, n_characters - len(before))].rstrip()
+        if text:
+            kept.append(replace(attachment, name=name, text=text, n_tokens=0))
+        n_characters = 0
+    return tuple(kept)

@@ -1,0 +1,141 @@
+"""Files a person attaches: read beside the window, kept with the draft, sent with the message, told where they fail."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from threading import Event as Flag
+
+import pytest
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk.app import attaching
+from kvdesk.attachments.reader import ReadingCancelled
+from kvdesk.chat import Attachment, Conversation
+from kvdesk.errors import UserError
+from kvdesk.protocol.chat import ModelLoaded, PreviewTurn
+from kvdesk.store import Store
+from kvdesk.ui.chat.attachment_cards import AttachmentCard
+from tests.app.conftest import Rig
+from tests.app.test_controller import conversations, stored
+from tests.attachments.files import pdf
+from tests.ui.samples import MODEL
+
+
+@pytest.fixture
+def ready(rig: Rig, qtbot: QtBot) -> Rig:
+    """A model is open, and the window shown."""
+    rig.worker.give(ModelLoaded(MODEL))
+    rig.window.show()
+    qtbot.waitUntil(lambda: not rig.window.chat.composer.is_blocked)
+    return rig
+
+
+def shown(rig: Rig) -> list[str]:
+    return [attachment.name for attachment in rig.window.chat.composer.attachments.attachments]
+
+
+def test_a_pdf_is_read_counted_sent_and_kept(ready: Rig, qtbot: QtBot, tmp_path: Path) -> None:
+    file = tmp_path / "paper.pdf"
+    file.write_bytes(pdf("Cells have positions."))
+    ready.window.chat.attachments.give([str(file)])
+    qtbot.waitUntil(lambda: shown(ready) == ["paper.pdf"], timeout=20_000)
+    assert conversations(ready)[0].draft_attachments[0].text == "Cells have positions.", "over a crash too"
+    qtbot.waitUntil(lambda: any(isinstance(c, PreviewTurn) and c.n_attached for c in ready.worker.commands))
+    qtbot.keyClicks(ready.window.chat.composer.edit, "Really?")
+    qtbot.keyClick(ready.window.chat.composer.edit, Qt.Key.Key_Return)
+    (asked,) = ready.worker.asked
+    assert asked.messages[-1].text == "paper.pdf:\n```\nCells have positions.\n```\n\nReally?"
+    assert shown(ready) == []
+    (card,) = ready.window.chat.view.findChildren(AttachmentCard)
+    assert card.title.full_text.startswith("paper.pdf")
+    (known,) = conversations(ready)
+    assert known.draft_attachments == ()
+    assert [a.name for a in stored(ready, known.id)[0].attachments] == ["paper.pdf"]
+
+
+def test_what_cannot_be_read_is_said_and_nothing_is_lost(ready: Rig, qtbot: QtBot, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("good")
+    (tmp_path / "b.pdf").write_bytes(pdf("x", encrypted=True))
+    ready.window.chat.composer.set_text("half a thought")
+    ready.window.chat.attachments.give([str(tmp_path / name) for name in ("a.txt", "b.pdf")])
+    said = "b.pdf is protected with a password, so it cannot be read."
+    qtbot.waitUntil(lambda: ready.window.chat.banner.sentence == said and shown(ready) == ["a.txt"], timeout=20_000)
+    assert ready.window.chat.composer.text == "half a thought"
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Flag:
+    """Files whose reading takes until the flag is set, or until it is cancelled."""
+    go_on = Flag()
+
+    def read(path: Path, cancelled: Callable[[], bool]) -> Attachment:
+        deadline = time.monotonic() + 20.0
+        while not go_on.wait(0.005):
+            if cancelled() or time.monotonic() > deadline:
+                raise ReadingCancelled
+        if path.suffix == ".bad":
+            raise UserError("It is bad.")
+        return Attachment(path.name, "text", "text")
+
+    monkeypatch.setattr(attaching, "read_file", read)
+    return go_on
+
+
+def test_each_file_goes_to_the_chat_it_was_given_to(ready: Rig, slow: Flag, qtbot: QtBot) -> None:
+    rig = ready
+    chats = rig.controller.chats
+    first = chats.selected
+    assert first is not None
+    rig.controller.conversations.rename(first, "Not new any more")
+    rig.window.chat.attachments.give(["one.txt", "two.txt", "three.txt"])
+    rows = rig.window.chat.composer.attachments
+    assert rows.isVisible()
+    qtbot.mouseClick(rows.button(1, "Stop reading two.txt"), Qt.MouseButton.LeftButton)
+    chats.new()
+    assert chats.selected != first
+    assert not rows.isVisible()
+    slow.set()
+    qtbot.waitUntil(lambda: not rig.controller.attaching.is_reading)
+    known = rig.controller.conversations.get(first)
+    assert known is not None
+    assert sorted(a.name for a in known.draft_attachments) == ["one.txt", "three.txt"]
+    assert shown(rig) == []
+
+
+def test_too_many_files_are_refused_at_once(ready: Rig, slow: Flag) -> None:
+    ready.window.chat.attachments.give([f"{i}.txt" for i in range(21)])
+    assert ready.window.chat.banner.sentence == "21 files at once are too many: at most 20 can be attached."
+    assert not ready.controller.attaching.is_reading
+    slow.set()
+
+
+def test_closing_waits_for_no_file(ready: Rig, slow: Flag) -> None:
+    ready.window.chat.attachments.give(["one.txt"])
+    ready.window.close()
+    assert not ready.controller.attaching.is_reading
+    assert not slow.is_set()
+
+
+def test_a_draft_is_written_within_250_ms(ready: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So much of it a kill may cost at most."""
+    written: list[tuple[str, float]] = []
+    put = Store.put_conversation
+
+    def note(store: Store, conversation: Conversation) -> None:
+        put(store, conversation)
+        written.append((conversation.draft, time.monotonic()))
+
+    def is_written(text: str) -> bool:
+        return bool(written) and written[-1][0] == text
+
+    monkeypatch.setattr(Store, "put_conversation", note)
+    edit = ready.window.chat.composer.edit
+    for text in ("half", "half a thought"):
+        qtbot.keyClicks(edit, text[len(edit.toPlainText()) :])
+        begin = time.monotonic()
+        qtbot.waitUntil(partial(is_written, text))
+        assert written[-1][1] - begin < 0.25

@@ -1,0 +1,240 @@
+"""Attachments of a draft, by paste, drop and button: costs, shortened, removed, text again; and cards afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QClipboard, QDragEnterEvent, QDropEvent, QGuiApplication
+from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import Attachment, Conversation, attachment_as_read
+from kvdesk.protocol.chat import TurnPreview
+from kvdesk.ui.chat.attachment_cards import AttachmentCard
+from kvdesk.ui.chat.message_edit import LONG_PASTE
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.attachment_facts import shortened
+from tests.ui.samples import ONE, TWO, message
+
+Record = Callable[[object], list[tuple[object, ...]]]
+PAPER = Attachment("paper.pdf", "pdf", "All work and no play. " * 60, "3 pages")
+NOTES = Attachment("notes & more.txt", "text", "short")
+
+
+@pytest.fixture
+def kept(window: MainWindow) -> list[tuple[Attachment, ...]]:
+    """What is to be attached, in order; the window is shown each, as the conversations would."""
+    changes: list[tuple[Attachment, ...]] = []
+
+    def change(conversation: str, attachments: tuple[Attachment, ...]) -> None:
+        changes.append(attachments)
+        assert conversation == ONE
+        show(window, *attachments)
+
+    window.chat.attachments.changed.connect(change)
+    return changes
+
+
+@pytest.fixture
+def clipboard() -> Iterator[QClipboard]:
+    """Emptied afterwards: what it holds of Python would outlive that."""
+    clipboard = QGuiApplication.clipboard()
+    yield clipboard
+    clipboard.clear()
+
+
+def show(window: MainWindow, *attachments: Attachment) -> None:
+    one = Conversation(ONE, "A village far away", 0, draft_attachments=attachments)
+    window.show_conversations((one, Conversation(TWO, "Caches", 1)), ONE)
+
+
+def preview(window: MainWindow, *n_tokens: int, text: str = "", refused: str = "", n_fitting: int = 0) -> None:
+    """The engine has counted the draft."""
+    chars = tuple(len(attachment_as_read(a)) for a in window.chat.composer.attachments.attachments)
+    found = TurnPreview(ONE, 0, sum(n_tokens), 1000.0, "about 1 s", 1024, 100, sum(n_tokens), 128, text=text)
+    found = replace(found, n_attached=n_tokens, attached_chars=chars, refused=refused, n_attached_fitting=n_fitting)
+    window.apply_event(found)
+
+
+def test_a_long_paste_becomes_an_attachment_and_text_again(
+    window: MainWindow, kept: list[tuple[Attachment, ...]], qtbot: QtBot
+) -> None:
+    composer = window.chat.composer
+    composer.edit.setFocus()
+    for length in (LONG_PASTE, LONG_PASTE + 1, LONG_PASTE + 2):
+        QGuiApplication.clipboard().setText("x" * length)
+        qtbot.keyClick(composer.edit, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert composer.text == "x" * LONG_PASTE
+    assert [a.name for a in kept[-1]] == ["Pasted text", "Pasted text 2"]
+    composer.set_text("before ")
+    button = composer.attachments.button(1, "Put Pasted text 2 into the message box as text")
+    button.setFocus()
+    qtbot.keyClick(button, Qt.Key.Key_Space)
+    assert composer.text == "before " + "x" * (LONG_PASTE + 2)
+    assert [a.name for a in kept[-1]] == ["Pasted text"]
+
+
+def test_files_are_pasted_dropped_and_chosen(
+    window: MainWindow,
+    record: Record,
+    clipboard: QClipboard,
+    qtbot: QtBot,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = record(window.chat.attachments.files_given)
+    opened = record(window.model_open_requested)
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(tmp_path / "a.txt"))])
+    clipboard.setMimeData(data)
+    window.chat.composer.edit.setFocus()
+    qtbot.keyClick(window.chat.composer.edit, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
+    assert window.chat.composer.text == ""
+    for target in (window.chat.composer.edit.viewport(), window.chat):
+        assert drop(target, tmp_path / "b.pdf")
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: ([str(tmp_path / "c.docx")], ""))
+    qtbot.keyClick(window, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    assert given == [(ONE, [str(tmp_path / name)]) for name in ("a.txt", "b.pdf", "b.pdf", "c.docx")]
+    assert opened == []
+
+
+def test_a_model_is_left_to_the_window(window: MainWindow) -> None:
+    data = files(Path("/models/tiny.gguf"))
+    about = (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    for taker in (window.chat, window.chat.composer.edit):
+        enter = QDragEnterEvent(QPoint(5, 5), *about)
+        taker.dragEnterEvent(enter)
+        assert not enter.isAccepted()
+
+
+def files(path: Path) -> QMimeData:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    return data
+
+
+def drop(target: QWidget, file: Path) -> bool:
+    """Whether the target takes a file that is dropped on it."""
+    data = files(file)
+    about = (Qt.DropAction.CopyAction, data, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier)
+    enter = QDragEnterEvent(QPoint(5, 5), *about)
+    enter.ignore()
+    QApplication.sendEvent(target, enter)
+    QApplication.sendEvent(target, QDropEvent(QPointF(5, 5), *about))
+    return enter.isAccepted()
+
+
+def test_a_web_address_is_pasted_as_text(window: MainWindow, clipboard: QClipboard) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl("https://example.org/a.pdf")])
+    data.setText("https://example.org/a.pdf")
+    clipboard.setMimeData(data)
+    window.chat.composer.edit.paste()
+    assert window.chat.composer.text == "https://example.org/a.pdf"
+
+
+def test_the_cost_is_shown_and_what_is_attached_alone_can_be_sent(
+    window: MainWindow, kept: list[tuple[Attachment, ...]], record: Record, qtbot: QtBot
+) -> None:
+    sent, asked = record(window.message_sent), record(window.draft_changed)
+    show(window, PAPER, NOTES)
+    composer = window.chat.composer
+    assert composer.attachments.cost_texts == ["1.3 kB  ·  3 pages", "5 B"]
+    qtbot.waitUntil(lambda: asked == [(ONE, "", "")])
+    preview(window, 300, 20)
+    costs = ["1.3 kB  ·  300 tokens  ·  0.9 s  ·  3 pages", "5 B  ·  20 tokens  ·  0.1 s"]
+    assert composer.attachments.cost_texts == costs
+    qtbot.keyClick(composer.edit, Qt.Key.Key_Return)
+    assert sent == [(ONE, "")]
+    assert [a.n_tokens for a in kept[-1]] == [300, 20], "the message keeps what the model counted"
+
+
+def test_one_can_be_removed_by_keyboard(window: MainWindow, kept: list[tuple[Attachment, ...]], qtbot: QtBot) -> None:
+    show(window, PAPER, NOTES)
+    remove = window.chat.composer.attachments.button(0, "Remove paper.pdf")
+    remove.setFocus()
+    qtbot.keyClick(remove, Qt.Key.Key_Space)
+    assert kept == [(NOTES,)]
+    assert window.chat.composer.edit.hasFocus()
+
+
+def test_what_fits_is_offered_and_all_of_it_again(
+    window: MainWindow, kept: list[tuple[Attachment, ...]], qtbot: QtBot
+) -> None:
+    show(window, PAPER)
+    composer = window.chat.composer
+    preview(window, 2000, refused="The conversation needs 2,100 tokens.", n_fitting=400)
+    link = composer.help.links[0]
+    assert (link.text(), link.isVisible(), composer.help.isVisible()) == ("Keep what fits", True, True)
+    qtbot.mouseClick(link, Qt.MouseButton.LeftButton)
+    ((part,),) = kept
+    assert (part.name, PAPER.text.startswith(part.text)) == ("paper.pdf, first part", True)
+    assert 380 < len(attachment_as_read(part)) <= 400
+    assert not composer.help.isVisible()
+    qtbot.mouseClick(composer.attachments.button(0, "Attach all of paper.pdf"), Qt.MouseButton.LeftButton)
+    assert kept[-1] == (PAPER,)
+    preview(window, 2000, refused="The conversation needs 2,100 tokens.")
+    assert not link.isVisible(), "nothing of it fits"
+
+
+def test_shortening_takes_from_the_end() -> None:
+    n = len(attachment_as_read(NOTES))
+    assert shortened((NOTES, PAPER), n + 100)[0] == NOTES
+    assert len(attachment_as_read(shortened((NOTES, PAPER), n + 100)[1])) <= 100
+    assert shortened((NOTES, PAPER), n + 3) == (NOTES,)
+    assert shortened((NOTES, PAPER), 3) == ()
+
+
+def test_files_that_are_read_are_shown_and_can_be_stopped(window: MainWindow, record: Record, qtbot: QtBot) -> None:
+    stopped = record(window.chat.attachments.reading_cancelled)
+    window.chat.attachments.show_reading({ONE: {7: "long.pdf"}, TWO: {8: "other.pdf"}})
+    rows = window.chat.composer.attachments
+    assert rows.isVisible()
+    qtbot.mouseClick(rows.button(0, "Stop reading long.pdf"), Qt.MouseButton.LeftButton)
+    assert stopped == [(7,)]
+    window.chat.attachments.show_reading({})
+    assert not rows.isVisible()
+
+
+def test_an_edited_message_keeps_what_is_attached_and_the_draft_its_own(window: MainWindow, record: Record) -> None:
+    given = record(window.chat.attachments.files_given)
+    show(window, NOTES)
+    window.show_messages(ONE, (replace(message("q", "user", "What is it?"), attachments=(PAPER,)),))
+    composer = window.chat.composer
+    window.chat.start_edit(window.chat.view.widgets[0].message)
+    assert composer.attachments.attachments == (PAPER,)
+    with pytest.raises(StopIteration):
+        composer.attachments.button(0, "Remove")
+    window.chat.attachments.give(["a.txt"])
+    assert given == []
+    window.chat.end_edit()
+    assert composer.attachments.attachments == (NOTES,)
+
+
+def test_a_sent_attachment_is_a_card_that_unfolds(window: MainWindow, qtbot: QtBot) -> None:
+    asked = replace(message("q", "user", "What is it?"), attachments=(replace(PAPER, n_tokens=300), NOTES))
+    window.show_messages(ONE, (asked,))
+    first, second = window.chat.view.findChildren(AttachmentCard)
+    assert first.title.full_text == "paper.pdf  ·  1.3 kB  ·  300 tokens  ·  3 pages"
+    assert second.button.accessibleName() == "Show the text of notes & more.txt"
+    height = window.chat.view.widgets[0].sizeHint().height()
+    second.button.setFocus()
+    qtbot.keyClick(second.button, Qt.Key.Key_Space)
+    assert (first.is_open, second.is_open) == (False, True)
+    assert window.chat.view.widgets[0].sizeHint().height() > height
+    qtbot.keyClick(second.button, Qt.Key.Key_Space)
+    assert not second.is_open
+
+
+def test_characters_of_the_text_are_counted_after_what_is_attached(window: MainWindow, record: Record) -> None:
+    asked = replace(message("q", "user", "What is it?"), attachments=(NOTES,))
+    window.show_messages(ONE, (asked,))
+    selected = record(window.chat.view.text_selected)
+    (widget,) = window.chat.view.widgets
+    before = len(attachment_as_read(NOTES))
+    widget._on_selected(0, 4)
+    assert selected == [("q", before, before + 4)]
