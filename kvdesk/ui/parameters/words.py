@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.prompt import PromptPreview
 from kvdesk.settings import RANDOM_SEED, Sampling, Settings
@@ -83,5 +85,7 @@ def _value(parameters: Parameters, name: str) -> str:
     title = Sampling.model_fields[name].title or name
     if name == "seed" and value == RANDOM_SEED:
         return tr("{name} random").format(name=title)
-    shown = f"{value:,}" if isinstance(value, int | float) and not isinstance(value, bool) else ""
-    return f"{title} {shown}".strip()
+    if isinstance(value, StrEnum):
+        return f"{title} {value.value}"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return f"{title} {value:,}" if is_number else title  # texts and lists have no room

@@ -46,8 +46,8 @@ class ChatParameters(QObject):
             self._dialog.applied.connect(self._on_applied)
             self._dialog.preview_asked.connect(self._on_preview_asked)
             self._dialog.show_missing(self._parts.state.missing(Feature.PROMPT_VIEW))
-        self.refresh()
         self._dialog.show()
+        self.refresh()
         self._dialog.raise_()
         self._dialog.activateWindow()
 
@@ -59,7 +59,7 @@ class ChatParameters(QObject):
         parameters = Parameters.of(known) if known is not None else Parameters.default(settings)
         text, lines = button_text(parameters, settings), changes(parameters, settings)
         self._parts.chat.show_parameters(text, lines, is_changed=is_changed(parameters, settings))
-        if self._dialog is None:
+        if self._dialog is None or not self._dialog.isVisible():
             return
         self._dialog.show_settings(settings)
         if known is None:
