@@ -18,8 +18,9 @@ from kvdesk.chat import storable
 from kvdesk.errors import StoreError
 from kvdesk.paths import open_regular
 from kvdesk.settings import Settings
+from kvdesk.translation import tr
 
-_MOST_BYTES = 1 << 20  # far above any file kvdesk writes
+_MOST_BYTES = 16 << 20  # far above any file with a few presets
 _VERSION = 2
 _OLD_DEFAULTS: Final = (("context", "n_ubatch", 32),)
 """Defaults of version 1 that are others now: table, name, value."""
@@ -61,6 +62,8 @@ def save_settings(settings: Settings, path: Path) -> None:
     part = path.with_name(path.name + ".part")
     chosen = settings.model_dump(exclude_defaults=True)
     text = storable(json.dumps({"version": _VERSION} | chosen, ensure_ascii=False, indent=2))
+    if len(text) > _MOST_BYTES // 4:  # bytes of a character
+        raise StoreError(tr("The settings are too large to be saved: delete a preset."))
     try:
         part.unlink(missing_ok=True)
         with part.open("wb") as file:
@@ -91,21 +94,34 @@ def _validated(found: dict[str, Any]) -> tuple[Settings, tuple[str, ...]]:
             return Settings.model_validate(found), tuple(broken)
         except ValidationError as error:
             problems = error.errors(include_url=False, include_context=False, include_input=False)
-            places = [[str(part) for part in problem["loc"]] for problem in problems]
-            dropped = [".".join(where) for where in places if _drop(found, where)]
+            places = dict.fromkeys(_there(found, problem["loc"]) for problem in problems)
+            dropped = [
+                where for where in places if where and not any(where[:n] in places for n in range(1, len(where)))
+            ]
             if not dropped:
                 raise AssertionError("a default does not validate") from error
-            broken += dropped
+            for where in reversed(dropped):  # what is removed from a list moves nothing that comes before it
+                _remove(found, where)
+            broken += [".".join(map(str, where)) for where in dropped]
 
 
-def _drop(found: dict[str, Any], where: list[str]) -> bool:
-    """Remove the value at `where`, or the nearest thing around it; False when an earlier removal took it along."""
-    table: Any = found
-    for name in where[:-1]:
-        if not isinstance(table, dict) or name not in table:
-            return False
-        table = table[name]
-    return isinstance(table, dict) and table.pop(where[-1], where) is not where
+def _there(found: dict[str, Any], where: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """As much of the path `where` as there is: all of it, or that of the nearest thing around it."""
+    value: Any = found
+    for n, part in enumerate(where):
+        inside = isinstance(value, dict) and part in value
+        inside = inside or (isinstance(value, list) and isinstance(part, int) and part < len(value))
+        if not inside:
+            return where[:n]
+        value = value[part]
+    return where
+
+
+def _remove(found: dict[str, Any], where: tuple[int | str, ...]) -> None:
+    holder: Any = found
+    for part in where[:-1]:
+        holder = holder[part]
+    del holder[where[-1]]
 
 
 def _keep(path: Path, raw: bytes) -> str:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvdesk.errors import StoreError
-from kvdesk.settings import ContextSettings, Sampling, Settings, ThemeChoice
+from kvdesk.settings import ContextSettings, Preset, SamplerName, Sampling, Settings, ThemeChoice
 from kvdesk.store import load_settings, save_settings
 
 CHANGED = Settings(
@@ -73,7 +73,7 @@ def test_a_file_that_is_not_settings_gives_defaults_and_is_kept(path: Path, cont
     settings, sentence = load_settings(path)
     assert settings == Settings()
     assert "damaged; defaults are used" in sentence
-    assert broken_beside(path).read_bytes() == content[: 1 + (1 << 20)]
+    assert broken_beside(path).read_bytes() == content
 
 
 def test_only_what_is_out_of_range_falls_back(path: Path) -> None:
@@ -104,6 +104,42 @@ def test_settings_of_another_version_are_passed_over(path: Path) -> None:
     settings, sentence = load_settings(path)
     assert settings.context.n_ctx == 512
     assert sentence == ""
+
+
+def test_presets_are_kept_and_a_broken_one_costs_no_other(path: Path) -> None:
+    presets = (
+        Preset(name="One"),
+        Preset(name="Two", system_prompt="", sampling=Sampling(top_k=7)),
+        Preset(name="Three"),
+    )
+    saved = Settings(presets=presets, sampling=Sampling(samplers=(SamplerName.TOP_K,)))
+    save_settings(saved, path)
+    assert load_settings(path) == (saved, "")
+    found = json.loads(path.read_text(encoding="utf-8"))
+    del found["presets"][0]["name"]
+    found["presets"][1]["sampling"] = {"top_k": 7, "top_p": 9, "logit_bias": [[1, 2], ["x", "y"], [3]]}
+    found["presets"][2] = 3
+    found["sampling"]["samplers"] = ["top_k", "a sampler of tomorrow"]
+    path.write_text(json.dumps(found), encoding="utf-8")
+    settings, sentence = load_settings(path)
+    kept = presets[1].model_copy(update={"sampling": Sampling(top_k=7, logit_bias=((1, 2.0),))})
+    assert settings == saved.model_copy(update={"presets": (kept,)})
+    assert "presets.0, presets.1.sampling.top_p" in sentence
+
+
+def test_settings_of_the_version_before_open_unchanged(path: Path) -> None:
+    """With the samplers there were then."""
+    then = {"temperature": 0.3, "top_k": 7, "top_p": 0.9, "min_p": 0.1, "repeat_penalty": 1.1, "repeat_last_n": 32}
+    path.write_text(json.dumps({"version": 2, "sampling": then | {"seed": 4, "max_tokens": 99}}), encoding="utf-8")
+    assert load_settings(path) == (Settings(sampling=Sampling(**then, seed=4, max_tokens=99)), "")
+
+
+def test_settings_that_could_not_be_read_again_are_not_saved(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save_settings(CHANGED, path)
+    monkeypatch.setattr("kvdesk.store.settings_file._MOST_BYTES", 400)
+    with pytest.raises(StoreError, match="too large"):
+        save_settings(Settings(system_prompt="x" * 400), path)
+    assert load_settings(path) == (CHANGED, "")
 
 
 json_values = st.recursive(

@@ -26,14 +26,14 @@ class SamplingPage(QWidget):
         self._own = QCheckBox(tr("Own sampling for this chat"))
         self._own.toggled.connect(self._on_own_toggled)
         about = label(tr("Else its answers are sampled as the settings say."), tone="secondary", scale="small")
-        self.rows = SettingRows(theme, self)
+        self.rows = SettingRows(theme)
         self.rows.add_table(_TABLE, Sampling)
         self.rows.edited.connect(self.edited)
         content = QWidget()
         content.setObjectName("column")
         inner = QVBoxLayout(content)
         inner.setContentsMargins(0, 0, 12, 0)
-        inner.addLayout(self.rows.grid)
+        inner.addWidget(self.rows)
         inner.addStretch(1)
         scroll = QScrollArea()
         scroll.setWidgetResizable(True)
@@ -72,7 +72,7 @@ class SamplingPage(QWidget):
 
     def _show_values(self) -> None:
         own = self._own.isChecked()
-        self.rows.show(_TABLE, (self._kept or self._general) if own else self._general)
+        self.rows.show_values(_TABLE, (self._kept or self._general) if own else self._general)
         for field in self.rows.fields(_TABLE):
             field.setEnabled(own)
 

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
     QLabel,
+    QLineEdit,
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
@@ -26,11 +27,14 @@ from kvdesk.protocol.messages import Event
 from kvdesk.settings import (
     CachePolicy,
     ContextSettings,
+    Preset,
     Sampling,
     Settings,
     ThemeChoice,
 )
+from kvdesk.translation import tr
 from kvdesk.ui.operations.context_ledger import ContextLedger
+from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows
 from kvdesk.ui.widgets.controls import Choice, fit_to_screen, label
 from kvdesk.ui.widgets.theme import Theme
@@ -57,7 +61,7 @@ class SettingsPanel(QDialog):
         self._settings = Settings()
         self._unedited: dict[str, dict[str, Any]] = {}  # by table: what it showed before anybody edited it
         self._missing: dict[str, QLabel] = {}  # by table: the sentence where the engine has no such settings
-        self._rows = SettingRows(theme, self)
+        self._rows = SettingRows(theme)
         self._rows.edited.connect(self._on_edited)
         self._theme_choice = Choice(theme)
         self._theme_choice.setAccessibleName("Theme")
@@ -68,7 +72,21 @@ class SettingsPanel(QDialog):
         self._prompt.setAccessibleName("System prompt")
         self._prompt.setFixedHeight(theme.text.pixelSize() * 6)
         self._prompt.setTabChangesFocus(True)
+        self._presets = PresetBar(theme, self._as_preset)
+        self._presets.chosen.connect(self._on_preset_chosen)
+        self._presets.changed.connect(self._on_presets_changed)
         self._fill()
+        self._search = QLineEdit()
+        self._search.setPlaceholderText(tr("Search settings"))
+        self._search.setAccessibleName(tr("Search settings"))
+        self._search.setClearButtonEnabled(True)
+        self._search.textChanged.connect(self._on_search_changed)
+        searched = QHBoxLayout()
+        searched.setContentsMargins(24, 16, 24, 8)
+        searched.addWidget(self._search)
+        self._nothing = label(tr("No setting has these words."), tone="secondary")
+        self._nothing.hide()
+        self._problem = label("", tone="danger", scale="small")
         self._apply = QPushButton("Apply")
         self._apply.setProperty("primary", True)
         self._apply.clicked.connect(self._on_apply_clicked)
@@ -86,7 +104,8 @@ class SettingsPanel(QDialog):
         content.setObjectName("column")
         inner = QVBoxLayout(content)
         inner.setContentsMargins(24, 16, 24, 16)
-        inner.addLayout(self._rows.grid)
+        inner.addWidget(self._rows)
+        inner.addWidget(self._nothing)
         inner.addStretch(1)
         scroll = self._scroll = QScrollArea()
         scroll.setWidgetResizable(True)
@@ -97,11 +116,13 @@ class SettingsPanel(QDialog):
         buttons.setSpacing(8)
         buttons.addWidget(defaults)
         buttons.addStretch(1)
+        buttons.addWidget(self._problem)
         buttons.addWidget(self._close)
         buttons.addWidget(self._apply)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
+        column.addLayout(searched)
         column.addWidget(scroll, 1)
         column.addLayout(beside)
         column.addLayout(buttons)
@@ -116,6 +137,16 @@ class SettingsPanel(QDialog):
     @property
     def apply_button(self) -> QPushButton:
         return self._apply
+
+    @property
+    def presets(self) -> PresetBar:
+        """Where presets are chosen and kept."""
+        return self._presets
+
+    @property
+    def search(self) -> QLineEdit:
+        """Shows only the settings that have its words."""
+        return self._search
 
     @property
     def ledger(self) -> ContextLedger:
@@ -141,7 +172,7 @@ class SettingsPanel(QDialog):
         self._take_over(settings)
         for table, values in now.items():
             edited = {name: value for name, value in values.items() if value != before[table][name]}
-            self._rows.show(table, getattr(settings, table).model_copy(update=edited))
+            self._rows.show_values(table, getattr(settings, table).model_copy(update=edited))
         self._on_edited()
 
     def _values(self) -> dict[str, dict[str, Any]]:
@@ -150,7 +181,7 @@ class SettingsPanel(QDialog):
 
     def _show_tables(self, settings: Settings, tables: Iterable[str] = _TABLES) -> None:
         for table in tables:
-            self._rows.show(table, getattr(settings, table))
+            self._rows.show_values(table, getattr(settings, table))
 
     def _take_over(self, settings: Settings) -> None:
         """The shown values are the current ones: none counts as edited."""
@@ -167,6 +198,7 @@ class SettingsPanel(QDialog):
         """
         self._for_rebuild = Feature.REBUILD in self._state.features
         self._on_edited()
+        self._search.clear()
         first = self._rows.field("context", next(iter(ContextSettings.model_fields)))
         self._scroll.setFocus()
         self._scroll.verticalScrollBar().setValue(first.mapTo(self._content, first.rect().topLeft()).y() - 48)
@@ -214,15 +246,42 @@ class SettingsPanel(QDialog):
         self._settings = self._settings.model_copy(update={"theme": ThemeChoice(self._theme_choice.currentData())})
         self.applied.emit(self._settings)
 
+    def _as_preset(self) -> tuple[str, Sampling]:
+        """The shown system prompt and sampling."""
+        return self._prompt.toPlainText(), Sampling(**self._rows.values("sampling"))
+
+    @Slot(object)
+    def _on_preset_chosen(self, preset: Preset) -> None:
+        """Show a preset's values; they count when they are applied, as any others."""
+        self._rows.show_values("sampling", preset.sampling)
+        if preset.system_prompt is not None:
+            self._prompt.setPlainText(preset.system_prompt)
+        self._on_edited()
+
+    @Slot(object)
+    def _on_presets_changed(self, presets: tuple[Preset, ...]) -> None:
+        """Presets are kept at once, whatever is edited beside them."""
+        self._settings = self._settings.model_copy(update={"presets": presets})
+        self.applied.emit(self._settings)
+        self._on_edited()
+
+    @Slot(str)
+    def _on_search_changed(self, text: str) -> None:
+        self._nothing.setVisible(self._rows.filter(text) == 0)
+        self._scroll.verticalScrollBar().setValue(0)
+
     @Slot()
     def _on_edited(self) -> None:
         edited = self._edited()
+        self._presets.show_values(edited.presets, edited.sampling, edited.system_prompt)
         rebuild = self._for_rebuild or edited.context != self._settings.context
         self._ledger.setVisible(rebuild)
         if rebuild:
             self._ledger.show_context(self._state.context)
             self._ledger.ask(edited.context)
-        refused = rebuild and bool(self._ledger.refused)
+        problem = self._rows.problem
+        self._problem.setText(tr("A text cannot be used as it is.") if problem else "")
+        refused = bool(problem) or (rebuild and bool(self._ledger.refused))
         self._apply.setEnabled((edited != self._settings or self._for_rebuild) and not refused)
         self._apply.setText("Apply and rebuild" if rebuild else "Apply")
 
@@ -234,13 +293,13 @@ class SettingsPanel(QDialog):
         self._rows.add_heading("Appearance", first=True)
         self._rows.add_row(Settings.model_fields["theme"], self._theme_choice)
         self._theme_choice.currentIndexChanged.connect(self._on_theme_changed)
+        about = Settings.model_fields["system_prompt"].description or ""
         self._rows.add_heading("System prompt")
-        row = self._rows.grid.rowCount()
-        self._rows.grid.addWidget(self._prompt, row, 0, 1, 3)
-        about = label(Settings.model_fields["system_prompt"].description or "", tone="secondary", scale="small")
-        self._rows.grid.addWidget(about, row + 1, 0, 1, 2)
+        self._rows.add_widget(self._prompt, f"System prompt {about}")
+        self._rows.add_widget(label(about, tone="secondary", scale="small"), f"System prompt {about}")
         self._prompt.textChanged.connect(self._on_edited)
         self._rows.add_heading("Sampling")
+        self._rows.add_widget(self._presets, tr("Sampling preset"))
         self._table("sampling")
         self._rows.add_heading("Cache")
         self._table("cache")
@@ -250,5 +309,5 @@ class SettingsPanel(QDialog):
     def _table(self, table: str) -> None:
         if table in _FEATURES:
             self._missing[table] = label("", tone="secondary")
-            self._rows.grid.addWidget(self._missing[table], self._rows.grid.rowCount(), 0, 1, 2)
+            self._rows.add_widget(self._missing[table])
         self._rows.add_table(table, _TABLES[table])

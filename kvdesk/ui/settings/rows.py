@@ -1,153 +1,275 @@
-"""Rows of settings: a control for each field of a declared table, with its range, title and description."""
+"""Rows of settings: a control for each field of a declared table, with its default, range, title and description, in
+groups that can be folded, and found by a few letters.
+"""
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Any, Final, cast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
-from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import (
-    QCheckBox,
-    QComboBox,
-    QDoubleSpinBox,
-    QGridLayout,
-    QHBoxLayout,
-    QSpinBox,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from kvdesk.policies.overflow import policy_of
-from kvdesk.settings import RANDOM_SEED, Overflow, llama_name
-from kvdesk.ui.settings.seed_field import SeedField
-from kvdesk.ui.widgets.controls import Choice, label, roomy, wheel_scrolls
+from kvdesk.settings import llama_name
+from kvdesk.translation import tr
+from kvdesk.ui.settings.fields import bounds, control_of, is_wide, set_value, value_of
+from kvdesk.ui.settings.groups import groups_of
+from kvdesk.ui.settings.text_field import TextField
+from kvdesk.ui.widgets.collapsible import Collapsible
+from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
 
-_MAX_INT: Final = 2**31 - 1
 _FIELD_PX: Final = 176  # every choice in full
 
 
-class SettingRows(QObject):
-    """The rows of a grid with three columns, which it fills from above. `edited`: a person changed a value."""
+class SettingRow(QWidget):
+    """Title, llama.cpp's name beside it where there is one, and description; the control at the right, or under them.
+
+    `default`: None where there is none to go back to.
+    """
+
+    was_reset = Signal()
+
+    def __init__(self, theme: Theme, info: FieldInfo, control: QWidget, default: Any = None) -> None:
+        super().__init__()
+        self.control = control
+        self._default = default
+        self._words = " ".join((info.title or "", llama_name(info), info.description or "")).casefold()
+        names = QHBoxLayout()
+        names.setSpacing(8)
+        caption = label(info.title or "")
+        caption.setBuddy(control)
+        names.addWidget(caption)
+        if theirs := llama_name(info):
+            beside = label(theirs, tone="secondary", family="mono")
+            beside.setToolTip(tr("llama.cpp's name: {name}").format(name=theirs))
+            names.addWidget(beside)
+        self.reset_button = IconButton(theme, "again", tr("Reset {name}").format(name=info.title or ""))
+        self.reset_button.setToolTip(_reset_tip(default))
+        self.reset_button.setFixedHeight(20)
+        policy = self.reset_button.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.reset_button.setSizePolicy(policy)
+        self.reset_button.clicked.connect(self._on_reset_clicked)
+        self.reset_button.hide()
+        names.addWidget(self.reset_button)
+        names.addStretch(1)
+        about = label(_about(info, control, default), tone="secondary", scale="small")
+        about.setWordWrap(True)
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addLayout(names)
+        words.addWidget(about)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 4)
+        column.setSpacing(4)
+        line = QHBoxLayout()
+        line.setSpacing(16)
+        line.addLayout(words, 1)
+        column.addLayout(line)
+        if is_wide(control):
+            column.addWidget(control)
+        else:
+            if not isinstance(control, QCheckBox):
+                control.setFixedWidth(_FIELD_PX)
+            line.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
+
+    @property
+    def changed(self) -> bool:
+        """Whether it shows something else than the default."""
+        return self._default is not None and value_of(self.control) != self._default
+
+    def matches(self, words: Iterable[str]) -> bool:
+        return all(word in self._words for word in words)
+
+    def show_state(self) -> None:
+        """Offer the default where it is not shown."""
+        self.reset_button.setVisible(self.changed and self.control.isEnabled())
+
+    @Slot()
+    def _on_reset_clicked(self) -> None:
+        set_value(self.control, self._default)
+        self.control.setFocus()
+        self.was_reset.emit()
+
+
+@dataclass(slots=True)
+class _Group:
+    """Rows under a title that folds them away; without one they are always shown."""
+
+    title: str = ""
+    box: Collapsible | None = None
+    content: QWidget | None = None
+    rows: list[SettingRow] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Section:
+    heading: QLabel | None = None
+    others: list[tuple[QWidget, str]] = field(default_factory=list)  # widgets that are no rows, and their words
+    groups: list[_Group] = field(default_factory=list)
+
+
+class SettingRows(QWidget):
+    """Sections of rows, filled from above. `edited`: a person changed a value."""
 
     edited = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._fields: dict[tuple[str, str], QWidget] = {}
-        self.grid = QGridLayout()
-        self.grid.setColumnStretch(1, 1)
-        self.grid.setHorizontalSpacing(16)
-        self.grid.setVerticalSpacing(4)
+        self._fields: dict[tuple[str, str], SettingRow] = {}
+        self._sections = [_Section()]
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(4)
+        self.edited.connect(self._show_states)
 
     def field(self, table: str, name: str) -> QWidget:
         """The control of one setting, such as ("sampling", "top_k")."""
+        return self._fields[table, name].control
+
+    def row(self, table: str, name: str) -> SettingRow:
+        """The row of one setting."""
         return self._fields[table, name]
 
     def fields(self, table: str) -> list[QWidget]:
         """The controls of one table."""
-        return [widget for (of, _), widget in self._fields.items() if of == table]
+        return [row.control for (of, _), row in self._fields.items() if of == table]
 
     def values(self, table: str) -> dict[str, Any]:
         """What the controls of one table show, by the names of its fields."""
-        return {name: _value(widget) for (of, name), widget in self._fields.items() if of == table}
+        return {name: value_of(row.control) for (of, name), row in self._fields.items() if of == table}
 
-    def show(self, table: str, values: BaseModel) -> None:
+    @property
+    def problem(self) -> str:
+        """What is wrong with a text that cannot be used as it is; "" where all can."""
+        fields = (row.control for row in self._fields.values())
+        return next((control.problem for control in fields if isinstance(control, TextField) and control.problem), "")
+
+    def show_values(self, table: str, values: BaseModel) -> None:
         """Show these values of one table; that is no edit."""
-        for (of, name), widget in self._fields.items():
+        for (of, name), row in self._fields.items():
             if of == table:
-                _set_value(widget, getattr(values, name))
+                set_value(row.control, getattr(values, name))
+        self._show_states()
+
+    def open_row(self, table: str, name: str) -> SettingRow:
+        """A row that is shown: its group is opened."""
+        row = self._fields[table, name]
+        for section in self._sections:
+            for group in section.groups:
+                if row in group.rows and group.box is not None:
+                    group.box.button.setChecked(True)
+        return row
+
+    # --- filling ------------------------------------------------------------------------------------------------------
 
     def add_heading(self, text: str, first: bool = False) -> None:
-        """A heading over the rows that follow."""
+        """A heading over what follows."""
         heading = label(text, scale="large")
         heading.setContentsMargins(0, 0 if first else 16, 0, 4)
-        self.grid.addWidget(heading, self.grid.rowCount(), 0, 1, 2)
+        self._column.addWidget(heading)
+        self._sections.append(_Section(heading))
+
+    def add_widget(self, widget: QWidget, words: str = "") -> None:
+        """Anything else, found by these words; without them `filter` leaves it as it is."""
+        self._column.addWidget(widget)
+        self._sections[-1].others.append((widget, words.casefold()))
+
+    def add_row(self, info: FieldInfo, widget: QWidget) -> None:
+        """A row with a control that the caller made."""
+        row = SettingRow(self._theme, info, widget)
+        self._column.addWidget(row)
+        self._sections[-1].groups.append(_Group(rows=[row]))
 
     def add_table(self, table: str, model: type[BaseModel]) -> None:
         """A row for each field of `model`. `table`: the name by which its controls and values are asked for."""
-        for name, info in model.model_fields.items():
-            low, high = 0.0, float(_MAX_INT)
-            for limit in info.metadata:
-                low, high = float(getattr(limit, "ge", low)), float(getattr(limit, "le", high))
-            widget = self._fields[table, name] = self._control(cast(type, info.annotation), low, high)
-            widget.setAccessibleName(info.title or name)
-            widget.setAccessibleDescription(info.description or "")
-            self.add_row(info, widget)
+        defaults = model()
+        for title, names in groups_of(model):
+            rows = [self._table_row(table, name, model.model_fields[name], getattr(defaults, name)) for name in names]
+            group = _Group(title, rows=rows)
+            self._sections[-1].groups.append(group)
+            if not title:
+                for row in rows:
+                    self._column.addWidget(row)
+                continue
+            group.content = QWidget()
+            inner = QVBoxLayout(group.content)
+            inner.setContentsMargins(20, 0, 0, 8)
+            inner.setSpacing(4)
+            for row in rows:
+                inner.addWidget(row)
+            group.box = Collapsible(self._theme, title, group.content)
+            self._column.addWidget(group.box)
 
-    def _control(self, kind: type, low: float, high: float) -> QWidget:
-        if kind is bool:
-            check = QCheckBox()
-            check.toggled.connect(self.edited)
-            return check
-        if issubclass(kind, StrEnum):
-            combo = Choice(self._theme)
-            for value in kind:
-                combo.addItem(policy_of(value).label if isinstance(value, Overflow) else value.value, value)
-            combo.currentIndexChanged.connect(self.edited)
-            return wheel_scrolls(combo)
-        if kind is float:
-            real = QDoubleSpinBox()
-            real.setRange(low, high)
-            real.setDecimals(2)
-            real.setSingleStep(0.05)
-            real.valueChanged.connect(self.edited)
-            return wheel_scrolls(roomy(real))
-        if high == RANDOM_SEED:
-            seed = SeedField()
-            seed.edited.connect(self.edited)
-            return seed
-        whole = QSpinBox()
-        whole.setRange(int(low), int(high))
-        whole.setGroupSeparatorShown(True)
-        whole.valueChanged.connect(self.edited)
-        return wheel_scrolls(roomy(whole))
+    def _table_row(self, table: str, name: str, info: FieldInfo, default: Any) -> SettingRow:
+        control = control_of(self._theme, info, self.edited)
+        control.setAccessibleName(info.title or name)
+        control.setAccessibleDescription(info.description or "")
+        row = self._fields[table, name] = SettingRow(self._theme, info, control, default)
+        row.was_reset.connect(self.edited)
+        return row
 
-    def add_row(self, info: FieldInfo, widget: QWidget) -> None:
-        """Title, llama.cpp's name beside it where there is one, and description; the control at the right."""
-        row = self.grid.rowCount()
-        words = QVBoxLayout()
-        words.setContentsMargins(0, 4, 0, 4)
-        words.setSpacing(0)
-        caption = label(info.title or "")
-        caption.setBuddy(widget)
-        names = QHBoxLayout()
-        names.setSpacing(8)
-        names.addWidget(caption)
-        if theirs := llama_name(info):
-            beside = label(theirs, tone="secondary", family="mono")
-            beside.setToolTip(f"llama.cpp's name: {theirs}")
-            names.addWidget(beside)
-        names.addStretch(1)
-        about = label(info.description or "", tone="secondary", scale="small")
-        about.setWordWrap(True)
-        words.addLayout(names)
-        words.addWidget(about)
-        self.grid.addLayout(words, row, 0, 1, 2)
-        self.grid.addWidget(widget, row, 2, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight)
-        if not isinstance(widget, QCheckBox):
-            widget.setFixedWidth(_FIELD_PX)
+    # --- finding ------------------------------------------------------------------------------------------------------
 
+    def filter(self, text: str) -> int:
+        """Show only what has all words of `text`, in groups that are open for it; all again without one. How many."""
+        words = text.casefold().split()
+        n_shown = 0
+        for section in self._sections:
+            n_before = n_shown
+            for widget, known in section.others:
+                if known:
+                    found = all(word in known for word in words)
+                    widget.setVisible(found)
+                    n_shown += found
+            for group in section.groups:
+                found_rows = [row for row in group.rows if row.matches(words)]
+                for row in group.rows:
+                    row.setVisible(row in found_rows)
+                n_shown += len(found_rows)
+                if group.box is not None and group.content is not None:
+                    group.box.setVisible(bool(found_rows))
+                    group.content.setVisible(bool(words) or group.box.is_open)
+            if section.heading is not None:
+                section.heading.setVisible(n_shown > n_before)
+        return n_shown
 
-def _value(widget: QWidget) -> Any:
-    if isinstance(widget, QCheckBox):
-        return widget.isChecked()
-    if isinstance(widget, QComboBox):
-        return widget.currentData()
-    return cast(QSpinBox | QDoubleSpinBox | SeedField, widget).value()
+    @Slot()
+    def _show_states(self) -> None:
+        """Which rows can be reset, and in which groups they are."""
+        for section in self._sections:
+            for group in section.groups:
+                n_changed = 0
+                for row in group.rows:
+                    row.show_state()
+                    n_changed += row.changed
+                if group.box is not None:
+                    changed = tr("%n changed", n_changed)
+                    group.box.set_title(f"{group.title} · {changed}" if n_changed else group.title)
 
 
-def _set_value(widget: QWidget, value: Any) -> None:
-    widget.blockSignals(True)
-    if isinstance(widget, QCheckBox):
-        widget.setChecked(bool(value))
-    elif isinstance(widget, QComboBox):
-        widget.setCurrentIndex(widget.findData(value))
-    elif isinstance(widget, SeedField):
-        widget.set_value(value)
-    else:
-        cast(QSpinBox | QDoubleSpinBox, widget).setValue(value)
-    widget.blockSignals(False)
+def _about(info: FieldInfo, control: QWidget, default: Any) -> str:
+    """The description, and the default and range of a number."""
+    about = info.description or ""
+    if isinstance(default, bool) or not isinstance(default, int | float) or is_wide(control):
+        return about
+    low, high = bounds(info)
+    if high > 2**31:  # the seed
+        return about
+    numbers = {"default": _shown(default), "low": _shown(low), "high": _shown(high)}
+    return about + ". " + tr("Default {default}, from {low} to {high}").format(**numbers)
+
+
+def _shown(value: Any) -> str:
+    return f"{value:,.4f}".rstrip("0").rstrip(".")
+
+
+def _reset_tip(default: Any) -> str:
+    if isinstance(default, int | float) and not isinstance(default, bool):
+        return tr("Back to the default: {value}").format(value=_shown(default))
+    return tr("Back to the default")

@@ -16,7 +16,7 @@ from pathlib import Path
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.backends.local.llama.sampler import Sampler
+from kvdesk.backends.local.llama.sampler import Sampler, SamplingPlan
 from kvdesk.cache.batch import Batch
 from kvdesk.settings import CacheType, ContextSettings, Sampling
 from tests.backends.local.tiny_models import N_POSITIONS, write
@@ -100,7 +100,7 @@ class Table:
 
     def _logits(self) -> None:
         c = self.open()
-        sampler = Sampler(Sampling(temperature=0), c.model.vocab.n_tokens)
+        sampler = Sampler(SamplingPlan(Sampling(temperature=0)), c.model.vocab)
         self.attempt("sample before any decode", lambda: c.sample(sampler))
         c.decode(tokens(4))
         self.attempt("sample an entry without logits", lambda: c.sample(sampler, 1))
@@ -200,7 +200,7 @@ def kill(folder: Path, call: str) -> None:
     elif call == "seq_cp":
         lib.llama_memory_seq_cp(memory, 0, 1, 0, 2)
     elif call == "sample":
-        Sampler(Sampling(temperature=0), c.model.vocab.n_tokens).sample(c._ctx, 1)
+        Sampler(SamplingPlan(Sampling(temperature=0)), c.model.vocab).sample(c._ctx, 1)
     elif call == "shift":
         write(folder / "no_rope.gguf", "granitehybrid", more=_without_rope)
         c = Table(folder).open("no_rope")

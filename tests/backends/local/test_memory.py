@@ -18,7 +18,7 @@ from kvdesk.backends.local.llama.binding import EngineVersion, lib
 from kvdesk.backends.local.llama.context import MAPS, Context
 from kvdesk.backends.local.llama.decodes import MirroredDecode
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.backends.local.llama.sampler import Sampler
+from kvdesk.backends.local.llama.sampler import Sampler, SamplingPlan
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.blob import parse_state
 from kvdesk.cache.cells import StreamCells
@@ -81,7 +81,7 @@ def test_decodes_are_told_before_their_cells_change(context: Context) -> None:
             journal.decoded(decode)
 
     context.memory.on_decoded = on_decoded
-    sampler = Sampler(Sampling(temperature=0), N_VOCAB)
+    sampler = Sampler(SamplingPlan(Sampling(temperature=0)), context.model.vocab)
     context.decode(text(4))
     for _ in range(2):
         first = context.memory.seq_pos_max(0) + 1

@@ -10,7 +10,7 @@ from kvdesk.backends.local.cache_manager.sequences import ALL_EXACT
 from kvdesk.backends.local.context_runtime import abilities
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.model import Model
-from kvdesk.backends.local.llama.sampler import Sampler
+from kvdesk.backends.local.llama.sampler import Sampler, SamplingPlan
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import EvictedMessages, Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.errors import UserError
@@ -146,7 +146,7 @@ def continued(headless: HeadlessEngine, prompt: list[int], n: int) -> list[int]:
     """`n` greedy tokens after a prefill of `prompt` in a sequence of its own."""
     context = headless.engine.session.runtime.context
     headless.engine.session.runtime.context.memory.clear()
-    sampler = Sampler(Sampling(temperature=0.0), headless.engine.session.loaded.model.vocab.n_tokens)
+    sampler = Sampler(SamplingPlan(Sampling(temperature=0.0)), headless.engine.session.loaded.model.vocab)
     tokens: list[int] = []
     for first in range(0, len(prompt), 64):
         part = prompt[first : first + 64]

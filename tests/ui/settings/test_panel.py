@@ -85,6 +85,8 @@ def test_settings_have_plain_titles_and_llama_cpps_names_beside_them(panel: Sett
     assert shown[shown.index("Temperature") + 1] == "temp"
     assert shown[shown.index("Context size") + 1] == "n_ctx"
     assert shown[shown.index("Compact automatically") + 1] == CachePolicy.model_fields["auto_compact"].description
+    about = shown[shown.index("temp") + 1]
+    assert about == f"{Sampling.model_fields['temperature'].description}. Default 0.8, from 0 to 5"
 
 
 def test_settings_fit_their_screen_and_their_fields(panel: SettingsPanel) -> None:

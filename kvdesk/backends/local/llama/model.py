@@ -94,6 +94,7 @@ class Model:
 
     def close(self) -> None:
         if self._handle:
+            self.vocab.forget_dry()
             lib.llama_model_free(self._handle)
             self._handle = None
 

@@ -1,25 +1,82 @@
-"""llama.cpp's own sampler chain, built from `Sampling`. Sampling runs on the C side; no logit is copied to Python."""
+"""llama.cpp's own sampler chain, built from `Sampling` as its programs do (common/sampling.cpp, `common_sampler_init`).
+
+Sampling runs on the C side. Without a grammar no logit is copied.
+"""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from kvdesk.backends.local.llama.binding import lib
-from kvdesk.settings import Sampling
+from kvdesk.backends.local.llama.json_schema import gbnf_of
+from kvdesk.backends.local.llama.vocab import Vocab
+from kvdesk.errors import PromptError
+from kvdesk.grammar.gbnf import Grammar
+from kvdesk.grammar.state import checked
+from kvdesk.settings import Mirostat, SamplerName, Sampling
+from kvdesk.translation import tr
+
+_MIROSTAT_M: Final = 100
+"""Tokens that Mirostat 1 estimates with, as in common/sampling.cpp."""
+_KEEP_THE_LIKELIEST: Final = {SamplerName.TOP_N_SIGMA, SamplerName.TOP_K, SamplerName.TOP_P, SamplerName.MIN_P}
+"""They never leave out the most likely token: nothing to do where it is the one that is taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingPlan:
+    """Sampling that this vocabulary allows: token ids and the grammar are checked."""
+
+    sampling: Sampling
+    biases: tuple[tuple[int, float], ...] = ()
+    grammar: Grammar | None = None
+
+    @property
+    def looks_back(self) -> int:
+        """How many tokens of the prompt the samplers ask for."""
+        s = self.sampling
+        if s.mirostat is not Mirostat.OFF:
+            return 0
+        penalties = s.repeat_last_n if _penalizes(s) and SamplerName.PENALTIES in s.samplers else 0
+        dry = s.dry_penalty_last_n if s.dry_multiplier and SamplerName.DRY in s.samplers else 0
+        return max(penalties, dry)
+
+
+def plan_sampling(sampling: Sampling, vocab: Vocab) -> SamplingPlan:
+    """Raises UserError with a sentence for what llama.cpp would not take, or the process not survive."""
+    biases: dict[int, float] = {}
+    for name, bias in sampling.logit_bias:
+        tokens = [name] if isinstance(name, int) else vocab.tokenize(name, add_special=False, parse_special=False)
+        for token in set(tokens):
+            if not 0 <= token < vocab.n_tokens:
+                raise PromptError(
+                    tr("The logit bias names token {token}, and this model has {n:,} tokens.").format(
+                        token=token, n=vocab.n_tokens
+                    )
+                )
+            biases[token] = biases.get(token, 0.0) + bias
+    grammar, schema = sampling.grammar.strip(), sampling.json_schema.strip()
+    if grammar and schema:
+        raise PromptError(tr("Choose a grammar or a JSON schema: there can be only one."))
+    text = gbnf_of(sampling.json_schema) if schema else sampling.grammar
+    return SamplingPlan(sampling, tuple(biases.items()), checked(text) if text.strip() else None)
 
 
 class Sampler:
-    """One chain for one answer, in llama.cpp's order: penalties, top-k, top-p, min-p, temperature, dist.
+    """One chain for one answer. Close it, or the C side leaks.
 
-    At temperature 0 the chain is penalties and greedy. Close it, or the C side leaks.
+    dead_end   after `sample` has returned -1: why, in a sentence; "" where the answer is complete
     """
 
-    def __init__(self, sampling: Sampling, n_vocab: int) -> None:
+    dead_end: str | None = None
+
+    def __init__(self, plan: SamplingPlan, vocab: Vocab) -> None:
         params = lib.llama_sampler_chain_default_params()
         params.no_perf = True
         self._chain: Any = lib.llama_sampler_chain_init(params)
-        for part in self._parts(sampling, n_vocab):
+        for part in _parts(plan, vocab):
             lib.llama_sampler_chain_add(self._chain, part)
 
     def sample(self, ctx: Any, row: int) -> int:
@@ -31,26 +88,90 @@ class Sampler:
         return int(lib.llama_sampler_sample(self._chain, ctx, row))
 
     def accept(self, tokens: Iterable[int]) -> None:
-        """Show the chain tokens it did not sample: the end of the prompt, for the repeat penalty."""
+        """Show the chain tokens it did not sample: the end of the prompt, for the penalties."""
         for token in tokens:
             lib.llama_sampler_accept(self._chain, token)
+
+    def resume(self, tokens: Iterable[int]) -> None:
+        """The answer begins with these tokens, which are the end of what `accept` was shown. Raises UserError where a
+        grammar does not allow them.
+        """
 
     def close(self) -> None:
         if self._chain is not None:
             lib.llama_sampler_free(self._chain)
             self._chain = None
 
-    @staticmethod
-    def _parts(s: Sampling, n_vocab: int) -> list[Any]:
-        parts: list[Any] = []
-        if s.repeat_penalty != 1.0 and s.repeat_last_n:
-            parts.append(lib.llama_sampler_init_penalties(n_vocab, s.repeat_last_n, s.repeat_penalty, 0.0, 0.0))
-        if s.temperature <= 0.0:
+
+def _penalizes(s: Sampling) -> bool:
+    changed = (s.repeat_penalty, s.presence_penalty, s.frequency_penalty) != (1.0, 0.0, 0.0)
+    return changed and s.repeat_last_n > 0
+
+
+def _parts(plan: SamplingPlan, vocab: Vocab) -> list[Any]:
+    """Samplers in the order in which they work. The last one chooses the token."""
+    s = plan.sampling
+    parts: list[Any] = []
+    if plan.biases:
+        biases = (lib.llama_logit_bias * len(plan.biases))(*(lib.llama_logit_bias(t, b) for t, b in plan.biases))
+        parts.append(lib.llama_sampler_init_logit_bias(vocab.n_tokens, len(biases), biases))
+    if s.mirostat is not Mirostat.OFF:
+        if s.greedy:
             return [*parts, lib.llama_sampler_init_greedy()]
-        if s.top_k > 0:
-            parts.append(lib.llama_sampler_init_top_k(s.top_k))
-        if s.top_p < 1.0:
-            parts.append(lib.llama_sampler_init_top_p(s.top_p, 1))
-        if s.min_p > 0.0:
-            parts.append(lib.llama_sampler_init_min_p(s.min_p, 1))
-        return [*parts, lib.llama_sampler_init_temp(s.temperature), lib.llama_sampler_init_dist(s.seed)]
+        parts.append(lib.llama_sampler_init_temp(s.temperature))
+        if s.mirostat is Mirostat.V1:
+            n_vocab, m = vocab.n_tokens, _MIROSTAT_M
+            return [*parts, lib.llama_sampler_init_mirostat(n_vocab, s.seed, s.mirostat_tau, s.mirostat_eta, m)]
+        return [*parts, lib.llama_sampler_init_mirostat_v2(s.seed, s.mirostat_tau, s.mirostat_eta)]
+    for name in s.samplers:
+        if s.greedy and name is SamplerName.TEMPERATURE:
+            break  # one token is left, whatever comes after it
+        if (not s.greedy or name not in _KEEP_THE_LIKELIEST) and (part := _part(name, s, vocab)) is not None:
+            parts.append(part)
+    if s.greedy:
+        return [*parts, lib.llama_sampler_init_greedy()]
+    if s.adaptive_target >= 0.0:
+        return [*parts, lib.llama_sampler_init_adaptive_p(s.adaptive_target, s.adaptive_decay, s.seed)]
+    return [*parts, lib.llama_sampler_init_dist(s.seed)]
+
+
+def _part(name: SamplerName, s: Sampling, vocab: Vocab) -> Any | None:
+    """The sampler of this name; None where it would change nothing."""
+    match name:
+        case SamplerName.PENALTIES if _penalizes(s):
+            return lib.llama_sampler_init_penalties(
+                vocab.n_tokens, s.repeat_last_n, s.repeat_penalty, s.frequency_penalty, s.presence_penalty
+            )
+        case SamplerName.DRY if s.dry_multiplier and s.dry_penalty_last_n:
+            return _dry(s, vocab)
+        case SamplerName.TOP_N_SIGMA if s.top_n_sigma > 0.0:
+            return lib.llama_sampler_init_top_n_sigma(s.top_n_sigma)
+        case SamplerName.TOP_K if s.top_k > 0:
+            return lib.llama_sampler_init_top_k(s.top_k)
+        case SamplerName.TYPICAL_P if s.typical_p < 1.0:
+            return lib.llama_sampler_init_typical(s.typical_p, 1)
+        case SamplerName.TOP_P if s.top_p < 1.0:
+            return lib.llama_sampler_init_top_p(s.top_p, 1)
+        case SamplerName.MIN_P if s.min_p > 0.0:
+            return lib.llama_sampler_init_min_p(s.min_p, 1)
+        case SamplerName.XTC if s.xtc_probability > 0.0 and s.xtc_threshold <= 0.5:
+            return lib.llama_sampler_init_xtc(s.xtc_probability, s.xtc_threshold, 1, s.seed)
+        case SamplerName.TEMPERATURE if s.dynatemp_range > 0.0:
+            return lib.llama_sampler_init_temp_ext(s.temperature, s.dynatemp_range, s.dynatemp_exponent)
+        case SamplerName.TEMPERATURE:
+            return lib.llama_sampler_init_temp(s.temperature)
+    return None
+
+
+def _dry(s: Sampling, vocab: Vocab) -> Any:
+    """A copy of the sampler with these values that the vocabulary keeps: llama.cpp makes one by looking through all
+    tokens for each sequence breaker.
+    """
+    values = (s.dry_multiplier, s.dry_base, s.dry_allowed_length, s.dry_penalty_last_n)
+    key = (values, s.dry_sequence_breakers)
+    if vocab.dry is None or vocab.dry[0] != key:
+        vocab.forget_dry()
+        breakers = [text.encode() for text in s.dry_sequence_breakers]
+        array = (ctypes.c_char_p * len(breakers))(*breakers)
+        vocab.dry = (key, lib.llama_sampler_init_dry(vocab.handle, *values, array, len(breakers)))
+    return lib.llama_sampler_clone(vocab.dry[1])

@@ -35,6 +35,7 @@ class Vocab:
         self._pieces: dict[int, bytes] = {}
         self._eog: dict[int, bool] = {}
         self._buffer = ctypes.create_string_buffer(256)
+        self.dry: tuple[object, Any] | None = None  # the DRY sampler made last, and its values
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -117,6 +118,21 @@ class Vocab:
         """Whether it is one that no text becomes without `parse_special`."""
         known = 0 <= token < self.n_tokens  # llama.cpp would end the process
         return known and bool(lib.llama_vocab_get_attr(self._vocab, token) & _CONTROL)
+
+    def written(self, token: int) -> bytes:
+        """Bytes of a token, control tokens written out: what a grammar compares."""
+        return self._to_piece(token, special=True)
+
+    def only_token(self, text: str) -> int | None:
+        """The token that a text is, control tokens included; None where it is none, or several."""
+        tokens = self.tokenize(text, add_special=False, parse_special=True)
+        return tokens[0] if len(tokens) == 1 else None
+
+    def forget_dry(self) -> None:
+        """Free the DRY sampler that is kept."""
+        if self.dry is not None:
+            lib.llama_sampler_free(self.dry[1])
+            self.dry = None
 
     def is_eog(self, token: int) -> bool:
         """Whether generation ends with this token."""

@@ -13,7 +13,7 @@ from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
 from kvdesk.cache.batch import Batch
-from kvdesk.chat import NONE_EVICTED, EvictedMessages, TurnStats
+from kvdesk.chat import NONE_EVICTED, EvictedMessages, MessageState, TurnStats
 from kvdesk.protocol.chat import Generate
 
 
@@ -111,6 +111,12 @@ class Request:
             length += len(utf8.decode(self.vocab.piece(token)))
             ends.append(length)
         return ends[self.skipped :]
+
+    @property
+    def ending(self) -> tuple[MessageState, str]:
+        """The state of an answer that no token follows, and why: its grammar may have come to a dead end."""
+        dead_end = self.sampler.dead_end
+        return ("stopped", dead_end) if dead_end else ("complete", "")
 
     def note(self, why: str = "") -> str:
         """What is said of the answer: that messages were evicted, the last time in full, and why it ended."""

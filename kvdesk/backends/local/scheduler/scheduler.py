@@ -17,7 +17,8 @@ from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import DecodeKind
-from kvdesk.backends.local.llama.sampler import Sampler
+from kvdesk.backends.local.llama.grammar_sampler import sampler_of
+from kvdesk.backends.local.llama.sampler import plan_sampling
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, Fit, OverflowManager, Step
 from kvdesk.backends.local.scheduler.overflow_move import carry_out, frees_enough
@@ -138,6 +139,7 @@ class Scheduler:
         try:
             if self._overflow_manager is None:
                 raise PromptError(NO_TOKENIZER)
+            plan = plan_sampling(command.sampling, vocab)
             fit = self._overflow_manager.fit(command)
             prompt = fit.tokens
             if self._requests and not cache_manager.can_lease(command.conversation):
@@ -146,8 +148,7 @@ class Scheduler:
                 return False
             there = cache_manager.pool.get(command.conversation)
             sequence = cache_manager.lease(command.conversation, inactive=there is not None and there.busy)
-            told = self._told.setdefault(command.answer, [])
-            told += self._use_fit(command, sequence, fit)
+            self._told.setdefault(command.answer, []).extend(self._use_fit(command, sequence, fit))
             held = list(sequence.tokens)
             acquired = cache_manager.acquire_prefix(sequence, prompt, moved=not policy_of(command.overflow).exact)
             if not cache_manager.make_room(sequence, len(prompt) - acquired.n_tokens):
@@ -155,6 +156,7 @@ class Scheduler:
                     cache_manager.release_empty_branch(sequence)
                     return False
                 raise PromptError("The cache has no room for this conversation.")
+            sampler = sampler_of(plan, vocab, prompt, fit.generated)
         except KvdeskError as error:
             if isinstance(error, ContextFull):
                 self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, str(error)))
@@ -164,9 +166,6 @@ class Scheduler:
             self.abandon(command, "failed", unexpected(error))
             cache_manager.adopt_map()
             return True
-        sampler = Sampler(command.sampling, vocab.n_tokens)
-        if command.sampling.repeat_penalty != 1.0:
-            sampler.accept(prompt[-command.sampling.repeat_last_n :])
         cache_manager.mark_busy(sequence)
         reused = acquired.n_tokens
         messages = command.messages if command.continued is None else (*command.messages, command.continued)
@@ -305,7 +304,8 @@ class Scheduler:
             for _ in range(n):
                 new = context.advance(token, sampler)
                 if new < 0:
-                    stopped = True
+                    stopped = sampler.dead_end is None
+                    decoded += () if stopped else (token,)
                     break
                 decoded.append(token)
                 token = new
@@ -326,8 +326,8 @@ class Scheduler:
         if stopped:
             cache_manager.adopt_unfinished(sequence, [token])
         request.last_at = now or request.last_at
-        if is_eog(token):
-            self.finish(request, "complete")
+        if is_eog(token) or sampler.dead_end is not None:
+            self.finish(request, *request.ending)
             return True
         self._tell(request)
         self._end_at_limit(request)
@@ -481,8 +481,8 @@ class Scheduler:
         now = time.perf_counter()
         if not request.first_at:
             request.first_at = now
-        if request.vocab.is_eog(token):
-            self.finish(request, "complete")
+        if token < 0 or request.vocab.is_eog(token):
+            self.finish(request, *request.ending)
             return
         request.sampled(token, now)
         self._end_at_limit(request)

@@ -1,6 +1,6 @@
 """All settings, each with its default, range, title and description, and llama.cpp's name for it: one declared table.
 
-The defaults of `Sampling` are llama.cpp's own (common/common.h).
+Those of the samplers are in `kvdesk.settings.sampling`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,30 @@ from __future__ import annotations
 import os
 from enum import StrEnum
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
-from pydantic.fields import FieldInfo
+from pydantic import Field
+
+from kvdesk.settings.preset import Preset
+from kvdesk.settings.sampling import RANDOM_SEED, Mirostat, SamplerName, Sampling
+from kvdesk.settings.table import Table, llama, llama_name
+
+__all__ = [
+    "EXACT_UBATCH",
+    "MOST_THREADS",
+    "RANDOM_SEED",
+    "CachePolicy",
+    "CacheType",
+    "ContextSettings",
+    "Mirostat",
+    "Overflow",
+    "Preset",
+    "SamplerName",
+    "Sampling",
+    "Settings",
+    "ThemeChoice",
+    "WindowPlace",
+    "default_threads",
+    "llama_name",
+]
 
 EXACT_UBATCH = 32
 """Largest graph whose sums do not depend on how a prompt was cut: from 64 tokens on (GGML_FA_TILE_Q, ggml-cpu/common.h)
@@ -17,10 +39,6 @@ llama.cpp's flash attention works in tiles and adds up in another order. Half of
 
 MOST_THREADS = 512
 """llama.cpp takes no more (GGML_MAX_N_THREADS, ggml.h)."""
-
-
-RANDOM_SEED = 0xFFFFFFFF
-"""A new seed for every answer (LLAMA_DEFAULT_SEED, llama.h)."""
 
 
 class CacheType(StrEnum):
@@ -50,21 +68,7 @@ def default_threads() -> int:
     return min(psutil.cpu_count(logical=False) or os.cpu_count() or 1, MOST_THREADS)
 
 
-def _llama(name: str) -> dict[str, JsonValue]:
-    return {"llama.cpp": name}
-
-
-def llama_name(info: FieldInfo) -> str:
-    """What llama.cpp calls a setting; "" for a setting that is kvdesk's own."""
-    extra = info.json_schema_extra
-    return str(extra.get("llama.cpp", "")) if isinstance(extra, dict) else ""
-
-
-class _Table(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", validate_default=True)
-
-
-class ContextSettings(_Table):
+class ContextSettings(Table):
     """How a llama.cpp context is created. Changing any of them means a new context."""
 
     n_ctx: int = Field(
@@ -72,7 +76,7 @@ class ContextSettings(_Table):
         ge=0,
         le=1 << 20,
         title="Context size",
-        json_schema_extra=_llama("n_ctx"),
+        json_schema_extra=llama("n_ctx"),
         description="Tokens the KV cache has room for (cells), for all conversations together; "
         "0 takes the length the model was trained for",
     )
@@ -81,7 +85,7 @@ class ContextSettings(_Table):
         ge=1,
         le=64,
         title="Sequences",
-        json_schema_extra=_llama("n_seq_max"),
+        json_schema_extra=llama("n_seq_max"),
         description="Most conversations and branches in the cache at the same time",
     )
     n_batch: int = Field(
@@ -89,7 +93,7 @@ class ContextSettings(_Table):
         ge=1,
         le=16384,
         title="Batch size",
-        json_schema_extra=_llama("n_batch"),
+        json_schema_extra=llama("n_batch"),
         description="Most tokens in one llama_decode call",
     )
     n_ubatch: int = Field(
@@ -97,7 +101,7 @@ class ContextSettings(_Table):
         ge=1,
         le=16384,
         title="Physical batch size",
-        json_schema_extra=_llama("n_ubatch"),
+        json_schema_extra=llama("n_ubatch"),
         description="Most tokens computed at once, in one graph",
     )
     exact: bool = Field(
@@ -112,7 +116,7 @@ class ContextSettings(_Table):
         ge=1,
         le=MOST_THREADS,
         title="Threads",
-        json_schema_extra=_llama("n_threads"),
+        json_schema_extra=llama("n_threads"),
         description="CPU threads for writing answers",
     )
     n_threads_batch: int = Field(
@@ -120,34 +124,34 @@ class ContextSettings(_Table):
         ge=1,
         le=MOST_THREADS,
         title="Threads for prompts",
-        json_schema_extra=_llama("n_threads_batch"),
+        json_schema_extra=llama("n_threads_batch"),
         description="CPU threads for reading prompts (prefill)",
     )
     type_k: CacheType = Field(
-        CacheType.F16, title="K cache type", json_schema_extra=_llama("type_k"), description="Data type of K"
+        CacheType.F16, title="K cache type", json_schema_extra=llama("type_k"), description="Data type of K"
     )
     type_v: CacheType = Field(
         CacheType.F16,
         title="V cache type",
-        json_schema_extra=_llama("type_v"),
+        json_schema_extra=llama("type_v"),
         description="Data type of V; quantized types need flash attention",
     )
     flash_attn: bool = Field(
         True,
         title="Flash attention",
-        json_schema_extra=_llama("flash_attn"),
+        json_schema_extra=llama("flash_attn"),
         description="Skips masked cells, and allows a quantized V",
     )
     kv_unified: bool = Field(
         True,
         title="Unified KV cache",
-        json_schema_extra=_llama("kv_unified"),
+        json_schema_extra=llama("kv_unified"),
         description="One buffer for all sequences, so that they can share cells; off, each has a part of its own",
     )
     swa_full: bool = Field(
         True,
         title="Full-size SWA cache",
-        json_schema_extra=_llama("swa_full"),
+        json_schema_extra=llama("swa_full"),
         description="For models with sliding-window attention: keeps the cells outside the window too",
     )
 
@@ -162,76 +166,6 @@ class ContextSettings(_Table):
         return 1 if self.exact else self.n_threads
 
 
-class Sampling(_Table):
-    """The sampler chain, in llama.cpp's order: penalties, top-k, top-p, min-p, temperature, dist."""
-
-    temperature: float = Field(
-        0.8,
-        ge=0.0,
-        le=5.0,
-        allow_inf_nan=False,
-        title="Temperature",
-        json_schema_extra=_llama("temp"),
-        description="Higher is more varied; 0 always takes the most likely token (greedy)",
-    )
-    top_k: int = Field(
-        40,
-        ge=0,
-        le=1_000_000,
-        title="Top K",
-        json_schema_extra=_llama("top_k"),
-        description="Choose among the K most likely tokens; 0 among all",
-    )
-    top_p: float = Field(
-        0.95,
-        ge=0.0,
-        le=1.0,
-        title="Top P",
-        json_schema_extra=_llama("top_p"),
-        description="Choose among the most likely tokens whose probabilities add up to P; 1 among all",
-    )
-    min_p: float = Field(
-        0.05,
-        ge=0.0,
-        le=1.0,
-        title="Min P",
-        json_schema_extra=_llama("min_p"),
-        description="Leave out tokens less likely than this share of the most likely one; 0 leaves out none",
-    )
-    repeat_penalty: float = Field(
-        1.0,
-        ge=0.1,
-        le=4.0,
-        title="Repeat penalty",
-        json_schema_extra=_llama("repeat_penalty"),
-        description="Above 1, tokens that came recently are less likely; 1 changes nothing",
-    )
-    repeat_last_n: int = Field(
-        64,
-        ge=0,
-        le=65536,
-        title="Tokens to penalize",
-        json_schema_extra=_llama("repeat_last_n"),
-        description="How many of the last tokens the repeat penalty looks at; 0 switches it off",
-    )
-    seed: int = Field(
-        RANDOM_SEED,
-        ge=0,
-        le=RANDOM_SEED,
-        title="Seed",
-        json_schema_extra=_llama("seed"),
-        description="Random draws a new seed for every answer; with a number, the same prompt gets the same answer",
-    )
-    max_tokens: int = Field(
-        1024,
-        ge=1,
-        le=1 << 20,
-        title="Answer length",
-        json_schema_extra=_llama("n_predict"),
-        description="Most tokens in one answer",
-    )
-
-
 class Overflow(StrEnum):
     """What happens when a conversation's context is full, in the order in which it is offered.
 
@@ -244,7 +178,7 @@ class Overflow(StrEnum):
     SINKS = "sinks"
 
 
-class CachePolicy(_Table):
+class CachePolicy(Table):
     """What kvdesk does with the cache by itself."""
 
     follow_load: bool = Field(
@@ -272,7 +206,7 @@ class CachePolicy(_Table):
         ge=0,
         le=1 << 20,
         title="Tokens to keep",
-        json_schema_extra=_llama("n_keep"),
+        json_schema_extra=llama("n_keep"),
         description="Tokens at the beginning that stay when the oldest messages are removed",
     )
     memory_mb: int = Field(
@@ -291,7 +225,7 @@ class CachePolicy(_Table):
     )
 
 
-class WindowPlace(_Table):
+class WindowPlace(Table):
     """Where the window was, in pixels; 0 wide before it was ever shown. Panes keep their widths while folded away."""
 
     x: int = Field(0, description="Left edge of its frame")
@@ -303,7 +237,7 @@ class WindowPlace(_Table):
     inspector_width: int = Field(440, ge=0, description="Of the cache inspector")
 
 
-class Settings(_Table):
+class Settings(Table):
     """Everything that outlives a run."""
 
     model: str = Field("", description="Path of the model to open at start; empty opens the embedded one")
@@ -311,6 +245,7 @@ class Settings(_Table):
     sampling: Sampling = Field(default_factory=Sampling)
     cache: CachePolicy = Field(default_factory=CachePolicy)
     system_prompt: str = Field("", description="System prompt of new conversations")
+    presets: tuple[Preset, ...] = Field((), description="Presets that the person saved")
     theme: ThemeChoice = Field(ThemeChoice.SYSTEM, title="Theme", description="Light, dark, or that of the system")
     language: str = Field(
         "system",

@@ -1,0 +1,134 @@
+"""Answers that follow a grammar, as llama.cpp's programs sample them (common/sampling.cpp, `common_sampler_sample`).
+
+The chain samples first; only where the grammar does not allow that token are all tokens compared with it, which takes
+as long as a small model's decode, and the chain samples from those that are allowed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from kvdesk.backends.local.llama.binding import engine_log, lib
+from kvdesk.backends.local.llama.sampler import Sampler, SamplingPlan
+from kvdesk.backends.local.llama.vocab import Vocab
+from kvdesk.errors import PromptError, UserError
+from kvdesk.grammar.gbnf import ROOT, Grammar
+from kvdesk.grammar.state import GrammarState, Position
+from kvdesk.translation import tr
+
+_TRIES: Final = 16
+"""Tokens that llama.cpp allows and then would not take (a token named after text in the same token)."""
+_CANDIDATE: Final = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])  # llama_token_data
+
+
+class GrammarSampler(Sampler):
+    """A chain and a grammar. Raises PromptError where llama.cpp cannot make a sampler of the grammar."""
+
+    def __init__(self, plan: SamplingPlan, grammar: Grammar, vocab: Vocab) -> None:
+        self._state = GrammarState(grammar, vocab.only_token)
+        self._grammar: Any = lib.llama_sampler_init_grammar(vocab.handle, grammar.text.encode(), ROOT.encode())
+        if not self._grammar:
+            raise PromptError(tr("llama.cpp cannot use the grammar."), engine_log().problems())
+        super().__init__(plan, vocab)
+        self._vocab = vocab
+        self._candidates = np.zeros(vocab.n_tokens, _CANDIDATE)
+        self._one = np.zeros(1, _CANDIDATE)
+        self._ids = np.arange(vocab.n_tokens, dtype=np.int32)
+
+    def sample(self, ctx: Any, row: int) -> int:
+        """As `Sampler.sample`; -1 where the grammar allows no token, or the answer can only end."""
+        pointer = lib.llama_get_logits_ith(ctx, row)
+        logits = np.ctypeslib.as_array(pointer, shape=(len(self._ids),))
+        try:
+            token, position = self._chosen(logits)
+        except UserError as error:
+            self.dead_end = str(error)
+            return -1
+        if position is None:
+            self.dead_end = (
+                "" if self._state.position.complete else tr("The grammar allows no token of this model here.")
+            )
+            return -1
+        self._state.position = position
+        lib.llama_sampler_accept(self._grammar, token)
+        lib.llama_sampler_accept(self._chain, token)
+        return token
+
+    def resume(self, tokens: Iterable[int]) -> None:
+        for token in tokens:
+            position = self._after(token)
+            if position is None:
+                raise PromptError(tr("The answer so far does not follow the grammar, so it cannot be continued."))
+            self._state.position = position
+            lib.llama_sampler_accept(self._grammar, token)
+
+    def close(self) -> None:
+        super().close()
+        if self._grammar is not None:
+            lib.llama_sampler_free(self._grammar)
+            self._grammar = None
+
+    def _chosen(self, logits: np.ndarray[Any, np.dtype[np.float32]]) -> tuple[int, Position | None]:
+        """A token, and where the grammar is after it; None where there is none. Raises UserError: too many stacks."""
+        token = self._apply(logits, ())
+        if (position := self._after(token)) is not None:
+            return token, position
+        refused: list[int] = []
+        for _ in range(_TRIES):
+            token = self._apply(logits, refused, with_grammar=True)
+            if token < 0:
+                break
+            if (position := self._after(token)) is not None:
+                return token, position
+            refused.append(token)
+        return -1, None
+
+    def _apply(self, logits: np.ndarray[Any, np.dtype[np.float32]], refused: Any, *, with_grammar: bool = False) -> int:
+        """The token that the chain chooses; -1 where the grammar allows none."""
+        candidates = self._candidates
+        candidates["id"], candidates["logit"], candidates["p"] = self._ids, logits, 0.0
+        if with_grammar:
+            candidates["logit"][refused] = -np.inf
+            self._run(self._grammar, candidates)
+            if not (candidates["logit"] > -np.inf).any():
+                return -1
+        array = self._run(self._chain, candidates)
+        return int(array.data[array.selected].id) if array.selected >= 0 else -1
+
+    def _after(self, token: int) -> Position | None:
+        """Where the grammar is after this token; None where llama.cpp would not take it."""
+        self._one[0] = (token, 1.0, 0.0)
+        self._run(self._grammar, self._one)
+        if self._one["logit"][0] == -np.inf:
+            return None
+        if lib.llama_vocab_is_eog(self._vocab.handle, token):
+            return self._state.position if self._state.position.complete else None
+        return self._state.after(token, self._vocab.written(token))
+
+    @staticmethod
+    def _run(sampler: Any, candidates: np.ndarray[Any, Any]) -> Any:
+        data = candidates.ctypes.data_as(ctypes.POINTER(lib.llama_token_data))
+        array = lib.llama_token_data_array(data, len(candidates), -1, False)
+        lib.llama_sampler_apply(sampler, ctypes.byref(array))
+        return array
+
+
+def sampler_of(plan: SamplingPlan, vocab: Vocab, prompt: Sequence[int] = (), continued: Sequence[int] = ()) -> Sampler:
+    """A sampler that has seen as much of the prompt as it asks for. `continued`: the end of the prompt that is the
+    beginning of the answer.
+
+    Raises UserError where llama.cpp, or this vocabulary, cannot use the plan's grammar, or `continued` breaks it.
+    """
+    sampler = Sampler(plan, vocab) if plan.grammar is None else GrammarSampler(plan, plan.grammar, vocab)
+    try:
+        if plan.looks_back:
+            sampler.accept(prompt[-plan.looks_back :])
+        sampler.resume(continued)
+    except UserError:
+        sampler.close()
+        raise
+    return sampler

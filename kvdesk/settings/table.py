@@ -1,0 +1,23 @@
+"""What every table of settings is made of."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic.fields import FieldInfo
+
+
+class Table(BaseModel):
+    """Frozen values with defaults and ranges. What a file has beside them is passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", validate_default=True, allow_inf_nan=False)
+
+
+def llama(name: str) -> dict[str, JsonValue]:
+    """Of a field: llama.cpp's name for it."""
+    return {"llama.cpp": name}
+
+
+def llama_name(info: FieldInfo) -> str:
+    """What llama.cpp calls a setting; "" for a setting that is kvdesk's own."""
+    extra = info.json_schema_extra
+    return str(extra.get("llama.cpp", "")) if isinstance(extra, dict) else ""

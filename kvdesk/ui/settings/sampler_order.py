@@ -1,0 +1,130 @@
+"""The order of the samplers: a list that is dragged, or moved with Alt and the arrow keys; what is not ticked rests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from kvdesk.settings import SamplerName
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import IconButton
+from kvdesk.ui.widgets.theme import Theme
+
+_KEYS = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
+
+
+class SamplerOrder(QWidget):
+    """`value` are the ticked samplers in their order."""
+
+    edited = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.list = _List()
+        self.list.moved.connect(self._on_moved)
+        self.list.itemChanged.connect(self.edited)
+        self.list.model().rowsMoved.connect(self.edited)
+        self.list.setFixedHeight(theme.text.pixelSize() * 2 * len(SamplerName))
+        self.up = IconButton(theme, "chevron-up", tr("Move up"), tr("Move up (Alt+Up)"))
+        self.down = IconButton(theme, "chevron-down", tr("Move down"), tr("Move down (Alt+Down)"))
+        self.up.clicked.connect(self._on_up_clicked)
+        self.down.clicked.connect(self._on_down_clicked)
+        buttons = QVBoxLayout()
+        buttons.addWidget(self.up)
+        buttons.addWidget(self.down)
+        buttons.addStretch(1)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.addWidget(self.list, 1)
+        line.addLayout(buttons)
+        self.setFocusProxy(self.list)
+        self.set_value(tuple(SamplerName))
+
+    def setAccessibleName(self, name: str) -> None:
+        super().setAccessibleName(name)
+        self.list.setAccessibleName(name)
+
+    def setAccessibleDescription(self, description: str) -> None:
+        super().setAccessibleDescription(description)
+        self.list.setAccessibleDescription(description)
+
+    def value(self) -> tuple[SamplerName, ...]:
+        items = [self.list.item(row) for row in range(self.list.count())]
+        return tuple(
+            item.data(Qt.ItemDataRole.UserRole) for item in items if item.checkState() == Qt.CheckState.Checked
+        )
+
+    def set_value(self, samplers: tuple[SamplerName, ...]) -> None:
+        """Show these, ticked; the others come after them."""
+        if samplers == self.value() and self.list.count():
+            return
+        self.list.blockSignals(True)
+        self.list.clear()
+        for name in (*samplers, *(name for name in SamplerName if name not in samplers)):
+            item = QListWidgetItem(f"{shown_name(name)}  ·  {name.value}")
+            item.setData(Qt.ItemDataRole.UserRole, name)
+            item.setFlags(
+                Qt.ItemFlag.ItemIsEnabled
+                | Qt.ItemFlag.ItemIsSelectable
+                | Qt.ItemFlag.ItemIsUserCheckable
+                | Qt.ItemFlag.ItemIsDragEnabled
+            )
+            item.setCheckState(Qt.CheckState.Checked if name in samplers else Qt.CheckState.Unchecked)
+            self.list.addItem(item)
+        self.list.setCurrentRow(0)
+        self.list.blockSignals(False)
+
+    @Slot(int)
+    def _on_moved(self, step: int) -> None:
+        row = self.list.currentRow()
+        if row >= 0 and 0 <= row + step < self.list.count():
+            self.list.blockSignals(True)
+            item = self.list.takeItem(row)
+            self.list.insertItem(row + step, item)
+            self.list.setCurrentRow(row + step)
+            self.list.blockSignals(False)
+            self.edited.emit()
+
+    @Slot()
+    def _on_up_clicked(self) -> None:
+        self._on_moved(-1)
+
+    @Slot()
+    def _on_down_clicked(self) -> None:
+        self._on_moved(1)
+
+
+class _List(QListWidget):
+    moved = Signal(int)  # the current item, by so many rows
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setDragDropMode(QListWidget.DragDropMode.InternalMove)
+        self.setDefaultDropAction(Qt.DropAction.MoveAction)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        step = _KEYS.get(Qt.Key(event.key()))
+        if step and event.modifiers() & Qt.KeyboardModifier.AltModifier:
+            self.moved.emit(step)
+            event.accept()
+            return
+        super().keyPressEvent(event)
+
+
+def shown_name(name: SamplerName) -> Any:
+    """A sampler's name in the person's language."""
+    return {
+        SamplerName.PENALTIES: tr("Repeat, presence and frequency penalties"),
+        SamplerName.DRY: tr("DRY"),
+        SamplerName.TOP_N_SIGMA: tr("Top n-sigma"),
+        SamplerName.TOP_K: tr("Top K"),
+        SamplerName.TYPICAL_P: tr("Typical P"),
+        SamplerName.TOP_P: tr("Top P"),
+        SamplerName.MIN_P: tr("Min P"),
+        SamplerName.XTC: tr("XTC"),
+        SamplerName.TEMPERATURE: tr("Temperature"),
+    }[name]

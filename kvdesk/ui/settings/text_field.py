@@ -1,0 +1,117 @@
+"""A text of several lines that means a value, with a sentence under it where it means none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+from PySide6.QtCore import QTimer, Signal, Slot
+from PySide6.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+
+from kvdesk.errors import UserError
+from kvdesk.grammar.state import checked
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.theme import Theme
+
+_LOOK_MS: Final = 300
+"""After the last keystroke: reading a long grammar takes longer than a keystroke may."""
+
+
+class TextField(QWidget):
+    """`value` is the last text that could be read; `problem` says what is wrong with the one shown.
+
+    shown    the text of a value; parsed: the way back, which raises ValueError with a sentence
+    warning  what is wrong with a value that can be kept all the same: "" or a sentence
+    """
+
+    edited = Signal()
+
+    def __init__(
+        self,
+        theme: Theme,
+        shown: Callable[[Any], str],
+        parsed: Callable[[str], Any],
+        warning: Callable[[str], str] = lambda _: "",
+    ) -> None:
+        super().__init__()
+        self._shown, self._parsed, self._warning = shown, parsed, warning
+        self._value: Any = parsed("")
+        self.problem = ""
+        self.edit = QPlainTextEdit()
+        self.edit.setProperty("boxed", True)
+        self.edit.setProperty("family", "mono")
+        self.edit.setTabChangesFocus(True)
+        self.edit.setFixedHeight(theme.text.pixelSize() * 7)
+        self._sentence = label("", tone="danger", scale="small")
+        self._sentence.setWordWrap(True)
+        self._sentence.hide()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addWidget(self.edit)
+        column.addWidget(self._sentence)
+        self.setFocusProxy(self.edit)
+        self._look = QTimer(self)
+        self._look.setSingleShot(True)
+        self._look.setInterval(_LOOK_MS)
+        self._look.timeout.connect(self._on_look)
+        self.edit.textChanged.connect(self._on_text_changed)
+
+    @property
+    def sentence(self) -> str:
+        """What is said under the text."""
+        return self._sentence.text()
+
+    def setAccessibleName(self, name: str) -> None:
+        super().setAccessibleName(name)
+        self.edit.setAccessibleName(name)
+
+    def setAccessibleDescription(self, description: str) -> None:
+        super().setAccessibleDescription(description)
+        self.edit.setAccessibleDescription(description)
+
+    def value(self) -> Any:
+        return self._value
+
+    def set_value(self, value: Any) -> None:
+        if value != self._value or self.problem:
+            self._value = value
+            self.edit.setPlainText(self._shown(value))
+
+    @Slot()
+    def _on_text_changed(self) -> None:
+        try:
+            self._value, self.problem = self._parsed(self.edit.toPlainText()), ""
+        except ValueError as error:
+            self.problem = str(error)
+        self._look.start()
+        self.edited.emit()
+
+    @Slot()
+    def _on_look(self) -> None:
+        sentence = self.problem or self._warning(self.edit.toPlainText())
+        self._sentence.setText(sentence)
+        self._sentence.setVisible(bool(sentence))
+        self.edit.setAccessibleDescription(sentence or self.accessibleDescription())
+
+
+def grammar_problem(text: str) -> str:
+    """What llama.cpp could not take of a grammar."""
+    try:
+        if text.strip():
+            checked(text)
+    except UserError as error:
+        return str(error)
+    return ""
+
+
+def schema_problem(text: str) -> str:
+    """Whether it is JSON; the engine sees what it describes."""
+    try:
+        if text.strip() and not isinstance(json.loads(text), dict):
+            return tr("The JSON schema is not an object, such as {example}.").format(example='{"type": "object"}')
+    except (ValueError, RecursionError) as error:
+        return tr("The JSON schema is not JSON: {problem}.").format(problem=str(error)[:200])
+    return ""

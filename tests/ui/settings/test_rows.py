@@ -1,0 +1,163 @@
+"""Every field has a control that shows its value and gives it back; rows are found, folded and reset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QSpinBox
+from pytestqt.qtbot import QtBot
+
+from kvdesk.settings import CachePolicy, ContextSettings, Mirostat, SamplerName, Sampling
+from kvdesk.ui.settings.groups import groups_of
+from kvdesk.ui.settings.rows import SettingRows
+from kvdesk.ui.settings.sampler_order import SamplerOrder
+from kvdesk.ui.settings.text_field import TextField
+from kvdesk.ui.widgets.theme import Theme
+
+OTHER = Sampling(
+    temperature=0.125,
+    top_p=0.9999,
+    mirostat=Mirostat.V2,
+    presence_penalty=-1.5,
+    dry_sequence_breakers=("\n", "\\n", '"', "\t"),
+    logit_bias=((7, -1.25), (' "a"\n', 100.0)),
+    grammar='root ::= "a"',
+    json_schema='{"type": "object"}',
+    samplers=(SamplerName.MIN_P, SamplerName.TEMPERATURE),
+)
+
+
+@pytest.fixture
+def rows(theme: Theme, qtbot: QtBot) -> SettingRows:
+    rows = SettingRows(theme)
+    qtbot.addWidget(rows)
+    rows.add_heading("Sampling", first=True)
+    rows.add_table("sampling", Sampling)
+    rows.add_heading("Context")
+    rows.add_table("context", ContextSettings)
+    rows.show_values("context", ContextSettings())
+    rows.show_values("sampling", Sampling())
+    rows.show()
+    return rows
+
+
+def text_field(rows: SettingRows, name: str) -> TextField:
+    field = rows.field("sampling", name)
+    assert isinstance(field, TextField)
+    return field
+
+
+def test_every_value_is_shown_and_given_back_exactly(rows: SettingRows, record: Any) -> None:
+    edits = record(rows.edited)
+    for sampling in (OTHER, Sampling()):
+        rows.show_values("sampling", sampling)
+        assert Sampling(**rows.values("sampling")) == sampling
+    assert not edits, "to show is no edit"
+    assert not rows.problem
+
+
+@pytest.mark.parametrize("model", [Sampling, CachePolicy, ContextSettings])
+def test_every_field_is_in_one_group(model: Any) -> None:
+    names = [name for _, names in groups_of(model) for name in names]
+    assert sorted(names) == sorted(model.model_fields)
+
+
+def test_a_few_letters_find_a_setting_also_in_a_folded_group(rows: SettingRows) -> None:
+    threshold, temperature = rows.row("sampling", "xtc_threshold"), rows.row("sampling", "temperature")
+    assert not threshold.isVisible()
+    assert temperature.isVisible()
+    assert rows.filter("XTC thresh") == 1
+    assert threshold.isVisible()
+    assert not temperature.isVisible()
+    assert rows.filter("typical_p") == 1, "llama.cpp's name"
+    assert rows.filter("unpredictable zebra") == 0
+    assert rows.filter("") == len(Sampling.model_fields) + len(ContextSettings.model_fields)
+    assert not threshold.isVisible()
+    assert temperature.isVisible()
+
+
+def test_a_setting_goes_back_to_its_default_alone(rows: SettingRows, record: Any) -> None:
+    top_k, min_p = rows.row("sampling", "top_k"), rows.row("sampling", "min_p")
+    assert isinstance(top_k.control, QSpinBox)
+    assert not top_k.reset_button.isVisible()
+    top_k.control.setValue(7)
+    rows.show_values("sampling", Sampling(top_k=7, min_p=0.5, dry_base=2.0))
+    assert top_k.reset_button.isVisible()
+    assert top_k.reset_button.accessibleName() == "Reset Top K"
+    edits = record(rows.edited)
+    top_k.reset_button.click()
+    assert rows.values("sampling")["top_k"] == 40
+    assert len(edits) == 1
+    assert not top_k.reset_button.isVisible()
+    assert min_p.reset_button.isVisible()
+
+
+def test_a_folded_group_tells_how_much_in_it_is_changed(rows: SettingRows) -> None:
+    rows.show_values("sampling", Sampling(dry_multiplier=0.8, dry_base=2.0))
+    row = rows.open_row("sampling", "dry_base")
+    assert row.isVisible()
+    titles = [group.box.button.text() for s in rows._sections for group in s.groups if group.box is not None]
+    assert "DRY: no repeated sequences · 2 changed" in titles
+    assert sum("changed" in title for title in titles) == 1
+
+
+def test_a_text_that_means_nothing_is_a_problem_and_the_last_value_stays(rows: SettingRows, qtbot: QtBot) -> None:
+    rows.open_row("sampling", "logit_bias")
+    biases = text_field(rows, "logit_bias")
+    biases.edit.setPlainText("7-1")
+    biases.edit.setPlainText("7-1\nx")
+    assert rows.values("sampling")["logit_bias"] == ((7, -1.0),)
+    assert rows.problem.startswith("Line 2 of the logit bias is not")
+    qtbot.waitUntil(lambda: biases.sentence == rows.problem)
+    biases.edit.setPlainText("7-2")
+    assert rows.values("sampling")["logit_bias"] == ((7, -2.0),)
+    assert not rows.problem
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        ("grammar", "root ::= root", "begins with itself"),
+        ("json_schema", "[]", "not an object"),
+        ("json_schema", "{", "not JSON"),
+    ],
+)
+def test_what_the_engine_would_refuse_is_said_while_it_is_written(
+    rows: SettingRows, qtbot: QtBot, name: str, text: str, sentence: str
+) -> None:
+    field = text_field(rows, name)
+    field.edit.setPlainText(text)
+    qtbot.waitUntil(lambda: sentence in field.sentence)
+    assert field.edit.accessibleDescription() == field.sentence
+    assert rows.values("sampling")[name] == text
+    field.edit.setPlainText("")
+    qtbot.waitUntil(lambda: field.sentence == "")
+
+
+def test_a_text_from_the_clipboard_may_hold_anything(rows: SettingRows) -> None:
+    grammar = text_field(rows, "grammar")
+    grammar.edit.setPlainText("x" * 100_001)
+    assert "100,000 characters" in rows.problem
+    assert Sampling(**rows.values("sampling")).grammar == ""
+
+
+def test_samplers_are_moved_and_rest_by_keyboard(rows: SettingRows, record: Any) -> None:
+    rows.open_row("sampling", "samplers")
+    order = rows.field("sampling", "samplers")
+    assert isinstance(order, SamplerOrder)
+    edits = record(rows.edited)
+    order.list.setCurrentRow(1)
+    QTest.keyClick(order.list, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    assert order.value()[:2] == (SamplerName.DRY, SamplerName.PENALTIES)
+    QTest.keyClick(order.list, Qt.Key.Key_Up, Qt.KeyboardModifier.AltModifier)
+    QTest.keyClick(order.list, Qt.Key.Key_Space)
+    assert SamplerName.DRY not in order.value()
+    order.down.click()
+    assert len(edits) == 3
+    assert len(order.value()) == len(SamplerName) - 1
+    order.set_value((SamplerName.XTC,))
+    assert order.value() == (SamplerName.XTC,)
+    assert order.list.count() == len(SamplerName)
