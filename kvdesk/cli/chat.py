@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from kvdesk.chat import TurnStats
-from kvdesk.cli import options
+from kvdesk.cli import options, sampling_options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import KvdeskError
 from kvdesk.headless import HeadlessChat, HeadlessEngine
@@ -25,21 +25,21 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="one JSON object a line and turn")
     options.add_model(parser)
     options.add_context(parser)
-    options.add_sampling(parser)
+    sampling_options.add_sampling(parser)
     args = parser.parse_args(argv)
     if not all(prompt.strip() for prompt in args.prompt):
         parser.error("a prompt must have some text")
     headless = HeadlessEngine(None if args.json else _print_text)
     try:
-        sampling = options.sampling(args)
+        preset = sampling_options.chosen(args)
         settings = options.context_settings(args)
         loaded = headless.do(LoadModel(LocalFile(options.model_path(args)), settings))
         context = next(event.context for event in loaded if isinstance(event, ContextReady))
         if settings.n_ctx not in (0, context.n_ctx):
             print(f"n_ctx is {context.n_ctx:,}: llama.cpp rounds {settings.n_ctx:,} up.", file=sys.stderr)
-        chat = HeadlessChat(headless, args.system)
+        chat = HeadlessChat(headless, args.system or preset.system_prompt or "")
         for turn, prompt in enumerate(args.prompt, start=1):
-            ended = chat.answer(prompt, sampling)
+            ended = chat.answer(prompt, preset.sampling)
             stats = ended.stats
             if args.json:
                 figures = dataclasses.asdict(stats)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from kvdesk import paths
 from kvdesk.errors import ModelFileError, UserError
-from kvdesk.settings import CacheType, ContextSettings, Sampling
-
-T = TypeVar("T", ContextSettings, Sampling)
+from kvdesk.settings import CacheType, ContextSettings
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -37,16 +34,6 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_sampling(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--temperature", type=float, metavar="T", help="sampling temperature; 0 is greedy (default 0.8)"
-    )
-    parser.add_argument(
-        "--seed", type=int, metavar="S", help="a number for the same answer every time (default: random)"
-    )
-    parser.add_argument("--max-tokens", type=int, metavar="N", help="most tokens in one answer (default 1024)")
-
-
 def model_path(args: argparse.Namespace) -> Path:
     """The chosen or the embedded model. Raises ModelFileError when there is none."""
     path = args.model or paths.embedded_model()
@@ -61,17 +48,9 @@ def context_settings(args: argparse.Namespace) -> ContextSettings:
     wanted |= {"n_threads": args.threads, "n_threads_batch": args.threads}
     off = {"flash_attn": args.no_flash_attn, "kv_unified": args.streams, "swa_full": args.no_swa_full}
     wanted |= {name: False for name, switched_off in off.items() if switched_off}
-    return _checked(ContextSettings, wanted | {"exact": args.exact})
-
-
-def sampling(args: argparse.Namespace) -> Sampling:
-    """Raises UserError for a value out of range."""
-    return _checked(Sampling, {name: getattr(args, name) for name in ("temperature", "seed", "max_tokens")})
-
-
-def _checked(table: type[T], wanted: dict[str, Any]) -> T:
+    wanted["exact"] = args.exact
     try:
-        return table(**{name: value for name, value in wanted.items() if value is not None})
+        return ContextSettings(**{name: value for name, value in wanted.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
         option = {"n_threads": "--threads"}.get(str(first["loc"][0]), "--" + str(first["loc"][0]).replace("_", "-"))

@@ -1,0 +1,81 @@
+"""Options for llama.cpp's samplers: one for each field of `Sampling`, and a preset that they change."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from kvdesk.errors import UserError
+from kvdesk.paths import open_regular
+from kvdesk.settings import Preset, Sampling
+from kvdesk.settings.preset import MOST_BYTES, imported
+from kvdesk.settings.sampling import parsed_biases, parsed_breakers
+
+_MOST_FILE: Final = 1_000_000
+_FILES: Final = ("grammar", "json_schema")
+_LISTS: Final = {
+    "logit_bias": ("TOKEN+BIAS", parsed_biases),
+    "dry_sequence_breakers": ("TEXT", parsed_breakers),
+}
+
+
+def add_sampling(parser: argparse.ArgumentParser) -> None:
+    """The default of each is the preset's value, and without one llama.cpp's."""
+    group = parser.add_argument_group("sampling", "llama.cpp's samplers, and its defaults")
+    group.add_argument("--preset", metavar="FILE", type=Path, help="an exported preset; the options below change it")
+    for name, info in Sampling.model_fields.items():
+        kind: Any = info.annotation
+        about = f"{info.description}".replace("%", "%%")
+        option = "--" + name.replace("_", "-")
+        if name in _LISTS:
+            group.add_argument(option, action="append", metavar=_LISTS[name][0], help=f"{about}; may be repeated")
+        elif name == "samplers":
+            group.add_argument(option, metavar="A;B;…", help=f"{about} (default {';'.join(info.default)})")
+        elif kind in (int, float):
+            default = "random" if name == "seed" else info.default
+            group.add_argument(option, type=kind, metavar="N", help=f"{about} (default {default})")
+        else:
+            group.add_argument(option, metavar="TEXT", help=about)
+        if name in _FILES:
+            group.add_argument(f"{option}-file", type=Path, metavar="FILE", help="the same, from a file")
+
+
+def chosen(args: argparse.Namespace) -> Preset:
+    """The preset with what the options change. Raises UserError: a value out of range, a file that cannot be read, a
+    preset that is none.
+    """
+    preset = Preset(name="-") if args.preset is None else imported(_read(args.preset, MOST_BYTES + 1))
+    return preset.model_copy(update={"sampling": _changed(preset.sampling, args)})
+
+
+def _changed(base: Sampling, args: argparse.Namespace) -> Sampling:
+    wanted: dict[str, Any] = {name: getattr(args, name) for name in Sampling.model_fields}
+    wanted = {name: value for name, value in wanted.items() if value is not None}
+    for name in _FILES:
+        if (file := getattr(args, f"{name}_file")) is not None:
+            wanted[name] = _read(file, _MOST_FILE).decode("utf-8", "replace")
+    if "samplers" in wanted:
+        wanted["samplers"] = tuple(part.strip() for part in wanted["samplers"].split(";") if part.strip())
+    try:
+        for name, (_, parsed) in _LISTS.items():
+            if name in wanted:
+                wanted[name] = parsed("\n".join(wanted[name]))
+        return Sampling(**(dict(base) | wanted))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise UserError(
+            f"--{str(first['loc'][0]).replace('_', '-')}: {first['msg']} (it is {first['input']})."
+        ) from error
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
+def _read(file: Path, most: int) -> bytes:
+    try:
+        with open_regular(file) as opened:
+            return opened.read(most)
+    except OSError as error:
+        raise UserError(f"{file} cannot be read ({error.strerror}).") from error
