@@ -103,6 +103,7 @@ class Controller(QObject):
         self._window.set_place(self.settings.window)
         self._window.show_embedded(self._marker.embedded is not None)
         self.chats.start()
+        self.imports.remove_leftover()
         self._send_policy()
         if model is not None:
             self.open_model(model)

@@ -1,14 +1,16 @@
-"""Chats from a file, for the window: read in a child process, told in a dialog, stored in one transaction.
+"""Chats from a file, for the window: read in a child process, told in a dialog, stored all or none.
 
-Owns the one import that is under way, its thread and its dialog.
+Owns the one import that is under way, its threads and its dialog.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from PySide6.QtCore import QObject, Signal, Slot
 
@@ -19,14 +21,15 @@ from kvdesk.conversations.porting.reader_process import Progress, ReaderProcess,
 from kvdesk.conversations.porting.summary import Summary, imported_sentence, summary_of
 from kvdesk.conversations.porting.values import Found
 from kvdesk.errors import KvdeskError, unexpected
+from kvdesk.store.addition import Addition
+from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
 from kvdesk.ui.chat.import_dialog import ImportDialog
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.palette import N_COLOURS
 
-
-class _Cancelled(Exception):
-    """Ends the transaction: nothing of it stays."""
+TOLD_EVERY: Final = 1_000
+"""Messages."""
 
 
 @dataclass(slots=True)
@@ -47,7 +50,7 @@ class ChatImport(QObject):
     _progressed = Signal(object, int, int)  # run; bytes that were read, of all
     _was_read = Signal(object, object)  # run; a KvdeskError or None
     _wrote = Signal(object, int)  # run; messages
-    _was_added = Signal(object, object)  # run; the Future of the store
+    _was_added = Signal(object, object, object)  # run; its Addition; a KvdeskError or None
 
     def __init__(
         self,
@@ -59,7 +62,8 @@ class ChatImport(QObject):
         super().__init__(window)
         self._window, self._chats, self._store, self._command = window, chats, store, command
         self._run: _Run | None = None
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
+        self._closing = threading.Event()
         self._lock = threading.Lock()
         self.dialog: ImportDialog | None = None
         self._progressed.connect(self._on_progressed)
@@ -74,7 +78,6 @@ class ChatImport(QObject):
             self.dialog.raise_()
             self.dialog.activateWindow()
             return
-        self._join()
         self._run = run = _Run(path, self._chats.service.conversations)
         if self.dialog is not None:
             self.dialog.deleteLater()
@@ -83,8 +86,7 @@ class ChatImport(QObject):
         dialog.cancelled.connect(self.cancel)
         dialog.show_reading(0, 0)
         dialog.show()
-        self._thread = threading.Thread(target=self._read, args=(run,), name="kvdesk-import")
-        self._thread.start()
+        self._begin(self._read, run)
 
     @Slot()
     def cancel(self) -> None:
@@ -96,17 +98,23 @@ class ChatImport(QObject):
                 if run.process is not None:
                     run.process.cancel()
 
+    def remove_leftover(self) -> None:
+        """Remove what an import left that was ended by a crash. It is hidden already."""
+        self._begin(self._remove)
+
     def close(self) -> None:
-        """End what is under way. Before the store is closed."""
+        """End what is under way. Before the store is closed; what is left then goes after the next start."""
+        self._closing.set()
         self.cancel()
-        self._join()
+        for thread in self._threads:
+            thread.join()
         if self.dialog is not None:
             self.dialog.end()
 
-    def _join(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+    def _begin(self, work: Callable[..., None], *arguments: object) -> None:
+        self._threads = [thread for thread in self._threads if thread.is_alive()]
+        self._threads.append(threading.Thread(target=work, args=arguments, name="kvdesk-import"))
+        self._threads[-1].start()
 
     # --- on the thread ------------------------------------------------------------------------------------------------
 
@@ -132,6 +140,36 @@ class ChatImport(QObject):
             with self._lock:
                 run.process = None
         self._was_read.emit(run, error)
+
+    def _write(self, run: _Run, conversations: Iterator[Conversation]) -> None:
+        error: KvdeskError | None = None
+        addition = self._store.ask(lambda store: store.begin_addition(conversations)).result()
+        try:
+            told = 0
+            while self._step(addition):
+                if addition.n_messages >= told + TOLD_EVERY:
+                    told = addition.n_messages
+                    self._wrote.emit(run, told)
+                if run.cancelled.is_set():
+                    addition.cancel()
+        except Exception as failed:  # noqa: BLE001 - the thread's edge: told in the dialog
+            error = failed if isinstance(failed, KvdeskError) else KvdeskError(unexpected(failed), repr(failed))
+        self._was_added.emit(run, addition, error)
+        if error is not None:
+            addition.cancel()
+            with suppress(KvdeskError):  # what stays is hidden, and goes after the next start
+                while self._step(addition):
+                    pass
+
+    def _remove(self) -> None:
+        with suppress(KvdeskError):
+            rest = self._store.ask(Store.leftover).result()
+            while rest is not None and self._step(rest):
+                pass
+
+    def _step(self, addition: Addition) -> bool:
+        """One step on the store's thread, between whatever else it has to do."""
+        return not self._closing.is_set() and self._store.ask(lambda _store: addition.step()).result()
 
     # --- on the window's thread ---------------------------------------------------------------------------------------
 
@@ -159,35 +197,24 @@ class ChatImport(QObject):
         if run is None:
             return
         conversations = chosen((one.conversation for one in run.found), run.known, N_COLOURS, copies=copies)
-
-        def written(n_messages: int) -> None:
-            if run.cancelled.is_set():
-                raise _Cancelled
-            self._wrote.emit(run, n_messages)
-
-        adding = self._store.ask(lambda store: store.add(conversations, written))
-        adding.add_done_callback(lambda done: self._was_added.emit(run, done))
+        self._begin(self._write, run, conversations)
 
     @Slot(object, int)
     def _on_wrote(self, run: _Run, n_messages: int) -> None:
         if run is self._run and run.summary is not None and self.dialog is not None:
             self.dialog.show_writing(n_messages, run.summary.n_messages)
 
-    @Slot(object, object)
-    def _on_added(self, run: _Run, done: object) -> None:
-        try:
-            added: tuple[Conversation, ...] = done.result()  # type: ignore[attr-defined]
-        except _Cancelled:
-            return
-        except KvdeskError as error:
-            if run is self._run:
-                self._fail(error)
+    @Slot(object, object, object)
+    def _on_added(self, run: _Run, addition: Addition, error: KvdeskError | None) -> None:
+        if error is not None and run is self._run:
+            self._fail(error)
+        if not addition.is_done:
             return
         self._run = None  # also where Cancel came too late: they are stored
-        self._chats.service.add_stored(added)
-        if added:
-            self._chats.select(max(added, key=lambda conversation: conversation.updated_ms).id)
-        self._window.show_result(imported_sentence(len(added)), "good")
+        self._chats.service.add_stored(addition.added)
+        if addition.added:
+            self._chats.select(max(addition.added, key=lambda conversation: conversation.updated_ms).id)
+        self._window.show_result(imported_sentence(len(addition.added)), "good")
         if self.dialog is not None:
             self.dialog.end()
 

@@ -21,6 +21,8 @@ def chats_there() -> Iterator[Store]:
         sentence = tr("The chats are open in kvdesk's window: close it, or export and import there.")
         raise StoreInUseError(sentence, error.detail) from error
     try:
+        if (rest := store.leftover()) is not None:
+            rest.finish()
         yield store
     finally:
         store.close()

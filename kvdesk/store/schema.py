@@ -117,6 +117,7 @@ MIGRATIONS: tuple[str, ...] = (
     ALTER TABLE message ADD COLUMN finish TEXT NOT NULL DEFAULT '';
     ALTER TABLE message ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0;
     """,
+    "CREATE TABLE adding (conversation TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;",  # `addition`: these are not shown
 )
 VERSION = len(MIGRATIONS)
 

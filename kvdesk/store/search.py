@@ -61,7 +61,8 @@ def message_query(words: tuple[str, ...]) -> tuple[str, list[Binding]]:
     sql = (
         "SELECT m.conversation, m.id, CAST(c.title AS BLOB), CAST(m.text AS BLOB), CAST(m.attachments AS BLOB) "
         "FROM message m JOIN conversation c ON c.id = m.conversation "
-        f"WHERE m.state <> 'streaming' AND m.number IN (SELECT number FROM message WHERE {' AND '.join(conditions)} "
+        "WHERE c.id NOT IN (SELECT conversation FROM adding) "
+        f"AND m.state <> 'streaming' AND m.number IN (SELECT number FROM message WHERE {' AND '.join(conditions)} "
         f"UNION SELECT number FROM message WHERE {' AND '.join(attached)}) "
         f"ORDER BY m.number DESC LIMIT {MOST_HITS}"
     )
@@ -75,8 +76,10 @@ def _phrase(word: str) -> str:
 def title_query(words: tuple[str, ...]) -> tuple[str, list[Binding]]:
     """SQL and bindings for conversations whose title holds all the words, newest first."""
     conditions = " AND ".join("title LIKE ? ESCAPE '\\'" for _ in words)
-    columns = "id, CAST(title AS BLOB)"
-    sql = f"SELECT {columns} FROM conversation WHERE {conditions} ORDER BY updated_ms DESC LIMIT {MOST_HITS}"
+    columns, shown = "id, CAST(title AS BLOB)", "id NOT IN (SELECT conversation FROM adding)"
+    sql = (
+        f"SELECT {columns} FROM conversation WHERE {conditions} AND {shown} ORDER BY updated_ms DESC LIMIT {MOST_HITS}"
+    )
     return sql, [like(word) for word in words]
 
 

@@ -6,22 +6,20 @@ the engine, who asks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import apsw
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
-from kvdesk.conversations.porting.adding import renamed
 from kvdesk.errors import StoreError, StoreInUseError
 from kvdesk.paths import open_regular
 from kvdesk.store import rows, schema, search
+from kvdesk.store.addition import Addition, insert
 from kvdesk.store.search import SearchHit
 
 MAGIC = b"SQLite format 3\0"
-TOLD_EVERY = 500  # messages
 BUSY_MS = 2000  # another kvdesk may be about to end
 INTERRUPTED_NOTE = "kvdesk ended before this answer was complete."
 
@@ -29,19 +27,13 @@ _CONVERSATION = rows.selected(rows.CONVERSATION_COLUMNS)
 _MESSAGE = rows.selected(rows.MESSAGE_COLUMNS)
 
 
-def _insert(table: str, columns: tuple[str, ...]) -> str:
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' for _ in columns)})"
-
-
 def _upsert(table: str, columns: tuple[str, ...]) -> str:
     changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "id")
-    return f"{_insert(table, columns)} ON CONFLICT (id) DO UPDATE SET {changes}"
+    return f"{insert(table, columns)} ON CONFLICT (id) DO UPDATE SET {changes}"
 
 
 _PUT_CONVERSATION = _upsert("conversation", rows.CONVERSATION_COLUMNS)
 _PUT_MESSAGE = _upsert("message", rows.MESSAGE_COLUMNS)
-_ADD_CONVERSATION = _insert("conversation", rows.CONVERSATION_COLUMNS)
-_ADD_MESSAGE = _insert("message", rows.MESSAGE_COLUMNS)
 _PUT_MESSAGE_AT = _upsert("message", ("number", *rows.MESSAGE_COLUMNS))
 
 
@@ -64,7 +56,8 @@ class Store:
 
     def conversations(self) -> tuple[Conversation, ...]:
         """All of them, without their messages, the one changed last first."""
-        sql = f"SELECT {_CONVERSATION} FROM conversation ORDER BY updated_ms DESC, number DESC"
+        shown = "id NOT IN (SELECT conversation FROM adding)"
+        sql = f"SELECT {_CONVERSATION} FROM conversation WHERE {shown} ORDER BY updated_ms DESC, number DESC"
         with self._reading():
             return tuple(rows.conversation_of(row) for row in self._connection.execute(sql))
 
@@ -114,27 +107,27 @@ class Store:
             else:
                 self._connection.execute(_PUT_MESSAGE_AT, (number, *row))
 
-    def add(
-        self, conversations: Iterable[Conversation], written: Callable[[int], None] = lambda _n: None
-    ) -> tuple[Conversation, ...]:
-        """Insert new conversations with their messages: all of them or none. Returns them as they are stored: with new
-        ids where some were taken.
+    def begin_addition(self, conversations: Iterable[Conversation]) -> Addition:
+        """New conversations with their messages, to be added step by step: all of them or none."""
+        return Addition(self._connection, self.transaction, conversations)
 
-        `written` hears from time to time how many messages there are so far; what it raises ends all of it.
-        """
-        added: list[Conversation] = []
-        n_messages = 0
-        with self.transaction():
-            for conversation in conversations:
-                stored = renamed(conversation) if self._holds_any(conversation) else conversation
-                self._connection.execute(_ADD_CONVERSATION, rows.conversation_row(stored))
-                for message in stored.messages:
-                    self._connection.execute(_ADD_MESSAGE, rows.message_row(message))
-                    n_messages += 1
-                    if n_messages % TOLD_EVERY == 0:
-                        written(n_messages)
-                added.append(replace(stored, messages=()))
-        return tuple(added)
+    def add(self, conversations: Iterable[Conversation]) -> tuple[Conversation, ...]:
+        """The same at once. Returns them as they are stored: with new ids where some were taken."""
+        addition = self.begin_addition(conversations)
+        addition.finish()
+        return addition.added
+
+    def leftover(self) -> Addition | None:
+        """What is hidden because its addition did not come to its end, cancelled: steps remove it."""
+        with self._reading():
+            left = [
+                ConversationId(str(name)) for (name,) in self._connection.execute("SELECT conversation FROM adding")
+            ]
+        if not left:
+            return None
+        addition = Addition(self._connection, self.transaction, (), left)
+        addition.cancel()
+        return addition
 
     def delete_conversation(self, conversation: ConversationId) -> None:
         """With all its messages; nothing happens when it is not there. `forget_deleted` wipes what is left of it."""
@@ -177,14 +170,6 @@ class Store:
         connection.execute(
             f"UPDATE message SET state = 'interrupted', note = {note} WHERE state = 'streaming'", (INTERRUPTED_NOTE,)
         )
-
-    def _holds_any(self, conversation: Conversation) -> bool:
-        """Whether the id of the conversation, or of one of its messages, is there already."""
-        for table, ids in (("conversation", [conversation.id]), ("message", [m.id for m in conversation.messages])):
-            for name in ids:
-                if self._connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (name,)).fetchone():
-                    return True
-        return False
 
     def _all(self, conversation: ConversationId) -> Iterator[Message]:
         sql = f"SELECT {_MESSAGE} FROM message WHERE conversation = ? ORDER BY number"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from pytestqt.qtbot import QtBot
 
+from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.conversations.porting import formats
-from kvdesk.store import store as store_module
+from kvdesk.store import addition
 from kvdesk.store.store import Store
 from kvdesk.ui.chat.import_dialog import ImportDialog
 from tests.app.conftest import Rig
@@ -98,15 +100,16 @@ def test_reading_can_be_cancelled_and_begun_again(rig: Rig, qtbot: QtBot, file: 
 
 
 def test_saving_can_be_cancelled(rig: Rig, qtbot: QtBot, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_module, "TOLD_EVERY", 1)
+    monkeypatch.setattr(addition, "PIECE", 1)
     dialog = opened(rig, qtbot, file)
     run = rig.controller.imports._run
     assert run is not None
     run.cancelled.set()
     dialog.import_button.click()
     dialog.close_button.click()
+    qtbot.waitUntil(lambda: not any(thread.is_alive() for thread in rig.controller.imports._threads))
     assert stored_titles(rig) == []
-    qtbot.wait(0)
+    assert rig.store.ask(Store.leftover).result() is None
     assert titles(rig) == []
 
 
@@ -126,7 +129,20 @@ def test_closing_the_window_ends_an_import(rig: Rig, file: Path) -> None:
     rig.controller.imports._command = lambda _path: [sys.executable, "-c", "import time; time.sleep(99)"]
     rig.window.import_requested.emit(str(file))
     rig.controller.shut_down()
-    assert rig.controller.imports._thread is None
+    assert not any(thread.is_alive() for thread in rig.controller.imports._threads)
+
+
+def test_what_a_crash_left_is_removed_after_the_start(
+    make_rig: Callable[..., Rig], qtbot: QtBot, tmp_path: Path
+) -> None:
+    left = Store(tmp_path / "chats.sqlite3")
+    messages = (Message(MessageId("m"), ConversationId("c"), None, "user", "Hi"),)
+    left.begin_addition([Conversation(ConversationId("c"), "Half", 0, messages[0].id, messages=messages)]).step()
+    left.close()
+    rig = make_rig()
+    assert titles(rig) == []
+    qtbot.waitUntil(lambda: rig.store.ask(Store.leftover).result() is None)
+    assert stored_titles(rig) == []
 
 
 def _dropped(rig: Rig, file: Path) -> list[str]:
