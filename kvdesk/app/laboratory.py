@@ -48,6 +48,7 @@ class Laboratory(QObject):
         self._run: ExperimentRun | None = None
         self._why = ""  # it is cancelled, for another reason than a click
         self._header: tuple[tuple[Path, float], GgufHeader] | None = None  # of the last file that was read
+        self._speeds: dict[str, tuple[float, float] | None] = {}  # by model, from its last run
         self._pool: ThreadPoolExecutor | None = None
         self._closed = False
         self._told.connect(self._on_told)
@@ -136,6 +137,7 @@ class Laboratory(QObject):
         page.show_events(events)
         match events[-1] if events else None:
             case Finished() as finished:
+                self._speeds.pop(run.request.model, None)
                 self._end(run, page, run.unsaved)
                 self._show_results(run.request.experiment_id, run.kept)
                 self._tell_elsewhere(finished.result.verdict.sentence, "good")
@@ -165,7 +167,17 @@ class Laboratory(QObject):
             needed = check_fits(self._read_header(path), experiment.settings(request.values))
         except KvdeskError as error:
             return Needs(why_not=str(error))
-        return Needs(needed.total, *experiment.work(request.values))
+        work = experiment.work(request.values)
+        speed = self._speed_of(request.model)
+        seconds = work.read * speed[0] + work.written * speed[1] if speed is not None else None
+        return Needs(needed.total, *work, seconds=seconds)
+
+    def _speed_of(self, model: str) -> tuple[float, float] | None:
+        """Seconds for a token that is read and for one that is written, in the last run on this model."""
+        if model not in self._speeds:
+            started = (past.record.started for past in past_results("") if past.record.request.model == model)
+            self._speeds[model] = next(((s.read_s, s.written_s) for s in started if s.read_s), None)
+        return self._speeds[model]
 
     def _read_header(self, path: Path) -> GgufHeader:
         """Of a model, read again when the file has changed. Raises ModelFileError."""
@@ -233,17 +245,20 @@ def _questions() -> list[Question]:
 
 
 def past_results(experiment_id: str) -> list[PastResult]:
-    """Results that are kept in the data folder, the newest first. What cannot be read is left out, and logged."""
+    """Results of an experiment ("": of all) that are kept in the data folder, the newest first. What cannot be read is
+    left out, and logged.
+    """
     found = []
     folder = paths.data_dir() / "lab"
-    for run in sorted(folder.glob(f"{experiment_id}-*"), key=lambda path: path.name, reverse=True):
+    runs = folder.glob(f"{experiment_id}-*" if experiment_id else "*-*")
+    for run in sorted(runs, key=lambda path: path.name[-len("20260101-000000") :], reverse=True):
         try:
             with paths.open_regular(run / RESULT) as file:
                 record = record_from_json(file.read())
         except (OSError, ValueError) as error:
             logging.getLogger(__name__).warning("the result in %s cannot be read: %s", run, error)
             continue
-        if record.request.experiment_id == experiment_id:
+        if experiment_id in ("", record.request.experiment_id):
             found.append(PastResult(run, record))
         if len(found) == MOST_RESULTS:
             break

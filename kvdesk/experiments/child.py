@@ -78,7 +78,8 @@ def run(request: Request) -> Iterator[ExperimentEvent]:
         bench = Bench(model, header, settings, request.values, seed=request.seed, text=text, tell_cells=_say)
         read, written = bench.speed()
         work = experiment.work(request.values)
-        yield Started(machine(), needed.total, round(work.read * read + work.written * written, 1))
+        seconds = round(work.read * read + work.written * written, 1)
+        yield Started(machine(), needed.total, seconds, read, written)
         start = time.perf_counter()
         for told in experiment.run(bench):
             match told:

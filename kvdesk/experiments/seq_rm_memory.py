@@ -75,6 +75,7 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     steps = [figure(name, [r[BYTES, i] for r in rounds], "MB") for i, name in enumerate(STEPS)]
     frees = freed.value >= FREES * kv.value
     cells = left.value < filled.value
+    kept = "" if closed.value >= kv.value / 2 else "; the rest stays with the C library, which keeps small blocks"
     points = tuple(Point(i, step.value, step.low, step.high) for i, step in enumerate(steps))
     labels = ", ".join(f"{i} {name}" for i, name in enumerate(STEPS))
     plot = Plot("Private resident memory", labels, "MB", (Series("MB", points),))
@@ -83,7 +84,7 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
             f"{'frees' if cells else 'keeps'} cells, {'gives' if frees else 'keeps'} memory",
             f"llama_memory_seq_rm leaves {left.value:.0f} of {filled.value:.0f} cells in use and gives {freed} back, of"
             f" {kv.value:.3g} MB of K and V: the buffer belongs to the context from its making to its end, which gives"
-            f" {closed} back. Filled again it grows by {grown}: what was removed is used again.",
+            f" {closed} back{kept}. Filled again it grows by {grown}: what was removed is used again.",
         ),
         figures=(filled, left, kv, made, freed, grown, closed),
         plots=(plot,),

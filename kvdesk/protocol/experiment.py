@@ -70,11 +70,17 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The model is loaded and its speed known. memory_bytes: weights and contexts at most; seconds: at about."""
+    """The model is loaded and its speed known. memory_bytes: weights and contexts at most; seconds: at about.
+
+    read_s, written_s: seconds for a token that is read in a batch, and for one that is written; 0 in results of kvdesk
+    0.1.0, which did not keep them
+    """
 
     machine: dict[str, str]
     memory_bytes: int
     seconds: float
+    read_s: float = 0.0
+    written_s: float = 0.0
     kind: Literal["started"] = "started"
 
 

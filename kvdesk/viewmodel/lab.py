@@ -38,6 +38,7 @@ class ModelChoice(NamedTuple):
 class Needs:
     """What a run takes, known before it starts. memory_bytes: at most; read, written: tokens.
 
+    seconds  at the speed of the last run on this model, None where there was none
     why_not  "" or, in a sentence, why it cannot run
     """
 
@@ -45,6 +46,7 @@ class Needs:
     read: float = 0
     written: float = 0
     why_not: str = ""
+    seconds: float | None = None
 
     def __str__(self) -> str:
         if self.why_not:
@@ -52,10 +54,15 @@ class Needs:
         return (
             f"Takes at most {megabytes(self.memory_bytes)} of memory and one processor core (more where threads are the"
             f" question), in a process of its own. It reads about {self.read:,.0f} tokens and writes"
-            f" {self.written:,.0f}; how long that is in seconds is measured when it starts. Conversations go on, but an"
-            " answer that is written"
-            " meanwhile disturbs the timings."
+            f" {self.written:,.0f}: {self._time}. Conversations go on, but an answer that is written meanwhile disturbs"
+            " the timings."
         )
+
+    @property
+    def _time(self) -> str:
+        if self.seconds is None:
+            return "how long that takes is measured when it starts"
+        return f"about {duration(self.seconds)} at the speed of the last run on this model"
 
 
 @dataclass(frozen=True, slots=True)
