@@ -63,6 +63,11 @@ class Chats(QObject):
         window.message_edited.connect(self._on_message_edited)
         window.stop_requested.connect(self._on_stop_requested)
         window.regenerate_requested.connect(self._on_regenerate_requested)
+        window.continue_requested.connect(self._on_continue_requested)
+        window.answer_edited.connect(self._on_answer_edited)
+        window.message_pinned.connect(self._on_message_pinned)
+        window.message_deleted.connect(self._on_message_deleted)
+        window.message_undeleted.connect(self._on_message_undeleted)
         window.branch_requested.connect(self._on_branch_requested)
         window.draft_typed.connect(self._on_draft_typed)
         window.draft_changed.connect(self._on_draft_changed)
@@ -222,6 +227,35 @@ class Chats(QObject):
     @Slot(str, int)
     def _on_regenerate_requested(self, conversation: str, n: int) -> None:
         self.service.regenerate(ConversationId(conversation), n)
+
+    @Slot(str)
+    def _on_continue_requested(self, conversation: str) -> None:
+        self.service.continue_answer(ConversationId(conversation))
+
+    @Slot(str, str, str, bool)
+    def _on_answer_edited(self, conversation: str, message: str, text: str, go_on: bool) -> None:
+        name = ConversationId(conversation)
+        if self.service.edit_answer(name, MessageId(message), text) is None:
+            return
+        if go_on:
+            self.service.continue_answer(name)
+        else:
+            self.measure()
+
+    @Slot(str, str, bool)
+    def _on_message_pinned(self, conversation: str, message: str, pinned: bool) -> None:
+        self.service.pin(ConversationId(conversation), MessageId(message), pinned=pinned)
+
+    @Slot(str, str, bool)
+    def _on_message_deleted(self, conversation: str, message: str, with_pair: bool) -> None:
+        name, one = ConversationId(conversation), MessageId(message)
+        self.service.delete_messages(name, self.service.exchange_of(name, one) if with_pair else [one])
+
+    @Slot(str)
+    def _on_message_undeleted(self, conversation: str) -> None:
+        message = self.service.undo_delete_messages(ConversationId(conversation))
+        if message is not None and conversation == self._selected:
+            self._window.chat.view.jump_to(message)
 
     @Slot(str, str)
     def _on_branch_requested(self, conversation: str, message: str) -> None:

@@ -33,6 +33,18 @@ class Removals:
         self._state, self._known, self._submit = state, state.known, submit
         self._last: dict[ConversationId, _Removal] = {}
 
+    def exchange_of(self, conversation: ConversationId, message: MessageId) -> tuple[MessageId, ...]:
+        """See `ConversationService.exchange_of`."""
+        tree = self._known.tree(conversation)
+        known = tree.get(message) if tree is not None else None
+        if tree is None or known is None:
+            return ()
+        question = known if known.role == "user" else tree.get(known.parent)
+        if question is None or question.role != "user":
+            return (message,)
+        answers = [other.id for other in tree.following(question.id) if other.role == "assistant"]
+        return (question.id, *answers)
+
     def remove(self, conversation: ConversationId, messages: Sequence[MessageId]) -> bool:
         """Delete these messages, and no others. Whether that was done: not while an answer is running."""
         tree, known = self._known.tree(conversation), self._known.get(conversation)

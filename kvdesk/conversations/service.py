@@ -314,6 +314,10 @@ class ConversationService:
         """The model's answer in a person's words, as a branch beside it. Nobody is asked; it may be continued."""
         return self._turns.edit_answer(conversation, message, text)
 
+    def exchange_of(self, conversation: ConversationId, message: MessageId) -> tuple[MessageId, ...]:
+        """A question with all versions of its answer, whichever of them this message is."""
+        return self._removals.exchange_of(conversation, message)
+
     def delete_messages(self, conversation: ConversationId, messages: Sequence[MessageId]) -> bool:
         """Delete these messages and no others: those that followed hang on what was before. Not while an answer is
         running.

@@ -12,6 +12,7 @@ from kvdesk.cache.metrics import holders
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap, Verification
 from kvdesk.chat import ConversationId, TurnStats
 from kvdesk.protocol.cache import CacheView, ContextInfo
+from kvdesk.translation import tr
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +128,15 @@ def stats_tip(stats: TurnStats) -> str:
     """The same, in full."""
     read = "" if stats.reading_tok_s is None else f" ({stats.reading_tok_s:.0f} tok/s)"
     decoded = f" ({stats.decode_tok_s:.1f} tok/s)" if stats.decode_tok_s else ""
+    continued = ""
+    if stats.earlier_generated:
+        all_of_it = tr("The answer was continued; in all {generated} tokens of it, and {computed} computed for prompts")
+        numbers = {"generated": f"{stats.all_generated:,}", "computed": f"{stats.all_prefilled:,}"}
+        continued = all_of_it.format(**numbers) + "\n"
     return (
         f"prompt {stats.prompt_tokens:,} tokens: {stats.reused_tokens:,} were in the cache, "
         f"{stats.prefilled_tokens:,} were computed{read}\n"
-        f"answer {stats.generated_tokens:,} tokens{decoded}\n"
+        f"answer {stats.generated_tokens:,} tokens{decoded}\n{continued}"
         f"from sending to the first token {seconds(stats.ttft_ms)}\n"
         f"sequence {stats.seq_id}; cells used {stats.cells_used:,}, high water {stats.high_water:,}, "
         f"n_kv {stats.n_kv:,}"

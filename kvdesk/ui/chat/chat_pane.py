@@ -14,12 +14,14 @@ from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.chat import ContextUse, ModelInfo
 from kvdesk.ui.chat.chat_view import ChatView
 from kvdesk.ui.chat.composer import Composer, centred
+from kvdesk.ui.chat.deleted_notice import DeletedNotice
 from kvdesk.ui.chat.draft_attachments import DraftAttachments
 from kvdesk.ui.chat.empty_pane import EmptyPane
 from kvdesk.ui.chat.message_edit import attachable_files
 from kvdesk.ui.chat.overflow_choice import OverflowButton
 from kvdesk.ui.chat.pane_header import PaneHeader
 from kvdesk.ui.chat.parameters_button import ParametersButton
+from kvdesk.ui.chat.pinned_bar import PinnedBar
 from kvdesk.ui.chat.queue_view import QueueView
 from kvdesk.ui.chat.sent_messages import SentMessages
 from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
@@ -40,6 +42,9 @@ class ChatPane(QWidget):
     embedded_clicked = Signal()
     stop_clicked = Signal()
     regenerate_clicked = Signal()
+    continue_clicked = Signal()
+    unpin_clicked = Signal(str)  # message
+    undelete_clicked = Signal()
     open_model_clicked = Signal()
     sidebar_clicked = Signal()
     inspector_clicked = Signal()
@@ -67,6 +72,14 @@ class ChatPane(QWidget):
         self._progress = ThinProgress(theme, "Work under way")
         self._view = ChatView(theme)
         self._view.regenerate_clicked.connect(self.regenerate_clicked)
+        self._view.continue_clicked.connect(self.continue_clicked)
+        self.pinned = PinnedBar(theme)
+        self._view.pinned_changed.connect(self._on_pinned_changed)
+        self.pinned.chosen.connect(self._view.jump_to)
+        for pins in (self._view, self.pinned):
+            pins.unpin_clicked.connect(self.unpin_clicked)
+        self.deleted = DeletedNotice(theme)
+        self.deleted.undo_clicked.connect(self.undelete_clicked)
         self._empty = EmptyPane()
         self._empty.open_model_clicked.connect(self.open_model_clicked)
         self._stack = QStackedWidget()
@@ -95,6 +108,7 @@ class ChatPane(QWidget):
         stack = QVBoxLayout(below)
         stack.setContentsMargins(0, 0, 0, 0)
         stack.setSpacing(8)
+        stack.addWidget(self.deleted)
         stack.addWidget(self._banner)
         stack.addWidget(self.queue)
         stack.addWidget(self._composer)
@@ -107,6 +121,7 @@ class ChatPane(QWidget):
         column.setSpacing(0)
         column.addWidget(self._header)
         column.addWidget(self._progress)
+        column.addWidget(self.pinned)
         column.addWidget(self._stack, 1)
         column.addWidget(centred(below, theme.text_column))
         self.show_model(None)
@@ -141,6 +156,7 @@ class ChatPane(QWidget):
         """Title and draft of the conversation that is shown from now on."""
         name = conversation.id if conversation else None
         if name != self._conversation:
+            self.deleted.hide()
             self.end_edit()
             self.tell_draft()
             self._drafts[self._conversation] = self._composer.text
@@ -218,8 +234,13 @@ class ChatPane(QWidget):
     def remove_messages(self, deleted: Sequence[MessageId], messages: Sequence[Message]) -> None:
         """Messages that were deleted go from their place; `messages` are all that are left."""
         self._view.remove_messages(deleted, messages)
+        self.deleted.show_deleted(len(deleted))
         self._stack.setCurrentWidget(self._view if messages else self._empty)
         self._show_chat()
+
+    @Slot()
+    def _on_pinned_changed(self) -> None:
+        self.pinned.show_pinned(self._view.pinned)
 
     def append_message(self, message: Message) -> None:
         self._view.append_message(message)

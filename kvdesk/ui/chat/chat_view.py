@@ -27,6 +27,10 @@ class ChatView(MessageList):
     """A column of text about 72 characters wide, more in a very wide pane (`Theme.column_in`)."""
 
     regenerate_clicked = Signal()
+    continue_clicked = Signal()
+    answer_edited = Signal(str, str, bool)  # message, its new text, whether it is to go on
+    unpin_clicked = Signal(str)
+    pinned_changed = Signal()
     edit_clicked = Signal(str)
     branch_clicked = Signal(str)
     menu_requested = Signal(str, QPoint)
@@ -39,6 +43,7 @@ class ChatView(MessageList):
         super().__init__(self._made_for, theme.column_in, self._is_busy)
         self._theme = theme
         self._can_answer = True
+        self.why_not_continued = ""
         self._messages: dict[MessageId, Message] = {}  # in their order
         self._branches: Mapping[MessageId, tuple[MessageId, ...]] = {}
         self._retention: Mapping[MessageId, str] = {}
@@ -63,6 +68,11 @@ class ChatView(MessageList):
         """The last message, the only one that can be answered again."""
         return next(reversed(self._messages), None)
 
+    @property
+    def pinned(self) -> tuple[Message, ...]:
+        """The pinned ones of these messages, the oldest first."""
+        return tuple(message for message in self._messages.values() if message.pinned)
+
     def _widgets(self) -> dict[MessageId, MessageWidget]:
         return {name: widget for name, widget in self.made().items() if isinstance(widget, MessageWidget)}
 
@@ -79,6 +89,7 @@ class ChatView(MessageList):
         self._found = None
         self._dirty.clear()
         self.reset([(message.id, _estimate(message)) for message in messages])
+        self.pinned_changed.emit()
 
     def remove_messages(self, deleted: Collection[MessageId], messages: Sequence[Message]) -> None:
         """What one reads stays where it is, unless another branch is shown without them."""
@@ -89,6 +100,7 @@ class ChatView(MessageList):
         self._messages = left
         self.remove(deleted)
         self.set_can_answer(self._can_answer)
+        self.pinned_changed.emit()
 
     def append_message(self, message: Message) -> None:
         if message.id in self._messages:
@@ -98,6 +110,12 @@ class ChatView(MessageList):
         for widget in self.widgets:
             widget.set_last(False)
         self.append(message.id, _estimate(message))
+
+    def set_why_not_continued(self, why: str) -> None:
+        """Why the engine cannot continue an answer; "" where it can."""
+        self.why_not_continued = why
+        for widget in self.widgets:
+            widget.set_why_not_continued(why)
 
     def show_branches(self, branches: Mapping[MessageId, tuple[MessageId, ...]]) -> None:
         """Messages that have others at their place, and all of those."""
@@ -134,6 +152,12 @@ class ChatView(MessageList):
             self.arrange()  # what was folded may be open now
             self.ensureVisible(0, widget.y() + place.y(), 0, self.viewport().height() // 3)
 
+    @Slot(str)
+    def jump_to(self, message: str) -> None:
+        """Bring a message into sight and give it the keyboard; nothing where it is not shown."""
+        if isinstance(widget := self.scroll_to(MessageId(message)), MessageWidget):
+            widget.show_arrival()
+
     def clear_highlights(self) -> None:
         for widget in self.widgets:
             widget.highlight(0, 0)
@@ -144,11 +168,14 @@ class ChatView(MessageList):
         return widget if isinstance(widget, MessageWidget) else None
 
     def update_message(self, message: Message) -> None:
-        if message.id in self._messages:
+        before = self._messages.get(message.id)
+        if before is not None:
             self._messages[message.id] = message
         if widget := self.widget_of(message.id):
             widget.show_message(message)
             self.arrange()
+        if before is not None and (before.pinned or message.pinned):
+            self.pinned_changed.emit()
 
     def start_turn(self, event: TurnStarted) -> None:
         if widget := self.widget_of(event.answer):
@@ -171,8 +198,9 @@ class ChatView(MessageList):
         self._rendering.request()
 
     def end_turn(self, event: TurnEnded) -> None:
-        if widget := self.widget_of(event.answer):
-            widget.end(event.state, event.stats, event.note)
+        widget = self.widget_of(event.answer)
+        if widget is not None and widget.message.state == "streaming":  # else `update_message` has told more
+            widget.end(event)
             self.update_message(widget.message)
 
     @Slot(int)
@@ -191,6 +219,10 @@ class ChatView(MessageList):
         message = self._messages[message_id]
         widget = MessageWidget(self._theme, message)
         widget.regenerate_clicked.connect(self.regenerate_clicked)
+        widget.set_why_not_continued(self.why_not_continued)
+        widget.continue_clicked.connect(self.continue_clicked)
+        widget.answer_edited.connect(self.answer_edited)
+        widget.unpin_clicked.connect(self.unpin_clicked)
         widget.edit_clicked.connect(self.edit_clicked)
         widget.branch_clicked.connect(self.branch_clicked)
         widget.menu_requested.connect(self.menu_requested)
@@ -213,7 +245,8 @@ class ChatView(MessageList):
             return False
         focus: QWidget | None = self.focusWidget()  # the stubs do not know that it may be None
         has_focus = focus is not None and widget.isAncestorOf(focus)
-        return widget.message.state == "streaming" or bool(widget.selected_text) or has_focus
+        is_used = widget.message.state == "streaming" or widget.editor is not None
+        return is_used or bool(widget.selected_text) or has_focus
 
 
 def _estimate(message: Message) -> int:

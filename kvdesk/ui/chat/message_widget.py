@@ -7,27 +7,29 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QResizeEvent
+from PySide6.QtCore import QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtWidgets import (
     QFrame,
     QGraphicsOpacityEffect,
     QHBoxLayout,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
-from kvdesk.chat import FEW_TOKENS, Message, MessageId, MessageState, TurnStats, attached_text
+from kvdesk.chat import Message, MessageId, attached_text
+from kvdesk.protocol.chat import TurnEnded
 from kvdesk.reasoning import ThoughtClock
+from kvdesk.translation import tr
+from kvdesk.ui.chat.answer_editor import AnswerEditor
 from kvdesk.ui.chat.attachment_cards import AttachmentCards
 from kvdesk.ui.chat.branch_switch import BranchSwitch
 from kvdesk.ui.chat.message_body import MessageBody
+from kvdesk.ui.chat.message_foot import MessageFoot, Waiting
 from kvdesk.ui.chat.message_list import settle
 from kvdesk.ui.chat.room_help import RoomHelp
-from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label, set_tone
+from kvdesk.ui.widgets.controls import IconButton, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
-from kvdesk.viewmodel.readout import stats_line, stats_tip
 
 _STATE_WORDS: Final = {"stopped": "Stopped", "interrupted": "Interrupted", "failed": "Failed"}
 _RETENTION: Final = {  # the word beside the message, what it means, the opacity of its text
@@ -45,6 +47,9 @@ class MessageWidget(QWidget):
     """Shows a message as it is and as it grows."""
 
     regenerate_clicked = Signal()
+    continue_clicked = Signal()
+    answer_edited = Signal(str, str, bool)  # message, its new text, whether it is to go on
+    unpin_clicked = Signal(str)  # message
     edit_clicked = Signal(str)  # message
     shorten_clicked = Signal()
     larger_clicked = Signal()
@@ -61,6 +66,10 @@ class MessageWidget(QWidget):
         self._shown: tuple[str, bool, int] | None = None  # text, whether it grows, time of its reasoning
         self._clock = ThoughtClock()
         self._is_last = self._is_full = False
+        self._is_read = False  # it is continued, and the engine still reads
+        self._why_not_continued = ""
+        self._editor: AnswerEditor | None = None  # while a person changes what the model wrote
+        self._pin: IconButton | None = None
         self._help: RoomHelp | None = None  # made where it is needed
         self._edit: IconButton | None = None  # of what a person wrote
         who = {"user": "You", "system": "System prompt"}.get(message.role, message.model or "Answer")
@@ -93,12 +102,13 @@ class MessageWidget(QWidget):
             column.addWidget(card)
         self._note = label("", scale="small")
         self._note.setWordWrap(True)
-        self._waiting: _Waiting | None = None
-        self._foot: _Foot | None = None
+        self._waiting: Waiting | None = None
+        self._foot: MessageFoot | None = None
         if message.role == "assistant":
-            self._waiting, self._foot = _Waiting(theme), _Foot(theme)
+            self._waiting, self._foot = Waiting(theme), MessageFoot(theme)
             self._foot.copy_clicked.connect(self._on_copy_clicked)
             self._foot.again_clicked.connect(self.regenerate_clicked)
+            self._foot.continue_clicked.connect(self.continue_clicked)
         for widget in (self._waiting, self._note, self._foot):
             if widget is not None:
                 column.addWidget(widget)
@@ -118,6 +128,11 @@ class MessageWidget(QWidget):
     def note(self) -> str:
         """Why the answer is not simply complete."""
         return self._note.text()
+
+    @property
+    def foot_text(self) -> str:
+        """Why the answer ended and what it cost."""
+        return self._foot.text if self._foot is not None else ""
 
     @property
     def retention(self) -> str:
@@ -190,6 +205,10 @@ class MessageWidget(QWidget):
 
     def show_message(self, message: Message) -> None:
         """Replace what is shown by `message`."""
+        continues = message.state == "streaming" and bool(message.text)
+        if self._message.state != "streaming" and continues:
+            self._overflow = ""
+        self._is_read = continues and (self._is_read or self._message.state != "streaming")
         self._message = message
         self.setAccessibleName(f"{self._who.text()}: {message.text[:200]}")
         self.flush()
@@ -197,6 +216,7 @@ class MessageWidget(QWidget):
 
     def append(self, text: str) -> None:
         """Add to the answer; seen at the next `flush`."""
+        self._is_read = False
         self._clock.take(text, time.monotonic())
         thought_ms = self._message.thought_ms or self._clock.ms
         self._message = replace(self._message, text=self._message.text + text, thought_ms=thought_ms)
@@ -210,7 +230,7 @@ class MessageWidget(QWidget):
         self._shown = shown
         self._body.show_source(text, shown[1], shown[2], may_collapse)
         self._body.setVisible(bool(text) or not (self._message.role == "assistant" or self._message.attachments))
-        if text and self._waiting is not None:
+        if text and self._waiting is not None and not self._is_read:
             self._waiting.hide()
         settle(self)
 
@@ -222,14 +242,56 @@ class MessageWidget(QWidget):
         if self._waiting is not None:
             self._waiting.show_prefill(done, total, tok_s)
 
-    def end(self, state: MessageState, stats: TurnStats, note: str) -> None:
-        self.show_message(replace(self._message, state=state, stats=stats, note=note))
+    def end(self, event: TurnEnded) -> None:
+        """The answer has ended."""
+        ended = replace(self._message, state=event.state, stats=event.stats, note=event.note, finish=event.finish)
+        self.show_message(ended)
 
     def set_last(self, is_last: bool) -> None:
         """Only the last answer can be made again."""
         if is_last != self._is_last:
             self._is_last = is_last
             self._show_state()
+
+    def set_why_not_continued(self, why: str) -> None:
+        """Why an answer cannot be continued by this engine; "" where it can."""
+        if why != self._why_not_continued:
+            self._why_not_continued = why
+            self._show_state()
+
+    @Slot()
+    def start_edit(self) -> None:
+        """Let a person change the text of this answer, in its place."""
+        if self._editor is None and self._foot is not None:
+            editor = AnswerEditor(self._message.text, can_continue=self._is_last and not self._why_not_continued)
+            editor.saved.connect(self._on_edited)
+            editor.left.connect(self.end_edit)
+            self._column.insertWidget(self._column.indexOf(self._body), editor)
+            self._editor = editor
+            for widget in (self._body, self._note, self._foot):
+                widget.hide()
+            editor.begin()
+
+    @Slot()
+    def end_edit(self) -> None:
+        """The answer stays as it was."""
+        if (editor := self._editor) is not None:
+            self._editor = None
+            editor.hide()
+            editor.deleteLater()
+            self._body.show()
+            self._show_state()
+
+    @property
+    def editor(self) -> AnswerEditor | None:
+        """What the text of the answer is changed in."""
+        return self._editor
+
+    @Slot(str, bool)
+    def _on_edited(self, text: str, go_on: bool) -> None:
+        self.end_edit()
+        if text != self._message.text or go_on:
+            self.answer_edited.emit(self._message.id, text, go_on)
 
     def set_can_edit(self, can: bool) -> None:
         """Whether an edited message could be sent."""
@@ -240,6 +302,10 @@ class MessageWidget(QWidget):
     def _on_selected(self, first: int, last: int) -> None:
         before = len(attached_text(self._message.attachments))
         self.text_selected.emit(self._message.id, before + first, before + last)
+
+    def show_arrival(self) -> None:
+        """Somebody was led here: the keyboard goes on from here."""
+        self._more.setFocus(Qt.FocusReason.OtherFocusReason)
 
     @Slot()
     def _on_copy_clicked(self) -> None:
@@ -261,6 +327,9 @@ class MessageWidget(QWidget):
         row.setSpacing(0)
         row.addWidget(self._who, 1)
         row.addWidget(self._retention)
+        self._pin = IconButton(theme, "pin", tr("Unpin this message"))
+        self._pin.clicked.connect(lambda: self.unpin_clicked.emit(self._message.id))
+        row.addWidget(self._pin)
         if self._message.role == "user":
             self._edit = IconButton(theme, "edit", "Edit this message", "Edit and send as a new branch; this one stays")
             self._edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
@@ -272,10 +341,10 @@ class MessageWidget(QWidget):
         message = self._message
         streaming = message.state == "streaming"
         if self._waiting is not None:
-            self._waiting.setVisible(streaming and not message.text)
+            self._waiting.setVisible(streaming and (self._is_read or not message.text))
         word = _STATE_WORDS.get(message.state, "")
-        if message.note and message.state == "stopped":
-            word = "Ended"  # not by the person
+        if message.state == "stopped":
+            word = "Ended" if message.note else ""  # by the person: the line below says it
         note = f"{word}. {message.note}" if word and message.note else word or message.note
         note = note or (self._overflow if streaming else "")
         self._note.setText(note)
@@ -284,108 +353,6 @@ class MessageWidget(QWidget):
         self._show_help()
         if self._foot is not None:
             self._foot.setVisible(not streaming)
-            self._foot.show_stats(message.stats, can_regenerate=self._is_last, can_copy=bool(message.text))
-
-
-class _Waiting(QWidget):
-    """Between sending and the first token: what the engine is reading, and how far it is."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._text = label("Waiting for the engine…", tone="secondary", scale="small")
-        self._bar = ThinProgress(theme, "Reading the prompt")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 4, 0, 4)
-        column.setSpacing(8)
-        column.addWidget(self._text)
-        column.addWidget(self._bar)
-
-    @property
-    def text(self) -> str:
-        return self._text.text()
-
-    def show_prompt(self, reused: int, prompt: int) -> None:
-        if not prompt:
-            return  # nobody says how long it is
-        self._text.setText(f"Reading {prompt - reused:,} new tokens, {reused:,} are in the cache already")
-        self._bar.set_share(0.0)
-
-    def show_prefill(self, done: int, total: int, tok_s: float) -> None:
-        speed = f"  ·  {tok_s:,.0f} tok/s" if tok_s and done >= FEW_TOKENS else ""
-        self._text.setText(f"Reading the prompt: {done:,} of {total:,} tokens{speed}")
-        self._bar.set_share(done / total if total else 1.0)
-
-
-class _Foot(QWidget):
-    """The quiet line and its two buttons."""
-
-    copy_clicked = Signal()
-    again_clicked = Signal()
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._stats = ElidedLabel()
-        self._stats.setObjectName("answerStats")
-        self._stats.setProperty("tone", "secondary")
-        self._stats.setProperty("scale", "small")
-        self._copy = IconButton(theme, "copy", "Copy this answer")
-        self._again = IconButton(theme, "again", "Answer again", "Answer again (Ctrl+R)")
-        self._copy.clicked.connect(self.copy_clicked)
-        self._again.clicked.connect(self.again_clicked)
-        self._ask = QToolButton()
-        self._ask.setText("Why?")
-        self._ask.setToolTip("Why this many tokens were prefilled")
-        self._ask.setProperty("link", "true")
-        self._ask.setProperty("scale", "small")
-        self._ask.setCheckable(True)
-        self._why = label("", tone="secondary", scale="small")
-        self._why.setWordWrap(True)
-        self._why.hide()
-        self._ask.toggled.connect(self._why.setVisible)
-        row = QHBoxLayout()
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(0)
-        row.addWidget(self._stats, 1)
-        row.addWidget(self._ask)
-        row.addWidget(self._copy)
-        row.addWidget(self._again)
-        row.addStretch(0)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(4)
-        column.addLayout(row)
-        column.addWidget(self._why)
-        self._row, self._column = row, column
-
-    def show_stats(self, stats: TurnStats | None, can_regenerate: bool, can_copy: bool) -> None:
-        if stats is not None and not stats.prompt_tokens:
-            stats = None  # the turn never began: nothing was reused because nothing was asked
-        self._stats.setText(stats_line(stats) if stats else "")
-        self._stats.setToolTip(stats_tip(stats) if stats else "")
-        why = stats.why if stats else ""
-        self._why.setText(why)
-        self._ask.setVisible(bool(why))
-        self._copy.setVisible(can_copy)
-        self._again.setVisible(can_regenerate)
-        self._arrange()
-
-    def _arrange(self) -> None:
-        """The line stands beside the buttons, above them where there is no room for all of it."""
-        buttons = sum(button.sizeHint().width() for button in (self._ask, self._copy, self._again))
-        needed = self._stats.fontMetrics().horizontalAdvance(self._stats.full_text) + buttons
-        is_above = self._row.indexOf(self._stats) < 0
-        if (needed > self.width()) == is_above:
-            return
-        if is_above:
-            self._row.insertWidget(0, self._stats, 1)
-        else:
-            self._column.insertWidget(0, self._stats)
-        self._row.setStretch(self._row.count() - 1, int(not is_above))
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._arrange()
-
-    def show_copied(self) -> None:
-        self._copy.set_icon_name("check")
-        QTimer.singleShot(1200, self._copy, lambda: self._copy.set_icon_name("copy"))
+            self._foot.show_answer(message, is_last=self._is_last, why_not_continued=self._why_not_continued)
+        if self._pin is not None:
+            self._pin.setVisible(message.pinned)

@@ -74,6 +74,14 @@ def _chat(
             why_not.chat,
         ),
         Action(
+            "chat.continue",
+            tr("Continue the answer"),
+            there(intents.messages.go_on),
+            "Ctrl+Shift+R",
+            tr("Continue where it ended: only new tokens are computed"),
+            lambda: intents.messages.why_not_continued,
+        ),
+        Action(
             "chat.attach",
             tr("Attach files…"),
             there(parts.chat.attachments.choose),

@@ -9,7 +9,7 @@ from typing import Final
 from PySide6.QtCore import QObject
 
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
-from kvdesk.errors import guarded
+from kvdesk.errors import NO_TOKENIZER, guarded
 from kvdesk.protocol.cache import (
     Audited,
     CacheView,
@@ -41,6 +41,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed, Event, SubscriptionDropped
 from kvdesk.protocol.operations import BatchRefused, Operate
 from kvdesk.settings import Overflow
+from kvdesk.translation import tr
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat.conversation_list import ConversationList
 from kvdesk.ui.shell.inspector import Inspector
@@ -86,6 +87,13 @@ class EventRouter(QObject):
     def is_dead(self) -> bool:
         """The engine has stopped for good: no command would be answered."""
         return self._state.dead
+
+    @property
+    def why_not_continued(self) -> str:
+        """Why no answer can be continued; "" where one can."""
+        if self._state.dead:
+            return tr("The engine has stopped. Restart kvdesk.")
+        return self._state.missing(Feature.CONTINUE) or ("" if self._chat.can_chat else NO_TOKENIZER)
 
     def is_running(self, conversation: ConversationId) -> bool:
         return conversation in self._state.running
@@ -326,6 +334,7 @@ class EventRouter(QObject):
         state, selected = self._state, self._state.selected
         busy = selected is not None and selected in state.running
         self._chat.set_running(busy)
+        self._chat.view.set_why_not_continued(self.why_not_continued)
         holds = Feature.CACHE_OPERATIONS in state.features and state.cells.get(selected or ConversationId(""), 0) > 0
         can_rebuild = Feature.REBUILD in state.features and state.context is not None and not state.running
         self._inspector.set_can(forget=holds and not busy and not state.dead, rebuild=can_rebuild and not state.dead)

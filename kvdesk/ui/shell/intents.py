@@ -12,6 +12,7 @@ from kvdesk.chat import Conversation, ConversationId
 from kvdesk.settings import ContextSettings, Overflow
 from kvdesk.translation import tr
 from kvdesk.ui.shell.chat_files import ChatFiles
+from kvdesk.ui.shell.message_intents import MessageIntents
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.ui.widgets.save_file import ask_where_to_save
@@ -26,6 +27,7 @@ class Intents(QObject):
         self.files = ChatFiles(parts)
         self.has_embedded = False
         """Whether there is an embedded model to open."""
+        self.messages = MessageIntents(parts)
         self._connect_chats()
         self._connect_cache()
 

@@ -25,6 +25,16 @@ class WindowSignals(QMainWindow):
     """(conversation_id, text): what is typed and not sent, told soon enough to outlive a crash."""
     message_edited = Signal(str, str, str)
     """(conversation_id, message_id, text): send it in other words, as a branch beside the first."""
+    continue_requested = Signal(str)
+    """(conversation_id): go on with its last answer where it ended."""
+    answer_edited = Signal(str, str, str, bool)
+    """(conversation_id, message_id, text, go_on): the model's answer in other words, as a branch; and continue it."""
+    message_pinned = Signal(str, str, bool)
+    """(conversation_id, message_id, pinned)"""
+    message_deleted = Signal(str, str, bool)
+    """(conversation_id, message_id, with_pair): this message alone, or the question with all versions of its answer."""
+    message_undeleted = Signal(str)
+    """(conversation_id): bring back what was deleted last."""
     branch_requested = Signal(str, str)
     """(conversation_id, message_id): show the branch that goes through this message."""
     overflow_chosen = Signal(str, object)

@@ -1,0 +1,149 @@
+"""Under a message: while the engine reads, how far it is; then why the answer ended and what it cost."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+
+from kvdesk.chat import FEW_TOKENS, Message, ended_early, finish_of
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.readout import stats_line, stats_tip
+
+
+def finish_word(answer: Message) -> str:
+    """Why it ended, in a few words; "" where the sentence over the line says it, or where it has not ended."""
+    match finish_of(answer):
+        case "end":
+            return tr("Complete")
+        case "limit":
+            return tr("Length limit reached")
+        case "context full":
+            return tr("Context full")
+        case "stopped":
+            return tr("Stopped by you")
+        case "edited":
+            return tr("Edited by you")
+        case _:
+            return ""
+
+
+class Waiting(QWidget):
+    """Between sending and the first token: what the engine is reading, and how far it is."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._text = label("Waiting for the engine…", tone="secondary", scale="small")
+        self._bar = ThinProgress(theme, "Reading the prompt")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 4)
+        column.setSpacing(8)
+        column.addWidget(self._text)
+        column.addWidget(self._bar)
+
+    @property
+    def text(self) -> str:
+        return self._text.text()
+
+    def show_prompt(self, reused: int, prompt: int) -> None:
+        if not prompt:
+            return  # nobody says how long it is
+        self._text.setText(f"Reading {prompt - reused:,} new tokens, {reused:,} are in the cache already")
+        self._bar.set_share(0.0)
+
+    def show_prefill(self, done: int, total: int, tok_s: float) -> None:
+        speed = f"  ·  {tok_s:,.0f} tok/s" if tok_s and done >= FEW_TOKENS else ""
+        self._text.setText(f"Reading the prompt: {done:,} of {total:,} tokens{speed}")
+        self._bar.set_share(done / total if total else 1.0)
+
+
+class MessageFoot(QWidget):
+    """Why it ended and what it cost, in one quiet line, and what can be done with it."""
+
+    copy_clicked = Signal()
+    again_clicked = Signal()
+    continue_clicked = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._stats = ElidedLabel()
+        self._stats.setObjectName("answerStats")
+        self._stats.setProperty("tone", "secondary")
+        self._stats.setProperty("scale", "small")
+        self._copy = IconButton(theme, "copy", "Copy this answer")
+        self._again = IconButton(theme, "again", "Answer again", "Answer again (Ctrl+R)")
+        self._continue = IconButton(theme, "play", tr("Continue the answer"))
+        self._continue.clicked.connect(self.continue_clicked)
+        self._copy.clicked.connect(self.copy_clicked)
+        self._again.clicked.connect(self.again_clicked)
+        self._ask = QToolButton()
+        self._ask.setText("Why?")
+        self._ask.setToolTip("Why this many tokens were prefilled")
+        self._ask.setProperty("link", "true")
+        self._ask.setProperty("scale", "small")
+        self._ask.setCheckable(True)
+        self._why = label("", tone="secondary", scale="small")
+        self._why.setWordWrap(True)
+        self._why.hide()
+        self._ask.toggled.connect(self._why.setVisible)
+        row = QHBoxLayout()
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self._stats, 1)
+        row.addWidget(self._ask)
+        row.addWidget(self._continue)
+        row.addWidget(self._copy)
+        row.addWidget(self._again)
+        row.addStretch(0)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(4)
+        column.addLayout(row)
+        column.addWidget(self._why)
+        self._row, self._column = row, column
+
+    @property
+    def text(self) -> str:
+        """Why the answer ended and what it cost."""
+        return self._stats.full_text
+
+    def show_answer(self, answer: Message, *, is_last: bool, why_not_continued: str) -> None:
+        """Only the last answer can be made again or continued. `why_not_continued`: by this engine; "" where it can."""
+        stats = answer.stats
+        if stats is not None and not stats.prompt_tokens:
+            stats = None  # the turn never began: nothing was reused because nothing was asked
+        words = (finish_word(answer), stats_line(stats) if stats else "")
+        self._stats.setText("  ·  ".join(part for part in words if part))
+        self._stats.setToolTip(stats_tip(stats) if stats else "")
+        why = stats.why if stats else ""
+        self._why.setText(why)
+        self._ask.setVisible(bool(why))
+        self._copy.setVisible(bool(answer.text))
+        self._again.setVisible(is_last)
+        self._continue.setVisible(is_last and ended_early(answer))
+        self._continue.setEnabled(not why_not_continued)
+        self._continue.setToolTip(why_not_continued or tr("Continue where it ended: only new tokens are computed"))
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """The line stands beside the buttons, above them where there is no room for all of it."""
+        buttons = sum(button.sizeHint().width() for button in (self._ask, self._continue, self._copy, self._again))
+        needed = self._stats.fontMetrics().horizontalAdvance(self._stats.full_text) + buttons
+        is_above = self._row.indexOf(self._stats) < 0
+        if (needed > self.width()) == is_above:
+            return
+        if is_above:
+            self._row.insertWidget(0, self._stats, 1)
+        else:
+            self._column.insertWidget(0, self._stats)
+        self._row.setStretch(self._row.count() - 1, int(not is_above))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def show_copied(self) -> None:
+        self._copy.set_icon_name("check")
+        QTimer.singleShot(1200, self._copy, lambda: self._copy.set_icon_name("copy"))

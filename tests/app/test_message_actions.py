@@ -1,0 +1,120 @@
+"""What a person does with single messages, from a click to the database and the back end, and back."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import Message, MessageId, finish_of
+from kvdesk.protocol.cache import DropMessages
+from kvdesk.protocol.chat import Generate, ModelLoaded, TextDelta, TurnEnded, TurnStarted
+from kvdesk.ui.chat.message_widget import MessageWidget
+from kvdesk.ui.widgets.controls import IconButton
+from tests.app.conftest import Rig, over_both
+from tests.ui.samples import MODEL, STATS
+
+
+def exchange(rig: Rig, qtbot: QtBot, text: str = "Once upon") -> Generate:
+    """A question, answered up to the limit."""
+    if rig.controller.conversations.model_name == "":
+        rig.worker.give(ModelLoaded(MODEL))
+    conversation = rig.controller.selected
+    assert conversation is not None
+    rig.window.message_sent.emit(conversation, "A story?")
+    asked = rig.worker.asked[-1]
+    rig.worker.give(
+        TurnStarted(asked.conversation, asked.answer, 0, 30, 10, (), "v"),
+        TextDelta(asked.conversation, asked.answer, text, (1, 2)),
+        TurnEnded(asked.conversation, asked.answer, "complete", STATS, "Ended at the limit of 2 tokens.", "limit"),
+    )
+    qtbot.waitUntil(lambda: last(rig).message.state == "complete")
+    return asked
+
+
+def last(rig: Rig) -> MessageWidget:
+    return rig.window.chat.view.widgets[-1]
+
+
+def press(qtbot: QtBot, widget: MessageWidget, name: str) -> None:
+    (found,) = [b for b in widget.findChildren(IconButton) if b.accessibleName() == name]
+    qtbot.mouseClick(found, Qt.MouseButton.LeftButton)
+
+
+def in_database(rig: Rig, asked: Generate) -> dict[MessageId, Message]:
+    messages = rig.store.ask(lambda store: store.all_messages(asked.conversation)).result()
+    return {message.id: message for message in messages}
+
+
+def test_continue_appends_to_the_answer_and_is_stored_as_it_streams(rig: Rig, qtbot: QtBot) -> None:
+    first = exchange(rig, qtbot)
+    press(qtbot, last(rig), "Continue the answer")
+    asked = rig.worker.asked[-1]
+    assert (asked.answer, asked.continued is not None) == (first.answer, True)
+    assert in_database(rig, asked)[asked.answer].state == "streaming"
+    rig.worker.give(
+        TurnStarted(asked.conversation, asked.answer, 0, 32, 31, (1, 2), "v"),
+        TextDelta(asked.conversation, asked.answer, " a time", (3,)),
+    )
+    qtbot.waitUntil(lambda: last(rig).message.text == "Once upon a time")
+    qtbot.waitUntil(lambda: in_database(rig, asked)[asked.answer].text == "Once upon a time")
+    rig.worker.give(TurnEnded(asked.conversation, asked.answer, "complete", STATS))
+    qtbot.waitUntil(lambda: last(rig).message.state == "complete")
+    stored = in_database(rig, asked)[asked.answer]
+    assert (stored.text, stored.tokens, finish_of(stored)) == ("Once upon a time", (1, 2, 3), "end")
+    assert stored.stats == last(rig).message.stats
+    assert stored.stats is not None
+    assert stored.stats.all_generated == 2 * STATS.generated_tokens
+    assert last(rig).foot_text.startswith("Complete  ·  reused 128  ·  prefilled 12")
+
+
+def test_the_key_continues_too(rig: Rig, qtbot: QtBot) -> None:
+    exchange(rig, qtbot)
+    rig.window.action_set.run("chat.continue")
+    assert rig.worker.asked[-1].continued is not None
+
+
+def test_an_edited_answer_is_continued_from_the_new_text(rig: Rig, qtbot: QtBot) -> None:
+    first = exchange(rig, qtbot)
+    widget = last(rig)
+    widget.start_edit()
+    assert widget.editor is not None
+    widget.editor.edit.setPlainText("Once upon a hill")
+    qtbot.mouseClick(widget.editor.buttons[1], Qt.MouseButton.LeftButton)
+    asked = rig.worker.asked[-1]
+    assert asked.answer != first.answer
+    assert asked.continued is not None
+    assert (asked.continued.text, asked.continued.tokens) == ("Once upon a hill", (1, 2))
+    assert last(rig).message.id == asked.answer
+    assert last(rig).switch.text == "2/2"
+    rig.worker.give(TurnEnded(asked.conversation, asked.answer, "stopped", STATS))
+    qtbot.waitUntil(lambda: last(rig).message.state != "streaming")
+    assert last(rig).message.text == "Once upon a hill"
+
+
+@over_both
+def test_a_question_and_its_answer_are_deleted_and_come_back(rig: Rig, qtbot: QtBot) -> None:
+    first = exchange(rig, qtbot)
+    second = exchange(rig, qtbot, "Twice")
+    before = in_database(rig, first)
+    rig.window.message_deleted.emit(first.conversation, first.answer, True)
+    assert [w.message.text for w in rig.window.chat.view.widgets] == ["A story?", "Twice"]
+    kept = in_database(rig, first)
+    assert len(kept) == 2
+    assert kept[second.messages[-1].id].parent is None
+    dropped = [command for command in rig.worker.commands if isinstance(command, DropMessages)]
+    assert len(dropped) in (0, 1), "an engine without cells is not asked"
+    assert rig.window.chat.deleted.text == "2 message(s) deleted."
+    qtbot.mouseClick(rig.window.chat.deleted.button, Qt.MouseButton.LeftButton)
+    assert [w.message.text for w in rig.window.chat.view.widgets] == ["A story?", "Once upon", "A story?", "Twice"]
+    assert in_database(rig, first) == before
+    assert list(in_database(rig, first)) == list(before), "in the order in which they were made"
+
+
+def test_a_pin_outlives_the_window(rig: Rig, qtbot: QtBot) -> None:
+    asked = exchange(rig, qtbot)
+    rig.window.message_pinned.emit(asked.conversation, asked.answer, True)
+    assert rig.window.chat.pinned.texts == ("Once upon",)
+    assert in_database(rig, asked)[asked.answer].pinned
+    press(qtbot, last(rig), "Unpin this message")
+    assert not rig.window.chat.pinned.texts
+    assert not in_database(rig, asked)[asked.answer].pinned

@@ -1,0 +1,237 @@
+"""Under and over a message: why it ended, continue, edit the answer, pin, delete, copy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QMenu
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import FinishReason, Message, MessageId, MessageState
+from kvdesk.protocol.chat import BackendReady, ModelLoaded, PrefillProgress, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.features import MISSING, Feature
+from kvdesk.ui.chat.message_widget import MessageWidget
+from kvdesk.ui.chat.pinned_bar import MOST_LISTED, one_line
+from kvdesk.ui.markdown.plain_text import plain_text
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.controls import IconButton
+from kvdesk.viewmodel.readout import stats_line, stats_tip
+from tests.ui.samples import MODEL, ONE, STATS, message
+
+QUESTION = message("q", "user", "Why?")
+ANSWER = replace(message("a", "assistant", "Because of", stats=STATS), finish="limit", tokens=(1, 2))
+
+
+def shown(window: MainWindow, *messages: Message) -> MessageWidget:
+    """The widget of the last message; a model is open."""
+    window.apply_event(ModelLoaded(MODEL))
+    window.show_messages(ONE, messages or (QUESTION, ANSWER))
+    return window.chat.view.widgets[-1]
+
+
+def button(widget: MessageWidget, name: str) -> IconButton:
+    (found,) = [b for b in widget.findChildren(IconButton) if b.accessibleName() == name]
+    return found
+
+
+def action(window: MainWindow, name: MessageId, text: str) -> QAction:
+    menu = window._menus.message_menu(name)
+    assert isinstance(menu, QMenu)
+    (found,) = [a for a in menu.actions() if a.text() == text]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("state", "finish", "note", "words"),
+    [
+        ("complete", "end", "", "Complete"),
+        ("complete", "limit", "Ended at the limit of 9 tokens.", "Length limit reached"),
+        ("complete", "", "Ended at the limit of 9 tokens.", "Length limit reached"),
+        ("stopped", "", "", "Stopped by you"),
+        ("stopped", "context full", "It is full.", "Context full"),
+        ("complete", "edited", "", "Edited by you"),
+    ],
+)
+def test_why_it_ended_is_under_every_answer(
+    window: MainWindow, state: MessageState, finish: FinishReason, note: str, words: str
+) -> None:
+    widget = shown(window, QUESTION, replace(ANSWER, state=state, finish=finish, note=note))
+    assert widget.foot_text == f"{words}  ·  {stats_line(STATS)}"
+
+
+@pytest.mark.parametrize(("state", "note"), [("interrupted", "It broke."), ("failed", "Too long.")])
+def test_a_failure_is_said_once(window: MainWindow, state: MessageState, note: str) -> None:
+    widget = shown(window, QUESTION, replace(ANSWER, state=state, finish="", note=note))
+    assert widget.note == f"{state.capitalize()}. {note}"
+    assert widget.foot_text == stats_line(STATS)
+
+
+def test_continue_is_offered_where_an_answer_ended_early(window: MainWindow, qtbot: QtBot) -> None:
+    widget = shown(window)
+    with qtbot.waitSignal(window.continue_requested) as asked:
+        qtbot.mouseClick(button(widget, "Continue the answer"), Qt.MouseButton.LeftButton)
+    assert asked.args == [ONE]
+    ended = shown(window, QUESTION, replace(ANSWER, finish="end"))
+    assert button(ended, "Continue the answer").isHidden()
+    why = action(window, ANSWER.id, "Continue the answer")
+    assert not why.isEnabled()
+    assert why.toolTip() == "The model has ended this answer by itself."
+    earlier = shown(window, QUESTION, ANSWER, message("q2", "user", "And?"))
+    assert earlier is not None
+    first = window.chat.view.widget_of(ANSWER.id)
+    assert first is not None
+    assert button(first, "Continue the answer").isHidden(), "what follows was said after it"
+
+
+def test_an_engine_that_cannot_continue_says_so(window: MainWindow) -> None:
+    widget = shown(window)
+    window.apply_event(BackendReady(frozenset({Feature.CHAT})))
+    go_on = button(widget, "Continue the answer")
+    assert not go_on.isEnabled()
+    assert go_on.toolTip() == MISSING[Feature.CONTINUE]
+    assert window.action_set["chat.continue"].refusal() == MISSING[Feature.CONTINUE]
+    window.apply_event(BackendReady(frozenset(Feature)))
+    assert go_on.isEnabled()
+
+
+def test_a_continued_answer_shows_what_is_read_and_then_its_text(window: MainWindow, qtbot: QtBot) -> None:
+    widget = shown(window)
+    window.update_message(replace(ANSWER, state="streaming", finish="", note=""))
+    assert button(widget, "Continue the answer").isHidden()
+    window.apply_event(TurnStarted(ONE, ANSWER.id, 0, 900, 100))
+    window.apply_event(PrefillProgress(ONE, ANSWER.id, 512, 800, 640.0))
+    assert "512 of 800" in widget.status_text
+    window.apply_event(TextDelta(ONE, ANSWER.id, " the cache", (3,)))
+    qtbot.waitUntil(lambda: widget.status_text == "")
+    after = replace(STATS, earlier_prefilled=12, earlier_generated=40, prefilled_tokens=1)
+    window.update_message(replace(ANSWER, text="Because of the cache", state="complete", finish="", stats=after))
+    window.apply_event(TurnEnded(ONE, ANSWER.id, "complete", STATS))
+    assert widget.message.stats == after, "what it cost in all is known better than the event tells"
+    assert "in all 80 tokens of it, and 13 computed" in stats_tip(after)
+
+
+def test_an_answer_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> None:
+    window.show()
+    widget = shown(window)
+    action(window, ANSWER.id, "Edit the answer…").trigger()
+    editor = widget.editor
+    assert editor is not None
+    assert editor.edit.toPlainText() == "Because of"
+    qtbot.keyClicks(editor.edit, " cells")
+    with qtbot.waitSignal(window.answer_edited) as asked:
+        qtbot.keyClick(editor.edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
+    assert asked.args == [ONE, "a", "Because of cells", False]
+    assert widget.editor is None
+
+
+def test_an_edit_can_be_left_and_be_continued(window: MainWindow, qtbot: QtBot) -> None:
+    window.show()
+    widget = shown(window)
+    widget.start_edit()
+    assert widget.editor is not None
+    cancel, go_on, save = widget.editor.buttons
+    widget.editor.edit.setPlainText(" ")
+    assert not save.isEnabled()
+    assert not go_on.isEnabled()
+    with qtbot.assertNotEmitted(window.answer_edited):
+        qtbot.keyClick(widget.editor.edit, Qt.Key.Key_Escape)
+    assert widget.editor is None
+    assert cancel is not None
+    widget.start_edit()
+    _, go_on, _ = widget.editor.buttons
+    with qtbot.waitSignal(window.answer_edited) as asked:
+        qtbot.mouseClick(go_on, Qt.MouseButton.LeftButton)
+    assert asked.args == [ONE, "a", "Because of", True]
+
+
+def test_pinned_messages_are_listed_and_a_click_goes_there(window: MainWindow, qtbot: QtBot) -> None:
+    window.show()
+    many = [
+        message(f"m{i}", "user" if i % 2 == 0 else "assistant", f"# Text {i}\n\n" + "word " * 200) for i in range(40)
+    ]
+    shown(window, *many)
+    with qtbot.waitSignal(window.message_pinned) as asked:
+        action(window, MessageId("m39"), "Pin").trigger()
+    assert asked.args == [ONE, "m39", True]
+    bar = window.chat.pinned
+    assert bar.isHidden()
+    for i in range(MOST_LISTED + 2):
+        window.update_message(replace(many[i], pinned=True))
+    assert len(bar.texts) == MOST_LISTED + 2
+    assert bar.texts[0].startswith("Text 0 word")
+    assert len(bar.buttons) == MOST_LISTED
+    assert "does not keep it in the context" in bar.buttons[0].toolTip()
+    qtbot.mouseClick(bar.buttons[0], Qt.MouseButton.LeftButton)
+    first = window.chat.view.widget_of(MessageId("m0"))
+    assert first is not None
+    assert not first.visibleRegion().isEmpty()
+    with qtbot.waitSignal(window.message_pinned) as asked:
+        qtbot.mouseClick(button(first, "Unpin this message"), Qt.MouseButton.LeftButton)
+    assert asked.args == [ONE, "m0", False]
+
+
+def test_a_deleted_message_goes_and_can_come_back(window: MainWindow, qtbot: QtBot) -> None:
+    window.show()
+    more = [message("q2", "user", "And?"), message("a2", "assistant", "So.")]
+    shown(window, QUESTION, ANSWER, *more)
+    with qtbot.waitSignal(window.message_deleted) as asked:
+        action(window, MessageId("q2"), "Delete this message").trigger()
+    assert asked.args == [ONE, "q2", False]
+    with qtbot.waitSignal(window.message_deleted) as asked:
+        action(window, MessageId("a2"), "Delete question and answer").trigger()
+    assert asked.args == [ONE, "a2", True]
+    last = window.chat.view.widget_of(MessageId("a2"))
+    window.remove_messages(ONE, [MessageId("q2")], [QUESTION, ANSWER, more[1]])
+    assert [w.message.id for w in window.chat.view.widgets] == ["q", "a", "a2"]
+    assert window.chat.view.widget_of(MessageId("a2")) is last, "the others stay as they are"
+    assert window.chat.deleted.text == "1 message deleted."
+    with qtbot.waitSignal(window.message_undeleted) as asked:
+        qtbot.mouseClick(window.chat.deleted.button, Qt.MouseButton.LeftButton)
+    assert asked.args == [ONE]
+    assert window.chat.deleted.text == ""
+
+
+def test_the_last_one_that_is_left_can_be_made_again(window: MainWindow) -> None:
+    shown(window, QUESTION, ANSWER, message("q2", "user", "And?"))
+    window.remove_messages(ONE, [MessageId("q2")], [QUESTION, ANSWER])
+    widget = window.chat.view.widget_of(ANSWER.id)
+    assert widget is not None
+    assert not button(widget, "Continue the answer").isHidden()
+    window.remove_messages(ONE, [QUESTION.id, ANSWER.id], [])
+    assert window.chat.view.widgets == ()
+
+
+def test_markdown_and_plain_text_are_copied(window: MainWindow) -> None:
+    text = "# Title\n\n**Bold** and `code`, [here](http://x.y)"
+    shown(window, QUESTION, replace(ANSWER, text=text))
+    action(window, ANSWER.id, "Copy as Markdown").trigger()
+    assert QGuiApplication.clipboard().text() == text
+    action(window, ANSWER.id, "Copy as plain text").trigger()
+    assert QGuiApplication.clipboard().text() == "Title\n\nBold and code, here (http://x.y)"
+
+
+@pytest.mark.parametrize(
+    ("markdown", "plain"),
+    [
+        ("a\nb\n\nc", "a\nb\n\nc"),
+        ("- one\n- two\n  - three\n\nend", "- one\n- two\n  - three\n\nend"),
+        ("3. c\n4. d", "3. c\n4. d"),
+        ("- one\n\n  more\n- two", "- one\n\n  more\n- two"),
+        ("| a | b |\n|---|---|\n| 1 | **2** |\n\nend", "a\tb\n1\t2\n\nend"),
+        ("x\n\n```py\nif a:\n    b\n```", "x\n\nif a:\n    b"),
+        ("<b>tag</b> & <http://x.y>", "<b>tag</b> & http://x.y"),
+        ("> quoted\n\n---", "quoted\n\n---"),
+        ("", ""),
+    ],
+)
+def test_markdown_becomes_text(markdown: str, plain: str) -> None:
+    assert plain_text(markdown) == plain
+
+
+def test_a_pin_has_one_line() -> None:
+    assert one_line("## A\n\nb  c") == "A b c"
+    assert one_line("---") == "---"
+    assert len(one_line("word " * 500)) <= 160
