@@ -102,7 +102,7 @@ class _Group:
 
     title: str = ""
     box: Collapsible | None = None
-    content: QWidget | None = None
+    was_open: bool = False  # before rows in it were searched
     rows: list[SettingRow] = field(default_factory=list)
 
 
@@ -123,6 +123,7 @@ class SettingRows(QWidget):
         self._theme = theme
         self._fields: dict[tuple[str, str], SettingRow] = {}
         self._sections = [_Section()]
+        self._filtered = False
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(4)
@@ -197,13 +198,13 @@ class SettingRows(QWidget):
                 for row in rows:
                     self._column.addWidget(row)
                 continue
-            group.content = QWidget()
-            inner = QVBoxLayout(group.content)
+            content = QWidget()
+            inner = QVBoxLayout(content)
             inner.setContentsMargins(20, 0, 0, 8)
             inner.setSpacing(4)
             for row in rows:
                 inner.addWidget(row)
-            group.box = Collapsible(self._theme, title, group.content)
+            group.box = Collapsible(self._theme, title, content)
             self._column.addWidget(group.box)
 
     def _table_row(self, table: str, name: str, info: FieldInfo, default: Any) -> SettingRow:
@@ -232,11 +233,14 @@ class SettingRows(QWidget):
                 for row in group.rows:
                     row.setVisible(row in found_rows)
                 n_shown += len(found_rows)
-                if group.box is not None and group.content is not None:
+                if group.box is not None:
                     group.box.setVisible(bool(found_rows))
-                    group.content.setVisible(bool(words) or group.box.is_open)
+                    if not self._filtered:
+                        group.was_open = group.box.is_open
+                    group.box.button.setChecked(bool(words) or group.was_open)
             if section.heading is not None:
                 section.heading.setVisible(n_shown > n_before)
+        self._filtered = bool(words)
         return n_shown
 
     @Slot()

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QHBoxLayout, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
@@ -27,7 +25,8 @@ class SamplerOrder(QWidget):
         self.list.moved.connect(self._on_moved)
         self.list.itemChanged.connect(self.edited)
         self.list.model().rowsMoved.connect(self.edited)
-        self.list.setFixedHeight(theme.text.pixelSize() * 2 * len(SamplerName))
+        self._row_px = theme.text.pixelSize() * 7 // 4
+        self.list.setFixedHeight(self._row_px * len(SamplerName) + 2)
         self.up = IconButton(theme, "chevron-up", tr("Move up"), tr("Move up (Alt+Up)"))
         self.down = IconButton(theme, "chevron-down", tr("Move down"), tr("Move down (Alt+Down)"))
         self.up.clicked.connect(self._on_up_clicked)
@@ -66,6 +65,7 @@ class SamplerOrder(QWidget):
         for name in (*samplers, *(name for name in SamplerName if name not in samplers)):
             item = QListWidgetItem(f"{shown_name(name)}  ·  {name.value}")
             item.setData(Qt.ItemDataRole.UserRole, name)
+            item.setSizeHint(QSize(0, self._row_px))
             item.setFlags(
                 Qt.ItemFlag.ItemIsEnabled
                 | Qt.ItemFlag.ItemIsSelectable
@@ -115,7 +115,7 @@ class _List(QListWidget):
         super().keyPressEvent(event)
 
 
-def shown_name(name: SamplerName) -> Any:
+def shown_name(name: SamplerName) -> str:
     """A sampler's name in the person's language."""
     return {
         SamplerName.PENALTIES: tr("Repeat, presence and frequency penalties"),

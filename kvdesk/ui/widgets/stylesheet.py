@@ -29,7 +29,7 @@ QLabel[tone="good"] {{ color: {c.good}; }}
 QLabel[scale="small"] {{ font-size: {small}px; }}
 QLabel[scale="large"] {{ font-size: {large}px; font-weight: 600; }}
 QLabel[weight="strong"] {{ font-weight: 600; }}
-QLabel[family="mono"] {{ font-family: {mono}; font-size: {small}px; }}
+QLabel[family="mono"], QPlainTextEdit[family="mono"] {{ font-family: {mono}; font-size: {small}px; }}
 
 QPushButton {{ background: {c.raised}; border: 1px solid {c.line}; border-radius: 6px; padding: 4px 12px;
     min-height: 20px; color: {c.text}; }}

@@ -72,6 +72,7 @@ def test_a_few_letters_find_a_setting_also_in_a_folded_group(rows: SettingRows) 
     assert rows.filter("XTC thresh") == 1
     assert threshold.isVisible()
     assert not temperature.isVisible()
+    assert rows.open_row("sampling", "xtc_threshold").isVisible()
     assert rows.filter("typical_p") == 1, "llama.cpp's name"
     assert rows.filter("unpredictable zebra") == 0
     assert rows.filter("") == len(Sampling.model_fields) + len(ContextSettings.model_fields)
