@@ -1,9 +1,9 @@
 """Tries the packages of dist/ as a person would: `make package-test`, as root on Debian.
 
 The .deb goes into a root without Python and without a compiler. There it passes its self-test offscreen and in an X
-window, opens in time, has valid desktop files; removed, it leaves nothing but the person's own data. The .run is
-installed and removed in a folder. On an emulated processor without AVX2 the self-test passes too, and the packed engine
-is as fast as the one compiled here.
+window, runs an experiment, opens in time, has valid desktop files; removed, it leaves nothing but the person's own
+data. The .run is installed and removed in a folder. On an emulated processor without AVX2 the self-test passes too, and
+the packed engine is as fast as the one compiled here.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ TOOLS = ("xvfb", "xauth", "xdotool", "desktop-file-utils", "appstream", "shared-
 FORBIDDEN = ("python3", "python", "gcc", "cc", "g++", "c++", "clang")
 OPENINGS, WINDOW_LIMIT_S = 6, 1.5
 SIZE_LIMIT_MB = {"": 220, "-without-model": 120}
+EXPERIMENT = "seq-rm-memory"
 OLD_PROCESSOR = "Nehalem"
 SPEED_RUNS, SPEED_RATIO = 15, 0.97
 SPEED_OPTIONS = ("--temperature", "0", "--max-tokens", "128", "--threads", "1")
@@ -66,6 +67,7 @@ def in_clean_root(deb: Path) -> None:
     expect(not found, f"the package brought {found}")
     say("  installed by apt; there is neither Python nor a compiler")
     selftest(root, "offscreen", {"QT_QPA_PLATFORM": "offscreen"}, [])
+    experiment(root)
     installed = [path for path in root.run(["dpkg", "-L", "kvdesk"]).stdout.splitlines() if "kvdesk" in path]
     root.install(*TOOLS)
     root.run(["dpkg", "--purge", "kvdesk"])
@@ -89,6 +91,15 @@ def selftest(root: CleanRoot, where: str, env: dict[str, str], before: list[str]
     told = json.loads(result.stdout)
     expect(told["passed"], result.stderr)
     say(f"  self-test {where}: passed, {len(told['steps'])} steps, {told['engine']}")
+
+
+def experiment(root: CleanRoot) -> None:
+    """One of the laboratory, with its child process and its report."""
+    run = ["kvdesk", "lab", "run", EXPERIMENT, "--short", "--json", "--out", "/tmp/lab"]
+    told = json.loads(root.run(run, user=USER).stdout)
+    report = root.folder / "tmp/lab/report.html"
+    expect(report.is_file() and "<svg" in report.read_text("utf-8"), "the experiment left no report with a plot")
+    say(f"  experiment {EXPERIMENT}: {told['finished']['result']['verdict']['key']}")
 
 
 def desktop_files(root: CleanRoot) -> None:
