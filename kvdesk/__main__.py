@@ -52,6 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from kvdesk.backends.local.prompt import template_child
 
         return template_child.child_main()
+    if arguments == ["--formulas"]:
+        from kvdesk.ui.markdown import formula_child
+
+        return formula_child.child_main()
     commands = "\n".join(f"  kvdesk {name:12} {what}" for name, what in COMMANDS.items())
     parser = Parser(
         prog="kvdesk",

@@ -30,7 +30,7 @@ def start_child(command: list[str], stdout: int | IO[bytes], stderr: int | IO[by
         stdin=subprocess.PIPE,
         stdout=stdout,
         stderr=stderr,
-        cwd=_import_folder(),
+        cwd=import_folder(),
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )
 
@@ -67,6 +67,6 @@ def _read_some() -> bytes:
         return b""
 
 
-def _import_folder() -> Path | None:
+def import_folder() -> Path | None:
     """Where `-m kvdesk` finds this very package, whatever the working folder is."""
     return None if getattr(sys, "frozen", False) else Path(__file__).resolve().parents[2]

@@ -54,8 +54,8 @@ class MessageBody(QWidget):
     def selected_text(self) -> str:
         """The selected text, empty where there is none."""
         for _, widget in self._shown:
-            if isinstance(widget, ProseView) and (text := widget.textCursor().selectedText()):
-                return text.replace("\u2029", "\n")
+            if isinstance(widget, ProseView) and (text := widget.selected_text):
+                return text
         return ""
 
     def highlight(self, first: int, last: int) -> None:
@@ -126,6 +126,8 @@ class MessageBody(QWidget):
             widget.show_thought(piece.text, self._thought_ms, is_open=is_open, may_collapse=self._may_collapse)
         elif isinstance(widget, CodeBlock):
             widget.show_segment(piece)
+        elif piece.kind == "formula":
+            widget.show_formula(piece.text, is_whole=piece.closed)
         elif self._plain:
             widget.show_plain(piece.text)
         else:
@@ -136,7 +138,7 @@ class MessageBody(QWidget):
             return CodeBlock(self._theme)
         if segment.kind == "think":
             return CollapsedThinking(self._theme, MessageBody(self._theme, quiet=True))
-        prose = ProseView(self._theme, quiet=self._quiet)
+        prose = ProseView(self._theme, quiet=self._quiet, wide=segment.kind != "prose")
         if self._plain:
             prose.setAccessibleName("Question")
         else:

@@ -10,9 +10,11 @@ from PySide6.QtCore import QPoint, Qt, QTimer, Slot
 from PySide6.QtGui import QColor, QGuiApplication, QResizeEvent, QSyntaxHighlighter, QTextCharFormat, QWheelEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout
 
+from kvdesk.translation import tr
 from kvdesk.ui.markdown.marks import word_marks
 from kvdesk.ui.markdown.segments import Segment
 from kvdesk.ui.widgets.controls import IconButton, label
+from kvdesk.ui.widgets.save_file import ask_where_to_save
 from kvdesk.ui.widgets.theme import Theme
 
 _HIGHLIGHT_WHILE_OPEN: Final = 8_000  # characters; a longer program is coloured once, when it is complete
@@ -30,18 +32,26 @@ class CodeBlock(QFrame):
         self._language = label("", tone="secondary", scale="small")
         self._copy = IconButton(theme, "copy", "Copy this code")
         self._copy.clicked.connect(self._on_copy_clicked)
+        self._save = IconButton(theme, "save", tr("Save this code as a file"))
+        self._save.clicked.connect(self._on_save_clicked)
+        self._problem = label("", tone="danger", scale="small")
+        self._problem.setWordWrap(True)
+        self._problem.setContentsMargins(12, 4, 12, 4)
+        self._problem.hide()
         self._view = _CodeView()
         self._view.setAccessibleName("Code")
         self._colouring = _Colouring(self._view)
         head = QHBoxLayout()
         head.setContentsMargins(12, 4, 4, 0)
         head.addWidget(self._language, 1)
+        head.addWidget(self._save)
         head.addWidget(self._copy)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 4)
         column.setSpacing(0)
         column.addLayout(head)
         column.addWidget(self._view)
+        column.addWidget(self._problem)
         theme.changed.connect(self._on_look_changed)
         self._view.setFont(theme.mono)
 
@@ -76,6 +86,26 @@ class CodeBlock(QFrame):
         QGuiApplication.clipboard().setText(self._segment.whole or self._segment.text)
         self._copy.set_icon_name("check")
         QTimer.singleShot(1200, self._copy, lambda: self._copy.set_icon_name("copy"))
+
+    @Slot()
+    def _on_save_clicked(self) -> None:
+        from kvdesk.ui.markdown.highlight import file_suffix
+
+        suffix = file_suffix(self._segment.language)
+        file = ask_where_to_save(self, tr("Save the code"), f"code{suffix}", f"*{suffix}")
+        if file is None:
+            return
+        text = self._segment.whole or self._segment.text
+        self._problem.hide()
+        try:
+            file.write_text(f"{text}\n", encoding="utf-8", errors="replace", newline="\n")
+        except OSError as error:
+            why = error.strerror or str(error)
+            self._problem.setText(tr("{file} cannot be written: {why}.").format(file=file.name, why=why))
+            self._problem.show()
+            return
+        self._save.set_icon_name("check")
+        QTimer.singleShot(1200, self._save, lambda: self._save.set_icon_name("save"))
 
     @Slot()
     def _on_look_changed(self) -> None:

@@ -36,6 +36,8 @@ _LIGHT: Final = {
     Token.Generic.Deleted: "#b3261e",
     Token.Generic.Inserted: "#1f6d47",
 }
+_SUFFIXES: Final = {"bash": ".sh", "shell": ".sh", "console": ".txt", "c++": ".cpp", "cpp": ".cpp", "text": ".txt"}
+"""Of languages for which Pygments names a rarer one first."""
 
 
 def lines_of_spans(text: str, language: str, *, dark: bool) -> list[list[tuple[int, int, str]]]:
@@ -59,3 +61,13 @@ def lines_of_spans(text: str, language: str, *, dark: bool) -> list[list[tuple[i
                 lines[-1].append((column, len(part), colour))
             column += len(part)
     return lines
+
+
+def file_suffix(language: str) -> str:
+    """The suffix of a file in this language, ".txt" where it is not known."""
+    try:
+        names = get_lexer_by_name(language).filenames if language else ()
+    except ClassNotFound:
+        return ".txt"
+    found = (name[1:] for name in names if name.startswith("*.") and name[2:].isalnum())
+    return _SUFFIXES.get(language.lower()) or next(found, ".txt")

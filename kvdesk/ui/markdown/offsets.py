@@ -13,20 +13,25 @@ from typing import Final
 _SOON: Final = 256  # characters: an address behind a link may lie between
 
 
-def source_offsets(source: str, shown: str) -> list[int]:
+_OBJECT: Final = "\ufffc"
+
+
+def source_offsets(source: str, shown: str, formulas: Sequence[str] = ()) -> list[int]:
     """For each character that is shown its offset in the source, never falling; one that is not there has the offset
-    of what follows."""
+    of what follows. `formulas`: the sources of those that are shown, each as one U+FFFC."""
     if source == shown:
         return list(range(len(shown)))
     found = []
     at = 0
+    rest = iter(formulas)
     for character in shown:
-        next_at = source.find(character, at, at + _SOON)
+        formula = next(rest, "") if character == _OBJECT else ""
+        next_at = source.find(formula or character, at, at + len(formula) + _SOON)
         if next_at < 0 and character == "\u00a0":
             next_at = source.find(" ", at, at + _SOON)
         found.append(next_at if next_at >= 0 else min(at, len(source)))
         if next_at >= 0:
-            at = next_at + 1
+            at = next_at + max(len(formula), 1)
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QUrl
+from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import (
     QBrush,
     QColor,
@@ -26,6 +26,8 @@ from PySide6.QtGui import (
     QTextTableFormat,
 )
 
+from kvdesk.ui.markdown.formula_object import insert_formula
+from kvdesk.ui.markdown.formula_rule import formula_rule
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
 
@@ -35,15 +37,24 @@ if TYPE_CHECKING:
 
 SAFE_SCHEMES: Final = ("http", "https", "mailto")
 _GAP_PX: Final = 8
+_TASKS: Final = {
+    "[ ] ": QTextBlockFormat.MarkerType.Unchecked,
+    "[x] ": QTextBlockFormat.MarkerType.Checked,
+    "[X] ": QTextBlockFormat.MarkerType.Checked,
+}
+_ALIGNMENTS: Final = {
+    "text-align:center": Qt.AlignmentFlag.AlignHCenter,
+    "text-align:right": Qt.AlignmentFlag.AlignRight,
+}
 _BULLETS: Final = (QTextListFormat.Style.ListDisc, QTextListFormat.Style.ListCircle, QTextListFormat.Style.ListSquare)
 
 
 @cache
 def markdown_parser() -> MarkdownIt:
-    """CommonMark with tables and strikethrough, without HTML. One for all; made for the first message."""
+    """CommonMark with tables, strikethrough and formulas, without HTML. One for all; made for the first message."""
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).use(formula_rule)
 
 
 def top_level_starts(tokens: Sequence[Token]) -> list[int]:
@@ -63,8 +74,18 @@ class ProseWriter:
         self._chars = [self._plain()]
         self._lists: list[QTextListFormat] = []
         self._item_open = False
+        self._item_begins = False  # nothing of it is written yet
         self._quote = 0
         self.highest = 0  # number of an item of a list
+        self.waits = False  # for formulas that are not known yet
+
+    def write_formula(self, latex: str) -> None:
+        """Append a formula that stands alone."""
+        self._start_block()
+        form = self._cursor.blockFormat()
+        form.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self._cursor.setBlockFormat(form)
+        self._formula(latex, f"$$\n{latex}\n$$", display=True)
 
     def write(self, tokens: Sequence[Token]) -> None:
         """Append the blocks of `tokens`, as `MarkdownIt.parse` returned them."""
@@ -90,7 +111,7 @@ class ProseWriter:
             case "paragraph_open":
                 self._start_block(bottom=4 if token.hidden else _GAP_PX)
             case "inline":
-                self._inline(token.children or [])
+                self._inline(self._without_task(token.children or []))
             case "hr":
                 self._start_block(bottom=_GAP_PX)
                 self._cursor.insertText("⁂", self._toned(self._theme.colours.secondary))
@@ -104,6 +125,18 @@ class ProseWriter:
                 self._quote -= token.type == "blockquote_close"
             case _:
                 self._list_token(token)
+
+    def _without_task(self, children: list[Token]) -> list[Token]:
+        """A box is drawn for an item that begins with `[ ]` or `[x]`, which is then left out."""
+        first = children[0] if children and children[0].type == "text" else None
+        starts_item = self._item_begins and first is not None
+        self._item_begins = False
+        if not starts_item or first is None or first.content[:4] not in _TASKS:
+            return children
+        form = self._cursor.blockFormat()
+        form.setMarker(_TASKS[first.content[:4]])
+        self._cursor.setBlockFormat(form)
+        return [first.copy(content=first.content[4:]), *children[1:]]
 
     def _open(self, token: Token) -> None:
         if token.type == "blockquote_open":
@@ -120,7 +153,7 @@ class ProseWriter:
             case "bullet_list_open" | "ordered_list_open":
                 self._lists.append(self._list_format(token))
             case "list_item_open":
-                self._item_open = True
+                self._item_open = self._item_begins = True
             case "bullet_list_close" | "ordered_list_close":
                 self._lists.pop()
                 if not self._lists:
@@ -181,6 +214,10 @@ class ProseWriter:
             match child.type:
                 case "text":
                     self._cursor.insertText(child.content, self._chars[-1])
+                case "formula":
+                    closing = {"\\(": "\\)", "\\[": "\\]"}.get(child.markup, child.markup)
+                    source = f"{child.markup}{child.content}{closing}"
+                    self._formula(child.content, source, display=child.markup in ("$$", "\\["))
                 case "code_inline":
                     self._cursor.insertText(child.content, self._code())
                 case "softbreak" | "hardbreak":  # models mean the lines they write: poems, addresses
@@ -193,6 +230,9 @@ class ProseWriter:
                     self._chars.pop()
                 case _:
                     self._cursor.insertText(child.content, self._chars[-1])
+
+    def _formula(self, latex: str, source: str, *, display: bool) -> None:
+        self.waits |= insert_formula(self._cursor, self._chars[-1], latex, source, display=display)
 
     def _inline_format(self, token: Token) -> QTextCharFormat:
         form = QTextCharFormat(self._chars[-1])
@@ -213,9 +253,12 @@ class ProseWriter:
 
     def _table(self, tokens: Sequence[Token]) -> None:
         rows: list[list[Token]] = []
+        alignments: list[Qt.AlignmentFlag | None] = []
         for token in tokens:
             if token.type == "tr_open":
                 rows.append([])
+            elif token.type == "th_open":
+                alignments.append(_ALIGNMENTS.get(str(token.attrGet("style") or "")))
             elif token.type == "inline":
                 rows[-1].append(token)
         columns = max(len(row) for row in rows)
@@ -232,6 +275,10 @@ class ProseWriter:
         for r, row in enumerate(rows):
             for c, cell in enumerate(row):
                 self._cursor = table.cellAt(r, c).firstCursorPosition()
+                if c < len(alignments) and (alignment := alignments[c]) is not None:
+                    block = self._cursor.blockFormat()
+                    block.setAlignment(alignment)
+                    self._cursor.setBlockFormat(block)
                 if r == 0:
                     char = self._plain()
                     char.setFontWeight(QFont.Weight.DemiBold.value)

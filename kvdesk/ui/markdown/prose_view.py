@@ -6,10 +6,19 @@ from collections.abc import Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QPoint, Qt, QUrl, Slot
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl, Slot
 from PySide6.QtGui import QColor, QDesktopServices, QPalette, QResizeEvent, QTextCursor, QTextOption, QWheelEvent
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QTextEdit
 
+from kvdesk.ui.markdown.formula_object import (
+    OBJECT,
+    formulas_in,
+    formulas_to_source,
+    source_of,
+    text_of,
+    update_formulas,
+)
+from kvdesk.ui.markdown.formulas import formula_drawer
 from kvdesk.ui.markdown.marks import word_marks
 from kvdesk.ui.markdown.offsets import source_offsets, to_shown, to_source
 from kvdesk.ui.markdown.prose import SAFE_SCHEMES, ProseWriter, markdown_parser, top_level_starts
@@ -22,12 +31,17 @@ _INDENT_PX: Final = 20  # of a list; more where its numbers need it
 
 
 class ProseView(QTextBrowser):
-    """Read-only text one can select. Markdown or, for what a person typed, plain text."""
+    """Read-only text one can select: Markdown, a formula, or, for what a person typed, plain text.
 
-    def __init__(self, theme: Theme, quiet: bool = False) -> None:
+    wide  it scrolls sideways where it is wider than there is room: a table, a formula
+    """
+
+    def __init__(self, theme: Theme, quiet: bool = False, wide: bool = False) -> None:
         super().__init__()
         self._theme, self._quiet = theme, quiet
-        self._source, self._markdown = "", True
+        self._source, self._kind = "", "markdown"
+        self._scrolls = wide
+        self._waits = False  # for formulas
         self._settled_text, self._settled_end = "", 0
         self._highest = 0  # number of an item of a list
         self._linked: list[QTextEdit.ExtraSelection] = []  # marked by `highlight`
@@ -37,9 +51,11 @@ class ProseView(QTextBrowser):
         self.setTabChangesFocus(True)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)  # the message has one
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        policy = Qt.ScrollBarPolicy.ScrollBarAsNeeded if wide else Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+        self.setHorizontalScrollBarPolicy(policy)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        wrap = QTextOption.WrapMode.WordWrap if wide else QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
+        self.setWordWrapMode(wrap)
         self.document().setDocumentMargin(0)
         self.document().setIndentWidth(_INDENT_PX)
         self.document().setUndoRedoEnabled(False)
@@ -49,17 +65,34 @@ class ProseView(QTextBrowser):
 
     def show_plain(self, text: str) -> None:
         """Text as it was typed; nothing in it means anything."""
-        if not self._markdown and text == self._source:
+        if self._kind == "plain" and text == self._source:
             return
-        self._markdown, self._source = False, text
+        self._kind, self._source = "plain", text
         self.setPlainText(text)
+        self._fit()
+
+    def show_formula(self, latex: str, is_whole: bool = True) -> None:
+        """LaTeX; it is shown as it is written until it `is_whole`."""
+        kind = "formula" if is_whole else "plain"
+        if self._kind == kind and latex == self._source:
+            return
+        self._kind, self._source = kind, latex
+        if is_whole:
+            self.document().clear()
+            writer = ProseWriter(self.document(), self._theme)
+            writer.write_formula(latex)
+            self._wait(writer.waits)
+        else:
+            self.setPlainText(latex)
         self._fit()
 
     def show_markdown(self, source: str) -> None:
         """The text of an answer so far. What is settled stays; the last block is written again."""
-        if self._markdown and source == self._source:
+        if self._kind == "markdown" and source == self._source:
             return
-        self._markdown, self._source = True, source
+        if self._kind != "markdown":
+            self._settled_text, self._settled_end = "", 0
+        self._kind, self._source = "markdown", source
         if not source.startswith(self._settled_text):
             self._settled_text, self._settled_end = "", 0
         if not self._settled_text:
@@ -81,14 +114,30 @@ class ProseView(QTextBrowser):
         cursor = self.textCursor()
         if not cursor.hasSelection():
             return 0, 0
-        offsets = source_offsets(self._source, self.toPlainText())
-        return to_source(offsets, cursor.selectionStart(), cursor.selectionEnd())
+        first, last = to_source(self._offsets(), cursor.selectionStart(), cursor.selectionEnd())
+        ending = [source_of(form) for at, form in formulas_in(self.document()) if at + 1 == cursor.selectionEnd()]
+        return first, min(last + len("".join(ending)[1:]), len(self._source))
+
+    @property
+    def selected_text(self) -> str:
+        """What a copy gives: formulas as LaTeX."""
+        return text_of(self.textCursor())
+
+    def createMimeDataFromSelection(self) -> QMimeData:
+        if OBJECT not in self.textCursor().selectedText():
+            return super().createMimeDataFromSelection()
+        return _WithoutFormulas(self.textCursor()).createMimeDataFromSelection()
+
+    def _offsets(self) -> list[int]:
+        """Of the characters that are shown, in the source."""
+        formulas = [source_of(form) for _, form in formulas_in(self.document())]
+        return source_offsets(self._source, self.toPlainText(), formulas)
 
     def highlight(self, first: int, last: int) -> None:
         """Mark characters `[first, last)` of the source; none where the range is empty."""
         marks = []
         if first < last:
-            start, end = to_shown(source_offsets(self._source, self.toPlainText()), first, last)
+            start, end = to_shown(self._offsets(), first, last)
             mark = QTextEdit.ExtraSelection()
             mark.cursor = QTextCursor(self.document())
             mark.cursor.setPosition(start)
@@ -114,10 +163,30 @@ class ProseView(QTextBrowser):
         self._style()
         source, self._source = self._source, ""
         self._settled_text, self._settled_end = "", 0
-        if self._markdown:
+        if self._kind == "markdown":
             self.show_markdown(source)
+        elif self._kind == "formula":
+            self.show_formula(source)
         else:
             self.show_plain(source)
+
+    def _wait(self, waits: bool) -> None:
+        """For formulas that are not known yet."""
+        if waits and not self._waits:
+            formula_drawer().drawn.connect(self._on_drawn)
+        elif self._waits and not waits:
+            formula_drawer().drawn.disconnect(self._on_drawn)
+        self._waits = waits
+
+    @Slot()
+    def _on_drawn(self) -> None:
+        before = self.document().characterCount()
+        settled = QTextCursor(self.document())
+        settled.setPosition(min(self._settled_end, before - 1))
+        waits = update_formulas(self.document())
+        self._settled_end = settled.position() if self._settled_end else 0
+        self._wait(waits)
+        self._fit()
 
     def _style(self) -> None:
         palette = self.palette()
@@ -130,6 +199,8 @@ class ProseView(QTextBrowser):
         """Append blocks. Qt writes the number of an item into the indentation, and cuts what has no room there."""
         writer = ProseWriter(self.document(), self._theme)
         writer.write(tokens)
+        if writer.waits:
+            self._wait(True)
         self._highest = max(self._highest, writer.highest)
         number = self.fontMetrics().horizontalAdvance(f"{self._highest}. ") if self._highest else 0
         self.document().setIndentWidth(max(_INDENT_PX, number))
@@ -145,7 +216,10 @@ class ProseView(QTextBrowser):
 
     def _fit(self) -> None:
         self.document().setTextWidth(self.viewport().width())
-        height = max(ceil(self.document().size().height()), 1)
+        size = self.document().size()
+        bar = self.horizontalScrollBar()
+        is_wider = self._scrolls and size.width() > self.viewport().width() + 1
+        height = max(ceil(size.height()), 1) + (bar.sizeHint().height() if is_wider else 0)
         if height != self.height() or self.minimumHeight() != height:
             self.setFixedHeight(height)
 
@@ -155,4 +229,18 @@ class ProseView(QTextBrowser):
             self._fit()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        event.ignore()  # the chat scrolls, not the paragraph
+        sideways = abs(event.angleDelta().x()) > abs(event.angleDelta().y())
+        if self._scrolls and (sideways or event.modifiers() & Qt.KeyboardModifier.ShiftModifier):
+            super().wheelEvent(event)
+        else:
+            event.ignore()  # the chat scrolls, not the paragraph
+
+
+class _WithoutFormulas(QTextEdit):
+    """A copy of what is selected, each formula as its source. Qt makes the clipboard's data, which outlives Python."""
+
+    def __init__(self, selected: QTextCursor) -> None:
+        super().__init__()
+        QTextCursor(self.document()).insertFragment(selected.selection())
+        formulas_to_source(self.document())
+        self.selectAll()

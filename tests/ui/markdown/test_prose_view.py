@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtGui import QTextDocument, QTextListFormat
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QTextBlockFormat, QTextDocument, QTextListFormat, QWheelEvent
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import ThemeChoice
@@ -144,3 +146,59 @@ def test_numbers_of_a_list_have_room_in_its_indentation(view: ProseView, n: int)
     assert view.document().indentWidth() >= view.fontMetrics().horizontalAdvance(f"{n}. ")
     view.show_markdown("- soup")
     assert view.document().indentWidth() == 20, "no more than is needed"
+
+
+def test_tasks_have_boxes(view: ProseView) -> None:
+    view.show_markdown("- [ ] to do\n- [x] done\n  - [X] inside\n- [y] no task\n\n1. [ ] counted\n\n[ ] no item")
+    marker = QTextBlockFormat.MarkerType
+    found = []
+    block = view.document().begin()
+    while block.isValid():
+        found.append((block.text(), block.blockFormat().marker()))
+        block = block.next()
+    assert found == [
+        ("to do", marker.Unchecked),
+        ("done", marker.Checked),
+        ("inside", marker.Checked),
+        ("[y] no task", marker.NoMarker),
+        ("counted", marker.Unchecked),
+        ("[ ] no item", marker.NoMarker),
+    ]
+
+
+def test_columns_are_aligned_as_the_table_says(view: ProseView) -> None:
+    view.show_markdown("| a | b | c |\n|---|:-:|--:|\n| 1 | 2 | 3 |")
+    aligned = []
+    block = view.document().begin()
+    while block.isValid():
+        if block.text():
+            aligned.append((block.text(), block.blockFormat().alignment() & Qt.AlignmentFlag.AlignHorizontal_Mask))
+        block = block.next()
+    centre, right = Qt.AlignmentFlag.AlignHCenter, Qt.AlignmentFlag.AlignRight
+    assert [flag for _, flag in aligned][1::3] == [centre, centre]
+    assert [flag for _, flag in aligned][2::3] == [right, right]
+
+
+def test_a_wide_table_scrolls_sideways(theme: Theme, qtbot: QtBot) -> None:
+    table = ProseView(theme, wide=True)
+    qtbot.addWidget(table)
+    table.resize(300, 50)
+    table.show()
+    heads = [f"a_rather_long_name_{i}" for i in range(8)]
+    table.show_markdown("\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * 8, ["1"] * 8)))
+    bar = table.horizontalScrollBar()
+    assert bar.maximum() > 300
+    assert table.height() >= table.document().size().height() + bar.sizeHint().height()
+    assert table.verticalScrollBar().maximum() == 0
+    where = QPointF(table.viewport().rect().center())
+    at = QPointF(table.viewport().mapToGlobal(where.toPoint()))
+    buttons, keys = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
+    event = QWheelEvent(where, at, QPoint(), QPoint(-120, 0), buttons, keys, Qt.ScrollPhase.NoScrollPhase, False)
+    QApplication.sendEvent(table.viewport(), event)
+    assert bar.value() > 0
+    narrow = ProseView(theme, wide=True)
+    qtbot.addWidget(narrow)
+    narrow.resize(300, 50)
+    narrow.show()
+    narrow.show_markdown("| a | b |\n|---|---|\n| many words that have room on several lines of it | 2 |")
+    assert narrow.horizontalScrollBar().maximum() == 0

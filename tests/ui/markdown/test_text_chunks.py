@@ -117,3 +117,22 @@ def test_what_is_sent_is_what_was_typed(window: MainWindow, qtbot: QtBot) -> Non
     window.chat.composer.set_text("  \n ")
     with qtbot.assertNotEmitted(window.message_sent, wait=10):
         window.chat.composer.submit()
+
+
+def test_a_long_table_is_cut_between_rows_and_every_piece_has_its_heads() -> None:
+    rows = [f"| {i} | {'x' * (i % 50)} |" for i in range(400)]
+    table = "\n".join(["| a | b |", "|---|--:|", *rows])
+    pieces = answer_pieces(f"before\n\n{table}\n\nafter")
+    tables = [piece for piece in pieces if piece.kind == "table"]
+    assert len(tables) > 3
+    assert all(piece.text.startswith("| a | b |\n|---|--:|\n") for piece in tables)
+    assert [row for piece in tables for row in piece.text.split("\n")[2:]] == rows
+    source = f"before\n\n{table}\n\nafter"
+    assert [source[piece.start :].split("\n", maxsplit=1)[0] for piece in tables[1:]] == [
+        p.text.split("\n")[2] for p in tables[1:]
+    ]
+
+
+def test_an_endless_formula_is_shown_as_it_is_written() -> None:
+    (piece, *_) = answer_pieces("$$" + "x+" * 5_000 + "$$")
+    assert (piece.kind, piece.language) == ("code", "latex")

@@ -1,0 +1,51 @@
+r"""The rule of markdown-it for formulas inside of text: `$…$`, `\(…\)`, and `$$…$$` and `\[…\]` between words.
+
+A dollar is money where a formula could not stand (Pandoc's rule): an opening one is followed by no blank and stands at
+the end of no word, a closing one follows no blank, and no letter or digit follows it. Nor are words without a sign of
+mathematics a formula.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_inline import StateInline
+
+_DOLLARS: Final = re.compile(r"\$\$(?!\$)((?:[^$\\]|\\.)++)\$\$", re.DOTALL)
+_DOLLAR: Final = re.compile(r"\$(?![\s$])((?:[^$\\]|\\.)++)(?<!\s)\$(?![0-9A-Za-z$])", re.DOTALL)
+_ROUND: Final = re.compile(r"\\\(((?:[^\\]|\\(?![()]).)++)\\\)", re.DOTALL)
+_SQUARE: Final = re.compile(r"\\\[((?:[^\\]|\\(?![\[\]]).)++)\\\]", re.DOTALL)
+_WORDS: Final = re.compile(r"[A-Za-z]{2,} +[A-Za-z]{2,}")
+_SIGNS: Final = frozenset("\\^_={}")
+
+
+def formula_rule(parser: MarkdownIt) -> None:
+    """Have the parser make tokens of the type "formula": `content` is the LaTeX, `markup` the mark that opens it."""
+    parser.inline.ruler.before("escape", "formula", _formula)
+
+
+def _formula(state: StateInline, silent: bool) -> bool:
+    source, at = state.src, state.pos
+    if source[at] == "$":
+        if at and (source[at - 1].isalnum() or source[at - 1] == "$"):
+            return False
+        match = (_DOLLARS if source.startswith("$$", at) else _DOLLAR).match(source, at, state.posMax)
+    elif source.startswith("\\(", at):
+        match = _ROUND.match(source, at, state.posMax)
+    elif source.startswith("\\[", at):
+        match = _SQUARE.match(source, at, state.posMax)
+    else:
+        return False
+    if match is None or not match[1].strip():
+        return False
+    if _WORDS.search(match[1]) and _SIGNS.isdisjoint(match[1]):
+        return False
+    if not silent:
+        token = state.push("formula", "", 0)
+        token.content = match[1].strip()
+        token.markup = "$$" if source.startswith("$$", at) else source[at : at + 2] if source[at] == "\\" else "$"
+    state.pos = match.end()
+    return True

@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QLabel
+from pytestqt.qtbot import QtBot
+
+from kvdesk.ui.markdown.code_block import CodeBlock
+from kvdesk.ui.markdown.highlight import file_suffix
+from kvdesk.ui.markdown.text_chunks import answer_pieces
+from kvdesk.ui.widgets.controls import IconButton
+from kvdesk.ui.widgets.theme import Theme
+
+
+@pytest.mark.parametrize(
+    ("language", "suffix"),
+    [
+        *(
+            ("python", ".py"),
+            ("py", ".py"),
+            ("bash", ".sh"),
+            ("sh", ".sh"),
+            ("c", ".c"),
+            ("cpp", ".cpp"),
+            ("c++", ".cpp"),
+        ),
+        *(
+            ("javascript", ".js"),
+            ("ts", ".ts"),
+            ("rust", ".rs"),
+            ("json", ".json"),
+            ("html", ".html"),
+            ("java", ".java"),
+        ),
+        *(("yaml", ".yaml"), ("sql", ".sql"), ("go", ".go"), ("", ".txt"), ("no language", ".txt"), ("latex", ".tex")),
+    ],
+)
+def test_the_suffix_is_that_of_the_language(language: str, suffix: str) -> None:
+    assert file_suffix(language) == suffix
+
+
+def test_code_is_saved_whole_in_a_file_of_its_language(
+    theme: Theme, qtbot: QtBot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "x = '\u4e2d'\n" * 1000
+    pieces = answer_pieces(f"```python\n{code}```")
+    block = CodeBlock(theme)
+    qtbot.addWidget(block)
+    block.resize(400, 200)
+    block.show()
+    block.show_segment(pieces[0])
+    asked: list[str] = []
+    chosen = iter([str(tmp_path / "mine.py"), "", str(tmp_path / "no folder" / "mine.py")])
+
+    def ask(_parent: object, _title: str, name: str, kinds: str) -> tuple[str, str]:
+        asked.append(f"{Path(name).name} {kinds}")
+        return next(chosen), ""
+
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
+    save = next(b for b in block.findChildren(IconButton) if b.accessibleName() == "Save this code as a file")
+    qtbot.mouseClick(save, Qt.MouseButton.LeftButton)
+    assert asked == ["code.py *.py"]
+    assert (tmp_path / "mine.py").read_bytes() == code.encode()
+    qtbot.mouseClick(save, Qt.MouseButton.LeftButton)
+    assert len(list(tmp_path.iterdir())) == 1, "nothing was chosen"
+    qtbot.mouseClick(save, Qt.MouseButton.LeftButton)
+    said = [label.text() for label in block.findChildren(QLabel) if label.isVisible()]
+    assert "mine.py cannot be written: No such file or directory." in said
