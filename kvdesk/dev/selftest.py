@@ -35,6 +35,7 @@ from kvdesk.protocol.chat import LoadModel, LocalFile
 from kvdesk.settings import ContextSettings, Sampling
 from kvdesk.store.store import Store
 from kvdesk.ui.graphs.graphs_page import GraphsPage
+from kvdesk.ui.markdown.formulas import FormulaDrawer, picture
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.icons import application_icon, line_icon
 from kvdesk.ui.widgets.theme import Theme
@@ -67,6 +68,7 @@ def run(folder: Path) -> Iterator[Outcome]:
     steps: dict[str, Callable[[], str]] = {
         "window": _window,
         "plot": _plot,
+        "formula": _formula,
         "store": lambda: _store(folder / "selftest.sqlite3"),
         "attachments": lambda: _attachments(folder),
         "model": _model,
@@ -132,6 +134,27 @@ def _plot() -> str:
     finally:
         graphs.close()
         graphs.deleteLater()
+
+
+def _formula() -> str:
+    """A formula is drawn by its process, with its font, and has ink."""
+    drawer = FormulaDrawer(_application())
+    latex = r"x_{1,2} = \frac{-b \pm \sqrt{b^2 - 4ac}}{2a}"
+    try:
+        deadline = time.monotonic() + 30.0
+        while (formula := drawer.look(latex, display=True)) is None:
+            _expect(
+                drawer.is_waiting(latex, display=True), "the formula was not drawn: its libraries or font are missing"
+            )
+            _expect(time.monotonic() < deadline, "the process that draws formulas did not answer")
+            _application().processEvents()
+            time.sleep(0.01)
+    finally:
+        drawer.stop()
+    image = picture(formula, "#000000", 32.0, 1.0)
+    inked = sum(image.pixelColor(x, y).alpha() > 128 for x in range(image.width()) for y in range(image.height()))
+    _expect(inked > 300, f"the formula has only {inked} pixels of ink")
+    return f"{image.width()} x {image.height()} pixels, {inked} of them ink"
 
 
 def _store(file: Path) -> str:

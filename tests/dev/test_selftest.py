@@ -12,7 +12,7 @@ from kvdesk.__main__ import main
 from kvdesk.dev import selftest
 
 pytestmark = pytest.mark.usefixtures("qtbot")
-STEPS = ["window", "plot", "store", "attachments", "model", "greedy text", "compaction", "audit"]
+STEPS = ["window", "plot", "formula", "store", "attachments", "model", "greedy text", "compaction", "audit"]
 
 
 def test_a_whole_installation_passes(capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,3 +40,10 @@ def test_another_text_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_an_unexpected_error_is_told_too(tmp_path: Path) -> None:
     last = list(selftest.run(tmp_path / "nowhere"))[-1]
     assert (last.step, last.passed) == ("store", False)
+
+
+def test_missing_libraries_of_formulas_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kvdesk.ui.markdown.formulas.child_command", lambda _flag: [str(tmp_path / "nothing")])
+    last = list(selftest.run(tmp_path))[-1]
+    assert (last.step, last.passed) == ("formula", False)
+    assert "libraries or font are missing" in last.said

@@ -18,10 +18,12 @@ import re
 import signal
 import sys
 from contextlib import suppress
-from typing import Any, Final
-from xml.etree import ElementTree as ET
+from typing import TYPE_CHECKING, Any, Final
 
 from kvdesk.library.child import limit_memory, read_parent
+
+if TYPE_CHECKING:
+    from xml.etree import ElementTree as ET
 
 MEMORY_LIMIT: Final = 1 << 30  # bytes of address space; Python and the font need a twentieth of it
 MOST_STEPS: Final = 12_000  # nodes that are laid out, 40 microseconds each
@@ -76,6 +78,8 @@ def drawn(latex: str, *, display: bool) -> list[Any]:
 
 
 def _draw(latex: str, *, display: bool) -> list[Any]:
+    from xml.etree import ElementTree as ET
+
     from ziamath import operators
     from ziamath.escapes import unescape
     from ziamath.tex import tex2mml
@@ -111,6 +115,8 @@ def _steps(tree: ET.Element) -> int:
 @functools.cache
 def _font() -> Any:
     """ziamath's font, which from then on leaves characters that it lacks to the one who draws the SVG."""
+    from xml.etree import ElementTree as ET
+
     from ziafont.fonttypes import BBox
     from ziafont.glyph import EmptyGlyph
     from ziamath import zmath
