@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from PySide6.QtCore import QTimer, Signal, Slot
@@ -21,11 +22,12 @@ from PySide6.QtWidgets import (
 
 from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.prompt import PromptPreview
-from kvdesk.settings import Settings
+from kvdesk.settings import Preset, Settings
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.sampling_page import SamplingPage
 from kvdesk.ui.parameters.template_page import TemplatePage
 from kvdesk.ui.parameters.words import cost
+from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.widgets.controls import ElidedLabel, fit_to_screen, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 
@@ -37,6 +39,7 @@ class ParametersDialog(QDialog):
 
     applied = Signal(object)  # Parameters
     preview_asked = Signal(object, int)  # Parameters, number: answered by `show_preview`
+    presets_changed = Signal(object)  # the person's own presets are these now
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,6 +63,9 @@ class ParametersDialog(QDialog):
         self.sampling_page.edited.connect(self._on_edited)
         self.template_page = TemplatePage(theme)
         self.template_page.edited.connect(self._on_edited)
+        self.presets = PresetBar(theme, lambda: (self._prompt.toPlainText(), self.sampling_page.shown))
+        self.presets.chosen.connect(self._on_preset_chosen)
+        self.presets.changed.connect(self.presets_changed)
         self._tabs = QButtonGroup(self)
         self._pages = QStackedWidget()
         self._cost = label("")
@@ -70,6 +76,7 @@ class ParametersDialog(QDialog):
         column.setContentsMargins(24, 16, 24, 16)
         column.setSpacing(12)
         column.addWidget(self._title)
+        column.addLayout(self._make_presets())
         column.addLayout(self._make_tabs())
         column.addWidget(self._pages, 1)
         column.addWidget(self._make_cost())
@@ -205,11 +212,13 @@ class ParametersDialog(QDialog):
             said, tone = tr("This engine does not say what that costs."), "secondary"
         else:
             said, tone = cost(self._applied, edited, preview)
-        self._cost.setText(said)
-        set_tone(self._cost, tone)
+        problem = self.sampling_page.problem
+        self._cost.setText(problem or said)
+        set_tone(self._cost, "danger" if problem else tone)
+        self.presets.show_values(self._settings.presets, self.sampling_page.shown, edited.system_prompt)
         other_template = edited.template != self._applied.template and edited.template
         unchecked = other_template and (preview is None or preview.problem)
-        self._apply.setEnabled(edited != self._applied and not unchecked)
+        self._apply.setEnabled(edited != self._applied and not unchecked and not problem)
         self._apply.setToolTip(tr("A template is checked on this chat first") if unchecked else "")
         self._defaults.setEnabled(edited != Parameters.default(self._settings))
 
@@ -218,10 +227,26 @@ class ParametersDialog(QDialog):
         self._close.setFocus()  # Apply is disabled now
         self.applied.emit(self.parameters)
 
+    @Slot(object)
+    def _on_preset_chosen(self, preset: Preset) -> None:
+        """Its values count when they are applied, as any others."""
+        prompt = self._prompt.toPlainText() if preset.system_prompt is None else preset.system_prompt
+        self._set(replace(self.parameters, system_prompt=prompt, sampling=preset.sampling))
+        self._on_edited()
+
     @Slot()
     def _on_defaults_clicked(self) -> None:
         self._set(Parameters.default(self._settings))
         self._on_edited()
+
+    def _make_presets(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        caption = label(tr("Preset"))
+        caption.setBuddy(self.presets.choice)
+        row.addWidget(caption)
+        row.addWidget(self.presets, 1)
+        return row
 
     def _make_tabs(self) -> QHBoxLayout:
         row = QHBoxLayout()

@@ -56,6 +56,16 @@ class SamplingPage(QWidget):
         """Values of the chat's own; None: as the settings say."""
         return Sampling(**self.rows.values(_TABLE)) if self._own.isChecked() else None
 
+    @property
+    def shown(self) -> Sampling:
+        """What counts with what is shown: the chat's own values, or those of the settings."""
+        return self.sampling or self._general
+
+    @property
+    def problem(self) -> str:
+        """What is wrong with a text that cannot be used as it is; "" where all can."""
+        return self.rows.problem if self._own.isChecked() else ""
+
     def set_sampling(self, sampling: Sampling | None) -> None:
         """Show these; None: those of the settings."""
         self._kept = sampling
@@ -72,9 +82,9 @@ class SamplingPage(QWidget):
 
     def _show_values(self) -> None:
         own = self._own.isChecked()
-        self.rows.show_values(_TABLE, (self._kept or self._general) if own else self._general)
         for field in self.rows.fields(_TABLE):
             field.setEnabled(own)
+        self.rows.show_values(_TABLE, (self._kept or self._general) if own else self._general)
 
     @Slot()
     def _on_own_toggled(self) -> None:

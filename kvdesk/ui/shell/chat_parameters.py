@@ -45,6 +45,7 @@ class ChatParameters(QObject):
             self._dialog = ParametersDialog(self._parts.theme, self._window)
             self._dialog.applied.connect(self._on_applied)
             self._dialog.preview_asked.connect(self._on_preview_asked)
+            self._dialog.presets_changed.connect(self._settings.keep_presets)
             self._dialog.show_missing(self._parts.state.missing(Feature.PROMPT_VIEW))
         self._dialog.show()
         self.refresh()

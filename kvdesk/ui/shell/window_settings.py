@@ -7,7 +7,7 @@ from typing import Final
 from PySide6.QtCore import QObject, Signal, Slot
 
 from kvdesk.protocol.messages import Event
-from kvdesk.settings import Settings, WindowPlace
+from kvdesk.settings import Preset, Settings, WindowPlace
 from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.shell.window_parts import WindowParts
 
@@ -107,6 +107,11 @@ class WindowSettings(QObject):
         self.open()
         if self._panel is not None:
             self._panel.show_context()
+
+    @Slot(object)
+    def keep_presets(self, presets: tuple[Preset, ...]) -> None:
+        """The person's own presets are these now."""
+        self._change(presets=presets)
 
     @Slot(object)
     def keep_place(self, place: WindowPlace) -> None:

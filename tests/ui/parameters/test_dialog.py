@@ -18,8 +18,10 @@ from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.chat import BackendReady, TurnEnded
 from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.prompt import PromptPreview, PromptToken
-from kvdesk.settings import Sampling, Settings
+from kvdesk.settings import Preset, Sampling, Settings
+from kvdesk.settings.preset import built_in
 from kvdesk.ui.parameters.dialog import ParametersDialog
+from kvdesk.ui.settings.text_field import TextField
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import CONVERSATIONS, ONE, STATS, TWO
 
@@ -129,6 +131,42 @@ def test_sampling_of_its_own_costs_nothing(
     assert applied == [(ONE, Parameters("", Sampling(temperature=0.9)))]
     QTest.mouseClick(dialog.defaults_button, Qt.MouseButton.LeftButton)
     assert (dialog.parameters, field.value()) == (Parameters(), 0.5)
+
+
+def test_a_preset_is_chosen_or_kept_with_its_system_prompt(
+    dialog: ParametersDialog, window: MainWindow, applied: list[tuple[object, ...]], record: Record, qtbot: QtBot
+) -> None:
+    saved = record(window.settings_changed)
+    bar = dialog.presets
+    assert bar.choice.currentText() == "Default"
+    bar.choice.setFocus()
+    qtbot.keyClick(bar.choice, Qt.Key.Key_Down)  # as with the mouse, `activated` is sent
+    precise = next(preset for preset in built_in() if preset.name == "Precise")
+    assert dialog.parameters == Parameters("", precise.sampling)
+    assert dialog.cost == "Sampling is no part of the prompt: changing it costs nothing in the cache."
+    qtbot.keyClicks(dialog.prompt_edit, "Be brief.")
+    bar.save("Mine")
+    (kept,) = saved[-1][0].presets  # type: ignore[attr-defined]
+    assert kept == Preset(name="Mine", system_prompt="Be brief.", sampling=precise.sampling)
+    window.set_settings(saved[-1][0])  # type: ignore[arg-type]  # as the controller does
+    assert bar.choice.findText("Mine") > 0
+    QTest.mouseClick(dialog.defaults_button, Qt.MouseButton.LeftButton)
+    assert dialog.parameters == Parameters()
+    bar.choice.setCurrentIndex(bar.choice.findText("Mine"))
+    bar.choice.activated.emit(bar.choice.currentIndex())
+    QTest.mouseClick(dialog.apply_button, Qt.MouseButton.LeftButton)
+    assert applied == [(ONE, Parameters("Be brief.", precise.sampling))]
+
+
+def test_a_text_of_sampling_that_cannot_be_used_is_not_applied(dialog: ParametersDialog, qtbot: QtBot) -> None:
+    QTest.mouseClick(dialog.tab(1), Qt.MouseButton.LeftButton)
+    QTest.keyClick(dialog.sampling_page.own_box, Qt.Key.Key_Space)
+    field = dialog.sampling_page.rows.field("sampling", "logit_bias")
+    assert isinstance(field, TextField)
+    qtbot.keyClicks(field.edit, "no bias at all")
+    assert field.problem
+    assert dialog.cost == field.problem
+    assert not dialog.apply_button.isEnabled()
 
 
 def test_a_template_counts_once_it_was_checked_on_this_chat(
