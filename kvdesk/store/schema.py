@@ -94,7 +94,6 @@ MIGRATIONS: tuple[str, ...] = (
     """
     ALTER TABLE conversation ADD COLUMN draft_attachments TEXT NOT NULL DEFAULT '';
     ALTER TABLE message ADD COLUMN attachments TEXT NOT NULL DEFAULT '';
-    CREATE INDEX message_attached ON message (number) WHERE attachments <> '';
     CREATE VIRTUAL TABLE attachment_index
     USING fts5 (attachments, content = 'message', content_rowid = 'number', tokenize = 'trigram');
     INSERT INTO attachment_index (attachment_index, rank) VALUES ('secure-delete', 1);
@@ -120,6 +119,9 @@ MIGRATIONS: tuple[str, ...] = (
     "CREATE TABLE adding (conversation TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;",  # `addition`: these are not shown
 )
 VERSION = len(MIGRATIONS)
+
+LATER = ("CREATE INDEX IF NOT EXISTS message_attached ON message (number) WHERE attachments <> ''",)
+"""What only makes questions faster, and reads every row: where a page is damaged it is left out, and the rest opens."""
 
 
 def pragma(connection: apsw.Connection, name: str) -> int:
@@ -151,9 +153,21 @@ def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]
             connection.execute(migrations[version])
             connection.pragma("application_id", APPLICATION_ID)
             connection.pragma("user_version", version + 1)
+    for statement in LATER:
+        with suppress(apsw.Error):
+            connection.execute(statement)
     if 0 < found < len(migrations):
-        with suppress(apsw.FullError):
+        with suppress(apsw.Error):  # a full disk, a damaged page
             connection.execute("VACUUM")  # no page keeps what was deleted before pages were zeroed
+
+
+def create(connection: apsw.Connection, version: int) -> None:
+    """The tables of a version in an empty file."""
+    with connection:
+        for migration in MIGRATIONS[:version]:
+            connection.execute(migration)
+        connection.pragma("application_id", APPLICATION_ID)
+        connection.pragma("user_version", version)
 
 
 def back_up(connection: apsw.Connection, target: Path) -> None:

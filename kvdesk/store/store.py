@@ -17,6 +17,7 @@ from kvdesk.errors import StoreError, StoreInUseError
 from kvdesk.paths import open_regular
 from kvdesk.store import rows, schema, search
 from kvdesk.store.addition import Addition, insert
+from kvdesk.store.salvage import salvage
 from kvdesk.store.search import SearchHit
 
 MAGIC = b"SQLite format 3\0"
@@ -42,12 +43,20 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.remark = ""  # what the person should know about the file, a sentence
         self._numbers: dict[MessageId, int] = {}  # of deleted messages, until they are put again
         with _plain_errors(path):
             _look_first(path)
             self._connection = apsw.Connection(str(path))
             try:
-                self._open()
+                try:
+                    self._open()
+                except apsw.CorruptError:
+                    if not self._is_older:
+                        raise
+                    self.remark = salvage(self._connection, path)
+                    self._connection = apsw.Connection(str(path))
+                    self._open()
             except BaseException:
                 self._connection.close()
                 raise
@@ -170,6 +179,11 @@ class Store:
         connection.execute(
             f"UPDATE message SET state = 'interrupted', note = {note} WHERE state = 'streaming'", (INTERRUPTED_NOTE,)
         )
+
+    @property
+    def _is_older(self) -> bool:
+        """Whether it could not be brought to this version."""
+        return 0 < schema.pragma(self._connection, "user_version") < schema.VERSION
 
     def _all(self, conversation: ConversationId) -> Iterator[Message]:
         sql = f"SELECT {_MESSAGE} FROM message WHERE conversation = ? ORDER BY number"

@@ -164,6 +164,8 @@ class StoreWriter:
             self._refuse_everything(error)
             return
         self.opened.set_result(None)
+        if store.remark:
+            self._report(StoreError(store.remark))
         while not isinstance(item := self._next(store), _Close):
             self._take(store, item)
         self._write(store)
