@@ -13,6 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from kvdesk import paths
 from kvdesk.app.attaching import Attaching
+from kvdesk.app.branches import Branches
 from kvdesk.app.cache_intents import CacheIntents
 from kvdesk.app.chat_list import ChatList
 from kvdesk.app.chats import Chats
@@ -65,6 +66,7 @@ class Controller(QObject):
         self.chats = Chats(window, worker, store, lambda: self.settings)
         self.conversations = self.chats.service
         self.chat_list = ChatList(window, self.chats)
+        self._branches = Branches(window, self.chats)
         self._search = Search(window, store, self.chats)
         self.exports = ChatExport(window, self.chats, store)
         self.imports = ChatImport(window, self.chats, store)

@@ -27,6 +27,7 @@ from kvdesk.chat import (
 )
 from kvdesk.conversations import requests
 from kvdesk.conversations.arrangement import Arrangement
+from kvdesk.conversations.branch_rows import BranchRow, branch_rows
 from kvdesk.conversations.changes import (
     ConversationDeleted,
     ConversationsAdded,
@@ -137,6 +138,19 @@ class ConversationService:
         """Of every message that has others at its place all that stand there, in the order they were made."""
         tree = self._known.tree(conversation)
         return tree.forks() if tree is not None else {}
+
+    def branch_rows(self, conversation: ConversationId) -> tuple[BranchRow, ...]:
+        """All its branches as a small tree; none while it is not read."""
+        tree = self._known.tree(conversation)
+        return branch_rows(tree) if tree is not None else ()
+
+    def alternatives(self, conversation: ConversationId, message: MessageId) -> tuple[Message, ...]:
+        """What stands at the place of a message, itself included, in the order they were made, with the text so far."""
+        tree = self._known.tree(conversation)
+        if tree is None or tree.get(message) is None:
+            return ()
+        found = (tree.get(name) for name in tree.siblings(message))
+        return tuple(self._state.answers.so_far(one) for one in found if one is not None)
 
     def answer_of(self, conversation: ConversationId) -> MessageId | None:
         """The answer that is running in the conversation, the first of several."""

@@ -39,12 +39,14 @@ class Lease:
 
     inactive  it holds another branch of the conversation, kept while there is room
     branch    its number among those of the conversation, from 1 on; it keeps the number while it is in the cache
+    last      the last message of which it holds tokens; None: not known, as before the first turn
     """
 
     conversation: ConversationId
     seq_id: int
     inactive: bool = False
     branch: int = 1
+    last: MessageId | None = None
 
 
 @dataclass(frozen=True, slots=True)

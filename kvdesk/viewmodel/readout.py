@@ -124,6 +124,17 @@ def stats_line(stats: TurnStats) -> str:
     return "  ·  ".join(parts)
 
 
+def stats_rows(stats: TurnStats) -> tuple[tuple[str, str], ...]:
+    """The same as names and values, to be compared with those of another answer; "–" where nothing was measured."""
+    return (
+        (tr("Reused tokens"), f"{stats.reused_tokens:,}"),
+        (tr("Prefilled tokens"), f"{stats.prefilled_tokens:,}"),
+        (tr("Tokens of the answer"), f"{stats.generated_tokens:,}"),
+        (tr("First token after"), seconds(stats.ttft_ms) if stats.ttft_ms else "–"),
+        (tr("Tokens per second"), f"{stats.decode_tok_s:.1f}" if stats.decode_tok_s else "–"),
+    )
+
+
 def stats_tip(stats: TurnStats) -> str:
     """The same, in full."""
     read = "" if stats.reading_tok_s is None else f" ({stats.reading_tok_s:.0f} tok/s)"

@@ -132,3 +132,40 @@ def test_an_edited_message_is_priced_in_its_place(rig: Rig, qtbot: QtBot) -> Non
     preview = next(c for c in reversed(rig.worker.commands) if isinstance(c, PreviewTurn))
     assert [m.text for m in preview.messages] == ["Joke?", "First joke", "Another, but short"]
     assert (preview.n_typed, preview.max_tokens) == (18, rig.controller.settings.sampling.max_tokens)
+
+
+def test_the_tree_of_branches_leads_to_another_branch(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Joke?")
+    answer(rig, qtbot, asked, "First joke")
+    rig.window.regenerate_requested.emit(asked.conversation, 1)
+    answer(rig, qtbot, rig.worker.asked[-1], "Second joke")
+    tree = rig.window.chat.branch_tree
+    rig.window.show()
+    rig.window.action_set.run("chat.branches")
+    items = tree._items
+    assert [item.text(0) for item in items] == ["You: Joke?", "Answer: First joke", "Answer: Second joke"]
+    assert tree.tree.currentItem() is items[2]
+    tree.tree.setCurrentItem(items[1])
+    qtbot.waitUntil(lambda: shown(rig) == ["Joke?", "First joke"])
+    answer(rig, qtbot, say(rig, "Another"), "Third joke")
+    assert tree._items[1].text(0) == "Answer: First joke   +2 more"
+    rig.window.new_chat_requested.emit()
+    assert not tree.isVisible(), "the new chat has one branch only"
+
+
+@over_both
+def test_of_two_answers_side_by_side_one_is_kept(rig: Rig, qtbot: QtBot) -> None:
+    asked = say(rig, "Joke?")
+    answer(rig, qtbot, asked, "First joke")
+    rig.window.regenerate_requested.emit(asked.conversation, 1)
+    second = rig.worker.asked[-1]
+    rig.window.action_set.run("chat.compare")
+    compared = rig.window.chat.alternatives
+    assert [one.text for one in compared.answers] == ["First joke", ""]
+    assert rig.window.chat.is_comparing
+    answer(rig, qtbot, second, "Second joke")
+    qtbot.waitUntil(lambda: [one.text for one in compared.answers] == ["First joke", "Second joke"])
+    compared.keep_buttons[0].click()
+    assert not rig.window.chat.is_comparing
+    assert shown(rig) == ["Joke?", "First joke"]
+    assert [m.text for m in stored(rig, asked.conversation)] == ["Joke?", "First joke"]

@@ -41,7 +41,7 @@ def test_a_chat_that_was_deleted_comes_back_with_ctrl_z(rig: Rig, qtbot: QtBot) 
     assert gone is not None
     delete_shown(rig, qtbot)
     assert listed(rig) == ["Where do puffins live?"]
-    assert rig.window.conversations.undo.text == "“What is a cache?” was deleted."
+    assert rig.window.conversations.undo.text == "Deleted: “What is a cache?”"
     assert rig.controller.selected != gone
     assert [m.text for m in stored(rig, gone)] == ["What is a cache?", "A store."], "a crash would lose nothing"
     assert CloseConversation(gone) not in rig.worker.commands

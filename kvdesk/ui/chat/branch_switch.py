@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from kvdesk.chat import MessageId
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
 
@@ -14,6 +15,7 @@ class BranchSwitch(QWidget):
     """Hidden where there is only one."""
 
     chosen = Signal(str)  # message
+    compare_clicked = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -23,11 +25,13 @@ class BranchSwitch(QWidget):
         self._after = IconButton(theme, "chevron-right", "The version after this one")
         self._before.clicked.connect(lambda: self._go(-1))
         self._after.clicked.connect(lambda: self._go(1))
+        self.compare = IconButton(theme, "compare", tr("Compare these answers"), tr("Show these answers side by side"))
+        self.compare.clicked.connect(self.compare_clicked)
         self._text = label("", tone="secondary", scale="small")
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
-        for widget in (self._before, self._text, self._after):
+        for widget in (self._before, self._text, self._after, self.compare):
             row.addWidget(widget)
         self.hide()
 
@@ -39,8 +43,11 @@ class BranchSwitch(QWidget):
     def buttons(self) -> tuple[IconButton, IconButton]:
         return self._before, self._after
 
-    def show_branches(self, everyone: tuple[MessageId, ...], own: MessageId) -> None:
-        """All messages at this place, in the order they were made, and the one that is shown."""
+    def show_branches(self, everyone: tuple[MessageId, ...], own: MessageId, *, can_compare: bool = False) -> None:
+        """All messages at this place, in the order they were made, and the one that is shown. `can_compare`: they are
+        answers, which can be put side by side.
+        """
+        self.compare.setVisible(can_compare)
         self._all = everyone
         self._at = everyone.index(own) if own in everyone else 0
         self._text.setText(f"{self._at + 1}/{len(everyone)}")

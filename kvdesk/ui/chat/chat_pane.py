@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal, Slot
@@ -12,6 +12,8 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.chat import ContextUse, ModelInfo
+from kvdesk.ui.chat.alternatives import AlternativesView
+from kvdesk.ui.chat.branch_tree import BranchTree
 from kvdesk.ui.chat.chat_view import ChatView
 from kvdesk.ui.chat.composer import Composer, centred
 from kvdesk.ui.chat.deleted_notice import DeletedNotice
@@ -66,6 +68,7 @@ class ChatPane(QWidget):
         self._header.embedded_clicked.connect(self.embedded_clicked)
         self._header.sidebar_clicked.connect(self.sidebar_clicked)
         self._header.inspector_clicked.connect(self.inspector_clicked)
+        self._header.branches_clicked.connect(self.toggle_branches)
         self._header.menu_clicked.connect(self.menu_clicked)
         self._header.overflow.chosen.connect(self.overflow_chosen)
         self._header.parameters.clicked.connect(self.parameters_clicked)
@@ -85,6 +88,11 @@ class ChatPane(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self._empty)
         self._stack.addWidget(self._view)
+        self.branch_tree = BranchTree(theme)
+        self.branch_tree.closed.connect(self.focus_composer)
+        self.alternatives = AlternativesView(theme)
+        self.alternatives.closed.connect(self.leave_comparison)
+        self._stack.addWidget(self.alternatives)
         self._banner = Banner(theme)
         self.queue = QueueView(theme)
         self.queue.edit_clicked.connect(self._on_queued_edit)
@@ -121,6 +129,10 @@ class ChatPane(QWidget):
         column.setSpacing(0)
         column.addWidget(self._header)
         column.addWidget(self._progress)
+        over = QVBoxLayout()  # over the messages
+        over.setContentsMargins(12, 0, 12, 0)
+        over.addWidget(self.branch_tree)
+        column.addLayout(over)
         column.addWidget(self.pinned)
         column.addWidget(self._stack, 1)
         column.addWidget(centred(below, theme.text_column))
@@ -166,6 +178,53 @@ class ChatPane(QWidget):
         self.attachments.show_conversation(conversation)
         self.queue.show_conversation(conversation)
         self._header.set_title(conversation.title if conversation else "", is_new=conversation is not None)
+
+    # --- branches -----------------------------------------------------------------------------------------------------
+
+    def show_branches(self, branches: Mapping[MessageId, tuple[MessageId, ...]]) -> None:
+        """Messages that have others at their place, and all of those."""
+        self._view.show_branches(branches)
+        self._header.set_branches(bool(branches))
+
+    @Slot()
+    def toggle_branches(self) -> None:
+        """Show or hide the tree of branches."""
+        if self.branch_tree.isVisible():
+            self.branch_tree.close_tree()
+        else:
+            self.branch_tree.open_tree()
+
+    def compare(self, question: str, answers: Sequence[Message], shown: MessageId) -> None:
+        """Put several answers to a question side by side, in the place of the messages."""
+        self._stack.setCurrentWidget(self.alternatives)
+        self.alternatives.show_answers(question, answers, shown)
+
+    @property
+    def is_comparing(self) -> bool:
+        """Whether several answers are shown side by side."""
+        return self._stack.currentWidget() is self.alternatives
+
+    @Slot()
+    def leave_comparison(self) -> None:
+        """Back to the messages."""
+        if self.is_comparing:
+            self._stack.setCurrentWidget(self._view)
+            self.focus_composer()
+
+    def leave(self) -> bool:
+        """Close what lies over or beside the messages; False where nothing does."""
+        if self.is_comparing:
+            self.leave_comparison()
+            return True
+        if self.branch_tree.isVisible():
+            self.branch_tree.close_tree()
+            return True
+        return False
+
+    @Slot()
+    def focus_composer(self) -> None:
+        """The keyboard goes where one writes."""
+        self._composer.focus_edit()
 
     @property
     def is_editing(self) -> bool:

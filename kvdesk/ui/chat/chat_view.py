@@ -33,6 +33,7 @@ class ChatView(MessageList):
     pinned_changed = Signal()
     edit_clicked = Signal(str)
     branch_clicked = Signal(str)
+    compare_clicked = Signal(str)  # an answer that has others at its place
     menu_requested = Signal(str, QPoint)
     shorten_clicked = Signal(str)  # the question that did not fit
     larger_clicked = Signal()
@@ -122,6 +123,17 @@ class ChatView(MessageList):
         self._branches = branches
         for name, widget in self._widgets().items():
             widget.show_branches(branches.get(name, ()))
+
+    @property
+    def has_branches(self) -> bool:
+        """Whether any message that is shown has others at its place."""
+        return bool(self._branches)
+
+    @property
+    def comparable(self) -> MessageId | None:
+        """The last answer that is shown and has others at its place."""
+        answers = (name for name in reversed(self._messages) if self._messages[name].role == "assistant")
+        return next((name for name in answers if name in self._branches), None)
 
     def show_retention(self, retention: Mapping[MessageId, str]) -> None:
         """How near messages are to being evicted: "in the cache", "next" or "evicted"."""
@@ -225,6 +237,7 @@ class ChatView(MessageList):
         widget.unpin_clicked.connect(self.unpin_clicked)
         widget.edit_clicked.connect(self.edit_clicked)
         widget.branch_clicked.connect(self.branch_clicked)
+        widget.compare_clicked.connect(self.compare_clicked)
         widget.menu_requested.connect(self.menu_requested)
         widget.text_selected.connect(self.text_selected)
         widget.show_branches(self._branches.get(message.id, ()))

@@ -25,6 +25,7 @@ ROW_PX: Final = 32  # of a title of one line
 _TITLE_X: Final = 28
 _FOLDER_PX: Final = 12  # by which chats stand in below the head of their folder
 _FURTHER_DOTS: Final = 2
+_PIN_PX: Final = 14
 
 
 class ConversationDelegate(QStyledItemDelegate):
@@ -92,10 +93,12 @@ class ConversationDelegate(QStyledItemDelegate):
         for place, branch in enumerate(index.data(BRANCHES_ROLE)[1 : 1 + _FURTHER_DOTS]):
             painter.setBrush(self._theme.branch_colour(branch_index(number, branch)))
             painter.drawEllipse(QPointF(inner.left() + 22.5, inner.center().y() - 2 + 6 * place), 2.5, 2.5)
+        held = "…" if index.data(RUNNING_ROLE) else f"{cells:,}" if cells else ""
+        self._paint_number(painter, rect, held)
         if row.conversation is not None and row.conversation.pinned:
-            pin = self._theme.icon("pin", colours.secondary)
-            pin.paint(painter, QRect(inner.left(), inner.top() + 3, 10, 10))
-        self._paint_number(painter, rect, "…" if index.data(RUNNING_ROLE) else f"{cells:,}" if cells else "")
+            room = QFontMetrics(self._theme.mono_small).horizontalAdvance(f"{held} ") if held else 0
+            pin = QRect(rect.right() - 8 - room - _PIN_PX, rect.center().y() - _PIN_PX // 2, _PIN_PX, _PIN_PX)
+            self._theme.icon("pin", colours.secondary).paint(painter, pin)
         painter.setFont(self._theme.text)
         painter.setPen(QColor(colours.text if index.data(Qt.ItemDataRole.EditRole) else colours.secondary))
         title = "\n".join(self._lines(index, rect.width()))
@@ -116,7 +119,7 @@ class ConversationDelegate(QStyledItemDelegate):
         row: Row = index.data(ROW_ROLE)
         if row.conversation is None:
             return (row.folder,)
-        room = width - _left(index) - _TITLE_X - self._number_px()
+        room = width - _left(index) - _TITLE_X - self._number_px() - (_PIN_PX if row.conversation.pinned else 0)
         return two_lines(str(index.data()), QFontMetrics(self._theme.text), room)
 
 

@@ -176,7 +176,7 @@ class ConversationModel(QAbstractListModel):
                 return row.folder
             case Qt.ItemDataRole.AccessibleTextRole:
                 how = tr("open") if row.is_open else tr("collapsed")
-                return tr("Folder {name}, %n chats, {state}", row.n).format(name=row.folder, state=how)
+                return tr("Folder {name}, {state}, chats: %n", row.n).format(name=row.folder, state=how)
             case _:
                 return None
 

@@ -55,6 +55,7 @@ class MessageWidget(QWidget):
     larger_clicked = Signal()
     policy_clicked = Signal()
     branch_clicked = Signal(str)  # another message at this place
+    compare_clicked = Signal(str)  # message
     text_selected = Signal(str, int, int)
     """Message, first character of it as the model reads it, last + 1; equal where nothing is selected."""
     menu_requested = Signal(str, QPoint)  # message; where, on the screen
@@ -181,6 +182,7 @@ class MessageWidget(QWidget):
         if self._switch is None:
             self._switch = BranchSwitch(self._theme)
             self._switch.chosen.connect(self.branch_clicked)
+            self._switch.compare_clicked.connect(lambda: self.compare_clicked.emit(self._message.id))
             self._column.addWidget(self._switch, 0, Qt.AlignmentFlag.AlignLeft)
         return self._switch
 
@@ -201,7 +203,8 @@ class MessageWidget(QWidget):
     def show_branches(self, everyone: tuple[MessageId, ...]) -> None:
         """All messages at this place; the switch is there where they are several."""
         if everyone or self._switch is not None:
-            self.switch.show_branches(everyone, self._message.id)
+            is_answer = self._message.role == "assistant"
+            self.switch.show_branches(everyone, self._message.id, can_compare=is_answer)
 
     def show_message(self, message: Message) -> None:
         """Replace what is shown by `message`."""

@@ -27,6 +27,7 @@ class PaneHeader(QWidget):
     embedded_clicked = Signal()
     sidebar_clicked = Signal()
     inspector_clicked = Signal()
+    branches_clicked = Signal()
     menu_clicked = Signal(QPoint)  # where the main menu comes to lie
 
     def __init__(self, theme: Theme) -> None:
@@ -39,6 +40,9 @@ class PaneHeader(QWidget):
         inspector.clicked.connect(self.inspector_clicked)
         self._more = IconButton(theme, "more", tr("Menu"))
         self._more.clicked.connect(self._on_more_clicked)
+        self._branches = IconButton(theme, "branches", tr("Branches of this chat"), tr("Branches (Ctrl+Shift+B)"))
+        self._branches.clicked.connect(self.branches_clicked)
+        self._branches.hide()
         self._title = ElidedLabel()
         self._title.setProperty("weight", "strong")
         self._title.setMinimumWidth(64)
@@ -68,7 +72,7 @@ class PaneHeader(QWidget):
         self._first = QHBoxLayout()
         self._first.setContentsMargins(4, 0, 4, 0)
         self._first.setSpacing(8)
-        for widget in (sidebar, self._title, self._facts, inspector, self._more):
+        for widget in (sidebar, self._title, self._facts, self._branches, inspector, self._more):
             self._first.addWidget(widget)
         self._first.setStretchFactor(self._title, 1)
         self._lines = QVBoxLayout(self)
@@ -90,6 +94,10 @@ class PaneHeader(QWidget):
             self._lines.addWidget(self._facts)
         elif not is_narrow and self._lines.count() == 2:
             self._first.insertWidget(2, self._facts)
+
+    def set_branches(self, there: bool) -> None:
+        """Whether the chat has several branches."""
+        self._branches.setVisible(there)
 
     @property
     def meter_text(self) -> str:

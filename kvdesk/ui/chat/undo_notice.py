@@ -44,7 +44,7 @@ class UndoNotice(QFrame):
     def show_deleted(self, titles: Sequence[str]) -> None:
         """The chats that can be brought back, the one deleted last at the end."""
         if titles:
-            known = tr("“{title}” and %n more were deleted.", len(titles) - 1) if len(titles) > 1 else ""
-            self._text.setText((known or tr("“{title}” was deleted.")).format(title=titles[-1]))
+            several = tr("Deleted: “{title}” and %n more", len(titles) - 1) if len(titles) > 1 else ""
+            self._text.setText((several or tr("Deleted: “{title}”")).format(title=titles[-1]))
             self.setAccessibleName(self._text.full_text)
         self.setVisible(bool(titles))

@@ -103,6 +103,14 @@ def _chat(
             intents.files.import_chats,
             tip=tr("From kvdesk's own JSON, or an export of ChatGPT, LM Studio or llama.cpp's web UI"),
         ),
+        Action(
+            "chat.branches",
+            tr("Show or hide the branches"),
+            there(parts.chat.toggle_branches),
+            "Ctrl+Shift+B",
+            refusal=why_not.branches,
+        ),
+        Action("chat.compare", tr("Compare the answers side by side"), there(intents.compare), refusal=why_not.compare),
         *_arrangement(intents, there, why_not),
         Action(
             "chat.escape",

@@ -106,6 +106,8 @@ class EventRouter(QObject):
         self._chat.show_conversation(self._state.conversations.get(shown) if shown else None)
         if changed & Changed.SELECTED:
             self._chat.show_messages(())
+            self._chat.show_branches({})
+            self._chat.branch_tree.show_cached(self._state.branch_ends(self._state.selected))
         self._show_overflow()
         self._show_state()
         if self._state.view is not None:
@@ -146,6 +148,7 @@ class EventRouter(QObject):
         """No cache views will come: what is known of the cache from now on comes from the turns."""
         self._write_numbers()
         self._state.forget_view()
+        self._chat.branch_tree.show_cached(None)
 
     def start_rebuild(self) -> None:
         """The wait for ContextReady or CommandFailed begins."""
@@ -305,6 +308,7 @@ class EventRouter(QObject):
             self._state.count_cells()
             self._list.show_cells(self._state.cells)
             self._list.show_branches(self._state.branches())
+            self._chat.branch_tree.show_cached(self._state.branch_ends(self._state.selected))
             self._status.show_used(numbers.used, numbers.capacity)
             self._status.show_verification(view.snapshot.verification, view.has_report)
             self._inspector.show_numbers()

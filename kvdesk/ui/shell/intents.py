@@ -61,6 +61,12 @@ class Intents(QObject):
         else:
             self.focus_search()
 
+    def compare(self) -> None:
+        """Put the answers to the last question that has several side by side."""
+        view = self._parts.chat.view
+        if view.comparable is not None:
+            view.compare_clicked.emit(view.comparable)
+
     def rename(self) -> None:
         """Edit the title of the chat that is shown, in the list."""
         self._show_list()
@@ -119,6 +125,8 @@ class Intents(QObject):
         elif conversations.search.hasFocus() or conversations.results.hasFocus():
             conversations.search.clear()
             self._parts.chat.composer.focus_edit()
+        elif self._parts.chat.leave():
+            pass
         elif self._parts.chat.is_editing:
             self._parts.chat.end_edit()
         else:

@@ -202,7 +202,7 @@ class MainWindow(WindowSignals):
         self, conversation_id: ConversationId, branches: Mapping[MessageId, tuple[MessageId, ...]]
     ) -> None:
         if conversation_id == self.selected:
-            self._chat.view.show_branches(branches)
+            self._chat.show_branches(branches)
 
     def show_embedded(self, available: bool) -> None:
         self._chat.show_embedded(available)

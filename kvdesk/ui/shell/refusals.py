@@ -19,6 +19,13 @@ class Refusals:
         """No conversation is shown."""
         return "" if self._intents.selected is not None else tr("No chat is open.")
 
+    def branches(self) -> str:
+        return "" if self._parts.chat.view.has_branches else tr("This chat has one branch only.")
+
+    def compare(self) -> str:
+        there = self._parts.chat.view.comparable is not None
+        return "" if there else tr("No question of this chat has several answers. “Answer again” makes another one.")
+
     def undo_delete(self) -> str:
         return "" if self._parts.conversations.undo.text else tr("No chat was deleted in the last seconds.")
 

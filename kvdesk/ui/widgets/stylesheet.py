@@ -98,7 +98,10 @@ QFrame[card="ask"] {{ background: {c.raised}; border: 1px solid {c.line}; border
 QFrame[card="palette"] {{ background: {c.raised}; border: 1px solid {handle}; border-radius: 10px; }}
 QFrame[rule="true"] {{ background: {c.line}; border: none; }}
 
-QListView, QTableView {{ background: transparent; border: none; outline: none; }}
+QListView, QTableView, QTreeView {{ background: transparent; border: none; outline: none; }}
+QTreeView::item {{ padding: 2px 0; }}
+QTreeView::item:selected {{ background: {c.hover}; color: {c.text}; }}
+QTreeView::item:selected:focus {{ background: {c.selection}; }}
 QTableView {{ selection-background-color: transparent; }}
 QTableView::item, QTableView::item:selected {{ background: transparent; border: none; }}
 QHeaderView {{ background: transparent; border: none; }}

@@ -72,6 +72,9 @@ def test_a_fork_shares_and_its_branches_come_back(headless: HeadlessEngine) -> N
     assert used(headless) - before == len(held(headless, chat)) - stats.reused_tokens, "0 cells copied"
     assert len(headless.engine.session.runtime.cache_manager.pool.inactive_branches(chat.id)) == 1
     assert branches(headless)[chat.id] == {False: 2, True: 1}, "the new one has a number of its own"
+    leases = headless.engine.session.runtime.cache_manager.pool.leases()
+    ends = {lease.inactive: lease.last for lease in leases if lease.conversation == chat.id}
+    assert ends == {True: first[-1].id, False: chat.messages[-1].id}, "each branch says with which message it ends"
     assert fresh_answer(headless, chat.messages[:-1]) == chat.messages[-1].tokens
     chat.messages = list(first)
     back = chat.answer("And another one?", GREEDY).stats

@@ -53,7 +53,7 @@ def test_pinned_first_then_folders_then_the_rest(window: MainWindow) -> None:
     assert names(window) == ["top", "Work", "plan", "budget", "A village far away", "Caches"]
     assert window.conversations.view.currentIndex().data() == "A village far away"
     accessible = Qt.ItemDataRole.AccessibleTextRole
-    assert go_to(window, "Work").data(accessible) == "Folder Work, 2 chats, open"
+    assert go_to(window, "Work").data(accessible) == "Folder Work, open, chats: 2"
     assert str(go_to(window, "top").data(accessible)).startswith("top, pinned")
 
 
@@ -165,9 +165,9 @@ def test_a_chat_is_dragged_into_a_folder_and_out_of_it(window: MainWindow, recor
 def test_undo_is_offered_and_has_a_key(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     listed, undone = window.conversations, record(window.conversations.undo_clicked)
     listed.undo.show_deleted(["Puffins"])
-    assert listed.undo.text == "“Puffins” was deleted."
+    assert listed.undo.text == "Deleted: “Puffins”"
     listed.undo.show_deleted(["Puffins", "Caches"])
-    assert listed.undo.text == "“Caches” and 1 more were deleted."
+    assert listed.undo.text == "Deleted: “Caches” and 1 more"
     qtbot.mouseClick(listed.undo.button, Qt.MouseButton.LeftButton)
     listed.view.setFocus()
     qtbot.keyClick(listed.view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)

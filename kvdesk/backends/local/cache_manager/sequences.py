@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Protocol
 
-from kvdesk.chat import ConversationId
+from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.cache import Lease, MessageSpan
 
 MIN_REUSE_TOKENS = 16
@@ -133,7 +133,7 @@ class SequencePool:
 
     def leases(self) -> tuple[Lease, ...]:
         going_on_first = sorted(self._all, key=lambda s: s.inactive)
-        return tuple(Lease(s.conversation, s.seq_id, s.inactive, s.branch) for s in going_on_first)
+        return tuple(Lease(s.conversation, s.seq_id, s.inactive, s.branch, _last(s)) for s in going_on_first)
 
     def __iter__(self) -> Iterator[LeasedSequence]:
         return iter(tuple(self._all))
@@ -177,3 +177,9 @@ class SequencePool:
         self._all = [sequence.copy() for sequence in copies]
         for sequence in self._all:
             sequence.busy = False
+
+
+def _last(sequence: CacheSequence) -> MessageId | None:
+    """The last message of which the sequence holds tokens."""
+    n = len(sequence.tokens)
+    return next((span.message for span in reversed(sequence.spans) if span.p0 < n), None)

@@ -1,0 +1,83 @@
+"""The branches of the shown conversation: as a tree, and several answers to one question side by side."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Slot
+
+from kvdesk.app.chats import Chats
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.conversations.changes import (
+    AnswerEnded,
+    AnswersGrew,
+    BranchChanged,
+    Change,
+    ConversationChanged,
+    ConversationDeleted,
+    DeletionBegan,
+    MessagesAdded,
+)
+from kvdesk.ui.shell.main_window import MainWindow
+
+
+class Branches(QObject):
+    """Fills the panels when they are opened, and for as long as they are."""
+
+    def __init__(self, window: MainWindow, chats: Chats) -> None:
+        super().__init__(window)
+        self._chats, self._service, self._chat = chats, chats.service, window.chat
+        self._tree, self._alternatives = window.chat.branch_tree, window.chat.alternatives
+        self._tree.opened.connect(self._show_tree)
+        self._tree.chosen.connect(self._on_chosen)
+        self._alternatives.kept.connect(self._on_kept)
+        self._chat.view.compare_clicked.connect(self._on_compare_clicked)
+        self._service.subscribe(self._on_change)
+
+    def _on_change(self, change: Change) -> None:
+        match change:
+            case BranchChanged() | MessagesAdded() | ConversationChanged() | ConversationDeleted() | DeletionBegan():
+                if self._tree.isVisible():
+                    self._show_tree()
+            case AnswersGrew():
+                if self._chat.is_comparing:
+                    self._alternatives.update_answers(change.messages)
+            case AnswerEnded():
+                if self._chat.is_comparing:
+                    self._alternatives.update_answers((change.message,))
+                if self._tree.isVisible():
+                    self._show_tree()
+            case _:
+                pass
+
+    @Slot()
+    def _show_tree(self) -> None:
+        selected = self._chats.selected
+        known = self._service.get(selected) if selected is not None else None
+        rows = self._service.branch_rows(known.id) if known is not None else ()
+        if known is None or len(rows) < 2:
+            self._tree.close_tree()
+            return
+        shown = frozenset(message.id for message in self._service.branch(known.id))
+        self._tree.show_rows(rows, shown, known.colour)
+
+    @Slot(str)
+    def _on_chosen(self, message: str) -> None:
+        if self._chats.selected is not None:
+            self._service.show_branch(self._chats.selected, MessageId(message))
+
+    @Slot(str)
+    def _on_compare_clicked(self, message: str) -> None:
+        if self._chats.selected is not None:
+            self._compare(self._chats.selected, MessageId(message))
+
+    def _compare(self, conversation: ConversationId, message: MessageId) -> None:
+        answers = self._service.alternatives(conversation, message)
+        branch = self._service.branch(conversation)
+        question = next((one.text for one in branch if answers and one.id == answers[0].parent), "")
+        if len(answers) > 1:
+            self._chat.compare(question, answers, message)
+
+    @Slot(str)
+    def _on_kept(self, message: str) -> None:
+        """The chat goes on from this answer; it is shown even where it is shown already."""
+        self._chat.leave_comparison()
+        self._on_chosen(message)

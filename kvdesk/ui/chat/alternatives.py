@@ -1,0 +1,219 @@
+"""Several answers to one question side by side, each with what it cost, and the choice of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QApplication,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.chat import Message, MessageId
+from kvdesk.translation import tr
+from kvdesk.ui.chat.message_body import MessageBody
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.ui.widgets.throttle import Throttle
+from kvdesk.viewmodel.readout import stats_rows
+
+COLUMN_PX: Final = 280  # the narrowest an answer can be
+_RENDER_MS: Final = 100
+
+
+class AlternativesView(QWidget):
+    """Left and Right go from answer to answer, Enter keeps the one that has the focus. Others stay as branches."""
+
+    kept = Signal(str)
+    closed = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._columns: list[_Column] = []
+        self._grown: dict[MessageId, Message] = {}
+        self._title = ElidedLabel()
+        self._title.setProperty("weight", "strong")
+        close = IconButton(theme, "close", tr("Back to the chat"), tr("Back to the chat (Esc)"))
+        close.clicked.connect(self.closed)
+        head = QHBoxLayout()
+        head.setContentsMargins(12, 4, 8, 4)
+        head.addWidget(self._title, 1)
+        head.addWidget(close)
+        self._row = QHBoxLayout()
+        self._row.setContentsMargins(12, 0, 12, 8)
+        self._row.setSpacing(8)
+        holder = QWidget()
+        holder.setObjectName("column")
+        holder.setLayout(self._row)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        area.setWidget(holder)
+        self._area = area
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addLayout(head)
+        column.addWidget(area, 1)
+        for key, by in ((Qt.Key.Key_Left, -1), (Qt.Key.Key_Right, 1)):  # buttons take the arrows for themselves
+            keys = QShortcut(QKeySequence(key), self)
+            keys.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            keys.activated.connect(partial(self._step, by))
+        self._rendering = Throttle(self, _RENDER_MS, self._render)
+
+    @property
+    def answers(self) -> tuple[Message, ...]:
+        """Those that are shown, from left to right."""
+        return tuple(column.message for column in self._columns)
+
+    @property
+    def keep_buttons(self) -> tuple[QPushButton, ...]:
+        return tuple(column.keep for column in self._columns)
+
+    def show_answers(self, question: str, answers: Sequence[Message], shown: MessageId | None) -> None:
+        """The answers to a question, and the one that the chat shows."""
+        self._title.setText(tr("Answers to “{question}”").format(question=" ".join(question.split())))
+        self._grown.clear()
+        for column in self._columns:
+            self._row.removeWidget(column)
+            column.hide()
+            column.deleteLater()
+        self._columns = []
+        for number, answer in enumerate(answers):
+            name = tr("Answer {i} of {n}").format(i=number + 1, n=len(answers))
+            column = _Column(self._theme, name, answer, is_shown=answer.id == shown)
+            column.keep.clicked.connect(partial(self.kept.emit, answer.id))
+            self._columns.append(column)
+            self._row.addWidget(column, 1)
+            column.show()  # now, so that it can get the focus
+        self._show_running()
+        first = next((column for column in self._columns if column.message.id == shown), None)
+        if first is not None:
+            first.keep.setFocus()
+
+    def update_answers(self, answers: Sequence[Message]) -> None:
+        """Answers that became longer, or ended."""
+        names = {column.message.id for column in self._columns}
+        self._grown |= {answer.id: answer for answer in answers if answer.id in names}
+        if self._grown:
+            self._rendering.request()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        here = self._here()
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and here is not None:
+            self._columns[here].keep.click()
+        else:
+            super().keyPressEvent(event)
+
+    def _here(self) -> int | None:
+        """The answer in which the keyboard is."""
+        focus: QWidget | None = QApplication.focusWidget()
+        if focus is None:
+            return None
+        return next((n for n, column in enumerate(self._columns) if column.isAncestorOf(focus)), None)
+
+    def _step(self, by: int) -> None:
+        """To the answer before or after."""
+        here = self._here()
+        if self._columns and here is not None:
+            target = self._columns[min(max(here + by, 0), len(self._columns) - 1)]
+            target.keep.setFocus()
+            self._area.ensureWidgetVisible(target, 0, 0)
+
+    def _render(self) -> None:
+        for column in self._columns:
+            if (answer := self._grown.pop(column.message.id, None)) is not None:
+                column.show_message(answer)
+        self._show_running()
+
+    def _show_running(self) -> None:
+        """No branch can be chosen while one of them is being written."""
+        running = any(column.message.state == "streaming" for column in self._columns)
+        for column in self._columns:
+            column.keep.setEnabled(not running)
+            column.keep.setToolTip(
+                tr("Wait until all answers have ended")
+                if running
+                else tr("The chat goes on from this answer (Enter); the others stay as branches")
+            )
+
+
+class _Column(QFrame):
+    """One answer."""
+
+    def __init__(self, theme: Theme, name: str, message: Message, *, is_shown: bool) -> None:
+        super().__init__()
+        self.setProperty("card", "code")
+        self.setMinimumWidth(COLUMN_PX)
+        self.setAccessibleName(name)
+        self.message = message
+        model = ElidedLabel()
+        model.setProperty("tone", "secondary")
+        model.setProperty("scale", "small")
+        model.setText(message.model)
+        self._body = MessageBody(theme)
+        text = QWidget()
+        text.setObjectName("column")
+        around = QVBoxLayout(text)
+        around.setContentsMargins(12, 4, 12, 4)
+        around.addWidget(self._body)
+        around.addStretch(1)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setWidget(text)
+        scroll.setAccessibleName(name)
+        self._note = label("", tone="secondary", scale="small")
+        self._note.setWordWrap(True)
+        self._stats = QGridLayout()
+        self._stats.setContentsMargins(0, 0, 0, 0)
+        self._stats.setHorizontalSpacing(12)
+        self._stats.setVerticalSpacing(2)
+        self._stats.setColumnStretch(1, 1)
+        self.keep = QPushButton(tr("Keep this one"))
+        self.keep.setProperty("primary", is_shown)
+        self.keep.setAccessibleName(tr("Keep this one: {name}").format(name=name))
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(label(f"{name}  ·  {tr('shown')}" if is_shown else name, weight="strong", scale="small"))
+        head.addWidget(model, 1)
+        foot = QVBoxLayout()
+        foot.setContentsMargins(12, 4, 12, 8)
+        foot.setSpacing(6)
+        foot.addWidget(self._note)
+        foot.addLayout(self._stats)
+        foot.addWidget(self.keep)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        head.setContentsMargins(12, 8, 12, 4)
+        column.addLayout(head)
+        column.addWidget(scroll, 1)
+        column.addLayout(foot)
+        self.show_message(message)
+
+    @Slot(object)
+    def show_message(self, message: Message) -> None:
+        """The answer as it is now."""
+        self.message = message
+        self._body.show_source(message.text, growing=message.state == "streaming")
+        self._note.setText(message.note or (tr("Being written…") if message.state == "streaming" else ""))
+        self._note.setVisible(bool(self._note.text()))
+        if message.stats is not None and not self._stats.count():
+            for line, (name, value) in enumerate(stats_rows(message.stats)):
+                self._stats.addWidget(label(name, tone="secondary", scale="small"), line, 0)
+                number = label(value, scale="small")
+                number.setAlignment(Qt.AlignmentFlag.AlignRight)
+                self._stats.addWidget(number, line, 1)

@@ -1,0 +1,184 @@
+"""The branches of the shown conversation as a small tree over its messages: one walks in it, and the chat follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from PySide6.QtCore import QRectF, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QColor, QIcon, QPainter, QPen, QPixmap
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QTreeWidget, QTreeWidgetItem, QVBoxLayout
+
+from kvdesk.chat import MessageId
+from kvdesk.conversations.branch_rows import BranchRow
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import IconButton, label, plain_tip
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.palette import branch_index
+
+_WALK_MS: Final = 120  # the chat follows when one stands still
+_ROWS: Final = 7  # that are seen at once
+_TEXT: Final = 80  # characters of a message
+_ROW: Final = Qt.ItemDataRole.UserRole
+_ICON_PX: Final = 14
+
+
+class BranchTree(QFrame):
+    """Hidden until it is opened. A full dot: its beginning is in the cache; bold: it is on the branch that is shown."""
+
+    chosen = Signal(str)  # the branches through this message: the newest of them is to be shown
+    opened = Signal()
+    closed = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._rows: tuple[BranchRow, ...] = ()
+        self._items: list[QTreeWidgetItem] = []
+        self._shown: frozenset[MessageId] = frozenset()
+        self._ends: Mapping[MessageId, int] | None = None
+        self._colour = 0
+        self._silent = False
+        self.setProperty("card", "ask")
+        self._note = label("", tone="secondary", scale="small")
+        close = IconButton(theme, "close", tr("Close the branches"), tr("Close (Esc)"))
+        close.clicked.connect(self.close_tree)
+        self.tree = QTreeWidget()
+        self.tree.setHeaderHidden(True)
+        self.tree.setAccessibleName(tr("Branches"))
+        self.tree.setFrameShape(QFrame.Shape.NoFrame)
+        self.tree.setIndentation(16)
+        self.tree.setExpandsOnDoubleClick(False)
+        self.tree.currentItemChanged.connect(self._on_current_changed)
+        self.tree.itemActivated.connect(self._on_walked)
+        self._walking = QTimer(self, singleShot=True, interval=_WALK_MS)
+        self._walking.timeout.connect(self._on_walked)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(label(tr("Branches"), weight="strong"))
+        head.addWidget(self._note, 1)
+        head.addWidget(close)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 6, 6, 6)
+        column.setSpacing(4)
+        column.addLayout(head)
+        column.addWidget(self.tree)
+        theme.changed.connect(self._draw)
+        self.hide()
+
+    @Slot()
+    def open_tree(self) -> None:
+        """Show it, with the keyboard in it."""
+        self.show()
+        self.opened.emit()
+        self.tree.setFocus()
+
+    @Slot()
+    def close_tree(self) -> None:
+        if self.isVisible():
+            self.hide()
+            self.closed.emit()
+
+    def show_rows(self, rows: Sequence[BranchRow], shown: frozenset[MessageId], colour: int) -> None:
+        """The branches, the messages that are shown, and the colour of the conversation."""
+        rows = tuple(rows)
+        is_same = [row.messages[0] for row in rows] == [row.messages[0] for row in self._rows]
+        self._rows, self._shown, self._colour = rows, shown, colour
+        self._silent = True
+        if not (is_same and self._items):
+            self._make_items()
+        deepest = next((n for n in reversed(range(len(rows))) if rows[n].messages[0] in shown), -1)
+        current = self.tree.currentItem()
+        here = current.data(0, _ROW) if current is not None else -1
+        if deepest >= 0 and not (0 <= here < len(rows) and rows[here].messages[0] in shown):
+            self.tree.setCurrentItem(self._items[deepest])
+        self._silent = False
+        self._draw()
+
+    def show_cached(self, ends: Mapping[MessageId, int] | None) -> None:
+        """The branches in the cache by their last messages; None where nobody knows."""
+        if ends != self._ends:
+            self._ends = ends
+            self._draw()
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _make_items(self) -> None:
+        self.tree.clear()
+        self._items = []
+        for number, row in enumerate(self._rows):
+            item = QTreeWidgetItem([""])
+            item.setData(0, _ROW, number)
+            self._items.append(item)
+            if row.parent >= 0:
+                self._items[row.parent].addChild(item)
+            else:
+                self.tree.addTopLevelItem(item)
+        self.tree.expandAll()
+
+    @Slot()
+    def _draw(self) -> None:
+        held = self._held()
+        self._note.setText("" if self._ends is not None else tr("Open the inspector to see which are in the cache."))
+        for number, (row, item) in enumerate(zip(self._rows, self._items, strict=True)):
+            who = tr("You") if row.role == "user" else tr("Answer")
+            line = " ".join(row.text[: 4 * _TEXT].split())[:_TEXT] or "…"
+            more = tr("+%n more", len(row.messages) - 1) if len(row.messages) > 1 else ""
+            item.setText(0, f"{who}: {line}" + (f"   {more}" if more else ""))
+            item.setToolTip(0, plain_tip(row.text[:500]))
+            is_shown = row.messages[0] in self._shown
+            item.setFont(0, self._theme.strong if is_shown else self._theme.text)
+            branch = held.get(number)
+            if self._ends is not None:
+                item.setIcon(0, self._dot(branch))
+            where = "" if self._ends is None else tr("in the cache") if branch is not None else tr("not in the cache")
+            said = (item.text(0), tr("shown") if is_shown else "", where)
+            item.setData(0, Qt.ItemDataRole.AccessibleTextRole, ", ".join(part for part in said if part))
+        self.tree.ensurePolished()  # rows are as high as the style sheet wants
+        self.tree.setFixedHeight(self.tree.sizeHintForRow(0) * min(max(len(self._rows), 2), _ROWS) + 4)
+
+    def _held(self) -> dict[int, int]:
+        """The rows of which the beginning is in the cache, and the number of the branch there, of several the first."""
+        held: dict[int, int] = {}
+        for number in reversed(range(len(self._rows))):  # those that follow come later
+            row = self._rows[number]
+            ends = [self._ends[name] for name in row.messages if self._ends and name in self._ends]
+            found = min([*ends, *([held[number]] if number in held else [])], default=None)
+            if found is not None:
+                held[number] = found
+                if row.parent >= 0:
+                    held[row.parent] = min(found, held.get(row.parent, found))
+        return held
+
+    def _dot(self, branch: int | None) -> QIcon:
+        """Full in the colour of the branch, or a ring where nothing of it is in the cache."""
+        picture = QPixmap(2 * _ICON_PX, 2 * _ICON_PX)
+        picture.setDevicePixelRatio(2)
+        picture.fill(Qt.GlobalColor.transparent)
+        colour = QColor(self._theme.branch_colour(branch_index(self._colour, branch or 1)))
+        painter = QPainter(picture)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(colour, 1.5))
+        if branch is not None:
+            painter.setBrush(colour)
+        painter.drawEllipse(QRectF(3, 3, 8, 8))
+        painter.end()
+        icon = QIcon(picture)
+        icon.addPixmap(picture, QIcon.Mode.Selected)  # the same colour there
+        return icon
+
+    @Slot()
+    def _on_current_changed(self) -> None:
+        if not self._silent:
+            self._walking.start()
+
+    @Slot()
+    def _on_walked(self) -> None:
+        """Show the branch on which one stands; nothing where it is shown already."""
+        self._walking.stop()
+        item = self.tree.currentItem()
+        if item is None:
+            return
+        last = self._rows[item.data(0, _ROW)].messages[-1]
+        if last not in self._shown:
+            self.chosen.emit(last)

@@ -1,0 +1,87 @@
+"""Several answers side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import MessageId
+from kvdesk.ui.chat.alternatives import AlternativesView
+from kvdesk.ui.shell.main_window import MainWindow
+from tests.ui.samples import ONE, STATS, message
+
+Record = Callable[[object], list[tuple[object, ...]]]
+FIRST = replace(message("a1", "assistant", "A *horse* walks into a bar."), stats=STATS, model="Tiny")
+SECOND = replace(message("b1", "assistant", "Knock, knock."), stats=replace(STATS, decode_tok_s=33.0))
+
+
+def shown(view: AlternativesView) -> str:
+    return "\n".join(label.text() for label in view.findChildren(QLabel) if not label.isHidden())
+
+
+def compare(window: MainWindow) -> AlternativesView:
+    window.show_messages(ONE, (message("q", "user", "Joke?"), SECOND))
+    window.chat.compare("Joke?", (FIRST, SECOND), SECOND.id)
+    return window.chat.alternatives
+
+
+def test_each_answer_stands_beside_the_other_with_what_it_cost(window: MainWindow) -> None:
+    view = compare(window)
+    assert view.isVisible()
+    assert not window.chat.view.isVisible()
+    text = shown(view)
+    assert "118.2" in text
+    assert "33.0" in text
+    assert "Answer 2 of 2  ·  shown" in text
+    assert [answer.id for answer in view.answers] == ["a1", "b1"]
+    left, right = (button.mapTo(view, button.rect().center()).x() for button in view.keep_buttons)
+    assert left < right
+    assert view.keep_buttons[1].hasFocus()
+
+
+def test_one_is_kept_by_keys(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    view = compare(window)
+    kept = record(view.kept)
+    qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Left)
+    assert view.keep_buttons[0].hasFocus()
+    qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Left)
+    qtbot.keyClick(window.focusWidget(), Qt.Key.Key_Return)
+    assert kept == [("a1",)]
+
+
+def test_escape_leads_back_to_the_chat(window: MainWindow, qtbot: QtBot) -> None:
+    view = compare(window)
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    assert not view.isVisible()
+    assert window.chat.view.isVisible()
+    assert window.chat.composer.edit.hasFocus()
+
+
+def test_answers_grow_side_by_side_and_none_is_kept_before_all_have_ended(window: MainWindow, qtbot: QtBot) -> None:
+    view = window.chat.alternatives
+    running = replace(FIRST, text="", state="streaming", stats=None)
+    window.chat.compare("Joke?", (running, SECOND), SECOND.id)
+    assert not any(button.isEnabled() for button in view.keep_buttons)
+    view.update_answers((replace(running, text="A horse"),))
+    qtbot.waitUntil(lambda: view.answers[0].text == "A horse")
+    view.update_answers((FIRST, message("other", "assistant", "of another chat")))
+    qtbot.waitUntil(lambda: all(button.isEnabled() for button in view.keep_buttons))
+    assert view.answers == (FIRST, SECOND)
+
+
+def test_the_switch_of_an_answer_offers_it(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    window.show_messages(ONE, (message("q", "user", "Joke?"), SECOND))
+    assert window.action_set["chat.compare"].refusal() != ""
+    both = (FIRST.id, SECOND.id)
+    questions = (MessageId("q"), MessageId("q0"))
+    window.show_branches(ONE, {**dict.fromkeys(both, both), **dict.fromkeys(questions, questions)})
+    compared = record(window.chat.view.compare_clicked)
+    question, answer = window.chat.view.widgets
+    assert question.switch.compare.isHidden()
+    qtbot.mouseClick(answer.switch.compare, Qt.MouseButton.LeftButton)
+    window.action_set.run("chat.compare")
+    assert compared == [("b1",), ("b1",)]

@@ -1,0 +1,92 @@
+"""The tree of branches over the messages: walked with the arrows, the chat follows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import Qt
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import MessageId
+from kvdesk.conversations.branch_rows import BranchRow
+from kvdesk.protocol.cache import Lease
+from kvdesk.ui.chat.branch_tree import BranchTree
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.theme import Theme
+from tests.ui.samples import ONE, cache_view, message
+
+Record = Callable[[object], list[tuple[object, ...]]]
+M = MessageId
+ROWS = (
+    BranchRow(-1, (M("q"),), "user", "Tell me\na joke"),
+    BranchRow(0, (M("a1"), M("q2"), M("a2")), "assistant", "A horse walks into a bar."),
+    BranchRow(0, (M("b1"),), "assistant", "Knock, knock."),
+)
+SHOWN = frozenset({M("q"), M("b1")})
+
+
+def texts(tree: BranchTree) -> list[str]:
+    return [str(item.data(0, Qt.ItemDataRole.AccessibleTextRole)) for item in tree._items]
+
+
+def test_a_row_says_whether_it_is_shown_and_in_the_cache(theme: Theme, qtbot: QtBot) -> None:
+    tree = BranchTree(theme)
+    qtbot.addWidget(tree)
+    tree.show_rows(ROWS, SHOWN, 0)
+    assert texts(tree) == [
+        "You: Tell me a joke, shown",
+        "Answer: A horse walks into a bar.   +2 more",
+        "Answer: Knock, knock., shown",
+    ], "nobody knows what is in the cache"
+    tree.show_cached({M("q2"): 2})
+    assert texts(tree) == [
+        "You: Tell me a joke, shown, in the cache",
+        "Answer: A horse walks into a bar.   +2 more, in the cache",
+        "Answer: Knock, knock., shown, not in the cache",
+    ]
+    tree.show_cached({})
+    assert all(text.endswith("not in the cache") for text in texts(tree))
+    current = tree.tree.currentItem()
+    assert current is not None
+    assert current.text(0) == "Answer: Knock, knock."
+
+
+def test_walking_shows_the_branch_on_which_one_stands_still(theme: Theme, qtbot: QtBot, record: Record) -> None:
+    tree = BranchTree(theme)
+    qtbot.addWidget(tree)
+    chosen = record(tree.chosen)
+    tree.show_rows(ROWS, SHOWN, 0)
+    tree.open_tree()
+    qtbot.keyClick(tree.tree, Qt.Key.Key_Up)
+    qtbot.keyClick(tree.tree, Qt.Key.Key_Up)
+    qtbot.waitUntil(lambda: not tree._walking.isActive())
+    assert chosen == [], "the question is shown already"
+    qtbot.keyClick(tree.tree, Qt.Key.Key_Down)
+    qtbot.waitUntil(lambda: bool(chosen))
+    assert chosen == [("a2",)]
+    tree.show_rows(ROWS, frozenset({M("q"), M("a1"), M("q2"), M("a2")}), 0)
+    current = tree.tree.currentItem()
+    assert current is not None
+    assert current.text(0).startswith("Answer: A horse"), "one stays where one is"
+    assert not tree._walking.isActive()
+
+
+def test_it_is_opened_from_the_header_by_keys_and_closed_by_escape(window: MainWindow, qtbot: QtBot) -> None:
+    window.show_messages(ONE, (message("q", "user", "Joke?"), message("b1", "assistant", "Knock.")))
+    keys = Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier
+    tree = window.chat.branch_tree
+    qtbot.keyClick(window, Qt.Key.Key_B, keys)
+    assert not tree.isVisible()
+    assert "one branch only" in window.activity.text
+    window.show_branches(ONE, {M("a1"): (M("a1"), M("b1")), M("b1"): (M("a1"), M("b1"))})
+    qtbot.keyClick(window, Qt.Key.Key_B, keys)
+    assert tree.isVisible()
+    tree.show_rows(ROWS, SHOWN, 0)
+    view = cache_view()
+    window.apply_event(replace(view, leases=(Lease(ONE, 0, last=M("b1")), *view.leases[1:])))
+    qtbot.waitUntil(lambda: texts(tree)[2].endswith(", in the cache"))
+    assert texts(tree)[1].endswith("not in the cache")
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
+    assert not tree.isVisible()
+    assert window.chat.composer.edit.hasFocus()
