@@ -154,7 +154,8 @@ class TurnPreview:
     first_token_ms        None while nothing was measured; `sentence` says these three
     n_ctx, n_conversation of the context; of the prompt without the draft's own text
     n_system              of the system prompt, a part of n_conversation
-    n_draft, n_attached   of the draft's text with what is attached; of each attachment, () where that is not known
+    n_draft, n_attached   of the draft's text with what is attached, 0 where it is refused and too long to be counted;
+                          of each attachment, () where that is not known
     n_answer              to be left for the answer: an eighth of the context, or less where it may not be as long
     n_evicted_tokens      of messages that would be evicted for it; n_evicted_messages: how many those are
     refused               why it cannot be sent, "" where it can; n_reused and the like then count nothing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from kvdesk.chat import Attachment, attachment_as_read
 from kvdesk.translation import tr
@@ -11,7 +12,7 @@ from kvdesk.translation import tr
 
 def attachment_facts(attachment: Attachment, n_tokens: int = 0, seconds: float | None = None) -> str:
     """Its size, tokens and seconds to read them, as far as they are known (0, None: not), and how it was read."""
-    n_bytes = len(attachment.text.encode("utf-8", "replace"))
+    n_bytes = _size(attachment.text)
     facts = [f"{n_bytes:,} B" if n_bytes < 1000 else f"{n_bytes / 1e3:,.{n_bytes < 10_000:d}f} kB"]
     if n_tokens:
         facts.append(tr("{n} tokens").format(n=f"{n_tokens:,}"))
@@ -20,6 +21,12 @@ def attachment_facts(attachment: Attachment, n_tokens: int = 0, seconds: float |
     if attachment.note:
         facts.append(attachment.note)
     return "  ·  ".join(facts)
+
+
+@lru_cache(maxsize=8)  # asked for at every key while one types
+def _size(text: str) -> int:
+    """Bytes as UTF-8."""
+    return len(text.encode("utf-8", "replace"))
 
 
 def shortened(attachments: Sequence[Attachment], n_characters: int) -> tuple[Attachment, ...]:

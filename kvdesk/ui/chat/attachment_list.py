@@ -103,7 +103,7 @@ class AttachmentList(QScrollArea):
         cost.setProperty("scale", "small")
         set_tone(cost, "secondary")
         self._costs.append(cost)
-        layout.addWidget(cost, 1)
+        layout.addWidget(cost, 3)
         if not can_change:
             return row
         if is_short:
@@ -135,7 +135,7 @@ class AttachmentList(QScrollArea):
         icon = QLabel()
         icon.setPixmap(self._theme.icon("file", self._theme.colours.secondary).pixmap(16, 16))
         layout.addWidget(icon)
-        layout.addWidget(ElidedLabel(text), 1)
+        layout.addWidget(ElidedLabel(text), 2)
         return row, layout
 
     def _link(self, text: str, name: str) -> QToolButton:

@@ -314,7 +314,7 @@ class Composer(QFrame):
         self.attachments.show_costs(preview.n_attached, per_token)
 
     def _show_meter(self) -> None:
-        if self._preview is not None and self._preview.n_ctx and not self._running:
+        if self._preview is not None and self._preview.n_draft and not self._running:
             self.meter.show_parts(parts_of_preview(self._preview))
         elif self._use is not None:
             n_typed = len(self.text) if self.text.strip() else 0

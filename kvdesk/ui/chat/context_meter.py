@@ -27,7 +27,7 @@ def named_parts(parts: ContextParts, colours: Colours) -> list[_Part]:
     return [
         (tr("System prompt"), parts.system, c.secondary),
         (tr("History"), parts.history, mix(c.accent, c.raised, 0.5)),
-        (tr("Attachments"), parts.attachments, c.good),
+        (tr("Attachments"), parts.attachments, mix(c.good, c.raised, 0.25)),
         (tr("Draft"), parts.draft, c.accent),
         (tr("Free"), parts.free, c.cell_free),
         (tr("Room for the answer"), parts.answer, mix(c.secondary, c.raised, 0.6)),
@@ -109,8 +109,9 @@ class ContextMeter(QWidget):
             self._legend.hide()
             return
         found = named_parts(parts, self._theme.colours)
-        pieces = (f'<span style="color:{ink}">■</span>&nbsp;{escape(name)}&nbsp;{n:,}' for name, n, ink in found)
-        self._legend.setText(" &nbsp; ".join(piece.replace(" ", "&nbsp;", 1) for piece in pieces))
+        words = ((escape(name).replace(" ", "&nbsp;"), n, ink) for name, n, ink in found)
+        pieces = (f'<span style="color:{ink}">■</span>&nbsp;{name}&nbsp;{n:,}' for name, n, ink in words)
+        self._legend.setText(" &nbsp; ".join(pieces))
         self._legend.setAccessibleName(", ".join(f"{name}: {n:,}" for name, n, _ in found))
         self._legend.show()
 

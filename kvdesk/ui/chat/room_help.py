@@ -17,6 +17,8 @@ def room_words(preview: TurnPreview) -> tuple[str, str]:
             f"Too long: the conversation alone takes {preview.n_conversation:,} of {preview.n_ctx:,} tokens",
             "danger",
         )
+    if preview.refused and not n_draft:
+        return preview.refused, "danger"
     if preview.refused:
         return f"Too long: {n_draft:,} tokens, and {room:,} fit with an answer", "danger"
     if preview.n_evicted_tokens:

@@ -160,6 +160,20 @@ def test_the_part_of_an_attachment_that_fits_fits(narrow: HeadlessEngine) -> Non
     assert found.room - 20 <= cut.n_draft <= found.room
 
 
+def test_of_what_is_far_too_long_the_part_that_fits_is_known_too(narrow: HeadlessEngine) -> None:
+    chat = HeadlessChat(narrow)
+    text = SEA * 20_000
+    found = attached(narrow, chat, "What is it?", Attachment("a.txt", "text", text))
+    assert found.refused.startswith("Too long: 1,060,0")
+    assert (found.n_draft, found.n_fitting) == (0, 0)
+    n_text = found.n_attached_fitting - len("a.txt:\n```\n")
+    cut = attached(narrow, chat, "What is it?", Attachment("a.txt", "text", text[:n_text]))
+    assert cut.refused == ""
+    assert cut.n_draft > found.room / 2
+    typed = preview(narrow, chat, text)
+    assert (typed.n_draft, preview(narrow, chat, text[: typed.n_fitting]).refused) == (0, "")
+
+
 def test_what_will_be_evicted_is_said_before(narrow: HeadlessEngine) -> None:
     chat = HeadlessChat(narrow, overflow=Overflow.SLIDE)
     while not (found := preview(narrow, chat, SEA * 4)).n_evicted_messages:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QColor
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import Attachment, Conversation
@@ -60,6 +61,10 @@ def test_the_legend_names_every_part(window: MainWindow, qtbot: QtBot) -> None:
     said = "System prompt: 40, History: 260, Attachments: 0, Draft: 0, Free: 596, Room for the answer: 128"
     assert meter.legend_text == said
     assert meter.bar.accessibleDescription() == said
+    accent = QColor(window.theme.colours.accent).rgb()
+    image = meter.grab(QRect(0, meter.bar.height(), meter.width(), meter.height())).toImage()
+    inks = {image.pixel(x, y) for x in range(image.width()) for y in range(image.height())}
+    assert accent in inks, "the colour of the draft, in the legend"
     assert "Attachments: 0" in meter.bar.toolTip()
     window.apply_event(replace(USE, n_tokens=310))
     assert "History: 270" in meter.legend_text, "it goes along"

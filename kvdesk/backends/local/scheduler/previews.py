@@ -15,7 +15,7 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
-from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, Fit, OverflowManager
+from kvdesk.backends.local.scheduler.overflow_manager import MOST_CHARACTERS, ContextFull, Fit, OverflowManager
 from kvdesk.backends.local.scheduler.overflow_move import move_for
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.cache.compaction import plan_compaction
@@ -127,6 +127,9 @@ def preview_turn(
     """
     n_ctx = context.n_ctx_seq
     n_answer = min(asked.max_tokens, n_ctx // RESERVE)
+    if len(asked.messages[-1].text) > MOST_CHARACTERS * n_ctx:
+        beginning = preview_turn(context, cache_manager, overflow_manager, speed_model, _beginning(asked, n_ctx))
+        return _far_too_long(beginning, asked)
     try:
         fit = overflow_manager.fit(asked)
     except ContextFull as full:
@@ -275,6 +278,36 @@ def _with_draft(shown: TurnPreview, draft: _Draft, asked: PreviewTurn) -> TurnPr
     )
 
 
+def _beginning(asked: PreviewTurn, n_ctx: int) -> PreviewTurn:
+    """The same with no more of the draft than is needed to see how much of it fits."""
+    question = asked.messages[-1]
+    n_draft = asked.n_typed + sum(asked.n_attached) or len(question.text)
+    n_kept = min(n_draft, _COUNTED * n_ctx)
+    text = question.text[: len(question.text) - n_draft + n_kept]
+    short = replace(question, text=text[: MOST_CHARACTERS * n_ctx])
+    return replace(asked, messages=(*asked.messages[:-1], short), n_typed=n_kept, n_attached=())
+
+
+def _far_too_long(beginning: TurnPreview, asked: PreviewTurn) -> TurnPreview:
+    """Of a draft that is too long to be counted: how much fits, by a preview of its beginning. `n_draft` is 0."""
+    n_ctx = beginning.n_ctx
+    n_characters, n_attached = asked.n_typed + sum(asked.n_attached), sum(asked.n_attached)
+    n_fitting = beginning.n_fitting if beginning.refused else _COUNTED * n_ctx
+    return replace(
+        _NOTHING,
+        conversation=asked.conversation,
+        n_ctx=n_ctx,
+        n_conversation=beginning.n_conversation,
+        n_answer=beginning.n_answer,
+        n_system=beginning.n_system,
+        refused=f"Too long: {n_characters:,} characters, far more than {n_ctx:,} tokens hold",
+        text=asked.text,
+        n_fitting=max(0, n_fitting - n_attached),
+        attached_chars=asked.n_attached,
+        n_attached_fitting=min(n_attached, max(0, n_fitting - asked.n_typed - _CUT * 4)),
+    )
+
+
 def _n_system(prompt: Prompt, asked: PreviewTurn | MeasureContext) -> int:
     """Tokens of the system prompt, with what the template writes before it."""
     first = asked.messages[0]
@@ -283,6 +316,8 @@ def _n_system(prompt: Prompt, asked: PreviewTurn | MeasureContext) -> int:
     return prompt.places[0].end
 
 
+_COUNTED = 16
+"""Characters for each token of the context that are counted of a draft that is far too long."""
 _CUT = 16
 """Tokens that the end of a shortened attachment takes: its fence, and what was one token with the text cut off."""
 _NOTHING = TurnPreview(ConversationId(""), 0, 0, None, "")
