@@ -1,0 +1,98 @@
+"""A deleted message takes its cells, and those computed from it, with it; the common prefix stays, on every memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvdesk.backends.local.cache_manager.message_cells import drop_messages
+from kvdesk.chat import ConversationId, MessageId
+from kvdesk.headless import HeadlessChat, HeadlessEngine
+from kvdesk.protocol.cache import DropMessages, MessageSpan, UsePolicy
+from kvdesk.protocol.operations import ClearCache, Operate
+from kvdesk.settings import CachePolicy, Sampling
+from tests.backends.local.conftest import SMALL, opened_with
+from tests.backends.local.ids import NAMES, open_model, prompt_of, prompt_tokens
+from tests.backends.local.test_checkpoints import open_ids
+from tests.backends.local.test_turns import fresh_answer, held
+from tests.backends.local.tiny_models import write
+
+SHORT = Sampling(temperature=0.0, max_tokens=12)
+ONE = ConversationId("one")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_before_a_deleted_message_is_not_read_again(name: str, tmp_path: Path) -> None:
+    """Where the memory can give back a part; else back to the longest saved state that holds nothing of it."""
+    model = open_model(name, tmp_path)
+    ids = open_ids(model, tmp_path / "states")
+    try:
+        prompt = prompt_of(3, prompt_tokens(model))
+        n = len(prompt)
+        answer = ids.answer("one", prompt, 12, [n // 2]).tokens
+        sequence = ids.cache_manager.pool.get(ONE)
+        assert sequence is not None
+        spans = (
+            MessageSpan(MessageId("q"), 0, n // 2, 2, ()),
+            MessageSpan(MessageId("a"), n // 2, n, n // 2 + 2, ()),
+            MessageSpan(MessageId("b"), n, n + 11, n, ()),
+        )
+        ids.cache_manager.set_spans(sequence, spans)
+        drop_messages(ids.cache_manager, ONE, {MessageId("a")})
+        assert len(sequence.tokens) in (0, n // 2 + 2)
+        assert ids.context.memory.seq_pos_max(sequence.seq_id) == len(sequence.tokens) - 1
+        saved = ids.cache_manager.swapper.saved_states.all_of(ONE)
+        assert not any(s.tokens[: n // 2 + 3] == tuple(prompt[: n // 2 + 3]) for s in saved)
+        without = [*prompt[: n // 2 + 2], *answer[:4], 9]
+        found = ids.answer("one", without, 4)
+        assert found.n_reused in (n // 2 + 2, n // 2, 0)
+        if ids.context.can("partial seq_rm"):
+            assert found.n_reused == n // 2 + 2
+        elif any(len(s.tokens) == n // 2 for s in saved):
+            assert found.n_reused == n // 2, "a checkpoint before it stays"
+    finally:
+        ids.close()
+        model.close()
+
+
+@pytest.fixture(scope="module", params=["embedded", "mamba2", "granitehybrid"])
+def engine(
+    request: pytest.FixtureRequest, model_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[HeadlessEngine]:
+    path = model_file
+    if request.param != "embedded":
+        path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
+    yield from opened_with(path, SMALL)
+
+
+def test_a_chat_goes_on_without_the_deleted_messages(engine: HeadlessEngine) -> None:
+    engine.do(Operate(ClearCache(), measured=False))
+    engine.do(UsePolicy(CachePolicy(), None))
+    session = engine.engine.session
+    session.runtime.cache_manager.swapper._costs = lambda n_tokens, _: (1e3 * n_tokens, 1.0)
+    chat = HeadlessChat(engine, "You keep a lighthouse, and you write down what the sea brings.")
+    for question in ("What came today, and from where?", "And what was it that came yesterday?", "Thanks."):
+        chat.answer(question, SHORT)
+    system, q1, a1, q2, a2, *rest = chat.messages
+    before = session.loaded.prompts.prompt([system, q1, a1, q2])
+    assert chat.service.delete_messages(chat.id, [q2.id, a2.id])
+    command = chat._asked.pop()
+    assert command == DropMessages(chat.id, (q2.id, a2.id))
+    engine.do(command)
+    sequence = session.runtime.cache_manager.pool.get(chat.id)
+    can_cut = session.runtime.context.can("partial seq_rm")
+    assert len(sequence.tokens) == (before.places[-1].first if can_cut else 0)
+    assert session.runtime.context.auditor.audit(whole=True).state == "verified"
+    assert [m.text for m in chat.messages] == [m.text for m in (system, q1, a1, *rest)]
+    stats = chat.answer("Good night.", SHORT).stats
+    if can_cut:
+        assert stats.reused_tokens >= before.places[-1].first
+    else:
+        assert stats.reused_tokens > 0, "back to a checkpoint"
+    assert stats.prefilled_tokens == stats.prompt_tokens - stats.reused_tokens
+    if can_cut:
+        held(engine, chat)
+    engine.do(UsePolicy(CachePolicy(memory_mb=0, disk_mb=0), None))
+    assert fresh_answer(engine, chat.messages[:-1])[:12] == chat.messages[-1].tokens[:12]
