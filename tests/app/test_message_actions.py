@@ -103,7 +103,7 @@ def test_a_question_and_its_answer_are_deleted_and_come_back(rig: Rig, qtbot: Qt
     assert kept[second.messages[-1].id].parent is None
     dropped = [command for command in rig.worker.commands if isinstance(command, DropMessages)]
     assert len(dropped) in (0, 1), "an engine without cells is not asked"
-    assert rig.window.chat.deleted.text == "2 message(s) deleted."
+    assert rig.window.chat.deleted.text == "2 messages deleted."
     qtbot.mouseClick(rig.window.chat.deleted.button, Qt.MouseButton.LeftButton)
     assert [w.message.text for w in rig.window.chat.view.widgets] == ["A story?", "Once upon", "A story?", "Twice"]
     assert in_database(rig, first) == before

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QTextCursor
+from PySide6.QtCore import QEvent, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QResizeEvent, QTextCursor
 from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
@@ -13,6 +13,7 @@ from kvdesk.ui.widgets.controls import label
 
 _LEAST_LINES: Final = 4
 _MOST_LINES: Final = 24
+_EDGES_PX: Final = 12  # the box around it
 
 
 class AnswerEditor(QWidget):
@@ -23,10 +24,12 @@ class AnswerEditor(QWidget):
 
     def __init__(self, text: str, *, can_continue: bool) -> None:
         super().__init__()
-        self._edit = QPlainTextEdit(text)
+        self._edit = _Edit(text)
         self._edit.setAccessibleName(tr("Text of the answer"))
         self._edit.setTabChangesFocus(True)
-        self._edit.installEventFilter(self)
+        self._edit.setProperty("boxed", "true")
+        self._edit.left.connect(self.left)
+        self._edit.entered.connect(self._on_entered)
         self._edit.textChanged.connect(self._on_text_changed)
         hint = label(tr("Becomes a version of its own; the answer as it was stays."), tone="secondary", scale="small")
         hint.setWordWrap(True)
@@ -46,15 +49,15 @@ class AnswerEditor(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(8)
-        row.addWidget(hint, 1)
+        row.addStretch(1)
         for button in (self._cancel, self._go_on, self._save):
             row.addWidget(button)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         column.addWidget(self._edit)
+        column.addWidget(hint)
         column.addLayout(row)
-        self._fit()
 
     @property
     def edit(self) -> QPlainTextEdit:
@@ -70,33 +73,51 @@ class AnswerEditor(QWidget):
         self._edit.moveCursor(QTextCursor.MoveOperation.End)
         self._edit.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if not isinstance(event, QKeyEvent):
-            return super().eventFilter(watched, event)
-        is_escape = event.key() == Qt.Key.Key_Escape
-        if event.type() == QEvent.Type.ShortcutOverride and is_escape:
-            event.accept()  # not the window's, which stops an answer
-            return True
-        if event.type() != QEvent.Type.KeyPress:
-            return super().eventFilter(watched, event)
-        is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if is_escape:
-            self.left.emit()
-            return True
-        if is_enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self._save.click()
-            return True
-        return super().eventFilter(watched, event)
+    @Slot()
+    def _on_entered(self) -> None:
+        self._save.click()  # nothing where it is disabled
 
     @Slot()
     def _on_text_changed(self) -> None:
         has_text = bool(self._edit.toPlainText().strip())
         self._save.setEnabled(has_text)
         self._go_on.setEnabled(has_text)
+
+
+class _Edit(QPlainTextEdit):
+    """As high as its text."""
+
+    entered = Signal()
+    left = Signal()
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.textChanged.connect(self._fit)
+
+    def event(self, event: QEvent) -> bool:
+        is_override = event.type() == QEvent.Type.ShortcutOverride
+        if is_override and isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Escape:
+            event.accept()  # not the window's, which stops an answer
+            return True
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        is_enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if event.key() == Qt.Key.Key_Escape:
+            self.left.emit()
+        elif is_enter and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.entered.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
         self._fit()
 
+    @Slot()
     def _fit(self) -> None:
-        characters = max(self._edit.viewport().width() // max(self._edit.fontMetrics().averageCharWidth(), 1), 40)
-        lines = sum(len(line) // characters + 1 for line in self._edit.toPlainText().split("\n"))
-        height = self._edit.fontMetrics().lineSpacing() * min(max(lines + 1, _LEAST_LINES), _MOST_LINES)
-        self._edit.setFixedHeight(height + 2 * round(self._edit.document().documentMargin()) + 8)
+        lines = round(self.document().documentLayout().documentSize().height())  # this layout counts in lines
+        shown = min(max(lines + 1, _LEAST_LINES), _MOST_LINES)
+        height = self.fontMetrics().lineSpacing() * shown + 2 * round(self.document().documentMargin()) + _EDGES_PX
+        if height != self.height():
+            self.setFixedHeight(height)

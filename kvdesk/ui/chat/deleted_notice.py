@@ -51,7 +51,7 @@ class DeletedNotice(QFrame):
 
     def show_deleted(self, n_messages: int) -> None:
         """So many messages were deleted just now."""
-        self._text.setText(tr("%n message(s) deleted.", n_messages) if n_messages != 1 else tr("1 message deleted."))
+        self._text.setText(tr("1 message deleted.") if n_messages == 1 else tr("%n messages deleted.", n_messages))
         self.setAccessibleName(self._text.full_text)
         self.show()
         self._leaving.start()

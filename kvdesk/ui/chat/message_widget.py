@@ -17,7 +17,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.chat import Message, MessageId, attached_text
+from kvdesk.chat import Message, MessageId, attached_text, finish_of
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.reasoning import ThoughtClock
 from kvdesk.translation import tr
@@ -350,6 +350,8 @@ class MessageWidget(QWidget):
             word = "Ended" if message.note else ""  # by the person: the line below says it
         note = f"{word}. {message.note}" if word and message.note else word or message.note
         note = note or (self._overflow if streaming else "")
+        if finish_of(message) == "limit" and note.startswith("Ended at the limit"):
+            note = ""  # the line below says it
         self._note.setText(note)
         set_tone(self._note, _STATE_TONES.get(message.state, "secondary"))
         self._note.setVisible(bool(note))
