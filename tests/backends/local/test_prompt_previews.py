@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,7 +17,9 @@ from kvdesk.protocol.cache import Forget
 from kvdesk.protocol.chat import PreviewTurn
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview
 from kvdesk.settings import Sampling
+from tests.backends.local.conftest import SMALL, opened_with
 from tests.backends.local.test_turns import LONG, of
+from tests.backends.local.tiny_models import write
 
 SHORT = Sampling(temperature=0.0, max_tokens=8)
 OTHER = "You are a pirate and answer in rhymes."
@@ -101,6 +103,28 @@ def test_another_system_prompt_prefills_exactly_what_differs_and_going_back_noth
     chat.service.set_parameters(chat.id, before)
     stats = chat.answer("And back?", SHORT).stats
     assert (stats.reused_tokens, stats.prefilled_tokens) == (shown.n_cached, shown.n_tokens - shown.n_cached)
+
+
+@pytest.fixture(scope="module", params=["mamba2", "granitehybrid"])
+def whole(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeadlessEngine]:
+    """A memory that gives back no part of a state."""
+    path = write(tmp_path_factory.mktemp("talking") / "model.gguf", request.param, text=True)
+    yield from opened_with(path, SMALL)
+
+
+def test_where_a_state_comes_back_only_whole_what_is_said_is_what_it_costs(whole: HeadlessEngine) -> None:
+    session_of(whole).runtime.cache_manager.swapper._costs = lambda n_tokens, _: (1e3 * n_tokens, 1.0)
+    chat = HeadlessChat(whole, system="You are a patient teacher of the sea and of its lighthouses.")
+    chat.answer("What came today?", SHORT)
+    chat.answer("And then?", SHORT)
+    before = Parameters.of(chat.service.conversations[0])
+    after = replace(before, system_prompt=OTHER)
+    for new, now in ((after, before), (before, after)):
+        shown = ask(whole, turn(chat, new, "Go on."), turn(chat, now, "Go on."))
+        chat.service.set_parameters(chat.id, new)
+        stats = chat.answer("Go on.", SHORT).stats
+        assert (stats.reused_tokens, stats.prefilled_tokens) == (shown.n_cached, shown.n_tokens - shown.n_cached)
+    assert shown.n_cached > 0, "going back: to a checkpoint of before"
 
 
 def test_sampling_costs_nothing(headless: HeadlessEngine, chat: HeadlessChat) -> None:
