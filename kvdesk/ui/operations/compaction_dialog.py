@@ -85,6 +85,7 @@ class CompactionDialog(QDialog):
         column_.addWidget(self._effect)
         column_.addStretch(1)
         scroll = self._scroll = QScrollArea()
+        scroll.setAccessibleName("Compaction")
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)

@@ -108,6 +108,7 @@ class SettingsPanel(QDialog):
         inner.addWidget(self._nothing)
         inner.addStretch(1)
         scroll = self._scroll = QScrollArea()
+        scroll.setAccessibleName("Settings")
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)

@@ -8,6 +8,7 @@ from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.protocol.chat import Working
+from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, set_tone
 from kvdesk.ui.widgets.theme import Theme
 
@@ -82,6 +83,7 @@ class ActivityStrip(QWidget):
         self._close.show()
         self._text.setText(sentence)
         set_tone(self._text, tone)
+        announce(self, sentence, urgent=tone in ("warning", "danger"))
         self.show()
         self._leaving.stop()
         if tone in ("", "good"):

@@ -40,6 +40,7 @@ from kvdesk.ui.chat.conversation_list import ConversationList
 from kvdesk.ui.shell.action_table import widget_keys, window_actions
 from kvdesk.ui.shell.actions import ActionSet
 from kvdesk.ui.shell.activity_strip import ActivityStrip
+from kvdesk.ui.shell.announcer import Announcer
 from kvdesk.ui.shell.chat_parameters import ChatParameters
 from kvdesk.ui.shell.event_router import EventRouter
 from kvdesk.ui.shell.inspector import Inspector
@@ -99,6 +100,7 @@ class MainWindow(WindowSignals):
         self._placement.changed.connect(self.shown_settings.keep_place)
         self.set_place(WindowPlace())
         self._caption = Caption(self._chat, self._chat.composer)
+        self._announcer = Announcer(parts.state, parts.chat)
         self._links = SelectionLinks(self, self._state, self._chat.view, self._inspector)
         self._rooms.switched.connect(self._on_room_switched)
         self._inspector.tab_shown.connect(self._tell_watched)
@@ -224,6 +226,7 @@ class MainWindow(WindowSignals):
 
     def apply_event(self, event: Event) -> None:
         self._events.apply(event)
+        self._announcer.apply(event)
         self.shown_settings.apply_event(event)
         self.chat_parameters.apply_event(event)
 

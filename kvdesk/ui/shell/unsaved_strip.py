@@ -5,6 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QMessageBox, QPushButton, QWidget
 
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import label
 
 
@@ -42,7 +44,9 @@ class UnsavedStrip(QFrame):
     def show_unsaved(self, sentence: str) -> None:
         """Say what is not saved; an empty sentence: all is."""
         self._sentence.setText(sentence)
-        self._sentence.setAccessibleName(f"Error: {sentence}")
+        if sentence and sentence != self.sentence:
+            announce(self, sentence, urgent=True)
+        self._sentence.setAccessibleName(tr("Error: {sentence}").format(sentence=sentence))
         self.setVisible(bool(sentence))
 
     def may_close(self, parent: QWidget) -> bool:

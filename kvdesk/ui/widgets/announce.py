@@ -8,9 +8,18 @@ from PySide6.QtWidgets import QWidget
 
 def announce(widget: QWidget, text: str, *, urgent: bool = False) -> None:
     """Have a screen reader say `text`, after what it is saying, or at once. Without a screen reader nothing happens."""
-    if not QAccessible.isActive() or not text:
+    if not text or not _is_heard():
         return
     event = QAccessibleAnnouncementEvent(widget, text)
     politeness = QAccessible.AnnouncementPoliteness
     event.setPoliteness(politeness.Assertive if urgent else politeness.Polite)
+    _send(event)
+
+
+def _is_heard() -> bool:
+    """Whether a screen reader has asked."""
+    return QAccessible.isActive()
+
+
+def _send(event: QAccessibleAnnouncementEvent) -> None:
     QAccessible.updateAccessibility(event)

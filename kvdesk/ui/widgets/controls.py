@@ -23,6 +23,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.theme import Theme
 
 FRAME: Final = QMargins(4, 32, 4, 4)
@@ -310,7 +312,8 @@ class Banner(QFrame):
 
     def show_error(self, sentence: str, detail: str = "") -> None:
         self._sentence.setText(sentence)
-        self._sentence.setAccessibleName(f"Error: {sentence}")
+        self._sentence.setAccessibleName(tr("Error: {sentence}").format(sentence=sentence))
+        announce(self, self._sentence.accessibleName(), urgent=True)
         self._detail.setText(detail[:4000])
         self._more.setVisible(bool(detail))
         self._more.setChecked(False)

@@ -1,0 +1,187 @@
+"""Everything can be reached by keys, has a name and a role, and what happens elsewhere is said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible, QAccessibleAnnouncementEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QApplication,
+    QComboBox,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QScrollArea,
+    QTextEdit,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from kvdesk.chat import MessageId
+from kvdesk.protocol.chat import LogLine, TextDelta, TurnEnded, TurnStarted
+from kvdesk.ui.shell.about_dialog import AboutFacts
+from kvdesk.ui.shell.inspector import LABELS
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets import announce as announcing
+from tests.ui.samples import ONE, STATS, TWO, cache_view, message
+
+PLACES = (*LABELS, "Lab", "Settings", "Parameters", "Compaction", "About", "Report", "Palette", "Tour", "Search")
+
+
+@pytest.fixture
+def used(window: MainWindow) -> MainWindow:
+    """A window with messages, a log, cells."""
+    window.apply_event(cache_view())
+    window.apply_event(LogLine("info", "a line"))
+    text = "An answer with `code`:\n\n```python\nprint(1)\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", text, stats=STATS)))
+    return window
+
+
+def opened(window: MainWindow, place: str) -> QWidget:
+    """Show a place; returns what holds all of it."""
+    before = set(QApplication.topLevelWidgets())
+    if place in LABELS:
+        window.shown_settings.show_page(place)
+    elif place == "Search":
+        window.conversations.search.setText("village")
+    else:
+        ids = {
+            "Lab": "view.lab",
+            "Settings": "settings.open",
+            "Parameters": "chat.parameters",
+            "Compaction": "cache.compact",
+            "Report": "help.report",
+            "Palette": "help.palette",
+            "Tour": "help.tour",
+        }
+        if place == "About":
+            window.help.show_about(AboutFacts((("kvdesk", "1"),), (("numpy 2", "BSD"),)))
+        else:
+            window.action_set.run(ids[place])
+    QApplication.processEvents()
+    new = [w for w in QApplication.topLevelWidgets() if w not in before and w.isVisible() and w.isWindow()]
+    return new[0] if new else window
+
+
+def reachable(root: QWidget) -> Iterator[QWidget]:
+    """What Tab or a click can give the focus to, and lists and tables."""
+    for widget in root.findChildren(QWidget):
+        inside = widget.parentWidget()
+        if isinstance(inside, QLineEdit | QComboBox) or widget.objectName().startswith("qt_") or widget.isWindow():
+            continue  # Qt's own parts of a field
+        if isinstance(widget, QScrollArea) and not widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            continue
+        if isinstance(widget, QLabel) and not widget.text():
+            continue  # nothing is shown
+        is_used = widget.focusPolicy() != Qt.FocusPolicy.NoFocus or isinstance(widget, QAbstractItemView)
+        if is_used and widget.focusProxy() is None and widget.isVisibleTo(root):
+            yield widget
+
+
+def is_one_of_several(widget: QWidget) -> bool:
+    """A choice that is not taken: arrows lead there from the one that is."""
+    if not isinstance(widget, QAbstractButton) or widget.isChecked():
+        return False
+    return widget.autoExclusive() or (widget.group() is not None and widget.group().exclusive())
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_everything_has_a_name_and_a_role(used: MainWindow, place: str) -> None:
+    root = opened(used, place)
+    nameless, roles = [], []
+    n = 0
+    for widget in reachable(root):
+        n += 1
+        interface = QAccessible.queryAccessibleInterface(widget)
+        if not interface.text(QAccessible.Text.Name).strip():
+            nameless.append(f"{type(widget).__name__} in {type(widget.parentWidget()).__name__}")
+        if interface.role() == QAccessible.Role.NoRole:
+            roles.append(type(widget).__name__)
+    assert n > 1
+    assert nameless == []
+    assert roles == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_no_field_keeps_the_tab_key(used: MainWindow, place: str) -> None:
+    root = opened(used, place)
+    traps = [
+        type(widget.parentWidget()).__name__
+        for widget in root.findChildren(QWidget)
+        if (isinstance(widget, QPlainTextEdit | QTextEdit) and not widget.tabChangesFocus())
+        or (isinstance(widget, QAbstractItemView) and widget.tabKeyNavigation() and widget.objectName()[:3] != "qt_")
+    ]
+    assert traps == []
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_tab_goes_round(used: MainWindow, qtbot: QtBot, place: str) -> None:
+    """From where it begins through everything and back; nothing is left out, nowhere it stays."""
+    root = opened(used, place)
+    root.activateWindow()
+    qtbot.waitUntil(lambda: QApplication.focusWidget() is not None or root.focusWidget() is not None)
+    if place == "Palette":
+        return  # Tab goes through its list there
+    wanted = {
+        widget
+        for widget in reachable(root)
+        if widget.focusPolicy() & Qt.FocusPolicy.TabFocus and widget.isEnabled() and not is_one_of_several(widget)
+    }
+    reached: list[QWidget] = []
+    for _ in range(2 * len(wanted) + 4):
+        now = root.focusWidget()
+        if now in reached:
+            break
+        reached.append(now)
+        qtbot.keyClick(now, Qt.Key.Key_Tab)
+    missed = [f"{type(w).__name__} {w.accessibleName()}" for w in wanted - set(reached)]
+    assert missed == []
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool]]:
+    """What a screen reader hears, and whether at once."""
+    heard: list[tuple[str, bool]] = []
+
+    def hear(event: QAccessibleAnnouncementEvent) -> None:
+        heard.append((event.message(), event.politeness() == QAccessible.AnnouncementPoliteness.Assertive))
+
+    monkeypatch.setattr(announcing, "_send", hear)
+    monkeypatch.setattr(announcing, "_is_heard", lambda: True)
+    return heard
+
+
+def test_an_answer_that_begins_and_ends_is_said(window: MainWindow, said: list[tuple[str, bool]]) -> None:
+    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "", state="streaming")))
+    answer = MessageId("a")
+    window.apply_event(TurnStarted(ONE, answer, 0, 0, 12))
+    for other in ("Hello ", "to ", "you."):
+        window.apply_event(TextDelta(ONE, answer, other, (1,)))
+    window.apply_event(TurnEnded(ONE, answer, "complete", STATS))
+    window.apply_event(TurnEnded(TWO, MessageId("b"), "complete", STATS))
+    assert said == [("The answer begins.", False), ("The answer has ended. Hello to you.", False)]
+
+
+def test_errors_and_finished_operations_are_said(window: MainWindow, said: list[tuple[str, bool]]) -> None:
+    window.show_error("The model cannot be opened.", "")
+    window.show_result("The chat was saved.", "good")
+    for sentence in ("Two messages are not saved.", "Two messages are not saved.", ""):
+        window.show_unsaved(sentence)
+    assert said == [
+        ("Error: The model cannot be opened.", True),
+        ("The chat was saved.", False),
+        ("Two messages are not saved.", True),
+    ]
+
+
+def test_without_a_screen_reader_nothing_is_sent(
+    window: MainWindow, said: list[tuple[str, bool]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(announcing, "_is_heard", lambda: False)
+    window.show_error("The model cannot be opened.", "")
+    assert said == []
