@@ -90,7 +90,7 @@ class TemplatePage(QWidget):
 
     def show_preview(self, preview: PromptPreview | None) -> None:
         """Show what the engine made of the template."""
-        if preview is not None and preview.model_template != self._models:
+        if preview is not None and preview.model_template not in ("", self._models):
             self._models = preview.model_template
             if not self._own.isChecked():
                 self._show_text()

@@ -9,8 +9,8 @@ from kvdesk.conversations.parameters import Parameters
 from kvdesk.protocol.cache import ContextReady, OperationDone
 from kvdesk.protocol.chat import BackendReady, EngineRestarted, ModelLoaded, TurnEnded
 from kvdesk.protocol.features import Feature
-from kvdesk.protocol.messages import Event
-from kvdesk.protocol.prompt import PromptPreview
+from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview
 from kvdesk.translation import tr
 from kvdesk.ui.parameters.dialog import ParametersDialog
 from kvdesk.ui.parameters.words import button_text, changes, is_changed
@@ -83,6 +83,11 @@ class ChatParameters(QObject):
             case PromptPreview():
                 if event.conversation == self._shown:
                     self._dialog.show_preview(event)
+            case CommandFailed() if isinstance(event.command, PreviewPrompt):
+                asked = event.command
+                if asked.turn.conversation == self._shown:
+                    problem = PromptPreview(asked.turn.conversation, asked.number, problem=event.sentence)
+                    self._dialog.show_preview(problem)
             case BackendReady():
                 self._dialog.show_missing(self._parts.state.missing(Feature.PROMPT_VIEW))
             case TurnEnded() | ModelLoaded() | ContextReady() | EngineRestarted():
@@ -91,10 +96,14 @@ class ChatParameters(QObject):
                 if event.emptied or event.effect is not None:
                     self._dialog.ask_again()
 
-    @Slot(str, str)
-    def _on_draft_typed(self, _conversation: str, _text: str) -> None:
+    def messages_shown(self) -> None:
+        """The messages of the chat were read, or another branch is shown."""
         if self._dialog is not None:
             self._dialog.ask_again()
+
+    @Slot(str, str)
+    def _on_draft_typed(self, _conversation: str, _text: str) -> None:
+        self.messages_shown()
 
     @Slot(object)
     def _on_applied(self, parameters: Parameters) -> None:

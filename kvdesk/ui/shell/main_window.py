@@ -199,6 +199,7 @@ class MainWindow(WindowSignals):
 
     def show_messages(self, conversation_id: ConversationId, messages: Sequence[Message]) -> None:
         self._events.show_messages(conversation_id, messages)
+        self.chat_parameters.messages_shown()
 
     def show_branches(
         self, conversation_id: ConversationId, branches: Mapping[MessageId, tuple[MessageId, ...]]

@@ -15,9 +15,10 @@ from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import ConversationId
 from kvdesk.conversations.parameters import Parameters
-from kvdesk.protocol.chat import BackendReady, TurnEnded
+from kvdesk.protocol.chat import BackendReady, PreviewTurn, TurnEnded
 from kvdesk.protocol.features import MISSING, Feature
-from kvdesk.protocol.prompt import PromptPreview, PromptToken
+from kvdesk.protocol.messages import CommandFailed
+from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview, PromptToken
 from kvdesk.settings import Preset, Sampling, Settings
 from kvdesk.settings.preset import built_in
 from kvdesk.ui.parameters.dialog import ParametersDialog
@@ -257,6 +258,19 @@ def test_the_prompt_is_asked_for_again_when_it_has_changed(
     window.apply_event(preview(2))
     window.apply_event(TurnEnded(ONE, "a", "complete", STATS))  # type: ignore[arg-type]
     qtbot.waitUntil(lambda: len(asked) == 2)
+    window.show_messages(ONE, ())  # another branch; the last question had no answer
+    qtbot.waitUntil(lambda: len(asked) == 3)
+
+
+def test_an_engine_that_fails_on_it_is_a_sentence(
+    dialog: ParametersDialog, window: MainWindow, asked: list[tuple[object, ...]], qtbot: QtBot
+) -> None:
+    qtbot.keyClicks(dialog.prompt_edit, "Be brief.")
+    qtbot.waitUntil(lambda: bool(asked))
+    nothing = PreviewTurn(ONE, ())
+    window.apply_event(CommandFailed(PreviewPrompt(nothing, nothing, 2), "Something unexpected went wrong."))
+    assert dialog.cost == "Something unexpected went wrong."
+    assert not dialog.is_counting
 
 
 def test_an_engine_without_prompts_says_so_and_is_asked_nothing(
