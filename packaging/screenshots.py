@@ -26,6 +26,8 @@ PICTURES = {
     "prefilled-again": ("light", SMALL, "prefilled-again"),
     "chat-parameters": ("light", SMALL, "chat-parameters"),
     "chat-parameters-dark": ("dark", SMALL, "chat-parameters"),
+    "continued": ("light", SMALL, "continued"),
+    "continued-dark": ("dark", SMALL, "continued"),
     **{f"{step}": ("light", SMALL, step) for step in STATES},
     **{f"{step}-dark": ("dark", SMALL, step) for step in STATES[1:]},
     **{f"{step}-large-{theme}": (theme, LARGE, step) for step in STATES[1:4] for theme in ("light", "dark")},

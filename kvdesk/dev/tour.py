@@ -137,6 +137,10 @@ class Tour(QObject):
         yield from self._turn(first, "Good night.")
         yield from self._picture("after-rebuild")
 
+        self._say("An answer that was stopped goes on where it ended, and one token is read for that")
+        yield from self._continued(first, "Tell me a long story about the sea.")
+        yield from self._picture("continued")
+
     def _turn(self, conversation: ConversationId, text: str) -> Iterator[Condition]:
         """Ask and wait for the answer and for the map that shows it."""
         answer = self._controller.send_message(conversation, text)
@@ -161,6 +165,26 @@ class Tour(QObject):
         yield from self._picture("chat-parameters", of=dialog)
         dialog.prompt_edit.clear()
         dialog.close()
+
+    def _continued(self, conversation: ConversationId, text: str) -> Iterator[Condition]:
+        """Ask, stop the answer, continue it, and stop it again. The question is pinned."""
+        answer = self._controller.send_message(conversation, text)
+        assert answer is not None
+        question = self._controller.conversations.branch(conversation)[-2]
+        for length in (150, 300):
+            yield lambda length=length: self._said(conversation) > length  # type: ignore[misc]
+            self._window.stop_requested.emit(conversation)
+            yield lambda: answer in self._ended
+            ended = self._ended.pop(answer)
+            self._expect(ended.state == "stopped", f"the answer to {text!r} ended before it was stopped")
+            if length == 150:
+                self._window.message_pinned.emit(conversation, question.id, True)
+                self._window.continue_requested.emit(conversation)
+        self._expect(ended.stats.prefilled_tokens == 1, f"{ended.stats.prefilled_tokens} tokens were read to continue")
+
+    def _said(self, conversation: ConversationId) -> int:
+        """Characters of its last answer so far."""
+        return len(self._controller.conversations.branch(conversation)[-1].text)
 
     def _operate(self, operation: HandOperation, name: str) -> Iterator[Condition]:
         """Do something to the cache by hand; wait for what it did."""
