@@ -13,9 +13,11 @@ from pathlib import Path
 
 from PySide6.QtCore import QEventLoop, QObject, Qt, QTimer, Slot
 
+from kvdesk import paths
 from kvdesk.app.application import Parts, build
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
+from kvdesk.dev import bench_messages
 from kvdesk.dev.bench_map import N_CELLS, frame_times, p99
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import ContextReady
@@ -145,6 +147,10 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
 
     `rounds`: at least; open and closed are compared until the ratio is sure, at most twice as many.
     """
+    long, texts = (
+        bench_messages.stored(paths.database_file()),
+        bench_messages.stored(paths.database_file(), n=100, n_chars=bench_messages.LONG_CHARS),
+    )
     parts = build(str(model))
     driven = _DrivenWindow(parts)
     try:
@@ -155,6 +161,7 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
         driven.settle(0.5)
         frames = frame_times(parts.window.inspector.cell_map, say)
         parts.window.resize(1280, 800)
+        judged, messages = bench_messages.measure(parts.window, long, texts, driven.settle, say)
         runs = {"default": context, str(N_CELLS): context.model_copy(update={"n_ctx": N_CELLS})}
         found = {}
         for name, settings in runs.items():
@@ -166,6 +173,7 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
     bars = {
         "frame_p99_ms": Threshold(max(v for mode in frames.values() for v in mode.values()), FRAME_MS, at_least=False)
     }
+    bars |= judged
     for name, values in found.items():
         ratio, _ = ratio_of(values["open_tok_s"], values["closed_tok_s"])
         bars[f"longest_stall_ms_n_ctx_{name}"] = Threshold(max(values["stalls_ms"]), STALL_MS, at_least=False)
@@ -179,6 +187,7 @@ def run(model: Path, context: ContextSettings, rounds: int, say: Callable[[str],
             for name, bar in bars.items()
         },
         "frames_ms": {mode: {k: round(v, 2) for k, v in times.items()} for mode, times in frames.items()},
+        "messages": messages,
         "decoding": {name: _rounded(values) for name, values in found.items()},
     }
 

@@ -227,9 +227,9 @@ class ChatView(MessageList):
         self._dirty.clear()
         self.arrange()
 
-    def _made_for(self, message_id: MessageId) -> MessageWidget:
+    def _made_for(self, message_id: MessageId, parent: QWidget, gradually: bool) -> MessageWidget:
         message = self._messages[message_id]
-        widget = MessageWidget(self._theme, message)
+        widget = MessageWidget(self._theme, message, parent, gradually=gradually)
         widget.regenerate_clicked.connect(self.regenerate_clicked)
         widget.set_why_not_continued(self.why_not_continued)
         widget.continue_clicked.connect(self.continue_clicked)

@@ -39,6 +39,7 @@ class MessageBody(QWidget):
         self._answer = GrowingAnswer()
         self._thought_ms, self._may_collapse = 0, True
         self._growing = False
+        self._n_made: int | None = None  # pieces, while they are made one by one
         self._shown: list[tuple[str, ProseView | CodeBlock | CollapsedThinking]] = []
         self._starts: list[int] = []  # offsets of the shown pieces in the source
         self._end = 0  # of what is shown, in the source
@@ -74,6 +75,18 @@ class MessageBody(QWidget):
         places = [(widget, widget.mark(words)) for _, widget in self._shown]
         return next((widget.mapTo(self, place) for widget, place in places if place is not None), None)
 
+    def make_gradually(self) -> None:
+        """From now on one piece is made with each call of `make_next`, until there is no other."""
+        self._n_made = 0
+
+    def make_next(self) -> bool:
+        """Make one more piece. False where none is missing."""
+        if self._n_made is None:
+            return False
+        self._n_made += 1
+        self.show_source(self._source, self._growing, self._thought_ms, self._may_collapse)
+        return self._n_made is not None
+
     def show_source(self, source: str, growing: bool = False, thought_ms: int = 0, may_collapse: bool = True) -> None:
         """The text so far. One that grows is shown to its end, but by no more than one full piece at a time.
 
@@ -92,13 +105,18 @@ class MessageBody(QWidget):
         n_shown = sum(cost < self._pages for cost in before[: len(pieces)])
         if sum(costs[n_shown:]) <= _SMALL_REST:
             n_shown = len(pieces)
+        if self._n_made is not None:
+            if n_shown <= self._n_made:
+                self._n_made = None
+            else:
+                n_shown = self._n_made
         unchanged = min(self._answer.n_settled, len(self._shown), n_shown) if is_answer and same else 0
         for i, piece in enumerate(pieces[unchanged:n_shown], unchanged):
             self._show_piece(i, piece)
         self._starts = [piece.start for piece in pieces[:n_shown]]
         self._truncate(n_shown)
         self._end = pieces[n_shown].start if n_shown < len(pieces) else len(source)
-        hidden = sum(len(piece.text) for piece in pieces[n_shown:])
+        hidden = sum(len(piece.text) for piece in pieces[n_shown:]) if self._n_made is None else 0
         if hidden and self._rest is None:
             self._rest = _Rest(can_copy=self._plain)  # an answer has its own button
             self._rest.more_clicked.connect(self.show_more)

@@ -36,18 +36,31 @@ class Place:
     widget: QWidget | None = None
 
 
+class Gradual(QWidget):
+    """A widget that may be made in steps, so that nothing stalls."""
+
+    def make_next(self) -> bool:
+        """The next step. False where none is left."""
+        return False
+
+
 class MessageList(QScrollArea):
     """Follows its end while one reads there. Elsewhere what one reads stays where it is, whatever grows above or below.
 
-    make     a widget for a message; width_in: of the column of text in a list of this width
+    make     a widget for a message, inside of another, at once or gradually
+    width_in  of the column of text in a list of this width
     is_kept  whether the widget must not be dropped: something is going on in it
     """
 
     def __init__(
-        self, make: Callable[[MessageId], QWidget], width_in: Callable[[int], int], is_kept: Callable[[QWidget], bool]
+        self,
+        make: Callable[[MessageId, QWidget, bool], Gradual],
+        width_in: Callable[[int], int],
+        is_kept: Callable[[QWidget], bool],
     ) -> None:
         super().__init__()
         self._make, self._width_in, self._is_kept = make, width_in, is_kept
+        self._half_made: tuple[Place, Gradual] | None = None
         self._earlier: list[tuple[MessageId, int]] = []  # messages that have no place yet
         self._places: list[Place] = []
         self._of: dict[MessageId, Place] = {}
@@ -69,17 +82,22 @@ class MessageList(QScrollArea):
 
     def widget_at(self, message: MessageId) -> QWidget | None:
         """None where there is none: it is not among these messages, or far from what is seen."""
+        if self._half_made is not None and self._half_made[0].id == message:
+            return self._half_made[1]
         place = self._of.get(message)
         return place.widget if place is not None else None
 
     def made(self) -> dict[MessageId, QWidget]:
         """The widgets there are, the oldest message first."""
-        return {place.id: place.widget for place in self._places if place.widget is not None}
+        half_made, widget = self._half_made or (None, None)
+        there = ((place.id, widget if place is half_made else place.widget) for place in self._places)
+        return {message: widget for message, widget in there if widget is not None}
 
     def reset(self, estimates: Sequence[tuple[MessageId, int]]) -> None:
         """These messages and no others, with the heights they may have; the end is seen."""
         for place in self._places:
             _drop(place)
+        self._drop_half_made()
         self._earlier = [*estimates[:-LISTED]]
         self._places = [Place(message, height) for message, height in estimates[-LISTED:]]
         self._of = {place.id: place for place in self._places}
@@ -221,10 +239,25 @@ class MessageList(QScrollArea):
     # --- widgets ------------------------------------------------------------------------------------------------------
 
     def _realize(self, place: Place) -> None:
-        place.widget = self._make(place.id)
-        place.widget.setParent(self._column)
-        place.widget.setVisible(True)
-        self._fit(place.widget)
+        if self._half_made is not None and self._half_made[0] is place:
+            widget = self._half_made[1]
+            while widget.make_next():
+                pass
+        else:
+            widget = self._make(place.id, self._column, False)
+        self._put(place, widget)
+
+    def _put(self, place: Place, widget: Gradual) -> None:
+        if self._half_made is not None and self._half_made[0] is place:
+            self._half_made = None
+        place.widget = widget
+        widget.setVisible(True)
+        self._fit(widget)
+
+    def _drop_half_made(self) -> None:
+        if self._half_made is not None:
+            self._half_made[1].deleteLater()
+            self._half_made = None
 
     def _fit(self, widget: QWidget) -> None:
         widget.resize(self._text_place()[1], widget.height())
@@ -246,14 +279,20 @@ class MessageList(QScrollArea):
 
     @Slot()
     def _on_filler(self) -> None:
-        """One more widget near what is seen; afterwards those that are far away go."""
+        """A step of one more widget near what is seen; afterwards those that are far away go."""
+        if self._half_made is not None:
+            place, widget = self._half_made
+            if not widget.make_next():
+                self._put(place, widget)
+                self.arrange()
+            return
         top, high = self.verticalScrollBar().value(), self.viewport().height()
         near = self._between(round(top - NEAR * high), round(top + (1 + NEAR) * high))
         missing = [place for place in near if place.widget is None]
         if missing:
             middle = top + high // 2
-            self._realize(min(missing, key=lambda place: abs(place.top + place.height // 2 - middle)))
-            self.arrange()
+            nearest = min(missing, key=lambda place: abs(place.top + place.height // 2 - middle))
+            self._half_made = nearest, self._make(nearest.id, self._column, True)
             return
         self._filler.stop()
         far = [place for place in self._places if place.widget is not None and place not in near]

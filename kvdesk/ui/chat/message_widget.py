@@ -26,7 +26,7 @@ from kvdesk.ui.chat.attachment_cards import AttachmentCards
 from kvdesk.ui.chat.branch_switch import BranchSwitch
 from kvdesk.ui.chat.message_body import MessageBody
 from kvdesk.ui.chat.message_foot import MessageFoot, Waiting
-from kvdesk.ui.chat.message_list import settle
+from kvdesk.ui.chat.message_list import Gradual, settle
 from kvdesk.ui.chat.room_help import RoomHelp
 from kvdesk.ui.widgets.controls import IconButton, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
@@ -43,7 +43,7 @@ _RETENTION: Final = {  # the word beside the message, what it means, the opacity
 _STATE_TONES: Final = {"stopped": "secondary", "interrupted": "warning", "failed": "danger"}
 
 
-class MessageWidget(QWidget):
+class MessageWidget(Gradual):
     """Shows a message as it is and as it grows."""
 
     regenerate_clicked = Signal()
@@ -60,8 +60,11 @@ class MessageWidget(QWidget):
     """Message, first character of it as the model reads it, last + 1; equal where nothing is selected."""
     menu_requested = Signal(str, QPoint)  # message; where, on the screen
 
-    def __init__(self, theme: Theme, message: Message) -> None:
-        super().__init__()
+    def __init__(
+        self, theme: Theme, message: Message, parent: QWidget | None = None, *, gradually: bool = False
+    ) -> None:
+        """`gradually`: the text is made piece by piece, by `make_next`. With a parent it is styled only once."""
+        super().__init__(parent)
         self._theme = theme
         self._message = message
         self._shown: tuple[str, bool, int] | None = None  # text, whether it grows, time of its reasoning
@@ -82,6 +85,8 @@ class MessageWidget(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
         self._body = MessageBody(theme, plain=message.role != "assistant")
+        if gradually:
+            self._body.make_gradually()
         self._body.copy_clicked.connect(self._on_copy_clicked)
         self._body.selected.connect(self._on_selected)
         self._switch: BranchSwitch | None = None  # made where there are several to choose from
@@ -115,6 +120,10 @@ class MessageWidget(QWidget):
                 column.addWidget(widget)
         self._column = column
         self.show_message(message)
+
+    def make_next(self) -> bool:
+        """Make one more piece of the text. False where none is missing."""
+        return self._body.make_next()
 
     @property
     def message(self) -> Message:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import logging
 from collections import OrderedDict
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Final
 
-from PySide6.QtCore import QByteArray, QCoreApplication, QObject, QProcess, QSize, QTimer, Signal, Slot
+from PySide6.QtCore import QByteArray, QObject, QProcess, QSize, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
@@ -168,10 +169,8 @@ class FormulaDrawer(QObject):
 @cache
 def formula_drawer() -> FormulaDrawer:
     """The one of this process."""
-    application = QCoreApplication.instance()
-    drawer = FormulaDrawer(application)
-    if application is not None:
-        application.aboutToQuit.connect(drawer.stop)
+    drawer = FormulaDrawer()
+    atexit.register(drawer.stop)  # while Qt is still there
     return drawer
 
 

@@ -138,3 +138,21 @@ def test_text_of_an_answer_without_a_widget_is_there_when_one_comes_back(view: C
     widget = view.widget_of(MessageId("a"))
     assert widget is not None
     assert widget.findChildren(ProseView)[0].toPlainText() == "It began and went on"
+
+
+def test_messages_made_step_by_step_are_whole(window: MainWindow, qtbot: QtBot) -> None:
+    text = "first\n\n```py\nx = 1\n```\n\nsecond\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nlast"
+    window.show_messages(ONE, tuple(message(f"m{i}", "assistant", text) for i in range(40)))
+    view = window.chat.view
+    shown = len(view.widgets)
+    qtbot.waitUntil(lambda: len(view.widgets) > shown + 3, timeout=5000)
+    assert view.widget_at(view.widgets[0].message.id) is not None, "also the one that is being made"
+    turn_wheel(view, 30)
+    seen = [widget for widget in view.widgets if not widget.visibleRegion().isEmpty()]
+    assert seen
+    for widget in seen:
+        assert [prose.toPlainText().strip() for prose in widget.findChildren(ProseView)][0::2] == [
+            "first",
+            "a\nb\n1\n2",
+        ]
+        assert widget.findChildren(ProseView)[-1].toPlainText().strip() == "last"

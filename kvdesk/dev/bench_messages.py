@@ -1,0 +1,232 @@
+"""The messages part of `kvdesk bench ui`: opening and scrolling a long conversation, leaving it alone, and typing while
+an answer streams into one. The real window; the answer is fed to it by hand, so that nothing else computes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QPoint, QPointF, Qt, QTimer
+from PySide6.QtGui import QKeyEvent, QWheelEvent
+from PySide6.QtWidgets import QWidget
+
+from kvdesk.benchmarks.threshold import Threshold
+from kvdesk.chat import Conversation, Message, new_conversation_id, new_message_id
+from kvdesk.protocol.chat import TextDelta
+from kvdesk.store.store import Store
+from kvdesk.ui.shell.main_window import MainWindow
+
+OPEN_MS = 200.0
+FRAME_MS = 16.0
+IDLE_SHARE = 0.01  # of a core
+N_MESSAGES = 500
+LONG_CHARS = 100_000
+_OPENINGS = 5
+_WHEEL_STEPS = 400
+_IDLE_S = 5.0
+_KEYS, _KEY_EVERY_S = 150, 0.041
+_DELTA_EVERY_MS = 20  # 50 tokens a second
+_WORDS = ("The", "keeper", "of", "the", "lighthouse", "climbs", "the", "stairs", "and", "counts", "them,", "nightly.")
+_ANSWER = """The tank fills by $\\frac{{dV}}{{dt}} = q - k\\sqrt{{V}}$, here with **k = {i}**.
+
+- the inflow is *constant*
+- the outflow depends on the height
+  1. at first it is small
+  2. then it grows
+
+```python
+def step(v, q, k={i}, dt=0.1):
+    return v + dt * (q - k * v ** 0.5)
+```
+
+| hour | level |
+|-----:|------:|
+| 1 | {i}.5 |
+| 2 | {i}.8 |
+
+{prose}
+"""
+
+
+def stored(path: Path, n: int = N_MESSAGES, n_chars: int = 0) -> Conversation:
+    """Put a conversation of `n` messages into the database, of at least `n_chars` characters altogether."""
+    conversation = Conversation(new_conversation_id(), f"{n} messages", 0)
+    store = Store(path)
+    prose = _prose(max(300, 2 * n_chars // n))
+    messages: list[Message] = []
+    for i in range(n):
+        text = _ANSWER.format(i=i, prose=prose) if i % 2 else f"What happens in hour {i}?"
+        parent = messages[-1].id if messages else None
+        role = "assistant" if i % 2 else "user"
+        messages.append(Message(new_message_id(), conversation.id, parent, role, text))  # type: ignore[arg-type]
+    known = Conversation(conversation.id, conversation.title, 0, leaf=messages[-1].id)
+    store.put_conversation(known)
+    for message in messages:
+        store.put_message(message)
+    store.close()
+    return known
+
+
+def measure(
+    window: MainWindow,
+    long: Conversation,
+    texts: Conversation,
+    settle: Callable[[float], None],
+    say: Callable[[str], None],
+) -> tuple[dict[str, Threshold], dict[str, object]]:
+    """The judged figures and the values behind them. `long` has N_MESSAGES messages, `texts` LONG_CHARS characters."""
+    opened = []
+    for _ in range(_OPENINGS):
+        for conversation in (long, texts):
+            opened.append(_opening_ms(window, conversation))
+            settle(0.7)  # what is near is made
+    say(f"opened in {max(opened):.0f} ms at most")
+    _opening_ms(window, long)
+    settle(2.0)
+    began, began_s = time.process_time(), time.monotonic()
+    settle(_IDLE_S)
+    idle = (time.process_time() - began) / (time.monotonic() - began_s)
+    say(f"idle: {idle:.2%} of a core")
+    scrolled, between = _scrolling_ms(window)
+    say(f"scrolled: {_p(95, scrolled):.1f} ms for event and paint (P95), {_p(95, between):.1f} ms between them")
+    _opening_ms(window, texts)
+    settle(1.0)
+    typed, drawn = _typing_ms(window, texts, settle)
+    say(f"typed while an answer streams: {_p(99, typed):.1f} ms (P99); a rendering {_p(95, drawn):.1f} ms (P95)")
+    bars = {
+        f"open_{N_MESSAGES}_messages_ms": Threshold(max(opened), OPEN_MS, at_least=False),
+        "scroll_p95_ms": Threshold(_p(95, scrolled), FRAME_MS, at_least=False),
+        "idle_share_of_a_core": Threshold(idle, IDLE_SHARE, at_least=False),
+        "typing_p99_ms": Threshold(_p(99, typed), FRAME_MS, at_least=False),
+    }
+    values: dict[str, object] = {
+        "opened_ms": [round(ms, 1) for ms in opened],
+        "scroll_ms": {f"p{share}": round(_p(share, scrolled), 1) for share in (50, 95, 99, 100)},
+        "between_scrolls_ms": {f"p{share}": round(_p(share, between), 1) for share in (50, 95, 99, 100)},
+        "typing_ms": {f"p{share}": round(_p(share, typed), 1) for share in (50, 95, 99, 100)},
+        "rendering_ms": {f"p{share}": round(_p(share, drawn), 1) for share in (50, 95, 99, 100)},
+    }
+    return bars, values
+
+
+def _opening_ms(window: MainWindow, conversation: Conversation) -> float:
+    """From choosing it to its last message on the screen."""
+    view = window.chat.view
+    begun = time.perf_counter()
+    window.conversation_selected.emit(conversation.id)
+    painted = _Painted(view.viewport())
+    while view.last != conversation.leaf or not painted.at_s:
+        painted.at_s = 0.0 if view.last != conversation.leaf else painted.at_s
+        QCoreApplication.processEvents()
+        if time.perf_counter() - begun > 20.0:
+            break
+    painted.stop()
+    return ((painted.at_s or math.inf) - begun) * 1e3
+
+
+def _scrolling_ms(window: MainWindow) -> tuple[list[float], list[float]]:
+    """Each turn of the wheel and its painting, upwards, and what the window does between one and the next."""
+    view = window.chat.view
+    viewport = view.viewport()
+    where = QPointF(viewport.rect().center())
+    at = QPointF(viewport.mapToGlobal(where.toPoint()))
+    scrolled, between = [], []
+    for _ in range(_WHEEL_STEPS):
+        event = QWheelEvent(
+            *(where, at, QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier),
+            *(Qt.ScrollPhase.NoScrollPhase, False),
+        )
+        begun = time.perf_counter()
+        QCoreApplication.sendEvent(viewport, event)
+        viewport.repaint()
+        ended = time.perf_counter()
+        QCoreApplication.processEvents()
+        scrolled.append((ended - begun) * 1e3)
+        between.append((time.perf_counter() - ended) * 1e3)
+    return scrolled, between
+
+
+def _typing_ms(
+    window: MainWindow, conversation: Conversation, settle: Callable[[float], None]
+) -> tuple[list[float], list[float]]:
+    """From the time at which each key is due to the painting of what was typed, and each rendering of the answer, while
+    an answer of `LONG_CHARS` characters grows at the end of the conversation."""
+    answer = Message(new_message_id(), conversation.id, conversation.leaf, "assistant", "", state="streaming")
+    window.append_message(answer)
+    window.apply_event(TextDelta(conversation.id, answer.id, _prose(LONG_CHARS // 5), (1,)))
+    window.chat.view.verticalScrollBar().setValue(window.chat.view.verticalScrollBar().maximum())
+    settle(1.5)
+    edit = window.chat.composer.edit
+    edit.setFocus()
+    painted = _Painted(edit.viewport())
+    typed: list[float] = []
+    drawn: list[float] = []
+    words = iter(_WORDS * 1000)
+
+    def stream() -> None:
+        begun = time.perf_counter()
+        window.apply_event(TextDelta(conversation.id, answer.id, next(words) + " ", (1,)))
+        if (ms := (time.perf_counter() - begun) * 1e3) > 0.5:  # the others only add to the text
+            drawn.append(ms)
+
+    stream_timer = QTimer(window, interval=_DELTA_EVERY_MS, timerType=Qt.TimerType.PreciseTimer)
+    stream_timer.timeout.connect(stream)
+    stream_timer.start()
+    first_s = time.perf_counter() + 0.2
+    for i in range(_KEYS):
+        due_s = first_s + i * _KEY_EVERY_S
+        while time.perf_counter() < due_s:
+            QCoreApplication.processEvents()
+            time.sleep(0.0005)
+        painted.at_s = 0.0
+        key, text = (Qt.Key.Key_Space, " ") if i % 6 == 5 else (Qt.Key.Key_A, "a")
+        for kind in (QEvent.Type.KeyPress, QEvent.Type.KeyRelease):
+            event = QKeyEvent(kind, key, Qt.KeyboardModifier.NoModifier, text)
+            QCoreApplication.sendEvent(edit, event)
+        while not painted.at_s and time.perf_counter() < due_s + 1.0:
+            QCoreApplication.processEvents()
+        typed.append((painted.at_s - due_s) * 1e3 if painted.at_s else math.inf)
+    stream_timer.stop()
+    painted.stop()
+    window.chat.composer.set_text("")
+    return typed, drawn
+
+
+class _Painted(QObject):
+    """When a widget was painted last, on the clock `time.perf_counter`; 0.0 before."""
+
+    def __init__(self, widget: QWidget) -> None:
+        super().__init__(widget)
+        self._widget = widget
+        self.at_s = 0.0
+        widget.installEventFilter(self)
+
+    def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Paint:
+            QTimer.singleShot(0, self._on_painted)
+        return False
+
+    def _on_painted(self) -> None:
+        self.at_s = time.perf_counter()
+
+    def stop(self) -> None:
+        self._widget.removeEventFilter(self)
+        self.deleteLater()
+
+
+def _prose(n_chars: int) -> str:
+    words, size, n = [], 0, 0
+    while size < n_chars:
+        word = _WORDS[n % len(_WORDS)] + ("\n\n" if n % 90 == 89 else " ")
+        words.append(word)
+        size += len(word)
+        n += 1
+    return "".join(words)
+
+
+def _p(share: int, values: list[float]) -> float:
+    """Nearest rank."""
+    return sorted(values)[max(0, math.ceil(share / 100 * len(values)) - 1)]
