@@ -92,6 +92,9 @@ class Tour(QObject):
         self._expect(self._last()["seq_id"] != self._report["turns"][0]["seq_id"], "both share a sequence")
         yield from self._picture("two-conversations")
 
+        yield from self._branches(second)
+        yield from self._list(first, second)
+
         self._say("Forgetting the first conversation's cells leaves a hole; its text stays")
         n_operations, used = len(self._operations), self._used()
         self._window.conversation_selected.emit(first)
@@ -153,6 +156,44 @@ class Tour(QObject):
         stats = dataclasses.asdict(ended.stats)
         self._report["turns"].append({"conversation": conversation, "prompt": text, **stats})
         yield lambda: self._used() == ended.stats.cells_used
+
+    def _branches(self, conversation: ConversationId) -> Iterator[Condition]:
+        """A second answer to the last question, both side by side, and the tree they are in."""
+        self._say("Another answer is a branch: it stands beside the first, and the question is prefilled only once")
+        n = len(self._ended)
+        self._window.regenerate_requested.emit(conversation, 1)
+        yield lambda: len(self._ended) > n
+        self._window.action_set.run("chat.compare")
+        yield from self._picture("compared")
+        first = self._window.chat.alternatives.answers[0]
+        self._window.chat.alternatives.kept.emit(first.id)
+        self._expect(self._window.chat.view.widget_of(first.id) is not None, "the answer that was kept is not shown")
+        self._window.action_set.run("chat.branches")
+        yield from self._picture("branches")
+        self._window.chat.branch_tree.close_tree()
+
+    def _list(self, *conversations: ConversationId) -> Iterator[Condition]:
+        """The list of chats arranged, and searched."""
+        self._say("Chats are pinned and put into folders; what is deleted can be brought back")
+        chats = self._window.conversations
+        pinned, foldered = conversations
+        chats.pinned.emit(pinned, True)
+        chats.moved.emit(foldered, "Beach")
+        yield from self._picture("arranged")
+        self._window.conversation_deleted.emit(pinned)
+        yield from self._picture("deleted")
+        self._window.action_set.run("chat.undo")
+        self._expect(self._selected() == pinned, "the chat did not come back")
+        self._say("A search finds messages in all chats, and leads to them")
+        chats.search.setText("lighthouse")
+        yield lambda: bool(chats.results.rows)
+        for _ in range(2):
+            chats.results.step(1)
+        yield from self._picture("found")
+        chats.search.clear()
+        chats.pinned.emit(pinned, False)
+        chats.moved.emit(foldered, "")
+        self._window.conversation_selected.emit(foldered)
 
     def _parameters(self, system_prompt: str) -> Iterator[Condition]:
         """Show the chat's prompt with another system prompt, which is not applied."""

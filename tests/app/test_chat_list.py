@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from PySide6.QtCore import Qt
 from pytestqt.qtbot import QtBot
@@ -69,7 +70,7 @@ def test_after_some_seconds_it_is_gone_for_good(rig: Rig, qtbot: QtBot) -> None:
     assert listed(rig) == ["Where do puffins live?"]
 
 
-def test_closing_kvdesk_ends_the_time_for_undo(make_rig: Callable[..., Rig], qtbot: QtBot) -> None:
+def test_closing_kvdesk_ends_the_time_for_undo(make_rig: Callable[..., Rig], qtbot: QtBot, tmp_path: Path) -> None:
     rig = make_rig()
     two_chats(rig, qtbot)
     gone = rig.controller.selected
@@ -77,6 +78,9 @@ def test_closing_kvdesk_ends_the_time_for_undo(make_rig: Callable[..., Rig], qtb
     delete_shown(rig, qtbot)
     rig.controller.shut_down()
     assert CloseConversation(gone) in rig.worker.commands
+    files = [file for file in tmp_path.iterdir() if file.name.startswith("chats.sqlite3")]
+    assert files
+    assert not any(b"What is a cache" in file.read_bytes() for file in files), "nothing of it is on the disk"
     again = make_rig()
     assert listed(again) == ["Where do puffins live?"]
     assert stored(again, gone) == ()

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from PySide6.QtCore import QAbstractListModel, QItemSelectionModel, QModelIndex, QPointF, QRect, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QPainter, QPen, QTextCharFormat, QTextLayout
+from PySide6.QtGui import QColor, QFont, QKeyEvent, QPainter, QPen, QTextCharFormat, QTextLayout
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from kvdesk.chat import ConversationId
 from kvdesk.translation import tr
 from kvdesk.ui.chat.conversation_model import NEW_CHAT, Index
+from kvdesk.ui.markdown.marks import utf16
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.found import FoundRow, words_in
@@ -161,23 +162,30 @@ class _Delegate(QStyledItemDelegate):
     def _laid_out(self, index: Index, width: int) -> QTextLayout:
         """The text in lines of this width, the words in it marked."""
         row: FoundRow = index.data(_ROW_ROLE)
-        font = self._theme.strong if row.message is None else self._theme.small
+        font, n_lines = (self._theme.strong, 2) if row.message is None else (self._theme.small, _LINES)
         text = str(index.data())
-        if row.message is None:
-            text = QFontMetrics(font).elidedText(text, Qt.TextElideMode.ElideRight, width)
+        layout, end = self._lines(text, font, width, n_lines)
+        if end < len(text):  # what has no room ends in …
+            layout, _ = self._lines(f"{text[: max(end - 3, 1)].rstrip()}…", font, width, n_lines)
+        return layout
+
+    def _lines(self, text: str, font: QFont, width: int, n_lines: int) -> tuple[QTextLayout, int]:
+        """The first lines of a text, and how many characters are in them."""
         layout = QTextLayout(text, font)
-        layout.setFormats([self._mark(first, last) for first, last in words_in(text, self._view.words)])
+        places = words_in(text, self._view.words)
+        layout.setFormats([self._mark(utf16(text[:first]), utf16(text[:last])) for first, last in places])
         layout.beginLayout()
-        y = 0.0
-        for _ in range(1 if row.message is None else _LINES):
+        y, end = 0.0, 0
+        for _ in range(n_lines):
             line = layout.createLine()
             if not line.isValid():
                 break
             line.setLineWidth(max(width, 1))
             line.setPosition(QPointF(0, y))
             y += line.height()
+            end = line.textStart() + line.textLength()
         layout.endLayout()
-        return layout
+        return layout, end
 
     def _mark(self, first: int, last: int) -> QTextLayout.FormatRange:
         mark = QTextLayout.FormatRange()

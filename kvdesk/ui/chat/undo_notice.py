@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton
 
 from kvdesk.translation import tr
+from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import ElidedLabel
 
 
@@ -47,4 +48,5 @@ class UndoNotice(QFrame):
             several = tr("Deleted: “{title}” and %n more", len(titles) - 1) if len(titles) > 1 else ""
             self._text.setText((several or tr("Deleted: “{title}”")).format(title=titles[-1]))
             self.setAccessibleName(self._text.full_text)
+            announce(self, f"{self._text.full_text}. {self._undo.toolTip()}")
         self.setVisible(bool(titles))

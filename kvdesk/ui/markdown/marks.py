@@ -18,14 +18,14 @@ def word_marks(document: QTextDocument, words: Sequence[str], colours: Colours) 
     for first, last in words_in(text, words):
         mark = QTextEdit.ExtraSelection()
         cursor = QTextCursor(document)
-        cursor.setPosition(_utf16(text[:first]))
-        cursor.setPosition(_utf16(text[:last]), QTextCursor.MoveMode.KeepAnchor)
+        cursor.setPosition(utf16(text[:first]))
+        cursor.setPosition(utf16(text[:last]), QTextCursor.MoveMode.KeepAnchor)
         mark.cursor = cursor
         mark.format.setBackground(QColor(colours.selection))
         marks.append(mark)
     return marks
 
 
-def _utf16(text: str) -> int:
-    """Qt counts characters beyond U+FFFF twice."""
+def utf16(text: str) -> int:
+    """How long a text is for Qt, which counts characters beyond U+FFFF twice."""
     return len(text) + sum(character > "\uffff" for character in text)
