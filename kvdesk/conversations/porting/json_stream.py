@@ -149,7 +149,7 @@ class _Text:
             rest = len(self._text) - self._at
             if rest > LARGEST_VALUE:
                 raise too_large()
-            self._read(max(CHUNK, rest))
+            self._read(max(CHUNK, 3 * rest))  # what is there is read again from its beginning: not often
 
     def _read(self, n: int) -> None:
         data = self._stream.read(n)

@@ -197,7 +197,7 @@ class ConversationList(QWidget):
         menu.addAction(put_away, partial(self.archived.emit, known.id, not known.archived))
         menu.addSeparator()
         export = menu.addAction(tr("Export…"), partial(self.export_clicked.emit, known.id))
-        export.setToolTip(tr("Saves the shown branch as Markdown"))
+        export.setToolTip(tr("Saves it as Markdown, HTML, or JSON with everything"))
         forget = menu.addAction(tr("Forget cells"), partial(self.forget_clicked.emit, known.id))
         forget.setEnabled(not self._cannot_forget)
         forget.setToolTip(self._cannot_forget or _FORGET_CALL)
