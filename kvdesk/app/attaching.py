@@ -19,6 +19,7 @@ from kvdesk.conversations.service import ConversationService
 from kvdesk.errors import KvdeskError, unexpected
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.announce import announce
 
 AT_ONCE = 2
 MOST_FILES = 20
@@ -101,8 +102,10 @@ class Attaching(QObject):
         known = self._service.get(reading.conversation)
         if isinstance(found, KvdeskError):
             self._window.show_error(str(found), found.detail)
+            announce(self._window.chat, str(found), urgent=True)
         elif known is not None:
             self._service.attach(reading.conversation, (*known.draft_attachments, found))
+            announce(self._window.chat, tr("{name} is attached").format(name=found.name))
         self._show()
 
     @Slot(int)

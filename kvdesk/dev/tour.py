@@ -16,6 +16,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
+from kvdesk import paths
 from kvdesk.app.controller import Controller
 from kvdesk.cache.compaction import Layout
 from kvdesk.chat import ConversationId, MessageId
@@ -83,6 +84,9 @@ class Tour(QObject):
 
         self._say("What another system prompt costs is counted before it is applied")
         yield from self._parameters("You are a lighthouse keeper. Be brief.")
+
+        self._say("What a file costs is counted before it is sent")
+        yield from self._attachment(paths.resources_dir() / "selftest" / "selftest.pdf", "What does this file ask?")
 
         self._say("A second conversation has its own sequence, and its own colour in the map")
         self._window.new_chat_requested.emit()
@@ -226,6 +230,20 @@ class Tour(QObject):
     def _said(self, conversation: ConversationId) -> int:
         """Characters of its last answer so far."""
         return len(self._controller.conversations.branch(conversation)[-1].text)
+
+    def _attachment(self, file: Path, text: str) -> Iterator[Condition]:
+        """Attach a file to a draft, which is not sent, and show what fills the context."""
+        chat = self._window.chat
+        chat.attachments.give([str(file)])
+        yield lambda: bool(chat.composer.attachments.attachments)
+        chat.composer.set_text(text)
+        chat.composer.meter.bar.setChecked(True)
+        yield lambda: (parts := chat.composer.meter.parts) is not None and bool(parts.draft) and not parts.is_estimate
+        self._window.show_caption("")  # it would cover the message box
+        yield from self._picture("attachment")
+        chat.composer.meter.bar.setChecked(False)
+        chat.composer.attachments.removed.emit(0)
+        chat.composer.edit.clear()
 
     def _operate(self, operation: HandOperation, name: str) -> Iterator[Condition]:
         """Do something to the cache by hand; wait for what it did."""

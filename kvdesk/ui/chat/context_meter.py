@@ -29,7 +29,7 @@ def named_parts(parts: ContextParts, colours: Colours) -> list[_Part]:
         (tr("History"), parts.history, mix(c.accent, c.raised, 0.5)),
         (tr("Attachments"), parts.attachments, mix(c.good, c.raised, 0.25)),
         (tr("Draft"), parts.draft, c.accent),
-        (tr("Free"), parts.free, c.cell_free),
+        (tr("Free"), parts.free, c.cell_span),
         (tr("Room for the answer"), parts.answer, mix(c.secondary, c.raised, 0.6)),
     ]
 
