@@ -145,7 +145,7 @@ def test_messages_made_step_by_step_are_whole(window: MainWindow, qtbot: QtBot) 
     window.show_messages(ONE, tuple(message(f"m{i}", "assistant", text) for i in range(40)))
     view = window.chat.view
     shown = len(view.widgets)
-    qtbot.waitUntil(lambda: len(view.widgets) > shown + 3, timeout=5000)
+    qtbot.waitUntil(lambda: len(view.widgets) > shown, timeout=5000)
     assert view.widget_at(view.widgets[0].message.id) is not None, "also the one that is being made"
     turn_wheel(view, 30)
     seen = [widget for widget in view.widgets if not widget.visibleRegion().isEmpty()]
