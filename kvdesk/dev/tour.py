@@ -88,6 +88,9 @@ class Tour(QObject):
         self._say("What a file costs is counted before it is sent")
         yield from self._attachment(paths.resources_dir() / "selftest" / "selftest.pdf", "What does this file ask?")
 
+        self._say("Every sampler of llama.cpp is a setting, found by a few letters")
+        yield from self._settings("penalty")
+
         self._say("A second conversation has its own sequence, and its own colour in the map")
         self._window.new_chat_requested.emit()
         second = self._selected()
@@ -244,6 +247,17 @@ class Tour(QObject):
         chat.composer.meter.bar.setChecked(False)
         chat.composer.attachments.removed.emit(0)
         chat.composer.edit.clear()
+
+    def _settings(self, words: str) -> Iterator[Condition]:
+        """Show the settings that have these words."""
+        self._window.shown_settings.open()
+        panel = self._window.shown_settings.panel
+        assert panel is not None
+        panel.search.setText(words)
+        yield from self._picture("settings", of=panel)
+        panel.search.clear()
+        yield from self._picture("all-settings", of=panel)
+        panel.close()
 
     def _operate(self, operation: HandOperation, name: str) -> Iterator[Condition]:
         """Do something to the cache by hand; wait for what it did."""

@@ -1,12 +1,17 @@
 """Where in a grammar an answer is: the same stacks as llama.cpp's, so that nothing is accepted there that would end
-the process, and a grammar whose stacks become too many is noticed before it fills the memory.
+the process, and a grammar that is too ambiguous is noticed before it blocks it.
+
+llama.cpp compares a token with the grammar along every path: each of its characters takes each stack to others, and
+stacks that become equal are compared again (llama-grammar.cpp, `llama_grammar_reject_candidates`). Of an ambiguous
+grammar the paths can double with every character.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from heapq import heappop, heappush
 from typing import Final
 
 from kvdesk.errors import UserError
@@ -16,10 +21,15 @@ from kvdesk.translation import tr
 MOST_STACKS: Final = 500
 MOST_STEPS: Final = 20_000
 """Of one look for what may come next."""
-_TRIED: Final = 3000
-"""Steps by one character that `check_stacks` tries."""
-_DEEPEST: Final = 64
-"""Characters that it goes from the beginning, as far as the longest tokens of a vocabulary."""
+MOST_PATHS: Final = 100_000
+"""Along which one token is compared."""
+_LOOKS: Final = 5000
+_FEWER_LOOKS: Final = 500
+"""Steps by one character that `look_ahead` tries, at the beginning of an answer and later."""
+_LONG: Final = 24
+"""Characters of long tokens."""
+_LONGEST: Final = 128
+"""Characters of the longest tokens, which are one character many times."""
 _EMPTY: Final = 0
 
 Stacks = frozenset[int]
@@ -48,7 +58,7 @@ class Position:
 def checked(text: str) -> Grammar:
     """The grammar in a text, of which llama.cpp can make a sampler. Raises UserError with a sentence."""
     grammar = parsed(text)
-    GrammarState(grammar, lambda _text: 0).check_stacks()
+    GrammarState(grammar, lambda _text: 0).look_ahead(_LOOKS)
     return grammar
 
 
@@ -73,6 +83,7 @@ class GrammarState:
         self._cells: list[tuple[int, int]] = [(-1, 0)]  # by stack: the place on top, the stack below
         self._known: dict[tuple[int, int], int] = {}
         self._opened: dict[int, Stacks] = {}
+        self._looked: set[Stacks] = set()
         found: set[int] = set()
         for start in self._starts[grammar.root]:
             found |= self._open(_EMPTY if start < 0 else self._push(start, _EMPTY))
@@ -86,54 +97,67 @@ class GrammarState:
             return None
         chars, value, n_missing = decoded
         found: set[int] = set()
-        texts: set[int] = set()
+        texts: dict[int, int] = {}
         for stack in position.stacks:
             symbol = self._top(stack)
             if isinstance(symbol, TokenRef):
                 if (symbol.token == token) is not symbol.negated:
                     found |= self._open(self._popped(stack))
             elif symbol is not None:
-                texts.add(stack)
+                texts[stack] = 1
         for char in chars:
             texts = self._step(texts, char)
-        found |= texts
+        found |= texts.keys()
         return Position(_bounded(found), value, n_missing) if found else None
 
-    def check_stacks(self) -> None:
-        """Try characters from the beginning. Raises UserError where the stacks become too many: an ambiguous grammar
-        can double them with every character.
+    def look_ahead(self, n_looks: int = _FEWER_LOOKS) -> None:
+        """Try what a token may be from here on: one character many times, and any text, first where the paths are most.
+        Raises UserError where they become too many.
         """
-        edges = {0}
-        for symbol in self._symbols:
-            if isinstance(symbol, Chars):
-                for low, high in symbol.ranges:
-                    edges |= {low, high + 1}
-        chars = sorted(edges)
-        seen = {self.position.stacks}
-        todo, tried = [self.position.stacks], 0
-        for _ in range(_DEEPEST):
-            following: list[Stacks] = []
-            for stacks in todo:
-                for char in chars:
-                    tried += 1
-                    if tried > _TRIED:
-                        return
-                    after = _bounded(self._step(set(stacks), char))
-                    if after and after not in seen:
-                        seen.add(after)
-                        following.append(after)
-            todo = following
+        start = self.position.stacks
+        if start in self._looked:
+            return
+        self._looked.add(start)
+        for char in self._different_chars(start):
+            paths, n = dict.fromkeys(start, 1), 0
+            while paths and n < _LONGEST:
+                paths, n = self._step(paths, char), n + 1
+        todo = [(-len(start), 0, tuple(dict.fromkeys(start, 1).items()))]
+        seen = set(todo)
+        while todo:
+            _, length, items = heappop(todo)
+            for char in self._different_chars(stack for stack, _ in items):
+                n_looks -= 1
+                if n_looks < 0:
+                    return
+                after = self._step(dict(items), char)
+                state = (-sum(after.values()), length + 1, tuple(sorted(after.items())))
+                if after and length < _LONG and state not in seen:
+                    seen.add(state)
+                    heappush(todo, state)
 
     # --- private ------------------------------------------------------------------------------------------------------
 
-    def _step(self, stacks: set[int], char: int) -> set[int]:
-        found: set[int] = set()
-        for stack in stacks:
+    def _different_chars(self, stacks: Iterable[int]) -> list[int]:
+        """A character of each kind that the stacks tell apart."""
+        edges = {0}
+        for symbol in map(self._top, stacks):
+            if isinstance(symbol, Chars):
+                for low, high in symbol.ranges:
+                    edges |= {low, high + 1}
+        return sorted(edges)
+
+    def _step(self, paths: dict[int, int], char: int) -> dict[int, int]:
+        """Stacks after a character, each with the number of paths that end there. Raises UserError: too many."""
+        after: dict[int, int] = {}
+        for stack, n in paths.items():
             symbol = self._top(stack)
             if isinstance(symbol, Chars) and symbol.match(char):
-                found |= self._open(self._popped(stack))
-                _bounded(found)
-        return found
+                for opened in self._open(self._popped(stack)):
+                    after[opened] = after.get(opened, 0) + n
+        if len(after) > MOST_STACKS or sum(after.values()) > MOST_PATHS:
+            raise _too_many()
+        return after
 
     def _top(self, stack: int) -> Symbol | None:
         return self._symbols[self._cells[stack][0]] if stack else None
@@ -192,9 +216,7 @@ def _bounded(stacks: set[int]) -> Stacks:
 
 
 def _too_many() -> UserError:
-    return UserError(
-        tr("The grammar is too ambiguous: a text can be read in more than {n} ways.").format(n=MOST_STACKS)
-    )
+    return UserError(tr("The grammar is too ambiguous: a text can be read in too many ways."))
 
 
 def _decoded(piece: bytes, value: int, n_missing: int) -> tuple[list[int], int, int] | None:

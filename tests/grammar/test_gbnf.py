@@ -42,6 +42,9 @@ HOSTILE = {
     "root ::= " + '"a"{2000} ' * 200: "too large",
     "root ::= " + '"a"{0,2000} ' * 20: "too large",
     'root ::= s\ns ::= "a" s "x" | "a" s "y" | ""': "too ambiguous",
+    "root ::= [^a] root*": "too ambiguous",  # few stacks, and paths that double with every character
+    'root ::= ("-" | "-")+': "too ambiguous",
+    'root ::= ("--" | "-" "-")+': "too ambiguous",  # slowly: seen in long runs of one character
 }
 
 

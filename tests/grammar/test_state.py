@@ -51,6 +51,16 @@ def test_stacks_that_become_too_many_are_noticed_while_an_answer_is_written() ->
         state.after(1, b"a" * 30)
 
 
+def test_paths_that_become_too_many_are_noticed_before_tokens_are_compared() -> None:
+    state = GrammarState(parsed("root ::= <[7]> [^a] rest*\nrest ::= [^a] rest*"), lambda _: None)
+    state.look_ahead()
+    position = state.after(7, b"x")
+    assert position is not None
+    state.position = position
+    with pytest.raises(UserError, match="too ambiguous"):
+        state.look_ahead()
+
+
 def test_the_grammar_of_json_is_not_too_ambiguous() -> None:
     grammar = r"""
         root   ::= object

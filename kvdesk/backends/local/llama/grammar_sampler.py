@@ -73,10 +73,11 @@ class GrammarSampler(Sampler):
             self._grammar = None
 
     def _chosen(self, logits: np.ndarray[Any, np.dtype[np.float32]]) -> tuple[int, Position | None]:
-        """A token, and where the grammar is after it; None where there is none. Raises UserError: too many stacks."""
+        """A token, and where the grammar is after it; None where there is none. Raises UserError: too ambiguous."""
         token = self._apply(logits, ())
         if (position := self._after(token)) is not None:
             return token, position
+        self._state.look_ahead()
         refused: list[int] = []
         for _ in range(_TRIES):
             token = self._apply(logits, refused, with_grammar=True)
@@ -101,13 +102,13 @@ class GrammarSampler(Sampler):
 
     def _after(self, token: int) -> Position | None:
         """Where the grammar is after this token; None where llama.cpp would not take it."""
-        self._one[0] = (token, 1.0, 0.0)
-        self._run(self._grammar, self._one)
-        if self._one["logit"][0] == -np.inf:
-            return None
         if lib.llama_vocab_is_eog(self._vocab.handle, token):
             return self._state.position if self._state.position.complete else None
-        return self._state.after(token, self._vocab.written(token))
+        position = self._state.after(token, self._vocab.written(token))
+        if position is not None:
+            self._one[0] = (token, 1.0, 0.0)
+            self._run(self._grammar, self._one)
+        return None if position is None or self._one["logit"][0] == -np.inf else position
 
     @staticmethod
     def _run(sampler: Any, candidates: np.ndarray[Any, Any]) -> Any:
