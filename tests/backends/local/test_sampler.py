@@ -266,3 +266,22 @@ def test_what_cannot_be_sampled_fails_with_a_sentence_before_anything_is_read(
     assert session is not None
     assert session.runtime.context.memory.totals()[0] == 0
     assert chat.answer("Hi", Sampling(max_tokens=3)).state == "complete"
+
+
+def test_an_answer_that_is_continued_goes_on_in_its_grammar(vocab: Vocab) -> None:
+    plan = plan_sampling(Sampling(grammar='root ::= "yellow" | "no"'), vocab)
+    begun = vocab.tokenize("yel", add_special=False, parse_special=False)
+    sampler = sampler_of(plan, vocab, [1, 2, *begun], begun)
+    assert isinstance(sampler, GrammarSampler)
+    logits = np.zeros(vocab.n_tokens, np.float32)
+    text = b""
+    while not sampler._state.position.complete:
+        token, position = sampler._chosen(logits)
+        assert position is not None
+        sampler._state.position = position
+        lib.llama_sampler_accept(sampler._grammar, token)
+        text += vocab.written(token)
+    sampler.close()
+    assert text == b"low"
+    with pytest.raises(PromptError, match="does not follow the grammar"):
+        sampler_of(plan, vocab, [], vocab.tokenize("other", add_special=False, parse_special=False))
