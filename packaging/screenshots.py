@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 SMALL, LARGE, DOUBLE = ("1280x800", "1"), ("1920x1080", "1"), ("1280x800", "2")  # size of the window, scale
-CHATS = ("continued", "compared", "branches", "arranged", "deleted", "found")
+CHATS = ("continued", "attachment", "compared", "branches", "arranged", "deleted", "found")
 STATES = ("two-conversations", "by-hand", "compacted", "graphs", "timeline", "by-position")
 PICTURES = {
     # name in docs/images: (theme, size and scale, step of the tour)
@@ -29,15 +29,10 @@ PICTURES = {
     "chat-parameters-dark": ("dark", SMALL, "chat-parameters"),
     **{f"{step}": ("light", SMALL, step) for step in (*CHATS, *STATES)},
     **{f"{step}-dark": ("dark", SMALL, step) for step in CHATS},
-    "continued": ("light", SMALL, "continued"),
-    "continued-dark": ("dark", SMALL, "continued"),
-    "attachment": ("light", SMALL, "attachment"),
-    "attachment-dark": ("dark", SMALL, "attachment"),
     "settings": ("light", SMALL, "settings"),
     "settings-dark": ("dark", SMALL, "settings"),
     "all-settings": ("light", SMALL, "all-settings"),
     "all-settings-dark": ("dark", SMALL, "all-settings"),
-    **{f"{step}": ("light", SMALL, step) for step in STATES},
     **{f"{step}-dark": ("dark", SMALL, step) for step in STATES[1:]},
     **{f"{step}-large-{theme}": (theme, LARGE, step) for step in STATES[1:4] for theme in ("light", "dark")},
     **{f"{step}-double-{theme}": (theme, DOUBLE, step) for step in STATES[1:3] for theme in ("light", "dark")},

@@ -19,7 +19,7 @@ from kvdesk.ui.chat.composer import Composer, centred
 from kvdesk.ui.chat.deleted_notice import DeletedNotice
 from kvdesk.ui.chat.draft_attachments import DraftAttachments
 from kvdesk.ui.chat.empty_pane import EmptyPane
-from kvdesk.ui.chat.message_edit import attachable_files
+from kvdesk.ui.chat.message_edit import attachable_files, is_for_window
 from kvdesk.ui.chat.overflow_choice import OverflowButton
 from kvdesk.ui.chat.pane_header import PaneHeader
 from kvdesk.ui.chat.parameters_button import ParametersButton
@@ -139,10 +139,11 @@ class ChatPane(QWidget):
         self.show_model(None)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        if attachable_files(event.mimeData()) and self.attachments.can_attach and self._can_chat:
+        can = self._can_chat and self.attachments.can_attach and not is_for_window(event.mimeData())
+        if can and attachable_files(event.mimeData()):
             event.acceptProposedAction()
         else:
-            event.ignore()  # a model is for the window
+            event.ignore()
 
     def dropEvent(self, event: QDropEvent) -> None:
         event.acceptProposedAction()

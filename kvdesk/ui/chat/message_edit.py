@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from math import ceil
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QTextOption
+from PySide6.QtGui import QDragEnterEvent, QFocusEvent, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
+
+from kvdesk.conversations.porting.formats import looks_like_chats
 
 _MAX_LINES: Final = 8
 LONG_PASTE: Final = 4000
@@ -72,6 +75,12 @@ class MessageEdit(QPlainTextEdit):
         self.wrap_for(text)
         super().insertFromMimeData(source)
 
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if is_for_window(event.mimeData()):
+            event.ignore()
+        else:
+            super().dragEnterEvent(event)
+
     def minimumSizeHint(self) -> QSize:
         return QSize(80, self.fontMetrics().lineSpacing() + 8)
 
@@ -113,3 +122,9 @@ def attachable_files(source: QMimeData) -> list[str]:
     """The files on this computer among what is pasted or dropped; a model is not attached but opened."""
     files = [url.toLocalFile() for url in source.urls() if url.isLocalFile()]
     return [file for file in files if not file.lower().endswith(".gguf")]
+
+
+def is_for_window(source: QMimeData) -> bool:
+    """Whether what is dropped is to be opened or imported by the window: a model, or exported chats."""
+    files = [url.toLocalFile() for url in source.urls() if url.isLocalFile()]
+    return bool(files) and any(file.lower().endswith(".gguf") or looks_like_chats(Path(file)) for file in files)
