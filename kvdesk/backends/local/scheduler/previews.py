@@ -30,6 +30,7 @@ from kvdesk.protocol.chat import ContextUse, MeasureContext, PreviewTurn, TurnPr
 from kvdesk.protocol.operations import CompactionPreview, PreviewCompaction
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview, PromptToken
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
 
 MOST_PREVIEWED = 200_000
 """Characters of a conversation whose prompt is previewed: answers wait meanwhile, 0.3 s for each 100,000 (one core)."""
@@ -185,10 +186,8 @@ def preview_prompt(
     shown = PromptPreview(asked.turn.conversation, asked.number)
     n_characters = sum(len(message.text) for message in asked.turn.messages)
     if n_characters > MOST_PREVIEWED:
-        raise PromptError(
-            f"This chat has {n_characters:,} characters. The prompt is shown, and a template checked, up to"
-            f" {MOST_PREVIEWED:,}."
-        )
+        sentence = tr("This chat has {n} characters. The prompt is shown, and a template checked, up to {most}.")
+        raise PromptError(sentence.format(n=f"{n_characters:,}", most=f"{MOST_PREVIEWED:,}"))
     try:
         fit = overflow_manager.fit(asked.turn)
     except ContextFull as full:
