@@ -284,6 +284,7 @@ class Bytes:
 
     fingerprint = "bytes"
     n_tokens = 258
+    control_texts = frozenset({"<|im_end|>"})
 
     def piece(self, token: int) -> bytes:
         return {256: b"ab", 257: b"bc", -1: b"", 258: b""}.get(token) or bytes([token] if 0 <= token < 256 else [])
@@ -295,6 +296,22 @@ class Bytes:
         assert not add_special
         assert not parse_special
         return list(text.encode())
+
+
+class Reasons(Bytes):
+    """The same with a control token for the mark that ends reasoning."""
+
+    n_tokens = 260
+    control_texts = frozenset({"<|im_end|>", "</think>"})
+
+    def piece(self, token: int) -> bytes:
+        return b"</think>" if token == 259 else super().piece(token)
+
+    def tokenize(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        if parse_special:
+            assert text == "</think>"
+            return [259]
+        return super().tokenize(text, add_special=add_special, parse_special=False)
 
 
 class Blanks(Bytes):
@@ -339,6 +356,13 @@ def test_half_a_character_at_the_end_is_told_when_it_is_whole() -> None:
 def test_a_text_in_the_middle_gets_no_blank_of_its_own() -> None:
     assert text_tokens(Blanks(), "ab") == [97, 98]  # type: ignore[arg-type]
     assert text_tokens(Bytes(), "ab") == [97, 98]  # type: ignore[arg-type]
+
+
+def test_the_mark_that_ends_reasoning_is_one_in_an_edited_answer_too() -> None:
+    assert text_tokens(Reasons(), "a</think>b") == [97, 259, 98]  # type: ignore[arg-type]
+    assert ids_of_text(Reasons(), (97, 97, 259, 98), "ab</think>b") == (97, 98, 259, 98)  # type: ignore[arg-type]
+    assert text_tokens(Reasons(), "<|im_end|>") == list(b"<|im_end|>"), "no other control text"  # type: ignore[arg-type]
+    assert text_tokens(Bytes(), "a</think>") == list(b"a</think>"), "not known here"  # type: ignore[arg-type]
 
 
 def test_statistics_of_all_requests_add_up() -> None:

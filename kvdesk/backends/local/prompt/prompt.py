@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from kvdesk.backends.local.prompt.templates import (
 )
 from kvdesk.chat import Message, MessageId
 from kvdesk.errors import NO_TOKENIZER, PromptError
+from kvdesk.reasoning import TOKENS
 
 ANSWERS_KNOWN = 1000
 """Answers whose ids were compared with their text, remembered: a preview asks again at every keystroke."""
@@ -192,9 +194,22 @@ def ids_of_text(vocab: Vocab, generated: tuple[int, ...], text: str) -> tuple[in
 
 
 def text_tokens(vocab: Vocab, text: str) -> list[int]:
-    """Ids of a text that is no beginning: without the blank that some tokenizers put before one. Nothing in it becomes
-    a control token.
+    """Ids of an answer's text behind the prompt. Nothing in it becomes a control token but the marks that set reasoning
+    apart (`kvdesk.reasoning.TOKENS`): without them the model would not see where its reasoning ends.
     """
+    marks = [mark for mark in TOKENS & vocab.control_texts if mark in text]
+    parts = re.split(f"({'|'.join(map(re.escape, marks))})", text) if marks else [text]
+    tokens: list[int] = []
+    for part in parts:
+        if part in marks:
+            tokens += vocab.tokenize(part, add_special=False, parse_special=True)
+        elif part:
+            tokens += _tokens_behind(vocab, part)
+    return tokens
+
+
+def _tokens_behind(vocab: Vocab, text: str) -> list[int]:
+    """Ids of a text that is no beginning: without the blank that some tokenizers put before one."""
     tokens = vocab.tokenize(text, add_special=False, parse_special=False)
     if vocab.text(tokens) == text:
         return tokens

@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
@@ -95,7 +94,8 @@ class Scheduler:
         """Stop the decode that runs now; every request ends at the next step."""
         with self._lock:
             self.closing = True
-            self._stop_decode()
+            if self._may_abort or not self._requests:  # else the state that is to be saved would be lost
+                self._stop_decode()
 
     # --- from the engine's thread -------------------------------------------------------------------------------------
 
@@ -173,16 +173,15 @@ class Scheduler:
         request = Request(
             command, sequence, fit.whole, reused, sampler, submitted_at, why, vocab, fit.evicted,
             skipped=fit.skipped, n_continued=len(fit.generated), generated=list(fit.generated),
+            notes=self._told.pop(command.answer, []),
         )  # fmt: skip
-        request.notes += self._told.pop(command.answer, [])
-        places = fit.whole.places
-        request.pauses = cache_manager.pauses(sequence, prompt, [place.first for place in places[-1:]])
+        request.pauses = cache_manager.pauses(sequence, prompt, [place.first for place in fit.whole.places[-1:]])
         with self._lock:
             self._requests.append(request)
             self._answers.add(command.answer)
         self.tell_texts(prompt)
-        started = TurnStarted(command.conversation, command.answer, sequence.seq_id, len(prompt), reused)
-        self._emit(replace(started, continued=fit.generated, vocab=vocab.fingerprint))
+        of = command.conversation, command.answer, sequence.seq_id
+        self._emit(TurnStarted(*of, len(prompt), reused, fit.generated, vocab.fingerprint))
         self._spans.tell(request)
         return True
 
