@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from PySide6.QtCore import Slot
+from PySide6.QtCore import QPoint, Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from kvdesk.chat import Attachment
@@ -13,6 +14,10 @@ from kvdesk.ui.chat.message_body import MessageBody
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.attachment_facts import attachment_facts
+from kvdesk.viewmodel.found import words_in
+
+_MARKED: Final = 30_000
+"""Characters of an attachment in which a search marks what it found."""
 
 
 class AttachmentCards(QWidget):
@@ -26,6 +31,11 @@ class AttachmentCards(QWidget):
         column.setSpacing(0)
         for card in self.cards:
             column.addWidget(card)
+
+    def mark(self, words: Sequence[str]) -> QPoint | None:
+        """As `MessageBody.mark`: unfolds those where one of the words stands."""
+        places = [(card, card.mark(words)) for card in self.cards]
+        return next((card.mapTo(self, place) for card, place in places if place is not None), None)
 
 
 class AttachmentCard(QWidget):
@@ -54,6 +64,16 @@ class AttachmentCard(QWidget):
     @property
     def is_open(self) -> bool:
         return self._text is not None and not self._text.isHidden()
+
+    def mark(self, words: Sequence[str]) -> QPoint | None:
+        """As `MessageBody.mark`, in the beginning of the text: to lay out all of a long one would stall the window."""
+        found = words_in(self._attachment.text[:_MARKED], words)
+        if found and not self.is_open:
+            self._on_clicked()
+        if self._text is None or (words and not found):
+            return None
+        place = self._text.mark(words)
+        return self._text.mapTo(self, place) if place is not None else None
 
     @Slot()
     def _on_clicked(self) -> None:

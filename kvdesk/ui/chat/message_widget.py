@@ -89,6 +89,7 @@ class MessageWidget(Gradual):
             self._body.make_gradually()
         self._body.copy_clicked.connect(self._on_copy_clicked)
         self._body.selected.connect(self._on_selected)
+        self._cards: AttachmentCards | None = None
         self._switch: BranchSwitch | None = None  # made where there are several to choose from
         self._more = IconButton(theme, "more", "More about this message")
         self._more.clicked.connect(self._on_more_clicked)
@@ -103,7 +104,8 @@ class MessageWidget(Gradual):
             inner.setSpacing(4)
             inner.addLayout(self._make_head(theme))
             if message.attachments:
-                inner.addWidget(AttachmentCards(theme, message.attachments))
+                self._cards = AttachmentCards(theme, message.attachments)
+                inner.addWidget(self._cards)
             inner.addWidget(self._body)
             column.addWidget(card)
         self._note = label("", scale="small")
@@ -206,8 +208,8 @@ class MessageWidget(Gradual):
 
     def mark(self, words: Sequence[str]) -> QPoint:
         """Mark every place where one of the words stands, none without words; where the first one is."""
-        place = self._body.mark(words)
-        return self._body.mapTo(self, place) if place is not None else QPoint(0, 0)
+        places = [(part, part.mark(words)) for part in (self._body, self._cards) if part is not None]
+        return next((part.mapTo(self, place) for part, place in places if place is not None), QPoint(0, 0))
 
     def show_branches(self, everyone: tuple[MessageId, ...]) -> None:
         """All messages at this place; the switch is there where they are several."""

@@ -12,10 +12,11 @@ from PySide6.QtGui import QClipboard, QDragEnterEvent, QDropEvent, QGuiApplicati
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
-from kvdesk.chat import Attachment, Conversation, attachment_as_read
+from kvdesk.chat import Attachment, Conversation, MessageId, attachment_as_read
 from kvdesk.protocol.chat import TurnPreview
 from kvdesk.ui.chat.attachment_cards import AttachmentCard
 from kvdesk.ui.chat.message_edit import LONG_PASTE
+from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.attachment_facts import shortened
 from tests.ui.samples import ONE, TWO, message
@@ -242,3 +243,19 @@ def test_characters_of_the_text_are_counted_after_what_is_attached(window: MainW
     before = len(attachment_as_read(NOTES))
     widget._on_selected(0, 4)
     assert selected == [("q", before, before + 4)]
+
+
+def test_a_search_unfolds_and_marks_what_it_found_in_an_attachment(window: MainWindow) -> None:
+    window.show_messages(ONE, (replace(message("q", "user", "What is it?"), attachments=(PAPER, NOTES)),))
+    first, second = window.chat.view.findChildren(AttachmentCard)
+    window.chat.view.mark_found(MessageId("q"), ("short",))
+    assert (first.is_open, second.is_open) == (False, True)
+    (prose,) = second.findChildren(ProseView)
+    assert [prose.toPlainText()[at : at + 5] for at in marked(prose)] == ["short"]
+    window.chat.view.mark_found(None, ())
+    assert marked(prose) == []
+
+
+def marked(prose: ProseView) -> list[int]:
+    """Where marks begin."""
+    return [selection.cursor.selectionStart() for selection in prose.extraSelections()]
