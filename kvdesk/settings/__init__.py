@@ -247,6 +247,10 @@ class Settings(Table):
     system_prompt: str = Field("", description="System prompt of new conversations")
     presets: tuple[Preset, ...] = Field((), description="Presets that the person saved")
     theme: ThemeChoice = Field(ThemeChoice.SYSTEM, title="Theme", description="Light, dark, or that of the system")
+    zoom: int = Field(100, ge=50, le=200, title="Zoom", description="Of the whole window, in percent (Ctrl++, Ctrl+-)")
+    font_px: int = Field(
+        0, ge=0, le=40, title="Font size", description="Of the text, in pixels before the zoom; 0 is that of the system"
+    )
     language: str = Field(
         "system",
         title="Language",

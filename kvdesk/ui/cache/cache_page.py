@@ -40,6 +40,7 @@ class CachePage(QWidget):
 
     def __init__(self, theme: Theme, measured: Measurements) -> None:
         super().__init__()
+        self._theme = theme
         self.map = CellMapView(theme)
         self.map.described.connect(self._on_described)
         self.numbers = NumbersPanel(theme, measured)
@@ -55,7 +56,7 @@ class CachePage(QWidget):
         self._legend = Legend(theme)
         self.map.key_changed.connect(self._on_key_changed)
         self._first, self._second = ElidedLabel(), ElidedLabel()
-        self._first.setFont(theme.mono_small)
+        theme.give_font(self._first, "mono_small")
         self._second.setProperty("scale", "small")
         self.forget = _button(
             "Forget cells",
@@ -73,6 +74,7 @@ class CachePage(QWidget):
         self.rebuild.clicked.connect(self.rebuild_clicked)
         self._lay_out()
         self.show_all(False)
+        theme.changed.connect(self._reserve_readout)
         self.operations.toggled.connect(lambda is_open: self.reveal(self.operations) if is_open else None)
 
     @property
@@ -160,9 +162,10 @@ class CachePage(QWidget):
         super().resizeEvent(event)
         self._reserve_readout()
 
+    @Slot()
     def _reserve_readout(self) -> None:
         """Height for the lines of the legend, and for the two lines about a cell."""
-        height = max(2, self._legend.lines(self.map.width()) if self._shows_all else 0) * ROW_PX
+        height = max(2, self._legend.lines(self.map.width()) if self._shows_all else 0) * self._theme.px(ROW_PX)
         if height != self._readout.minimumHeight():
             self._readout.setFixedHeight(height)
 

@@ -31,6 +31,7 @@ class MetricTable(QWidget):
         self.setMaximumWidth(_MOST_PX)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         theme.changed.connect(self.update)
+        theme.changed.connect(self.updateGeometry)
 
     @property
     def group(self) -> Group:
@@ -57,7 +58,7 @@ class MetricTable(QWidget):
         return f"{spoken(self._group.rows[row], self._group)}\n{self._group.rows[row].definition}"
 
     def sizeHint(self) -> QSize:
-        return QSize(240, self._n_lines(self._group) * ROW_PX)
+        return QSize(240, self._n_lines(self._group) * self._theme.px(ROW_PX))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -85,12 +86,12 @@ class MetricTable(QWidget):
             painter.setFont(self._theme.small)
             painter.setPen(secondary)
             for i, column in enumerate(group.columns):
-                box = QRectF(self._lefts[i] - _GAP, 0, widths[i] + _GAP, ROW_PX)
+                box = QRectF(self._lefts[i] - _GAP, 0, widths[i] + _GAP, self._theme.px(ROW_PX))
                 painter.drawText(box, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, column.name)
-            top = ROW_PX
+            top = self._theme.px(ROW_PX)
         names = QFontMetrics(self._theme.small)
         for n, row in enumerate(group.rows):
-            line = QRectF(0, top + n * ROW_PX, self.width(), ROW_PX)
+            line = QRectF(0, top + n * self._theme.px(ROW_PX), self.width(), self._theme.px(ROW_PX))
             if self.hasFocus() and n == self._current:
                 painter.fillRect(line, QColor(colours.hover))
             painter.setFont(self._theme.small)
@@ -98,7 +99,13 @@ class MetricTable(QWidget):
             name = names.elidedText(row.name, Qt.TextElideMode.ElideRight, int(max(right, 0)))
             painter.drawText(line, Qt.AlignmentFlag.AlignVCenter, name)
             for i, value in enumerate(row.values[: len(widths)]):
-                self._draw_value(painter, value, QRectF(self._lefts[i], line.top(), widths[i], ROW_PX), text, secondary)
+                self._draw_value(
+                    painter,
+                    value,
+                    QRectF(self._lefts[i], line.top(), widths[i], self._theme.px(ROW_PX)),
+                    text,
+                    secondary,
+                )
 
     def _draw_value(self, painter: QPainter, value: Value, box: QRectF, text: QColor, secondary: QColor) -> None:
         painter.setFont(self._theme.mono_small)
@@ -108,7 +115,9 @@ class MetricTable(QWidget):
             painter.setFont(self._theme.small)
             painter.setPen(secondary)
             left = box.right() + _UNIT_GAP
-            painter.drawText(QRectF(left, box.top(), 200, ROW_PX), Qt.AlignmentFlag.AlignVCenter, value.unit)
+            painter.drawText(
+                QRectF(left, box.top(), 200, self._theme.px(ROW_PX)), Qt.AlignmentFlag.AlignVCenter, value.unit
+            )
 
     def _widths(self) -> tuple[list[float], list[float]]:
         """Widths of the values of every column, and of their units with the gap before them, whatever they are now."""
@@ -131,7 +140,7 @@ class MetricTable(QWidget):
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            row = event.pos().y() // ROW_PX - bool(self._group.columns)
+            row = event.pos().y() // self._theme.px(ROW_PX) - bool(self._group.columns)
             column = sum(event.pos().x() >= left - _GAP for left in self._lefts) - 1
             QToolTip.showText(event.globalPos(), plain_tip(self.tip(row, column)), self)
             return True
@@ -155,7 +164,7 @@ class MetricTable(QWidget):
         self.setAccessibleDescription(tip)
         line = self._current + 1 + bool(self._group.columns)
         if tip:
-            QToolTip.showText(self.mapToGlobal(QPoint(0, line * ROW_PX)), plain_tip(tip), self)
+            QToolTip.showText(self.mapToGlobal(QPoint(0, line * self._theme.px(ROW_PX))), plain_tip(tip), self)
         self.update()
 
 

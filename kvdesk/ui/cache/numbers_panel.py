@@ -120,7 +120,7 @@ class NumbersPanel(QWidget):
         for column, (name, definition) in enumerate(_METRICS):
             caption = label(name, tone="secondary", scale="small")
             value = NumberLabel("–", widest="8,888")
-            value.setFont(self._theme.mono)
+            self._theme.give_font(value, "mono")
             unit = label("cells", tone="secondary", scale="small")
             for row, widget in enumerate((caption, value, unit)):
                 widget.setToolTip(definition)

@@ -78,7 +78,7 @@ class Overview(QWidget):
 
     def _make_number(self, theme: Theme, caption: str, tip: str) -> tuple[QLabel, QHBoxLayout]:
         value, unit = NumberLabel("–"), label("", tone="secondary", scale="small")
-        value.setFont(theme.mono)
+        theme.give_font(value, "mono")
         line = QHBoxLayout()
         line.setSpacing(6)
         line.addWidget(value, 0, Qt.AlignmentFlag.AlignBaseline)

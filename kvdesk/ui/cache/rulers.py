@@ -115,9 +115,10 @@ class _Line(QWidget):
         self._theme = theme
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.update)
+        theme.changed.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:
-        return QSize(200, ROW_PX)
+        return QSize(200, self._theme.px(ROW_PX))
 
     def minimumSizeHint(self) -> QSize:
         return self.sizeHint()
@@ -148,12 +149,12 @@ class _Heading(_Line):
             return
         left, width, range_right, next_right = _places(self._theme, self.width())
         title = metrics.elidedText("positions", Qt.TextElideMode.ElideRight, int(left) - 16)
-        painter.drawText(QRectF(16, 0, left, ROW_PX), middle, title)
-        painter.drawText(QRectF(0, 0, range_right, ROW_PX), _RIGHT, "held")
-        painter.drawText(QRectF(0, 0, next_right, ROW_PX), _RIGHT, "next")
+        painter.drawText(QRectF(16, 0, left, self._theme.px(ROW_PX)), middle, title)
+        painter.drawText(QRectF(0, 0, range_right, self._theme.px(ROW_PX)), _RIGHT, "held")
+        painter.drawText(QRectF(0, 0, next_right, self._theme.px(ROW_PX)), _RIGHT, "next")
         painter.setFont(self._theme.mono_small)
-        painter.drawText(QRectF(left, 0, width, ROW_PX), middle, "0")
-        painter.drawText(QRectF(left, 0, width, ROW_PX), _RIGHT, f"{self._scale:,}")
+        painter.drawText(QRectF(left, 0, width, self._theme.px(ROW_PX)), middle, "0")
+        painter.drawText(QRectF(left, 0, width, self._theme.px(ROW_PX)), _RIGHT, f"{self._scale:,}")
 
 
 class Ruler(_Line):
@@ -185,27 +186,27 @@ class Ruler(_Line):
             painter.fillRect(self.rect(), QColor(colours.hover))
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(_ink(self._theme, row))
-        painter.drawEllipse(QRectF(0, ROW_PX / 2 - 4, 8, 8))
+        painter.drawEllipse(QRectF(0, self._theme.px(ROW_PX) / 2 - 4, 8, 8))
         painter.setFont(self._theme.small)
         painter.setPen(QColor(colours.text))
         metrics, room = QFontMetrics(self._theme.small), left - 24
         number = f"{row.branch}" if row.branch and not row.follows else ""
         if number:
             room -= metrics.horizontalAdvance(number) + 6
-            painter.drawText(QRectF(0, 0, left - 8, ROW_PX), _RIGHT, number)
+            painter.drawText(QRectF(0, 0, left - 8, self._theme.px(ROW_PX)), _RIGHT, number)
         title = metrics.elidedText(row.short_name, Qt.TextElideMode.ElideRight, int(room))
-        painter.drawText(QRectF(16, 0, left, ROW_PX), middle, title)
+        painter.drawText(QRectF(16, 0, left, self._theme.px(ROW_PX)), middle, title)
         self._draw_bar(painter, row, left, width)
         painter.setFont(self._theme.mono_small)
         painter.setPen(QColor(colours.secondary))
-        painter.drawText(QRectF(0, 0, range_right, ROW_PX), _RIGHT, row.range_text)
+        painter.drawText(QRectF(0, 0, range_right, self._theme.px(ROW_PX)), _RIGHT, row.range_text)
         painter.setPen(QColor(colours.text))
-        painter.drawText(QRectF(0, 0, next_right, ROW_PX), _RIGHT, row.next_text)
+        painter.drawText(QRectF(0, 0, next_right, self._theme.px(ROW_PX)), _RIGHT, row.next_text)
 
     def _draw_bar(self, painter: QPainter, row: RulerRow, left: float, width: float) -> None:
         """Held positions in the conversation's colour; holes as a thin line; a mark at the next valid position."""
         colours, ink = self._theme.colours, _ink(self._theme, row)
-        middle, step = ROW_PX / 2, width / self._scale
+        middle, step = self._theme.px(ROW_PX) / 2, width / self._scale
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         painter.fillRect(QRectF(left, middle - 1, width, 2), QColor(colours.cell_span))
         for start, stop in row.held:
@@ -233,7 +234,7 @@ class Ruler(_Line):
         super().focusInEvent(event)
         by_key = event.reason() in (Qt.FocusReason.TabFocusReason, Qt.FocusReason.BacktabFocusReason)
         if by_key and self._row is not None:
-            QToolTip.showText(self.mapToGlobal(QPoint(0, ROW_PX)), plain_tip(self._row.tip), self)
+            QToolTip.showText(self.mapToGlobal(QPoint(0, self._theme.px(ROW_PX))), plain_tip(self._row.tip), self)
 
 
 def _places(theme: Theme, width: int) -> tuple[float, float, float, float]:

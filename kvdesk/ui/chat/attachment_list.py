@@ -84,7 +84,7 @@ class AttachmentList(QScrollArea):
         self._rows += [self._reading_row(number, name) for number, name in reading.items()]
         for row in self._rows:
             self._column.addWidget(row)
-        self.setFixedHeight(_ROW_PX * min(len(self._rows), _MOST_ROWS))
+        self.setFixedHeight(self._theme.px(_ROW_PX) * min(len(self._rows), _MOST_ROWS))
         self.setVisible(bool(self._rows))
         self.show_costs((), None)
 
@@ -128,7 +128,7 @@ class AttachmentList(QScrollArea):
 
     def _line(self, text: str) -> tuple[QWidget, QHBoxLayout]:
         row = QWidget()
-        row.setFixedHeight(_ROW_PX)
+        row.setFixedHeight(self._theme.px(_ROW_PX))
         layout = QHBoxLayout(row)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(8)

@@ -136,6 +136,7 @@ class ChatPane(QWidget):
         column.addWidget(self.pinned)
         column.addWidget(self._stack, 1)
         column.addWidget(centred(below, theme.text_column))
+        theme.changed.connect(self._fit_column)
         self.show_model(None)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
@@ -151,6 +152,10 @@ class ChatPane(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._fit_column()
+
+    @Slot()
+    def _fit_column(self) -> None:
         self._below.setMaximumWidth(self._theme.column_in(self.width()))
 
     @property

@@ -54,7 +54,7 @@ class Composer(QFrame):
         self._edit.focused.connect(self.set_focused)
         self._edit.setAccessibleName("Message")
         self._edit.setPlaceholderText("Type a message")
-        self._edit.setFont(theme.text)
+        theme.give_font(self._edit, "text")
         self._edit.textChanged.connect(self._on_text_changed)
         self._preview: TurnPreview | None = None
         self._pause = QTimer(self, singleShot=True, interval=PAUSE_MS)

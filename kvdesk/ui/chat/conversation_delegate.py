@@ -50,7 +50,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     def sizeHint(self, _option: QStyleOptionViewItem, index: Index) -> QSize:
         lines = self._lines(index, self._view.viewport().width())
-        return QSize(120, ROW_PX + (len(lines) - 1) * QFontMetrics(self._theme.text).lineSpacing())
+        return QSize(120, self._theme.px(ROW_PX) + (len(lines) - 1) * QFontMetrics(self._theme.text).lineSpacing())
 
     def updateEditorGeometry(self, editor: QWidget, option: QStyleOptionViewItem, index: Index) -> None:
         rect: QRect = option.rect

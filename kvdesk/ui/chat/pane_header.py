@@ -32,6 +32,7 @@ class PaneHeader(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
+        self._theme = theme
         sidebar = IconButton(theme, "sidebar", "Show or hide the conversations", "Conversations (Ctrl+B)")
         sidebar.setObjectName("sidebarButton")
         sidebar.clicked.connect(self.sidebar_clicked)
@@ -89,7 +90,7 @@ class PaneHeader(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The title stands above the rest where one line is too short for both."""
         super().resizeEvent(event)
-        is_narrow = self.width() < ONE_LINE_PX
+        is_narrow = self.width() < self._theme.px(ONE_LINE_PX)
         if is_narrow and self._lines.count() == 1:
             self._lines.addWidget(self._facts)
         elif not is_narrow and self._lines.count() == 2:

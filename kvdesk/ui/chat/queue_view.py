@@ -127,7 +127,7 @@ class QueueView(QFrame):
         self._widgets = [self._row(i, message) for i, message in enumerate(self._messages)]
         for row in self._widgets:
             self._rows.addWidget(row)
-        self._scroll.setFixedHeight(_ROW_PX * min(len(self._messages), _MOST_ROWS))
+        self._scroll.setFixedHeight(self._theme.px(_ROW_PX) * min(len(self._messages), _MOST_ROWS))
         moved, self._moved = self._moved, None
         if moved is not None and moved[0] < len(self._widgets):  # the focus stays on what was moved
             up, down = self.movers(moved[0])
@@ -137,7 +137,7 @@ class QueueView(QFrame):
     def _row(self, index: int, message: QueuedMessage) -> QWidget:
         text = message.text
         row = QWidget()
-        row.setFixedHeight(_ROW_PX)
+        row.setFixedHeight(self._theme.px(_ROW_PX))
         names = "  ·  ".join(attachment.name for attachment in message.attachments)
         line = ElidedLabel("  ·  ".join(part for part in (" ".join(text.split()), names) if part))
         up = IconButton(self._theme, "chevron-up", tr("Send this queued message earlier"))

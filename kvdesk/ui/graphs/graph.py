@@ -106,7 +106,7 @@ class Captions(QHBoxLayout):
             self.addSpacing(8 if n else 0)
             self.addWidget(label(curve.name, tone="secondary", scale="small"))
             value = NumberLabel("–", widest="8,888")
-            value.setFont(theme.mono_small)
+            theme.give_font(value, "mono_small")
             self._values.append(value)
             self.addWidget(value)
         self.addStretch(1)

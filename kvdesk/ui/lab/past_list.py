@@ -26,7 +26,7 @@ class PastList(QWidget):
         self._results: tuple[PastResult, ...] = ()
         self._list = QListWidget()
         self._list.setAccessibleName("Past results")
-        self._list.setFont(theme.small)
+        theme.give_font(self._list, "small")
         self._list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self._list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

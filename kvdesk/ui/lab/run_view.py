@@ -43,7 +43,7 @@ class RunView(QWidget):
         self._step = NumberLabel(widest="88 of 88")
         self._time = NumberLabel(widest="888 s of about 888 s")
         for number in (self._step, self._time):
-            number.setFont(theme.mono_small)
+            theme.give_font(number, "mono_small")
         self._bar = ThinProgress(theme, "Progress of the experiment")
         self._takes = label("", tone="secondary", scale="small")
         self._takes.setWordWrap(True)

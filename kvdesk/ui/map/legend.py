@@ -32,9 +32,10 @@ class Legend(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Legend of the cell map")
         theme.changed.connect(self.update)
+        theme.changed.connect(self.updateGeometry)
 
     def sizeHint(self) -> QSize:
-        return QSize(200, ROWS * ROW_PX)
+        return QSize(200, ROWS * self._theme.px(ROW_PX))
 
     @Slot(object)
     def show_key(self, key: MapLegend) -> None:
@@ -51,7 +52,7 @@ class Legend(QWidget):
         painter.setFont(self._theme.small)
         metrics = QFontMetrics(self._theme.small)
         for entry, x, row in self._places(self._key, self.width(), metrics):
-            self._draw(painter, entry, self._key, x, float(row * ROW_PX), metrics)
+            self._draw(painter, entry, self._key, x, float(row * self._theme.px(ROW_PX)), metrics)
 
     def lines(self, width: int) -> int:
         """How many lines the key takes in a pane of this width."""
@@ -68,25 +69,30 @@ class Legend(QWidget):
             if x and x + needed > width:
                 x, row = 0.0, row + 1
             places.append((entry, x, row))
-            x += needed + _GAP_PX
+            x += needed + self._theme.px(_GAP_PX)
         return places
 
     def _width(self, entry: Entry, metrics: QFontMetrics) -> float:
         if entry.kind != "ramp":
-            return _SWATCH_PX + 6 + metrics.horizontalAdvance(entry.words)
+            return self._theme.px(_SWATCH_PX) + 6 + metrics.horizontalAdvance(entry.words)
         words = (entry.words, *entry.ends)
-        return _RAMP_PX + 18 + sum(metrics.horizontalAdvance(word) for word in words)
+        return self._theme.px(_RAMP_PX) + 18 + sum(metrics.horizontalAdvance(word) for word in words)
 
     def _draw(
         self, painter: QPainter, entry: Entry, key: MapLegend, x: float, top: float, metrics: QFontMetrics
     ) -> None:
-        box = QRectF(x, top + (ROW_PX - _SWATCH_PX) // 2, _SWATCH_PX, _SWATCH_PX)
+        box = QRectF(
+            x,
+            top + (self._theme.px(ROW_PX) - self._theme.px(_SWATCH_PX)) // 2,
+            self._theme.px(_SWATCH_PX),
+            self._theme.px(_SWATCH_PX),
+        )
         colours = self._theme.colours
         if entry.kind == "ramp":
             for word in (entry.words, entry.ends[0]):
                 tone = colours.text if word is entry.words else colours.secondary
                 x = self._write(painter, word, tone, x, top, metrics) + 6
-            box = QRectF(x, box.y(), _RAMP_PX, box.height())
+            box = QRectF(x, box.y(), self._theme.px(_RAMP_PX), box.height())
             painter.drawImage(box, self._colours(entry, key))
             self._write(painter, entry.ends[1], colours.secondary, box.right() + 6, top, metrics)
             return
@@ -106,7 +112,7 @@ class Legend(QWidget):
         """Write at x; returns where the words end."""
         width = metrics.horizontalAdvance(words)
         painter.setPen(QColor(tone))
-        painter.drawText(QRectF(x, top, width + 4, ROW_PX), Qt.AlignmentFlag.AlignVCenter, words)
+        painter.drawText(QRectF(x, top, width + 4, self._theme.px(ROW_PX)), Qt.AlignmentFlag.AlignVCenter, words)
         return x + width
 
     def _cell(self, entry: Entry, key: MapLegend) -> QImage:
@@ -114,7 +120,7 @@ class Legend(QWidget):
         code = np.array(entry.codes[:1], np.uint8)
         second = np.array(entry.codes[1:2], np.uint8) if entry.kind == "split" else None
         layer = Layer(code, second, np.array([entry.marks], np.uint8))
-        pixels = round(_SWATCH_PX * self.devicePixelRatioF()) + 1
+        pixels = round(self._theme.px(_SWATCH_PX) * self.devicePixelRatioF()) + 1
         codes = picture(layer, 1, Part(0, 1, 0, 1), pixels)[:-1, :-1]  # without the grid
         return _image(colour_table(key.mode, self._theme.colours)[codes])
 

@@ -30,7 +30,7 @@ class PromptView(QWidget):
         self._counts = label("", tone="secondary", scale="small")
         self._counts.setWordWrap(True)
         self._text = _TokenText(self)
-        self._text.setFont(theme.mono_small)
+        theme.give_font(self._text, "mono_small")
         self._text.cursorPositionChanged.connect(self._on_caret_moved)
         self._under_caret = label("", tone="secondary", family="mono")
         self._keys = [QLabel(), QLabel(), QLabel()]

@@ -30,7 +30,7 @@ class TemplatePage(QWidget):
         self._problem.setWordWrap(True)
         self._edit = QPlainTextEdit()
         self._edit.setProperty("boxed", True)
-        self._edit.setFont(theme.mono_small)
+        theme.give_font(self._edit, "mono_small")
         self._edit.setTabChangesFocus(True)
         self._edit.setPlaceholderText(tr("The template of the model appears here once one is open."))
         self._edit.textChanged.connect(self._on_text_changed)

@@ -86,6 +86,6 @@ def _page(theme: Theme, name: str, text: str) -> QPlainTextEdit:
     page.setReadOnly(True)
     page.setTabChangesFocus(True)
     page.setProperty("boxed", True)
-    page.setFont(theme.mono_small)
+    theme.give_font(page, "mono_small")
     page.setAccessibleName(name)
     return page

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from kvdesk.chat import ConversationId
+from kvdesk.settings import ThemeChoice
 from kvdesk.translation import tr
 from kvdesk.ui.chat.parameters_button import KEYS as PARAMETERS_KEYS
 from kvdesk.ui.shell.actions import Action, ActionGroup
@@ -188,6 +189,15 @@ def _view(parts: WindowParts, settings: WindowSettings, there: There) -> tuple[A
             )
             for label in LABELS
         ),
+        Action("view.zoom_in", tr("Zoom in"), partial(settings.zoom, 1), "Ctrl++; Ctrl+="),
+        Action("view.zoom_out", tr("Zoom out"), partial(settings.zoom, -1), "Ctrl+-"),
+        Action("view.zoom_reset", tr("Reset the zoom"), partial(settings.zoom, 0), "Ctrl+0"),
+        Action("view.larger_text", tr("Larger text"), partial(settings.change_font, 1)),
+        Action("view.smaller_text", tr("Smaller text"), partial(settings.change_font, -1)),
+        Action("view.default_text", tr("Text in the size of the system"), partial(settings.change_font, 0)),
+        Action("view.theme_light", tr("Theme: light"), partial(settings.use_theme, ThemeChoice.LIGHT)),
+        Action("view.theme_dark", tr("Theme: dark"), partial(settings.use_theme, ThemeChoice.DARK)),
+        Action("view.theme_system", tr("Theme: as the system has it"), partial(settings.use_theme, ThemeChoice.SYSTEM)),
         Action(
             "view.lab",
             tr("Show the laboratory, or the conversations"),

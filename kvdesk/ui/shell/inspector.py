@@ -121,6 +121,7 @@ class Inspector(QWidget):
         column.addWidget(self._stack, 1)
         self.set_can(forget=False, rebuild=False)
         self._show_all(False)
+        theme.changed.connect(self._fit)
 
     def show_features(self) -> None:
         """What the back end has is known: say what is missing where it would be."""
@@ -145,7 +146,7 @@ class Inspector(QWidget):
         for tab in self._tabs.buttons():
             tab.setVisible(shows_all)
         self._title.setHidden(shows_all)
-        self.setMinimumWidth(ALL_PX if shows_all else CALM_PX)
+        self._fit()
         self._cache.show_all(shows_all)
         self._share_room()
 
@@ -337,6 +338,10 @@ class Inspector(QWidget):
         super().resizeEvent(event)
         self._share_room()
         self._timeline.set_room(self.height())
+
+    @Slot()
+    def _fit(self) -> None:
+        self.setMinimumWidth(self._theme.px(ALL_PX if self._shows_all else CALM_PX))
 
     def _share_room(self) -> None:
         self._cache.map.set_room(round(self.height() * (0.34 if self._shows_all else 0.5)))

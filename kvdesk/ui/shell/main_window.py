@@ -114,7 +114,7 @@ class MainWindow(WindowSignals):
         operations = OperationsController(self, theme, state, inspector, strip)
         menus = Menus(self, chat, operations, state)
         events = EventRouter(self, state, conversations, chat, inspector, status, operations)
-        panes = Panes(conversations, chat, inspector)
+        panes = Panes(theme, conversations, chat, inspector)
         rooms = Rooms(theme, panes)
         return WindowParts(
             window=self,
@@ -250,7 +250,7 @@ class MainWindow(WindowSignals):
     @Slot()
     def _tell_watched(self) -> None:
         shown = self.isVisible() and not self.isMinimized() and not self._rooms.shows_lab
-        watched = shown and self.shown_settings.current.inspector_visible and self._inspector.shows_cache
+        watched = shown and not self._inspector.isHidden() and self._inspector.shows_cache
         if watched != self._watched and (shown or self._watched):
             self._watched = watched
             if not watched:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from PySide6.QtCore import QSize, Qt
+from PySide6.QtCore import QSize, Qt, Slot
 from PySide6.QtGui import QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QSplitter
 
@@ -13,49 +13,62 @@ from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat.conversation_list import ConversationList
 from kvdesk.ui.shell.inspector import Inspector
 from kvdesk.ui.widgets.controls import FRAME
+from kvdesk.ui.widgets.theme import Theme
 
 SIDEBAR_PX: Final = 160  # the narrowest it can be; the inspector says so itself
 CHAT_PX: Final = 408  # a model's name, how full the context is and what happens then, in one line
 
 
 class Panes(QSplitter):
-    """Three panes. Where the window has no room for three, the inspector is shown instead of the conversations."""
+    """Three panes. Where the window has no room for three, the inspector is shown instead of the conversations; where
+    there is none for two, the chat alone, or all of the inspector.
+    """
 
-    def __init__(self, sidebar: ConversationList, chat: ChatPane, inspector: Inspector) -> None:
+    def __init__(self, theme: Theme, sidebar: ConversationList, chat: ChatPane, inspector: Inspector) -> None:
         super().__init__(Qt.Orientation.Horizontal)
         self._sidebar, self._chat, self._inspector = sidebar, chat, inspector
+        self._theme = theme
         self._settings = Settings()
-        self._was_narrow = False
+        self._fitted = 3
         self.setHandleWidth(1)
         self.setChildrenCollapsible(False)
         for place, (pane, stretch) in enumerate(((sidebar, 0), (chat, 2), (inspector, 1))):
             self.addWidget(pane)
             self.setStretchFactor(place, stretch)
-        sidebar.setMinimumWidth(SIDEBAR_PX)
-        chat.setMinimumWidth(CHAT_PX)
+        theme.changed.connect(self._on_look_changed)
+        self._on_look_changed()
 
     @property
     def is_narrow(self) -> bool:
         """There is no room for three: in the window, or on its screen while the window is hidden."""
-        needed = sum(pane.minimumWidth() for pane in (self._sidebar, self._chat, self._inspector))
+        return self._n_fitting() < 3
+
+    def _n_fitting(self) -> int:
+        """How many panes there is room for: the chat, the inspector, the conversations."""
         screen = self.screen().availableGeometry().marginsRemoved(FRAME)
         room = self.width() if self.isVisible() else screen.width()
-        return room < needed + 2 * self.handleWidth()
+        two = self._chat.minimumWidth() + self._inspector.minimumWidth() + 2 * self.handleWidth()
+        return 3 if room >= two + self._sidebar.minimumWidth() else 2 if room >= two else 1
 
     def minimumSizeHint(self) -> QSize:
-        """A window that is made narrower loses the conversations."""
+        """A window that is made narrower loses the conversations, then the inspector."""
         size = super().minimumSizeHint()
-        if self._sidebar.isHidden() or self._inspector.isHidden():
-            return size
-        return size - QSize(self._sidebar.minimumWidth() + self.handleWidth(), 0)
+        shown = [pane for pane in (self._sidebar, self._inspector) if not pane.isHidden()]
+        lost = sum(pane.minimumWidth() + self.handleWidth() for pane in shown[:1])
+        if len(shown) == 1 and not self._chat.isHidden() and self._theme.scale > 1:
+            return size - QSize(lost, 0)
+        return size - QSize(lost, 0) if len(shown) == 2 else size
 
     def fold(self, settings: Settings) -> None:
         """Show what the settings want to be shown, as far as there is room."""
         self._settings = settings
         self._inspector.show_all(settings.all_instruments)
-        self._was_narrow = self.is_narrow
-        self._sidebar.setVisible(settings.sidebar_visible and not (settings.inspector_visible and self._was_narrow))
-        self._inspector.setVisible(settings.inspector_visible)
+        self._fitted = n = self._n_fitting()
+        alone = n == 1 and settings.inspector_visible and settings.all_instruments
+        inspector = settings.inspector_visible and (n > 1 or alone)
+        self._sidebar.setVisible(settings.sidebar_visible and not alone and not (inspector and n < 3))
+        self._chat.setVisible(not alone)
+        self._inspector.setVisible(inspector)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -66,5 +79,13 @@ class Panes(QSplitter):
         self._refold()
 
     def _refold(self) -> None:
-        if self.is_narrow != self._was_narrow:
+        if self._n_fitting() != self._fitted:
             self.fold(self._settings)
+
+    @Slot()
+    def _on_look_changed(self) -> None:
+        """Larger text needs wider panes."""
+        self._sidebar.setMinimumWidth(self._theme.px(SIDEBAR_PX))
+        self._chat.setMinimumWidth(self._theme.px(CHAT_PX))
+        if self.isVisible():
+            self._refold()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
 from kvdesk.cache.snapshot import Verification
 from kvdesk.protocol import calls
@@ -51,7 +51,7 @@ class StatusBar(QWidget):
         self._audit.setEnabled(False)
         row.addWidget(self._save)
         row.addWidget(self._audit)
-        self.setFixedHeight(28)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
 
     @property
     def text(self) -> str:

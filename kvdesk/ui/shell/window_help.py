@@ -21,6 +21,7 @@ MENU: Final = (
     *("chat.new", "chat.search", "model.open", ""),
     *("chat.import", "chat.export", "chat.export_all", ""),
     *("view.lab", "settings.open", ""),
+    *("view.zoom_in", "view.zoom_out", "view.zoom_reset", ""),
     *("help.palette", "help.shortcuts", "help.tour", ""),
     *("view.log", "help.report", "help.about", ""),
     "app.quit",

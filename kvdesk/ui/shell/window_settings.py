@@ -7,13 +7,16 @@ from typing import Final
 from PySide6.QtCore import QObject, Signal, Slot
 
 from kvdesk.protocol.messages import Event
-from kvdesk.settings import Preset, Settings, WindowPlace
+from kvdesk.settings import Preset, Settings, ThemeChoice, WindowPlace
 from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.shell.window_parts import WindowParts
 
+ZOOMS: Final = (50, 67, 80, 90, 100, 110, 125, 150, 175, 200)
+LEAST_FONT_PX: Final = 8
+MOST_FONT_PX: Final = 40
 _ELSEWHERE: Final = (
     *("sidebar_visible", "inspector_visible", "all_instruments", "collapsed_folders", "window"),
-    *("context", "tour_seen"),
+    *("context", "tour_seen", "zoom", "font_px"),
 )
 """Settings that are not changed in the dialog."""
 
@@ -43,6 +46,7 @@ class WindowSettings(QObject):
         self.current = settings
         self._parts.events.show_default_overflow(settings.cache.overflow)
         self._parts.theme.set_theme(settings.theme)
+        self._parts.theme.set_size(settings.zoom, settings.font_px)
         self._parts.panes.fold(settings)
         self._parts.conversations.show_collapsed(settings.collapsed_folders)
         if self._panel is not None:
@@ -75,6 +79,27 @@ class WindowSettings(QObject):
     def show_instruments(self, shows_all: bool) -> None:
         """All of the inspector; else the cell map and four numbers."""
         self._change(all_instruments=shows_all, inspector_visible=True)
+
+    def zoom(self, steps: int) -> None:
+        """The whole window larger or smaller by so many steps; 0: as the system has it."""
+        now = self.current.zoom
+        at = min(range(len(ZOOMS)), key=lambda i: abs(ZOOMS[i] - now))
+        self._resize(zoom=ZOOMS[min(max(at + steps, 0), len(ZOOMS) - 1)] if steps else 100)
+
+    def change_font(self, by: int) -> None:
+        """Text larger or smaller by so many pixels; 0: as the system has it."""
+        px = (self.current.font_px or self._parts.theme.system_px) + by
+        self._resize(font_px=min(max(px, LEAST_FONT_PX), MOST_FONT_PX) if by else 0)
+
+    def use_theme(self, theme: ThemeChoice) -> None:
+        """Light, dark, or as the system has it."""
+        self._parts.theme.set_theme(theme)
+        self._change(theme=theme)
+
+    def _resize(self, **fields: int) -> None:
+        size = {"zoom": self.current.zoom, "font_px": self.current.font_px} | fields
+        self._parts.theme.set_size(size["zoom"], size["font_px"])
+        self._change(**size)
 
     @Slot()
     def keep_tour_seen(self) -> None:

@@ -189,7 +189,7 @@ class TimelineDelegate(QStyledItemDelegate):
         painter.restore()
 
     def sizeHint(self, _option: QStyleOptionViewItem, _index: Index) -> QSize:
-        return QSize(120, ROW_PX)
+        return QSize(120, self._theme.px(ROW_PX))
 
 
 def _words(row: Row, entry: Entry | None) -> str:

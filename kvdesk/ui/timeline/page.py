@@ -56,6 +56,7 @@ class TimelinePage(QWidget):
 
     def __init__(self, theme: Theme, state: CacheState, texts: dict[int, str], live: bool = True) -> None:
         super().__init__()
+        self._theme = theme
         self._state, self._texts, self._live = state, texts, live
         self._recording: Recording | None = None  # that is shown
         self._newest: Recording | None = None
@@ -208,7 +209,7 @@ class TimelinePage(QWidget):
     @Slot(int)
     def _on_scrolled(self, value: int) -> None:
         if most := self._list.verticalScrollBar().maximum():  # 0 while the list is filled anew
-            self._at_end = value >= most - 4 * ROW_PX
+            self._at_end = value >= most - 4 * self._theme.px(ROW_PX)
 
     @Slot()
     def _on_range_changed(self) -> None:
@@ -375,6 +376,18 @@ class TimelinePage(QWidget):
         known = next((c for c in self._state.conversations.values() if c.id == conversation), None)
         return known.colour if known else None
 
+    @Slot()
+    def _on_look_changed(self) -> None:
+        self._fit_rows(self._list)
+
+    def _fit_rows(self, view: QTableView) -> None:
+        """Rows as high as the size of the text needs."""
+        row = self._theme.px(ROW_PX)
+        view.verticalHeader().setMinimumSectionSize(row)
+        view.verticalHeader().setDefaultSectionSize(row)
+        view.setMinimumHeight(3 * row)
+        view.verticalScrollBar().setSingleStep(row)
+
     def _make_list(self, theme: Theme) -> QTableView:
         """A table of one column: unlike a list view it does not ask the model about every row to lay them out."""
         view = QTableView()
@@ -391,15 +404,13 @@ class TimelinePage(QWidget):
         view.horizontalHeader().setStretchLastSection(True)
         rows = view.verticalHeader()
         rows.hide()
-        rows.setMinimumSectionSize(ROW_PX)
-        rows.setDefaultSectionSize(ROW_PX)
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         for corner in view.findChildren(QAbstractButton):  # Qt's own, hidden with the headers
             corner.setAccessibleName("All operations")
-        view.setMinimumHeight(3 * ROW_PX)
+        self._fit_rows(view)
+        self._theme.changed.connect(self._on_look_changed)
         # By rows Qt lays the last one to the lower edge, and all jump by a part of one as soon as another follows.
         view.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
-        view.verticalScrollBar().setSingleStep(ROW_PX)
         view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         view.verticalScrollBar().rangeChanged.connect(self._on_range_changed)
         view.selectionModel().currentChanged.connect(self._on_current_changed)

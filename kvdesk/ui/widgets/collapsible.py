@@ -23,7 +23,6 @@ class Collapsible(QWidget):
         self._button.setProperty("collapsible", True)
         self._button.setCheckable(True)
         self._button.setChecked(opened)
-        self._button.setIconSize(QSize(12, 12))
         self._button.setCursor(Qt.CursorShape.PointingHandCursor)
         self._button.toggled.connect(self._on_toggled)
         column = QVBoxLayout(self)
@@ -62,6 +61,7 @@ class Collapsible(QWidget):
     @Slot()
     def _on_look_changed(self) -> None:
         name = "chevron-down" if self.is_open else "chevron-right"
+        self._button.setIconSize(QSize(self._theme.px(12), self._theme.px(12)))
         self._button.setIcon(self._theme.icon(name, self._theme.colours.secondary))
         self._button.setAccessibleName(self._button.text())
         self._button.setAccessibleDescription("expanded" if self.is_open else "collapsed")

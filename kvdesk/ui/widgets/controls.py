@@ -39,7 +39,6 @@ class IconButton(QToolButton):
         self._theme, self._icon, self._ink = theme, icon, ink
         self.setAccessibleName(name)
         self.setToolTip(tip or name)
-        self.setIconSize(QSize(16, 16))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         theme.changed.connect(self._on_look_changed)
@@ -52,6 +51,7 @@ class IconButton(QToolButton):
 
     @Slot()
     def _on_look_changed(self) -> None:
+        self.setIconSize(QSize(self._theme.px(16), self._theme.px(16)))
         self.setIcon(self._theme.icon(self._icon, getattr(self._theme.colours, self._ink)))
 
 
@@ -258,7 +258,9 @@ class Choice(QComboBox):
     def paintEvent(self, event: QPaintEvent) -> None:
         super().paintEvent(event)
         icon = self._theme.icon("chevron-down", self._theme.colours.secondary)
-        icon.paint(QPainter(self), self.width() - 24, (self.height() - 16) // 2, 16, 16)
+        side = self._theme.px(16)
+        right = self.width() - self._theme.px(24)
+        icon.paint(QPainter(self), right, (self.height() - side) // 2, side, side)
 
 
 class Rule(QFrame):

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from kvdesk.ui.widgets.colours import Colours
 from kvdesk.viewmodel.palette import mix
 
+_LENGTH = re.compile(r"(?<![\w#.-])(\d+)px")
+_FONT = "font-size: "
 
-def style_sheet(colours: Colours, base_px: int, mono_families: Sequence[str]) -> str:
-    """Qt style sheet of the whole application for one theme."""
+
+def style_sheet(colours: Colours, base_px: int, small: int, mono_families: Sequence[str], scale: float = 1.0) -> str:
+    """Qt style sheet of the whole application for one theme.
+
+    base_px, small   size of the text, and of small text, in pixels
+    scale            by which every other length grows; lines of one pixel stay
+    """
+    sheet = _sheet(colours, small, base_px + round(3 * scale), mono_families)
+    if scale == 1.0:
+        return sheet
+
+    def grown(length: re.Match[str]) -> str:
+        n = int(length[1])
+        is_font = sheet.startswith(_FONT, length.start() - len(_FONT))
+        return length[0] if n <= 1 or is_font else f"{max(1, round(n * scale))}px"
+
+    return _LENGTH.sub(grown, sheet)
+
+
+def _sheet(colours: Colours, small: int, large: int, mono_families: Sequence[str]) -> str:
     c = colours
-    small, large = base_px - 2, base_px + 3
     mono = ", ".join(f'"{family}"' for family in mono_families)
     pressed = mix(c.hover, c.text, 0.08)
     accent_hover = mix(c.accent, "#ffffff" if c.dark else "#000000", 0.1)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QFontMetricsF, QIcon, QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from kvdesk.settings import ThemeChoice
 from kvdesk.ui.widgets.colours import DARK, LIGHT, Colours
@@ -13,13 +15,17 @@ from kvdesk.ui.widgets.icons import line_icon
 from kvdesk.ui.widgets.stylesheet import style_sheet
 from kvdesk.viewmodel import palette
 
+SMALLEST: Final = 8
+"""Pixels of the text, however small it is made."""
+
 
 class Theme(QObject):
     """The look in force. Widgets read it when they paint and repaint when it changes.
 
     theme  what it begins with: made before the widgets, so that they are not styled twice
 
-    Fonts, which nobody changes: `text` is what one reads; `mono` is for code, and every number that stands in a column.
+    Fonts: `text` is what one reads; `mono` is for code, and every number that stands in a column. `set_size` makes them
+    anew; `px` gives lengths that grow with them.
     """
 
     changed = Signal()
@@ -33,14 +39,42 @@ class Theme(QObject):
         self._icons: dict[tuple[str, str], QIcon] = {}
         if app.style().objectName() not in ("fusion", ""):  # setting it takes 0.2 s; "": a sheet lies over it already
             app.setStyle("Fusion")
-        self.text, mono = text_font(), mono_font()
-        self._base_px = px = self.text.pixelSize()
-        self.strong = _made(self.text, px, QFont.Weight.DemiBold)
-        self.large = _made(self.text, px + 3, QFont.Weight.DemiBold)
-        self.small = _made(self.text, px - 2)
-        self.mono, self.mono_small = _made(mono, px - 1), _made(mono, px - 2)
+        self._system_px = text_font().pixelSize()
+        self._make_fonts(self._system_px)
         app.styleHints().colorSchemeChanged.connect(self._on_color_scheme_changed)
         self.set_theme(theme)
+
+    def _make_fonts(self, base_px: int) -> None:
+        self._base_px = base_px
+        self.scale = base_px / self._system_px
+        """How much larger than the system asks for."""
+        text, mono = text_font(), mono_font()
+        self.text = _made(text, base_px)
+        self.strong = _made(text, base_px, QFont.Weight.DemiBold)
+        self.large = _made(text, base_px + self.px(3), QFont.Weight.DemiBold)
+        self.small = _made(text, base_px - self.px(2))
+        self.mono, self.mono_small = _made(mono, base_px - self.px(1)), _made(mono, base_px - self.px(2))
+
+    @property
+    def system_px(self) -> int:
+        """The size of text that the system asks for, within bounds."""
+        return self._system_px
+
+    def px(self, length: int) -> int:
+        """A length that stands in the source, in pixels of a window that is not zoomed, at the size in force."""
+        return round(length * self.scale)
+
+    def give_font(self, widget: QWidget, name: str) -> None:
+        """Give a widget one of the fonts ("mono_small"), now and at every other size."""
+        _FontGiver(self, widget, name)
+
+    def set_size(self, zoom: int, font_px: int = 0) -> None:
+        """The size of text and all that holds it: `zoom` percent of `font_px`, 0 being what the system asks for."""
+        base_px = max(SMALLEST, round((font_px or self._system_px) * zoom / 100))
+        if base_px != self._base_px:
+            self._make_fonts(base_px)
+            self._apply()
+            self.changed.emit()
 
     @property
     def text_column(self) -> int:
@@ -93,13 +127,29 @@ class Theme(QObject):
         if other:
             self.colours = colours
             self._icons.clear()
-        sheet = style_sheet(colours, self._base_px, self.mono.families())
+        sheet = style_sheet(colours, self.text.pixelSize(), self.small.pixelSize(), self.mono.families(), self.scale)
         if self._app.styleSheet() != sheet:  # setting it styles every widget there is anew
             self._app.setFont(self.text)
             self._app.setPalette(_qt_palette(colours))
             self._app.setStyleSheet(sheet)
         if other:
             self.changed.emit()
+
+
+class _FontGiver(QObject):
+    """Belongs to the widget, and ends with it."""
+
+    def __init__(self, theme: Theme, widget: QWidget, name: str) -> None:
+        super().__init__(widget)
+        self._theme, self._widget, self._name = theme, widget, name
+        theme.changed.connect(self._give)
+        self._give()
+
+    @Slot()
+    def _give(self) -> None:
+        font: QFont = getattr(self._theme, self._name)
+        if self._widget.font() != font:
+            self._widget.setFont(font)
 
 
 def _made(font: QFont, px: int, weight: QFont.Weight | None = None) -> QFont:

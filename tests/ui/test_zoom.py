@@ -1,0 +1,123 @@
+"""The size of the window's text and all around it: by keys, kept, and nothing cut where there is twice as much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QScrollArea, QWidget
+from pytestqt.qtbot import QtBot
+
+from kvdesk.settings import Settings, ThemeChoice
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.ui.widgets.colours import DARK, LIGHT
+from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, NumberLabel
+from tests.ui.samples import ONE, STATS, cache_view, message
+
+CONTROL = Qt.KeyboardModifier.ControlModifier
+
+
+@pytest.fixture
+def used(window: MainWindow) -> MainWindow:
+    window.apply_event(cache_view())
+    window.show_messages(ONE, (message("q", "user", "Hello"), message("a", "assistant", "Hello to you.", stats=STATS)))
+    window.activateWindow()
+    return window
+
+
+def test_keys_make_everything_larger_and_smaller(
+    used: MainWindow, qtbot: QtBot, record: Callable[[object], list[tuple[object, ...]]]
+) -> None:
+    changed = record(used.settings_changed)
+    theme, answer = used.theme, used.chat.view.widgets[1]
+    px, edit, high = theme.text.pixelSize(), used.chat.composer.edit, answer.height()
+    for key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal, Qt.Key.Key_Plus):
+        qtbot.keyClick(edit, key, CONTROL)
+    assert [settings.zoom for (settings,) in changed] == [110, 125, 150]  # type: ignore[attr-defined]
+    assert theme.text.pixelSize() == round(1.5 * px)
+    assert edit.font().pixelSize() == round(1.5 * px)
+    assert used.chat.composer.edit.fontMetrics().height() <= edit.height()
+    qtbot.waitUntil(lambda: answer.height() > high)
+    qtbot.keyClick(edit, Qt.Key.Key_Minus, CONTROL)
+    assert used.shown_settings.current.zoom == 125
+    qtbot.keyClick(edit, Qt.Key.Key_0, CONTROL)
+    assert (used.shown_settings.current.zoom, theme.text.pixelSize()) == (100, px)
+
+
+def test_the_zoom_has_ends(used: MainWindow) -> None:
+    for _ in range(20):
+        used.action_set.run("view.zoom_in")
+    assert used.shown_settings.current.zoom == 200
+    for _ in range(20):
+        used.action_set.run("view.zoom_out")
+    assert used.shown_settings.current.zoom == 50
+
+
+def test_settings_that_were_kept_are_shown(used: MainWindow) -> None:
+    px = used.theme.system_px
+    used.set_settings(Settings(theme=ThemeChoice.DARK, zoom=150, font_px=px + 2))
+    assert used.theme.text.pixelSize() == round(1.5 * (px + 2))
+    used.action_set.run("view.larger_text")
+    assert used.shown_settings.current.font_px == px + 3
+    used.action_set.run("view.default_text")
+    assert used.shown_settings.current.font_px == 0
+
+
+def test_themes_are_actions(used: MainWindow) -> None:
+    used.action_set.run("view.theme_light")
+    assert (used.theme.colours, used.shown_settings.current.theme) == (LIGHT, ThemeChoice.LIGHT)
+    used.action_set.run("view.theme_dark")
+    assert used.theme.colours is DARK
+    used.action_set.run("view.theme_system")
+    assert used.shown_settings.current.theme is ThemeChoice.SYSTEM
+
+
+def cut(window: QWidget) -> Iterator[str]:
+    """Texts of labels and buttons that are not seen whole, but for those that say so with an ellipsis."""
+    for widget in window.findChildren(QWidget):
+        if not isinstance(widget, QLabel | QAbstractButton) or not widget.isVisible() or not widget.text():
+            continue
+        if isinstance(widget, ElidedLabel | ElidedButton | NumberLabel):
+            continue
+        metrics = widget.fontMetrics()
+        if isinstance(widget, QLabel) and widget.wordWrap():
+            is_cut = widget.heightForWidth(widget.width()) > widget.height() + 1
+        else:
+            lines = widget.text().replace("&", "").split("\n")
+            wide = max(metrics.horizontalAdvance(line) for line in lines)
+            is_cut = wide > widget.width() + 1 or metrics.ascent() * len(lines) > widget.height()
+        corner = widget.mapTo(window, QPoint(widget.width(), 0))
+        if is_cut or (corner.x() > window.width() and not _scrolls(widget)):
+            yield f"{widget.text()!r} in {widget.width()} x {widget.height()}"
+
+
+def _scrolls(widget: QWidget) -> bool:
+    around = widget.parentWidget()
+    while around is not None and not isinstance(around, QScrollArea):
+        around = around.parentWidget()
+    return around is not None
+
+
+@pytest.mark.parametrize("zoom", [100, 150, 200])
+@pytest.mark.parametrize("place", ["calm", "Cache", "Graphs", "Timeline", "Log"])
+def test_nothing_is_cut_in_a_window_of_1280_by_800(used: MainWindow, qtbot: QtBot, zoom: int, place: str) -> None:
+    used.set_settings(Settings(theme=ThemeChoice.DARK, zoom=zoom))
+    if place != "calm":
+        used.shown_settings.show_page(place)
+    used.resize(1280, 800)
+    qtbot.waitUntil(lambda: used.width() == 1280)
+    QApplication.processEvents()
+    assert (used.width(), used.height()) == (1280, 800)
+    assert list(cut(used)) == []
+
+
+def test_at_twice_the_size_the_chat_is_seen_and_the_inspector_on_demand(used: MainWindow, qtbot: QtBot) -> None:
+    used.set_settings(Settings(theme=ThemeChoice.DARK, zoom=200))
+    assert used.chat.isVisible()
+    assert not used.inspector.isVisible()
+    qtbot.keyClick(used.chat.composer.edit, Qt.Key.Key_I, CONTROL | Qt.KeyboardModifier.ShiftModifier)
+    assert used.inspector.isVisible()
+    assert not used.chat.isVisible()
+    qtbot.keyClick(used, Qt.Key.Key_I, CONTROL)
+    assert used.chat.isVisible()
