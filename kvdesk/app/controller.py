@@ -21,6 +21,7 @@ from kvdesk.app.exporting import ChatExport
 from kvdesk.app.help_desk import HelpDesk
 from kvdesk.app.importing import ChatImport
 from kvdesk.app.laboratory import Laboratory
+from kvdesk.app.model_library import ModelLibrary
 from kvdesk.app.search import Search
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
@@ -39,7 +40,7 @@ from kvdesk.protocol.cache import (
 )
 from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, MessagesEvicted, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
-from kvdesk.settings import ContextSettings, Settings, WindowPlace
+from kvdesk.settings import ContextSettings, Settings, UsedModel, WindowPlace
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter, Unsaved
 from kvdesk.translation import tr
@@ -75,7 +76,8 @@ class Controller(QObject):
         self._help = HelpDesk(window, worker, self.chats, lambda: self.settings)
         self._silence = Silence(window, worker)
         self.laboratory = Laboratory(window, marker.embedded)
-        self._listeners = (self._cache.apply, self._help.apply, self._apply, self.laboratory.apply)
+        self.models = ModelLibrary(window, lambda: self.settings, self._keep_models, marker.embedded)
+        self._listeners = (self._cache.apply, self._help.apply, self._apply, self.laboratory.apply, self.models.apply)
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
         self._model: Path | None = None  # what was opened last
@@ -130,7 +132,13 @@ class Controller(QObject):
         self._closed = True
         self.conversations.close_queues()
         self._silence.close()
-        for ended in (self.chat_list.finish, self.laboratory.close, self.imports.close, self.exports.close):
+        for ended in (
+            self.chat_list.finish,
+            self.laboratory.close,
+            self.models.close,
+            self.imports.close,
+            self.exports.close,
+        ):
             guarded(ended)
         interrupt = partial(self.conversations.interrupt, "kvdesk was closed.")
         try:  # `_on_frame`: what the engine said while it closed
@@ -192,6 +200,10 @@ class Controller(QObject):
 
     @Slot(str)
     def _on_model_open_requested(self, path: str) -> None:
+        """With the context that it ran with last."""
+        known = self.models.used(Path(path))
+        if known is not None and known.context is not None and Path(path) != self._model:
+            self._use_settings(self.settings.model_copy(update={"context": known.context}))
         self.open_model(Path(path))
 
     @Slot()
@@ -266,6 +278,10 @@ class Controller(QObject):
         """The next start opens this model; the embedded one by itself, wherever it is then."""
         embedded = str(model) == str(self._marker.embedded)
         self.settings = replace_model(self.settings, "" if embedded else str(model))
+        self._save_settings()
+
+    def _keep_models(self, models: tuple[UsedModel, ...]) -> None:
+        self.settings = self.settings.model_copy(update={"models": models})
         self._save_settings()
 
     def _send_policy(self) -> None:

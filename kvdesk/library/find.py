@@ -130,6 +130,11 @@ def _files(folder: Folder, walk: _Walk) -> Iterator[FoundModel]:
             yield FoundModel(_name(path, folder.path), path, size, folder.application)
 
 
+def files_of(path: Path) -> tuple[Path, ...]:
+    """All files of a model: of a split one, given by its first, every part that is there."""
+    return tuple(part for part in _parts(path) if part.exists())
+
+
 def _parts(path: Path) -> list[Path]:
     match = FIRST_PART.search(path.name)
     if match is None:

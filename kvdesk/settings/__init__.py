@@ -28,6 +28,7 @@ __all__ = [
     "Sampling",
     "Settings",
     "ThemeChoice",
+    "UsedModel",
     "WindowPlace",
     "default_threads",
     "llama_name",
@@ -237,6 +238,18 @@ class WindowPlace(Table):
     inspector_width: int = Field(440, ge=0, description="Of the cache inspector")
 
 
+class UsedModel(Table):
+    """What is remembered of a model file. tok_s: tokens a second written when it ran last, 0 before that; context: the
+    settings that it ran with last.
+    """
+
+    path: str = ""
+    favourite: bool = False
+    used_ms: int = Field(0, ge=0, description="Unix time of its last opening")
+    tok_s: float = Field(0.0, ge=0.0)
+    context: ContextSettings | None = None
+
+
 class Settings(Table):
     """Everything that outlives a run."""
 
@@ -246,6 +259,7 @@ class Settings(Table):
     cache: CachePolicy = Field(default_factory=CachePolicy)
     system_prompt: str = Field("", description="System prompt of new conversations")
     presets: tuple[Preset, ...] = Field((), description="Presets that the person saved")
+    models: tuple[UsedModel, ...] = Field((), description="Favourites, and models that were opened, the last one first")
     theme: ThemeChoice = Field(ThemeChoice.SYSTEM, title="Theme", description="Light, dark, or that of the system")
     zoom: int = Field(100, ge=50, le=200, title="Zoom", description="Of the whole window, in percent (Ctrl++, Ctrl+-)")
     font_px: int = Field(

@@ -48,6 +48,7 @@ class ChatPane(QWidget):
     unpin_clicked = Signal(str)  # message
     undelete_clicked = Signal()
     open_model_clicked = Signal()
+    models_clicked = Signal()
     sidebar_clicked = Signal()
     inspector_clicked = Signal()
     menu_clicked = Signal(QPoint)  # where the main menu comes to lie
@@ -65,6 +66,7 @@ class ChatPane(QWidget):
         self._set_aside = ""  # what was typed before an edit began
         self._header = PaneHeader(theme)
         self._header.open_model_clicked.connect(self.open_model_clicked)
+        self._header.models_clicked.connect(self.models_clicked)
         self._header.embedded_clicked.connect(self.embedded_clicked)
         self._header.sidebar_clicked.connect(self.sidebar_clicked)
         self._header.inspector_clicked.connect(self.inspector_clicked)

@@ -24,6 +24,7 @@ class PaneHeader(QWidget):
     """One line where there is room for it, else the title above the rest."""
 
     open_model_clicked = Signal()
+    models_clicked = Signal()
     embedded_clicked = Signal()
     sidebar_clicked = Signal()
     inspector_clicked = Signal()
@@ -53,6 +54,7 @@ class PaneHeader(QWidget):
         self._model.setObjectName("modelButton")
         self._model.setToolTip("Open another model (Ctrl+O)")
         self._menu = QMenu(self)
+        self._menu.addAction(tr("Models on this computer…"), self.models_clicked.emit)
         self._menu.addAction("Open a model file…", self.open_model_clicked.emit)
         self._embedded = self._menu.addAction("Open the embedded model", self.embedded_clicked.emit)
         self._embedded.setEnabled(False)

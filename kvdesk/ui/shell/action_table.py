@@ -215,6 +215,13 @@ def _program(
     return (
         Action("model.open", tr("Open a model…"), intents.open_model, "Ctrl+O", refusal=why_not.model),
         Action(
+            "model.list",
+            tr("Models on this computer"),
+            parts.rooms.toggle_models,
+            "Ctrl+Shift+O",
+            tr("What other applications downloaded, whether it fits, and how fast it should be"),
+        ),
+        Action(
             "model.embedded",
             tr("Open the embedded model"),
             window.embedded_model_requested.emit,

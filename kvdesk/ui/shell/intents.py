@@ -5,6 +5,9 @@ Every method can be called at any time: what is not possible now does nothing. `
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtWidgets import QFileDialog
 
@@ -16,6 +19,9 @@ from kvdesk.ui.shell.message_intents import MessageIntents
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.ui.widgets.save_file import ask_where_to_save
+
+if TYPE_CHECKING:
+    from kvdesk.ui.models.page import ModelsPage
 
 
 class Intents(QObject):
@@ -114,10 +120,10 @@ class Intents(QObject):
 
     @Slot()
     def escape(self) -> None:
-        """Leave the laboratory, a question, the search, or a message that is edited; else stop the answer."""
+        """Leave another room, a question, the search, or a message that is edited; else stop the answer."""
         question, conversations = self._parts.inspector.cache.question, self._parts.conversations
-        if self._parts.rooms.shows_lab:
-            self._parts.rooms.show_chats()
+        if not self._parts.rooms.shows_chats:
+            self._parts.rooms.leave()
         elif conversations.folder_field.isVisible():
             conversations.folder_field.leave()
         elif question.isVisible():
@@ -167,6 +173,19 @@ class Intents(QObject):
             self._window.branch_requested.emit(self.selected, message)
 
     # --- model and cache ----------------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def connect_models(self, page: ModelsPage) -> None:
+        """What the page of models asks of the window."""
+        page.open_requested.connect(self.open_found)
+        page.file_clicked.connect(self.open_model)
+
+    @Slot(object)
+    def open_found(self, path: Path) -> None:
+        """Open a model that is known, and show the conversations."""
+        if not self._parts.events.is_dead:
+            self._parts.rooms.show_chats()
+            self._window.model_open_requested.emit(str(path))
 
     @Slot()
     def open_model(self) -> None:
@@ -218,6 +237,7 @@ class Intents(QObject):
         conversations.new_clicked.connect(self.new_chat)
         conversations.settings_clicked.connect(self._settings.open)
         conversations.lab_clicked.connect(self._parts.rooms.show_lab)
+        self._parts.rooms.models_made.connect(self.connect_models)
         conversations.selected.connect(window.conversation_selected)
         conversations.search_changed.connect(window.search_requested)
         conversations.renamed.connect(window.conversation_renamed)
@@ -239,6 +259,7 @@ class Intents(QObject):
         chat.regenerate_clicked.connect(self.regenerate)
         menus.regenerate_clicked.connect(self.regenerate)
         chat.open_model_clicked.connect(self.open_model)
+        chat.models_clicked.connect(self._parts.rooms.show_models)
         chat.sidebar_clicked.connect(self._settings.toggle_sidebar)
         chat.inspector_clicked.connect(self._settings.toggle_inspector)
         self._parts.unsaved.save_requested.connect(window.unsaved_save_requested)

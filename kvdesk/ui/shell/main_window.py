@@ -244,12 +244,12 @@ class MainWindow(WindowSignals):
     @Slot()
     def _on_room_switched(self) -> None:
         self._tell_watched()
-        if not self._rooms.shows_lab:
+        if self._rooms.shows_chats:
             self._chat.composer.focus_edit()
 
     @Slot()
     def _tell_watched(self) -> None:
-        shown = self.isVisible() and not self.isMinimized() and not self._rooms.shows_lab
+        shown = self.isVisible() and not self.isMinimized() and self._rooms.shows_chats
         watched = shown and not self._inspector.isHidden() and self._inspector.shows_cache
         if watched != self._watched and (shown or self._watched):
             self._watched = watched

@@ -1,4 +1,4 @@
-"""The two rooms of the window: the conversations with their cache, and the laboratory."""
+"""The rooms of the window: the conversations with their cache, the laboratory, and the models."""
 
 from __future__ import annotations
 
@@ -12,21 +12,25 @@ from kvdesk.ui.widgets.theme import Theme
 
 if TYPE_CHECKING:
     from kvdesk.ui.lab.page import LabPage
+    from kvdesk.ui.models.page import ModelsPage
 
 
 class Rooms(QStackedWidget):
-    """The laboratory is made when it is first shown: importing its plots takes 0.4 s.
+    """Each but the first is made when it is first shown: importing the laboratory's plots takes 0.4 s.
 
-    Signals: `lab_made` with the LabPage, once; `switched` after another room is shown.
+    Signals: `lab_made` with the LabPage and `models_made` with the ModelsPage, once; `switched` after another room is
+    shown.
     """
 
     lab_made = Signal(object)
+    models_made = Signal(object)
     switched = Signal()
 
     def __init__(self, theme: Theme, chats: QWidget) -> None:
         super().__init__()
         self._theme = theme
         self._lab: LabPage | None = None
+        self._models: ModelsPage | None = None
         self.addWidget(chats)
 
     @property
@@ -59,9 +63,49 @@ class Rooms(QStackedWidget):
             self._lab.list.setFocus()
             self.switched.emit()
 
+    @property
+    def models(self) -> ModelsPage | None:
+        """None until it was shown."""
+        return self._models
+
+    @property
+    def shows_models(self) -> bool:
+        return self._models is not None and self.currentWidget() is self._models
+
+    @property
+    def shows_chats(self) -> bool:
+        return self.currentIndex() == 0
+
+    @Slot()
+    def toggle_models(self) -> None:
+        if self.shows_models:
+            self.show_chats()
+        else:
+            self.show_models()
+
+    @Slot()
+    def show_models(self) -> None:
+        if self._models is None:
+            from kvdesk.ui.models.page import ModelsPage
+
+            self._models = ModelsPage(self._theme)
+            self._models.back_clicked.connect(self.show_chats)
+            self.addWidget(self._models)
+            self.models_made.emit(self._models)
+        if not self.shows_models:
+            self.setCurrentWidget(self._models)
+            self._models.view.setFocus()
+            self.switched.emit()
+
+    @Slot()
+    def leave(self) -> None:
+        """Esc: a question of the room is answered with no, else the conversations are shown again."""
+        if not (self._models is not None and self.shows_models and self._models.leave()):
+            self.show_chats()
+
     @Slot()
     def show_chats(self) -> None:
-        if self.shows_lab:
+        if not self.shows_chats:
             self.setCurrentIndex(0)
             self.switched.emit()
 

@@ -124,6 +124,10 @@ QTreeView::item:selected {{ background: {c.hover}; color: {c.text}; }}
 QTreeView::item:selected:focus {{ background: {c.selection}; }}
 QTableView {{ selection-background-color: transparent; }}
 QTableView::item, QTableView::item:selected {{ background: transparent; border: none; }}
+QTableView#models::item {{ padding: 0 8px; }}
+QTableView#models QHeaderView::section {{ padding-left: 8px; padding-right: 8px; }}
+QTableView#models::item:selected {{ background: {c.hover}; }}
+QTableView#models::item:selected:focus {{ background: {c.selection}; }}
 QHeaderView {{ background: transparent; border: none; }}
 QHeaderView::section {{ background: transparent; color: {c.secondary}; border: none;
     border-bottom: 1px solid {c.line}; padding: 2px 4px; font-size: {small}px; }}

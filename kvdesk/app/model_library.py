@@ -1,0 +1,211 @@
+"""The models behind their page: looks through folders, reads headers, measures memory, and remembers what was used.
+
+Nothing here blocks the window's thread: files are read on a thread of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QFile, QObject, Signal, Slot
+
+from kvdesk.errors import KvdeskError
+from kvdesk.library.bandwidth import measure
+from kvdesk.library.catalogue import ModelFacts, facts_of, fit_of
+from kvdesk.library.estimate import available_bytes
+from kvdesk.library.find import FoundModel, files_of, find_models
+from kvdesk.paths import embedded_model
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import LocalFile, ModelLoaded, TurnEnded
+from kvdesk.protocol.messages import Event
+from kvdesk.settings import ContextSettings, Settings, UsedModel
+from kvdesk.translation import tr
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.models import Machine, ModelRow, effective_bytes_s, in_order, remembered, row_of
+
+if TYPE_CHECKING:
+    from kvdesk.ui.models.page import ModelsPage
+
+ENOUGH_TOKENS: Final = 32
+"""Of an answer whose speed is remembered."""
+SHARE: Final = 0.5
+"""Of the memory's bandwidth that decoding reaches, where no model has run yet: quantized weights are computed too."""
+Found = tuple[tuple[ModelRow, ...], Machine]
+
+
+class ModelLibrary(QObject):
+    """settings: those that count now; keep: called with what is remembered of models, where it changed."""
+
+    _done = Signal(object)  # the future of a search
+
+    def __init__(
+        self,
+        window: MainWindow,
+        settings: Callable[[], Settings],
+        keep: Callable[[tuple[UsedModel, ...]], None],
+        embedded: Path | None,
+    ) -> None:
+        super().__init__(window)
+        self._window, self._settings, self._keep, self._embedded = window, settings, keep, embedded
+        self._page: ModelsPage | None = None
+        self._open: Path | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        self._closed = False
+        self._bandwidth = 0.0
+        self._facts: dict[tuple[Path, int, int], ModelFacts] = {}  # by file, its size and time
+        self._done.connect(self._on_done)
+        window.rooms.models_made.connect(self._on_page_made)
+
+    def apply(self, event: Event) -> None:
+        """What was opened, and how fast it wrote."""
+        match event:
+            case ModelLoaded():
+                source = event.model.source
+                self._open = source.path if isinstance(source, LocalFile) else None
+                self._change(used_ms=int(time.time() * 1000), context=self._settings().context)
+                self.refresh()
+            case ContextReady():
+                self._change(context=self._settings().context)
+            case TurnEnded() if event.stats.generated_tokens >= ENOUGH_TOKENS and event.stats.decode_tok_s > 0:
+                known = self.used(self._open) if self._open is not None else None
+                speed = round(event.stats.decode_tok_s, 2)
+                if known is not None and abs(speed - known.tok_s) > 0.05 * known.tok_s:
+                    self._change(tok_s=speed)
+            case _:
+                pass
+
+    def used(self, path: Path) -> UsedModel | None:
+        """What is remembered of a model."""
+        return next((model for model in self._settings().models if model.path == str(path)), None)
+
+    @Slot()
+    def refresh(self) -> None:
+        """Look again, if the page was ever shown."""
+        if self._page is None or self._closed:
+            return
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(1, "kvdesk-models")
+        self._page.show_searching()
+        used = {model.path: model for model in self._settings().models}
+        context = self._settings().context
+        self._pool.submit(lambda: self._look(used, context)).add_done_callback(self._done.emit)
+
+    def close(self) -> None:
+        """No thread is left."""
+        self._closed = True
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    # --- on the other thread ------------------------------------------------------------------------------------------
+
+    def _look(self, used: dict[str, UsedModel], context: ContextSettings) -> Found:
+        facts = [self._read(model) for model in self._all(used)]
+        bytes_s = effective_bytes_s(facts, used)
+        measured = bool(bytes_s)
+        if not measured:
+            self._bandwidth = self._bandwidth or measure(context.n_threads)
+            bytes_s = SHARE * self._bandwidth
+        machine = Machine(bytes_s, measured, available_bytes())
+        rows = []
+        for model in facts:
+            fit = None
+            if not model.problem:
+                try:
+                    fit = fit_of(model.found, context, machine.available)
+                except KvdeskError as error:
+                    logging.getLogger(__name__).warning("no estimate for %s: %s", model.found.path, error)
+            rows.append(row_of(model, fit, used.get(str(model.found.path)), machine))
+        return in_order(rows), machine
+
+    def _all(self, used: dict[str, UsedModel]) -> list[FoundModel]:
+        """The embedded one, those of other applications, and those that were opened from anywhere else."""
+        found = list(find_models())
+        known = {model.path for model in found}
+        others = [(self._embedded, tr("comes with kvdesk"))] if self._embedded is not None else []
+        others += [(Path(path), tr("opened here")) for path in used]
+        for path, where in others:
+            try:
+                if path not in known and path.is_file():
+                    size = sum(file.stat().st_size for file in files_of(path))
+                    found.append(FoundModel(path.stem, path, size, where))
+                    known.add(path)
+            except OSError:
+                continue
+        return found
+
+    def _read(self, model: FoundModel) -> ModelFacts:
+        """The header, read again when the file has changed."""
+        try:
+            status = model.path.stat()
+        except OSError:
+            return facts_of(model)
+        key = model.path, status.st_size, status.st_mtime_ns
+        if key not in self._facts:
+            self._facts[key] = facts_of(model)
+        return self._facts[key]
+
+    # --- intents of the page ------------------------------------------------------------------------------------------
+
+    @Slot(object)
+    def _on_page_made(self, page: ModelsPage) -> None:
+        self._page = page
+        page.refresh_clicked.connect(self.refresh)
+        page.favourite_changed.connect(self._on_favourite_changed)
+        page.delete_requested.connect(self._on_delete_requested)
+        self.refresh()
+
+    @Slot(object, bool)
+    def _on_favourite_changed(self, path: Path, favourite: bool) -> None:
+        known = self.used(path) or UsedModel(path=str(path))
+        self._keep(remembered(self._settings().models, known.model_copy(update={"favourite": favourite})))
+        self.refresh()
+
+    @Slot(object)
+    def _on_delete_requested(self, path: Path) -> None:
+        """Into the trash where there is one."""
+        assert self._page is not None
+        if not path.exists():
+            self.refresh()
+            return
+        if path == self._open:
+            self._page.banner.show_error(tr("This model is open: open another one first."))
+            return
+        if any(own is not None and own.exists() and own.samefile(path) for own in (self._embedded, embedded_model())):
+            self._page.banner.show_error(tr("This model belongs to kvdesk itself and stays."))
+            return
+        for file in files_of(path):
+            trashed = QFile(str(file))
+            if not trashed.moveToTrash() and not trashed.remove():
+                said = tr("{file} cannot be deleted: {why}.").format(file=file.name, why=trashed.errorString())
+                self._page.banner.show_error(said)
+                break
+        rest = tuple(model for model in self._settings().models if model.path != str(path))
+        if not path.exists() and len(rest) < len(self._settings().models):
+            self._keep(rest)
+        self.refresh()
+
+    @Slot(object)
+    def _on_done(self, future: Future[Found]) -> None:
+        if self._closed or self._page is None:
+            return
+        try:
+            rows, machine = future.result()
+        except CancelledError:
+            return
+        self._page.show_rows(rows, machine)
+
+    # --- what is remembered -------------------------------------------------------------------------------------------
+
+    def _change(self, **changes: object) -> None:
+        """Of the open model."""
+        if self._open is None:
+            return
+        known = self.used(self._open) or UsedModel(path=str(self._open))
+        changed = known.model_copy(update=changes)
+        if changed != known:
+            self._keep(remembered(self._settings().models, changed))

@@ -1,0 +1,1 @@
+"""The page of models: what is on this machine, whether it fits, and how fast it should be."""

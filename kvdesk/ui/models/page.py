@@ -1,0 +1,282 @@
+"""The page of models: a table of what other applications downloaded and what was opened, with what each can do here.
+
+Signals (intents)
+    back_clicked()               show the conversations again
+    refresh_clicked()            look through the folders again; answer with `show_searching` and `show_rows`
+    open_requested(Path)         open a model
+    favourite_changed(Path, bool)
+    delete_requested(Path)       delete its files: the person has said yes
+    file_clicked()               choose a file
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QMenu,
+    QPushButton,
+    QTableView,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.translation import tr
+from kvdesk.ui.models.table import ModelTable, SortedModels
+from kvdesk.ui.widgets.controls import Banner, IconButton, label
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.models import Machine, ModelRow, summary
+
+_WIDTHS: Final = (200, 96, 96, 72, 80, 96, 104, 112, 104, 104, 120)
+_ROW_PX: Final = 30
+
+
+class ModelView(QTableView):
+    """Enter opens the chosen model."""
+
+    entered_row = Signal()
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.entered_row.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class ModelsPage(QWidget):
+    """Shows what it is told; says what a person wants."""
+
+    back_clicked = Signal()
+    refresh_clicked = Signal()
+    open_requested = Signal(object)
+    favourite_changed = Signal(object, bool)
+    delete_requested = Signal(object)
+    file_clicked = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.setProperty("pane", "panel")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.banner = Banner(theme)
+        self._table = ModelTable(theme, self)
+        self._sorted = SortedModels(self)
+        self._sorted.setSourceModel(self._table)
+        self.filter = QLineEdit()
+        self.filter.setPlaceholderText(tr("Filter"))
+        self.filter.setAccessibleName(tr("Filter models"))
+        self.filter.setClearButtonEnabled(True)
+        self.filter.setMaximumWidth(240)
+        self.filter.textChanged.connect(self._on_filter)
+        self.view = self._make_view()
+        self._said = label("", tone="secondary", scale="small")
+        self._said.setWordWrap(True)
+        self._open = QPushButton(tr("Open"))
+        self._open.setProperty("primary", True)
+        self._open.clicked.connect(self._on_open)
+        self._favourite = QPushButton(tr("Favourite"))
+        self._favourite.setCheckable(True)
+        self._favourite.clicked.connect(self._on_favourite)
+        self._delete = QPushButton(tr("Delete…"))
+        self._delete.clicked.connect(self._on_delete)
+        self._question = label("")
+        self._question.setWordWrap(True)
+        self._yes, self._no = QPushButton(tr("Delete the file")), QPushButton(tr("Keep it"))
+        self._yes.clicked.connect(self._on_yes)
+        self._no.clicked.connect(self._end_question)
+        self._asked: ModelRow | None = None
+        column = QVBoxLayout(self)
+        column.setContentsMargins(12, 10, 12, 12)
+        column.setSpacing(8)
+        column.addLayout(self._make_head(theme))
+        column.addWidget(self.banner)
+        column.addWidget(self.view, 1)
+        column.addLayout(self._make_foot())
+        self._end_question()
+        self._show_choice()
+
+    @property
+    def rows(self) -> tuple[ModelRow, ...]:
+        """As they stand in the table now."""
+        indexes = (self._sorted.index(n, 0) for n in range(self._sorted.rowCount()))
+        return tuple(row for index in indexes if (row := self._sorted.row_at(index)) is not None)
+
+    @property
+    def chosen(self) -> ModelRow | None:
+        return self._sorted.row_at(self.view.currentIndex())
+
+    @property
+    def said(self) -> str:
+        """The line under the title."""
+        return self._said.text()
+
+    @property
+    def question(self) -> str:
+        return self._question.text() if self._asked is not None else ""
+
+    def show_searching(self) -> None:
+        """The folders are looked through."""
+        self._said.setText(tr("Looking through the folders of other applications…"))
+
+    def show_rows(self, rows: Sequence[ModelRow], machine: Machine) -> None:
+        """These and no others. The one that was chosen stays so."""
+        chosen = self.chosen
+        self._table.set_rows(rows)
+        self._said.setText(summary(rows, machine))
+        path = chosen.path if chosen is not None else None
+        for n, row in enumerate(self.rows):
+            if row.path == path or (path is None and n == 0):
+                self.view.setCurrentIndex(self._sorted.index(n, 0))
+        self._show_choice()
+
+    def leave(self) -> bool:
+        """Esc: a question is answered with no. False where there was none."""
+        if self._asked is None:
+            return False
+        self._end_question()
+        return True
+
+    # --- making -------------------------------------------------------------------------------------------------------
+
+    def _make_view(self) -> ModelView:
+        view = ModelView()
+        view.setModel(self._sorted)
+        view.setObjectName("models")  # the style sheet marks the chosen row of this table
+        view.setAccessibleName(tr("Models"))
+        view.setSortingEnabled(True)
+        view.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
+        view.horizontalHeader().setSortIndicatorClearable(True)
+        view.horizontalHeader().setHighlightSections(False)
+        view.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        view.horizontalHeader().setMinimumSectionSize(48)
+        for column, width in enumerate(_WIDTHS):
+            view.setColumnWidth(column, width)
+        view.verticalHeader().hide()
+        view.verticalHeader().setDefaultSectionSize(_ROW_PX)
+        view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        view.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        view.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        view.setShowGrid(False)
+        view.setWordWrap(False)
+        view.setTabKeyNavigation(False)
+        view.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        view.customContextMenuRequested.connect(self._on_menu)
+        view.doubleClicked.connect(self._on_open)
+        view.entered_row.connect(self._on_open)
+        view.selectionModel().currentRowChanged.connect(self._on_current)
+        return view
+
+    def _make_head(self, theme: Theme) -> QHBoxLayout:
+        back = IconButton(theme, "chevron-left", tr("Back to the conversations"), tr("Back to the conversations (Esc)"))
+        back.clicked.connect(self.back_clicked)
+        refresh = QPushButton(tr("Look again"))
+        refresh.clicked.connect(self.refresh_clicked)
+        file = QPushButton(tr("Open a file…"))
+        file.clicked.connect(self.file_clicked)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(back)
+        head.addWidget(label(tr("Models"), scale="large"))
+        head.addStretch(1)
+        head.addWidget(self.filter)
+        head.addWidget(refresh)
+        head.addWidget(file)
+        return head
+
+    def _make_foot(self) -> QHBoxLayout:
+        foot = QHBoxLayout()
+        foot.setSpacing(8)
+        foot.addWidget(self._said, 1)
+        foot.addWidget(self._question, 1)
+        for button in (self._no, self._yes, self._delete, self._favourite, self._open):
+            foot.addWidget(button)
+        return foot
+
+    # --- what a person does -------------------------------------------------------------------------------------------
+
+    @Slot(str)
+    def _on_filter(self, words: str) -> None:
+        self._sorted.set_words(words)
+        if not self.view.currentIndex().isValid() and self._sorted.rowCount():
+            self.view.setCurrentIndex(self._sorted.index(0, 0))
+        self._show_choice()
+
+    @Slot(QModelIndex, QModelIndex)
+    def _on_current(self) -> None:
+        self._end_question()
+        self._show_choice()
+
+    @Slot()
+    def _on_open(self) -> None:
+        if (row := self.chosen) is not None and row.can_open:
+            self.open_requested.emit(row.path)
+
+    @Slot()
+    def _on_favourite(self) -> None:
+        if (row := self.chosen) is not None:
+            self.favourite_changed.emit(row.path, not row.favourite)
+
+    @Slot()
+    def _on_delete(self) -> None:
+        if (row := self.chosen) is None:
+            return
+        self._asked = row
+        said = tr("Delete {file} ({size}) from the disk? The application that downloaded it loses it too.")
+        self._question.setText(said.format(file=row.path.name, size=row.cells[4].text))
+        self._show_question(asking=True)
+        self._no.setFocus()
+
+    @Slot()
+    def _on_yes(self) -> None:
+        row = self._asked
+        self._end_question()
+        if row is not None:
+            self.delete_requested.emit(row.path)
+
+    @Slot()
+    def _end_question(self) -> None:
+        self._asked = None
+        self._show_question(asking=False)
+
+    @Slot(QPoint)
+    def _on_menu(self, at: QPoint) -> None:
+        menu = self.menu()
+        if menu is not None:
+            menu.aboutToHide.connect(menu.deleteLater)
+            menu.popup(self.view.viewport().mapToGlobal(at))
+
+    def menu(self) -> QMenu | None:
+        """Of the chosen model."""
+        if (row := self.chosen) is None:
+            return None
+        menu = QMenu(self)
+        menu.addAction(tr("Open"), self._on_open).setEnabled(row.can_open)
+        menu.addAction(tr("No favourite") if row.favourite else tr("Favourite"), self._on_favourite)
+        menu.addAction(tr("Delete…"), self._on_delete)
+        return menu
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Delete) and self.view.hasFocus():
+            self._on_delete()
+        else:
+            super().keyPressEvent(event)
+
+    def _show_question(self, *, asking: bool) -> None:
+        for part in (self._question, self._yes, self._no):
+            part.setVisible(asking)
+        for part in (self._said, self._delete, self._favourite, self._open):
+            part.setVisible(not asking)
+
+    def _show_choice(self) -> None:
+        row = self.chosen
+        self._open.setEnabled(row is not None and row.can_open)
+        self._open.setToolTip(row.problem if row is not None else "")
+        self._favourite.setEnabled(row is not None)
+        self._favourite.setChecked(row is not None and row.favourite)
+        self._delete.setEnabled(row is not None)

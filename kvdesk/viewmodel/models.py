@@ -1,0 +1,183 @@
+"""The table of models, without Qt: a row for each file, with texts to show and values to sort by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from kvdesk.library.catalogue import Fit, ModelFacts, expected_tok_s
+from kvdesk.settings import CacheType, UsedModel
+from kvdesk.translation import tr
+
+MOST_REMEMBERED: Final = 200
+"""Models that were opened: the oldest is forgotten then. Favourites stay."""
+
+
+class Cell(NamedTuple):
+    """text: as shown; value: to sort by; tip: in a sentence, "" for none."""
+
+    text: str
+    value: float | str
+    tip: str = ""
+
+
+class Machine(NamedTuple):
+    """bytes_s: what decoding reads of the weights in a second. measured: by a model that ran here; else from the
+    memory's bandwidth alone. available: bytes of memory.
+    """
+
+    bytes_s: float
+    measured: bool
+    available: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One model. `cells` in the order of `columns`."""
+
+    path: Path
+    title: str
+    favourite: bool
+    used_ms: int
+    fits: bool
+    problem: str
+    cells: tuple[Cell, ...]
+
+    @property
+    def can_open(self) -> bool:
+        return not self.problem
+
+    def matches(self, words: str) -> bool:
+        """Whether every word is in one of its texts."""
+        texts = " ".join((self.title, str(self.path), *(cell.text for cell in self.cells))).lower()
+        return all(word in texts for word in words.lower().split())
+
+
+def columns() -> tuple[tuple[str, str], ...]:
+    """Captions and what they mean."""
+    return (
+        (tr("Model"), tr("The name in the file, or of the file")),
+        (tr("Architecture"), tr("As llama.cpp names it")),
+        (tr("Parameters"), tr("Numbers in all its weights")),
+        (tr("Type"), tr("Data type of most of its weights")),
+        (tr("Size"), tr("Of all its files")),
+        (tr("Trained for"), tr("Tokens of context it was trained for")),
+        (tr("Fits here"), tr("The largest context for which there is free memory now, and the type of K and V")),
+        (tr("Speed here"), tr("Tokens a second it writes: measured when it ran last, or expected (≈)")),
+        (tr("Licence"), tr("As the file says")),
+        (tr("Last used"), tr("When it was opened last")),
+        (tr("Found in"), tr("The application that downloaded it")),
+    )
+
+
+def row_of(facts: ModelFacts, fit: Fit | None, used: UsedModel | None, machine: Machine) -> ModelRow:
+    """fit: None where the file cannot be opened; used: None before it was opened or chosen."""
+    fits = fit is not None and fit.fits
+    cells = (
+        Cell(facts.title, facts.title.lower(), facts.problem or str(facts.found.path)),
+        Cell(facts.architecture or "–", facts.architecture),
+        Cell(_count(facts.n_params), facts.n_params),
+        Cell(facts.quantization or "–", facts.quantization),
+        Cell(_size(facts.found.size_bytes), facts.found.size_bytes),
+        Cell(f"{facts.n_ctx_train:,}" if facts.n_ctx_train else "–", facts.n_ctx_train),
+        _fit_cell(fit, machine),
+        _speed_cell(facts, used, machine),
+        Cell(facts.licence or "–", facts.licence),
+        _used_cell(used),
+        Cell(facts.found.application, facts.found.application),
+    )
+    favourite, used_ms = (used.favourite, used.used_ms) if used is not None else (False, 0)
+    return ModelRow(facts.found.path, facts.title, favourite, used_ms, fits, facts.problem, cells)
+
+
+def in_order(rows: Iterable[ModelRow]) -> tuple[ModelRow, ...]:
+    """Favourites first, then what was used last, then by name; what cannot be opened at the end."""
+    return tuple(sorted(rows, key=lambda row: (bool(row.problem), not row.favourite, -row.used_ms, row.title.lower())))
+
+
+def effective_bytes_s(facts: Iterable[ModelFacts], used: Mapping[str, UsedModel]) -> float:
+    """What decoding read in a second in the model that ran last of those that were measured; 0 where none was."""
+    best = (0, 0.0)
+    for model in facts:
+        memory = used.get(str(model.found.path))
+        if memory is not None and memory.tok_s and model.bytes_a_token:
+            best = max(best, (memory.used_ms, memory.tok_s * model.bytes_a_token))
+    return best[1]
+
+
+def remembered(models: Iterable[UsedModel], changed: UsedModel) -> tuple[UsedModel, ...]:
+    """With one of them changed or added. The last used first; the oldest that is no favourite goes when there are too
+    many.
+    """
+    rest = [model for model in models if model.path != changed.path]
+    ordered = sorted([changed, *rest], key=lambda model: -model.used_ms)
+    kept = 0
+    found = []
+    for model in ordered:
+        kept += not model.favourite
+        if model.favourite or kept <= MOST_REMEMBERED:
+            found.append(model)
+    return tuple(found)
+
+
+def summary(rows: Iterable[ModelRow], machine: Machine) -> str:
+    """Of the whole page, one line."""
+    known = list(rows)
+    fitting = sum(row.fits for row in known)
+    said = tr("{n} models, {fitting} of them fit into the {free} of memory that are free now").format(
+        n=len(known), fitting=fitting, free=_size(machine.available)
+    )
+    if not machine.bytes_s:
+        return said
+    how = tr("measured with a model that ran here") if machine.measured else tr("from the memory's bandwidth alone")
+    return said + tr("; decoding reads {speed} GB/s, {how}").format(speed=f"{machine.bytes_s / 1e9:.1f}", how=how)
+
+
+def _fit_cell(fit: Fit | None, machine: Machine) -> Cell:
+    if fit is None:
+        return Cell("–", -1)
+    needed, free = _size(fit.needed_bytes), _size(machine.available)
+    if not fit.fits:
+        return Cell(tr("no"), 0, tr("It needs {needed}, and {free} are free.").format(needed=needed, free=free))
+    kind = "" if fit.cache_type is CacheType.F16 else f", {fit.cache_type.value}"
+    tip = tr("{n} tokens of context with K and V in {kind} take {needed}; {free} are free.").format(
+        n=f"{fit.n_ctx:,}", kind=fit.cache_type.value, needed=needed, free=free
+    )
+    return Cell(f"{fit.n_ctx:,}{kind}", fit.n_ctx, tip)
+
+
+def _speed_cell(facts: ModelFacts, used: UsedModel | None, machine: Machine) -> Cell:
+    if used is not None and used.tok_s:
+        return Cell(_speed(used.tok_s), used.tok_s, tr("Measured when it ran last."))
+    expected = expected_tok_s(facts, machine.bytes_s)
+    if not expected:
+        return Cell("–", 0.0)
+    tip = tr("Expected: a token reads {size} of weights, and this machine reads {speed} GB/s of them.").format(
+        size=_size(facts.bytes_a_token), speed=f"{machine.bytes_s / 1e9:.1f}"
+    )
+    return Cell(f"≈ {_speed(expected)}", expected, tip)
+
+
+def _used_cell(used: UsedModel | None) -> Cell:
+    if used is None or not used.used_ms:
+        return Cell("–", 0)
+    when = datetime.fromtimestamp(used.used_ms / 1000, UTC).astimezone()
+    return Cell(f"{when:%Y-%m-%d}", used.used_ms, f"{when:%Y-%m-%d %H:%M}")
+
+
+def _speed(tok_s: float) -> str:
+    return f"{tok_s:,.0f} tok/s" if tok_s >= 10 else f"{tok_s:.1f} tok/s"
+
+
+def _count(n: int) -> str:
+    for size, unit in ((10**9, "B"), (10**6, "M")):
+        if n >= size:
+            return f"{n / size:.3g} {unit}"
+    return f"{n:,}" if n else "–"
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.0f} MB"

@@ -1,0 +1,98 @@
+"""The page of models in the window: what is found on the disk, opened, remembered and deleted."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from kvdesk import paths
+from kvdesk.chat import ConversationId, MessageId, TurnStats
+from kvdesk.protocol.chat import LocalFile, ModelInfo, ModelLoaded, TurnEnded
+from kvdesk.ui.models.page import ModelsPage
+from tests.app.conftest import Rig
+
+TIMEOUT_MS = 20_000
+STATS = TurnStats(10, 0, 10, 100, 50.0, 200.0, 40.0)
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The embedded model where LM Studio keeps its own."""
+    model = paths.embedded_model()
+    assert model is not None
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME", "LLAMA_CACHE", "HF_HOME", "HF_HUB_CACHE", "OLLAMA_MODELS"):
+        monkeypatch.delenv(name, raising=False)
+    copied = tmp_path / ".lmstudio/models/maker/small/small-Q4_1.gguf"
+    copied.parent.mkdir(parents=True)
+    shutil.copy(model, copied)
+    return copied
+
+
+@pytest.fixture
+def page(rig: Rig, copy: Path, qtbot: QtBot) -> ModelsPage:
+    rig.window.show()
+    rig.window.rooms.show_models()
+    page = rig.window.rooms.models
+    assert page is not None
+    qtbot.waitUntil(lambda: any(row.path == copy for row in page.rows), timeout=TIMEOUT_MS)
+    return page
+
+
+def test_what_another_application_downloaded_is_listed(page: ModelsPage, copy: Path) -> None:
+    row = next(row for row in page.rows if row.path == copy)
+    assert row.fits
+    assert [cell.text for cell in row.cells][1:4] == ["llama", "135 M", "Q4_1"]
+    assert row.cells[-1].text == "LM Studio"
+    assert row.cells[7].text.startswith("≈")
+
+
+def test_speed_context_and_time_are_remembered(rig: Rig, page: ModelsPage, copy: Path, qtbot: QtBot) -> None:
+    library = rig.controller.models
+    library.apply(ModelLoaded(ModelInfo(LocalFile(copy), "SmolLM2")))
+    ended = TurnEnded(ConversationId("c"), MessageId("a"), "complete", STATS)
+    library.apply(replace(ended, stats=replace(STATS, generated_tokens=3, decode_tok_s=900.0)))  # too short
+    library.apply(ended)
+    known = library.used(copy)
+    assert known is not None
+    assert (known.tok_s, known.context) == (40.0, rig.controller.settings.context)
+    assert known.used_ms > 0
+    library.refresh()
+    qtbot.waitUntil(lambda: page.rows[0].cells[7].text == "40 tok/s", timeout=TIMEOUT_MS)
+    assert page.rows[0].path == copy  # used last
+
+
+def test_a_model_opens_with_the_context_that_it_ran_with_last(rig: Rig, page: ModelsPage, copy: Path) -> None:
+    library, controller = rig.controller.models, rig.controller
+    small = controller.settings.context.model_copy(update={"n_ctx": 512})
+    controller.settings = controller.settings.model_copy(update={"context": small})
+    library.apply(ModelLoaded(ModelInfo(LocalFile(copy), "SmolLM2")))
+    controller.settings = controller.settings.model_copy(update={"context": small.model_copy(update={"n_ctx": 1024})})
+    page.open_requested.emit(copy)
+    assert controller.settings.context.n_ctx == 512
+    assert rig.window.rooms.shows_chats
+
+
+def test_deleting_removes_the_file_but_not_the_open_one(
+    rig: Rig, page: ModelsPage, copy: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.controller.models.apply(ModelLoaded(ModelInfo(LocalFile(copy), "SmolLM2")))
+    page.delete_requested.emit(copy)
+    assert page.banner.sentence == "This model is open: open another one first."
+    assert copy.exists()
+    own = copy.with_name("own.gguf")
+    own.hardlink_to(copy)
+    monkeypatch.setattr("kvdesk.app.model_library.embedded_model", lambda: own)
+    rig.controller.models.apply(ModelLoaded(ModelInfo(LocalFile(copy.with_name("another.gguf")), "SmolLM2")))
+    page.delete_requested.emit(copy)
+    assert page.banner.sentence == "This model belongs to kvdesk itself and stays."
+    assert copy.exists()
+    monkeypatch.setattr("kvdesk.app.model_library.embedded_model", lambda: None)
+    page.delete_requested.emit(copy)
+    assert not copy.exists()
+    assert rig.controller.models.used(copy) is None
+    qtbot.waitUntil(lambda: all(row.path != copy for row in page.rows), timeout=TIMEOUT_MS)

@@ -1,0 +1,86 @@
+"""Facts of models, the largest context that fits, and the speed that is expected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kvdesk import paths
+from kvdesk.library.bandwidth import SIZE, measure
+from kvdesk.library.catalogue import ENOUGH, _bytes_a_token, expected_tok_s, facts_of, fit_of
+from kvdesk.library.estimate import estimate
+from kvdesk.library.find import FoundModel, files_of
+from kvdesk.library.gguf_header import read_header
+from kvdesk.settings import CacheType, ContextSettings
+from tests.places import SHARED_MODELS
+
+
+@pytest.fixture(scope="module")
+def embedded() -> FoundModel:
+    path = paths.embedded_model()
+    assert path is not None
+    return FoundModel(path.stem, path, path.stat().st_size, "kvdesk")
+
+
+def test_a_header_tells_what_a_person_asks(embedded: FoundModel) -> None:
+    facts = facts_of(embedded)
+    assert (facts.architecture, facts.quantization, facts.n_ctx_train, facts.n_layer) == ("llama", "Q4_1", 8192, 30)
+    assert facts.has_template
+    assert facts.licence == "apache-2.0"
+    assert facts.problem == ""
+    assert 134e6 < facts.n_params < 136e6
+    assert 0.9 * embedded.size_bytes < facts.bytes_a_token < embedded.size_bytes  # its embedding is its output too
+
+
+def test_a_file_that_is_no_model_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "broken.gguf"
+    file.write_bytes(b"GGUF\x03\x00\x00\x00")
+    facts = facts_of(FoundModel("broken", file, 8, "LM Studio"))
+    assert facts.title == "broken"
+    assert "is cut off" in facts.problem
+
+
+def test_of_several_experts_those_that_are_used_are_read() -> None:
+    if not SHARED_MODELS.is_dir():
+        pytest.skip("the models beside the project are not there")
+    header = read_header(SHARED_MODELS / "gpt-oss-moe.gguf")
+    one = replace(header, metadata={**header.metadata, f"{header.architecture}.expert_used_count": 1})
+    experts = sum(t.n_bytes for t in header.tensors if "_exps." in t.name)
+    others = sum(t.n_bytes for t in header.tensors if "_exps." not in t.name and t.name != "token_embd.weight")
+    assert header.hyper("expert_count") == 2
+    assert _bytes_a_token(header, header.tensors) == experts + others
+    assert _bytes_a_token(one, one.tensors) == pytest.approx(experts / 2 + others, abs=1)
+
+
+def test_it_fits_with_the_best_type_for_which_there_is_room(embedded: FoundModel) -> None:
+    settings = ContextSettings(n_batch=64, n_ubatch=64)
+    header = read_header(embedded.path)
+    needed = estimate(header, settings.model_copy(update={"n_ctx": ENOUGH})).total
+    assert fit_of(embedded, settings, 64 << 30).n_ctx == 8192
+    assert fit_of(embedded, settings, needed).cache_type is CacheType.F16
+    tight = fit_of(embedded, settings, int(0.8 * needed))
+    assert tight.cache_type is CacheType.Q8_0
+    assert tight.n_ctx >= ENOUGH
+    assert tight.needed_bytes <= 0.8 * needed
+    assert not fit_of(embedded, settings, 1 << 20).fits
+
+
+def test_the_speed_follows_the_bytes_that_a_token_reads(embedded: FoundModel) -> None:
+    facts = facts_of(embedded)
+    assert expected_tok_s(facts, 100.0 * facts.bytes_a_token) == pytest.approx(100)
+    assert expected_tok_s(replace(facts, bytes_a_token=0), 1e9) == 0
+
+
+def test_the_bandwidth_is_one_of_memory() -> None:
+    assert SIZE >= 32 << 20
+    assert 5e8 < measure(1) < 1e12
+
+
+def test_all_parts_of_a_split_model_are_its_files(tmp_path: Path) -> None:
+    parts = [tmp_path / f"m-0000{i}-of-00003.gguf" for i in (1, 2, 3)]
+    for part in parts[:2]:
+        part.touch()
+    assert files_of(parts[0]) == (parts[0], parts[1])
+    assert files_of(tmp_path / "none.gguf") == ()

@@ -1,0 +1,110 @@
+"""The page of models, by real clicks and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from kvdesk.library.catalogue import Fit, ModelFacts
+from kvdesk.library.find import FoundModel
+from kvdesk.settings import CacheType, UsedModel
+from kvdesk.ui.models.page import ModelsPage
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.models import Machine, ModelRow, in_order, row_of
+
+MACHINE = Machine(20e9, measured=True, available=8_000_000_000)
+Recorder = Callable[[object], list[tuple[object, ...]]]
+
+
+def row(name: str, size: int, *, problem: str = "", favourite: bool = False) -> ModelRow:
+    found = FoundModel(name, Path(f"/models/{name}.gguf"), size, "Jan")
+    facts = ModelFacts(found, name, "llama", "Q4_K", 2 * size, 8192, 16, size, problem=problem)
+    fit = None if problem else Fit(8192, CacheType.F16, 2 * size)
+    return row_of(facts, fit, UsedModel(path=str(found.path), favourite=favourite), MACHINE)
+
+
+@pytest.fixture
+def page(theme: Theme, qtbot: QtBot) -> ModelsPage:
+    page = ModelsPage(theme)
+    qtbot.addWidget(page)
+    page.resize(1280, 760)
+    rows = [row("big", 9 * 10**9), row("small", 10**8), row("broken", 10, problem="Cut off.")]
+    page.show_rows(in_order(rows), MACHINE)
+    page.show()
+    page.view.setFocus()
+    return page
+
+
+def names(page: ModelsPage) -> list[str]:
+    return [row.title for row in page.rows]
+
+
+def button(page: ModelsPage, text: str) -> QPushButton:
+    return next(found for found in page.findChildren(QPushButton) if found.text() == text)
+
+
+def test_enter_opens_the_chosen_model(page: ModelsPage, qtbot: QtBot, record: Recorder) -> None:
+    opened = record(page.open_requested)
+    assert names(page) == ["big", "small", "broken"]
+    qtbot.keyClick(page.view, Qt.Key.Key_Down)
+    qtbot.keyClick(page.view, Qt.Key.Key_Return)
+    assert opened == [(Path("/models/small.gguf"),)]
+    qtbot.keyClick(page.view, Qt.Key.Key_Down)
+    qtbot.keyClick(page.view, Qt.Key.Key_Return)
+    assert len(opened) == 1  # it cannot be opened
+    assert not button(page, "Open").isEnabled()
+    assert button(page, "Open").toolTip() == "Cut off."
+
+
+def test_a_column_sorts_by_its_values(page: ModelsPage, qtbot: QtBot) -> None:
+    page.view.sortByColumn(4, Qt.SortOrder.AscendingOrder)
+    assert names(page) == ["broken", "small", "big"]
+    qtbot.keyClicks(page.filter, "sm")
+    assert names(page) == ["small"]
+    assert page.chosen is not None
+    assert page.chosen.title == "small"
+
+
+def test_a_favourite_is_marked(page: ModelsPage, qtbot: QtBot, record: Recorder) -> None:
+    changed = record(page.favourite_changed)
+    qtbot.mouseClick(button(page, "Favourite"), Qt.MouseButton.LeftButton)
+    assert changed == [(Path("/models/big.gguf"), True)]
+    page.show_rows(in_order([row("big", 9 * 10**9), row("small", 10**8, favourite=True)]), MACHINE)
+    assert names(page) == ["small", "big"]
+    assert page.chosen is not None
+    assert page.chosen.title == "big"  # the choice stays
+    index = page.view.model().index(0, 0)
+    assert index.data() == "★ small"
+    assert index.data(Qt.ItemDataRole.AccessibleTextRole) == "Model: small, a favourite"
+
+
+def test_deleting_asks_and_esc_is_no(page: ModelsPage, qtbot: QtBot, record: Recorder) -> None:
+    deleted = record(page.delete_requested)
+    qtbot.keyClick(page.view, Qt.Key.Key_Delete)
+    assert page.question.startswith("Delete big.gguf (9.0 GB) from the disk?")
+    assert page.leave()
+    assert page.question == ""
+    assert not page.leave()
+    qtbot.mouseClick(button(page, "Delete…"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(button(page, "Keep it"), Qt.MouseButton.LeftButton)
+    assert deleted == []
+    qtbot.mouseClick(button(page, "Delete…"), Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(button(page, "Delete the file"), Qt.MouseButton.LeftButton)
+    assert deleted == [(Path("/models/big.gguf"),)]
+
+
+def test_the_menu_has_the_same(page: ModelsPage) -> None:
+    menu = page.menu()
+    assert menu is not None
+    assert [action.text() for action in menu.actions()] == ["Open", "Favourite", "Delete…"]
+    menu.deleteLater()
+
+
+def test_it_says_that_it_looks(page: ModelsPage) -> None:
+    page.show_searching()
+    assert page.said.startswith("Looking through the folders")

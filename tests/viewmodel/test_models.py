@@ -1,0 +1,90 @@
+"""The rows of the page of models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kvdesk.library.catalogue import Fit, ModelFacts
+from kvdesk.library.find import FoundModel
+from kvdesk.settings import CacheType, UsedModel
+from kvdesk.viewmodel.models import (
+    MOST_REMEMBERED,
+    Machine,
+    ModelRow,
+    columns,
+    effective_bytes_s,
+    in_order,
+    remembered,
+    row_of,
+    summary,
+)
+
+MACHINE = Machine(20e9, measured=True, available=8_000_000_000)
+FOUND = FoundModel("tiny", Path("/m/tiny.gguf"), 500_000_000, "Jan")
+FACTS = ModelFacts(FOUND, "Tiny", "llama", "Q4_K", 900_000_000, 8192, 16, 400_000_000)
+
+
+def texts(row: ModelRow) -> dict[str, str]:
+    return {caption: cell.text for (caption, _), cell in zip(columns(), row.cells, strict=True)}
+
+
+def test_a_row_says_what_it_takes_and_how_fast_it_should_be() -> None:
+    row = row_of(FACTS, Fit(8192, CacheType.Q8_0, 1_200_000_000), None, MACHINE)
+    said = texts(row)
+    assert said["Parameters"] == "900 M"
+    assert said["Size"] == "500 MB"
+    assert said["Fits here"] == "8,192, q8_0"
+    assert said["Speed here"] == "≈ 50 tok/s"
+    assert said["Last used"] == "–"
+    assert "8,192 tokens of context with K and V in q8_0 take 1.2 GB; 8.0 GB are free." in row.cells[6].tip
+    assert row.matches("tiny q4 jan")
+    assert not row.matches("tiny q8_1")
+
+
+def test_what_was_measured_stands_in_place_of_what_is_expected() -> None:
+    row = row_of(FACTS, Fit(0, CacheType.F16, 9_000_000_000), UsedModel(path="/m/tiny.gguf", tok_s=7.25), MACHINE)
+    assert texts(row)["Speed here"] == "7.2 tok/s"
+    assert texts(row)["Fits here"] == "no"
+    assert row.cells[6].tip == "It needs 9.0 GB, and 8.0 GB are free."
+
+
+def test_favourites_come_first_and_what_cannot_be_opened_last() -> None:
+    def row(title: str, *, favourite: bool = False, used_ms: int = 0, problem: str = "") -> ModelRow:
+        return ModelRow(Path(title), title, favourite, used_ms, True, problem, ())
+
+    rows = [
+        row("b"),
+        row("a"),
+        row("new", used_ms=5),
+        row("broken", problem="Cut off."),
+        row("z", favourite=True),
+    ]
+    assert [one.title for one in in_order(rows)] == ["z", "new", "a", "b", "broken"]
+
+
+def test_the_model_that_ran_last_says_how_fast_weights_are_read() -> None:
+    assert effective_bytes_s([FACTS], {}) == 0
+    used = {"/m/tiny.gguf": UsedModel(path="/m/tiny.gguf", tok_s=10, used_ms=3)}
+    assert effective_bytes_s([FACTS], used) == 4e9
+
+
+def test_the_oldest_is_forgotten_but_no_favourite() -> None:
+    models: tuple[UsedModel, ...] = (UsedModel(path="kept", favourite=True),)
+    for n in range(MOST_REMEMBERED + 5):
+        models = remembered(models, UsedModel(path=str(n), used_ms=n + 1))
+    assert len(models) == MOST_REMEMBERED + 1
+    assert models[0].path == str(MOST_REMEMBERED + 4)
+    assert models[-1].path == "kept"
+    changed = remembered(models, models[3].model_copy(update={"tok_s": 5.0}))
+    assert len(changed) == len(models)
+    assert changed[3].tok_s == 5.0
+
+
+def test_one_line_says_how_many_fit() -> None:
+    rows = [row_of(FACTS, Fit(8192, CacheType.F16, 1), None, MACHINE), row_of(FACTS, None, None, MACHINE)]
+    said = summary(rows, MACHINE)
+    assert said.startswith(
+        "2 models, 1 of them fit into the 8.0 GB of memory that are free now; decoding reads 20.0 GB/s"
+    )
+    assert said.endswith("measured with a model that ran here")
+    assert summary(rows, Machine(0, measured=False, available=8_000_000_000)).endswith("free now")
