@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 SMALL, LARGE, DOUBLE = ("1280x800", "1"), ("1920x1080", "1"), ("1280x800", "2")  # size of the window, scale
-CHATS = ("continued", "attachment", "compared", "branches", "arranged", "deleted", "found")
+CHATS = ("continued", "attachment", "compared", "branches", "arranged", "deleted", "found", "import")
 STATES = ("two-conversations", "by-hand", "compacted", "graphs", "timeline", "by-position")
 PICTURES = {
     # name in docs/images: (theme, size and scale, step of the tour)

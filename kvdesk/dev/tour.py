@@ -101,6 +101,7 @@ class Tour(QObject):
 
         yield from self._branches(second)
         yield from self._list(first, second)
+        yield from self._file(first, second)
 
         self._say("Forgetting the first conversation's cells leaves a hole; its text stays")
         n_operations, used = len(self._operations), self._used()
@@ -201,6 +202,20 @@ class Tour(QObject):
         chats.pinned.emit(pinned, False)
         chats.moved.emit(foldered, "")
         self._window.conversation_selected.emit(foldered)
+
+    def _file(self, *conversations: ConversationId) -> Iterator[Condition]:
+        """Chats to a file, and what is told of it before it is imported. It is not."""
+        self._say("A file of chats is described before anything of it is imported")
+        file = self._folder / "chats.json"
+        self._window.chats_save_requested.emit(str(file), conversations)
+        self._controller.exports.wait()
+        self._window.import_requested.emit(str(file))
+        dialog = self._controller.imports.dialog
+        assert dialog is not None
+        yield lambda: bool(dialog.facts)
+        yield from self._picture("import", of=dialog)
+        dialog.close_button.click()
+        file.unlink()
 
     def _parameters(self, system_prompt: str) -> Iterator[Condition]:
         """Show the chat's prompt with another system prompt, which is not applied."""

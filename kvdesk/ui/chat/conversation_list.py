@@ -43,6 +43,7 @@ class ConversationList(QWidget):
     undo_clicked = Signal()
     forget_clicked = Signal(str)
     export_clicked = Signal(str)
+    folder_export_clicked = Signal(str)
     menu_shown = Signal(str, object)  # conversation, and the QMenu: others add to it
 
     def __init__(self, theme: Theme) -> None:
@@ -210,6 +211,7 @@ class ConversationList(QWidget):
         menu = QMenu(self)
         menu.setToolTipsVisible(True)
         menu.addAction(f"{tr('Rename the folder')}\tF2", self._on_rename)
+        menu.addAction(tr("Export the chats in it…"), partial(self.folder_export_clicked.emit, folder))
         remove = menu.addAction(tr("Remove the folder"), partial(self.folder_renamed.emit, folder, ""))
         remove.setToolTip(tr("Its chats stay, in no folder"))
         return menu

@@ -95,7 +95,9 @@ class ImportDialog(QDialog):
         """What the file has: it can be imported now."""
         self._summary = summary
         self._progress.set_share(None)
-        self._say(tr("All of these chats are imported, or none."))
+        some = tr("All chats that are not here yet are imported, or none.")
+        whole = tr("All of these chats are imported, or none.") if not summary.n_known else some
+        self._say(whole if summary.n_new else tr("All of these chats are here already."))
         for row, (name, value) in enumerate(rows(summary)):
             told = label(value)
             told.setWordWrap(True)
@@ -107,7 +109,7 @@ class ImportDialog(QDialog):
         self._copies.setVisible(bool(summary.n_known))
         self._show_button()
         (self._import if self._import.isEnabled() else self._close).setFocus()
-        self.adjustSize()
+        self._fit()
 
     def show_writing(self, n_messages: int, total: int) -> None:
         """Messages that were written, and of all."""
@@ -126,6 +128,7 @@ class ImportDialog(QDialog):
         self._close.setFocus()
         self._say(sentence, "danger")
         self._sentence.setToolTip(detail)
+        self._fit()
 
     def end(self) -> None:
         """All is imported."""
@@ -153,6 +156,12 @@ class ImportDialog(QDialog):
         self._import.setEnabled(n > 0)
         many = tr("Import {n} chats").format(n=f"{n:,}")
         self._import.setText(tr("Import one chat") if n == 1 else many if n else tr("Nothing to import"))
+
+    def _fit(self) -> None:
+        """As high as its texts are in this width."""
+        if (layout := self.layout()) is not None:
+            layout.activate()
+            self.resize(self.width(), layout.totalHeightForWidth(self.width()))
 
     def _say(self, sentence: str, tone: str = "secondary") -> None:
         self._sentence.setText(sentence)

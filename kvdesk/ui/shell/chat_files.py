@@ -23,6 +23,7 @@ class ChatFiles(QObject):
         super().__init__(parts.window)
         self._parts, self._window = parts, parts.window
         parts.conversations.export_clicked.connect(self.export_chat)
+        parts.conversations.folder_export_clicked.connect(self.export_folder)
 
     @Slot()
     def import_chats(self) -> None:
@@ -43,6 +44,12 @@ class ChatFiles(QObject):
     def export_chat(self, conversation: str) -> None:
         """Ask where one chat is to be saved."""
         self.export_chats([ConversationId(conversation)])
+
+    @Slot(str)
+    def export_folder(self, folder: str) -> None:
+        """All chats of a folder, archived ones too."""
+        known = self._parts.state.conversations.values()
+        self.export_chats([conversation.id for conversation in known if conversation.folder == folder])
 
     @Slot()
     def export_selected(self) -> None:

@@ -58,6 +58,17 @@ def test_export_asks_where(
     assert told == ([(saved, ids)] if saved else [])
 
 
+def test_a_folder_is_exported_from_its_menu(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    chats = [Conversation(ConversationId(name), name, 0, folder="Sea" if name != "b" else "") for name in "abc"]
+    window.show_conversations(chats, chats[0].id)
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: ("x.json", ""))
+    told: list[tuple[str, ...]] = []
+    window.chats_save_requested.connect(lambda _path, names: told.append(names))
+    menu = window.conversations._folder_menu("Sea")
+    next(action for action in menu.actions() if action.text().startswith("Export")).trigger()
+    assert told == [("a", "c")]
+
+
 def test_import_asks_for_a_file(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(QFileDialog, "getOpenFileName", lambda *_: ("/x/conversations.json", ""))
     told: list[str] = []
