@@ -9,12 +9,9 @@ from kvdesk.chat import ConversationId, MessageId
 from kvdesk.conversations.changes import (
     AnswerEnded,
     AnswersGrew,
-    BranchChanged,
     Change,
-    ConversationChanged,
-    ConversationDeleted,
-    DeletionBegan,
-    MessagesAdded,
+    DraftChanged,
+    QueuesChanged,
 )
 from kvdesk.ui.shell.main_window import MainWindow
 
@@ -34,17 +31,15 @@ class Branches(QObject):
 
     def _on_change(self, change: Change) -> None:
         match change:
-            case BranchChanged() | MessagesAdded() | ConversationChanged() | ConversationDeleted() | DeletionBegan():
-                if self._tree.isVisible():
-                    self._show_tree()
             case AnswersGrew():
                 if self._chat.is_comparing:
                     self._alternatives.update_answers(change.messages)
-            case AnswerEnded():
-                if self._chat.is_comparing:
-                    self._alternatives.update_answers((change.message,))
-                if self._tree.isVisible():
-                    self._show_tree()
+            case AnswerEnded() if self._chat.is_comparing:
+                self._alternatives.update_answers((change.message,))
+            case DraftChanged() | QueuesChanged():
+                pass
+            case _ if self._tree.isVisible():
+                self._show_tree()
             case _:
                 pass
 

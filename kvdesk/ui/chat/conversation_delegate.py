@@ -26,6 +26,7 @@ _TITLE_X: Final = 28
 _FOLDER_PX: Final = 12  # by which chats stand in below the head of their folder
 _FURTHER_DOTS: Final = 2
 _PIN_PX: Final = 14
+_MOST_BROKEN: Final = 10_000
 
 
 class ConversationDelegate(QStyledItemDelegate):
@@ -36,6 +37,7 @@ class ConversationDelegate(QStyledItemDelegate):
     def __init__(self, theme: Theme, view: QListView) -> None:
         super().__init__(view)
         self._theme, self._view = theme, view
+        self._broken: dict[tuple[str, int, int], tuple[str, ...]] = {}  # titles in lines: Qt asks for all at each order
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         painter.save()
@@ -120,7 +122,12 @@ class ConversationDelegate(QStyledItemDelegate):
         if row.conversation is None:
             return (row.folder,)
         room = width - _left(index) - _TITLE_X - self._number_px() - (_PIN_PX if row.conversation.pinned else 0)
-        return two_lines(str(index.data()), QFontMetrics(self._theme.text), room)
+        key = (str(index.data()), room, self._theme.text.pixelSize())
+        if key not in self._broken:
+            if len(self._broken) >= _MOST_BROKEN:
+                self._broken.clear()
+            self._broken[key] = two_lines(key[0], QFontMetrics(self._theme.text), room)
+        return self._broken[key]
 
 
 def _left(index: Index) -> int:

@@ -20,6 +20,7 @@ from kvdesk.viewmodel.found import FoundRow, words_in
 _ROW_ROLE: Final = Qt.ItemDataRole.UserRole
 _COLOUR_ROLE: Final = Qt.ItemDataRole.UserRole + 1
 _LINES: Final = 3  # of an excerpt
+_AT_ONCE: Final = 40  # rows
 _LEFT: Final = 28
 _PAD: Final = 6
 
@@ -40,6 +41,8 @@ class SearchResults(QListView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setResizeMode(QListView.ResizeMode.Adjust)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setLayoutMode(QListView.LayoutMode.Batched)  # those that are seen first
+        self.setBatchSize(_AT_ONCE)
         self.setMouseTracking(True)
         self.selectionModel().currentChanged.connect(self._on_current_changed)
         self.clicked.connect(self._on_clicked)
