@@ -89,7 +89,7 @@ class ChatView(MessageList):
         self._branches, self._retention = {}, {}
         self._found = None
         self._dirty.clear()
-        self.reset([(message.id, _estimate(message)) for message in messages])
+        self.reset([*self._messages], lambda name: _estimate(self._messages[name]))
         self.pinned_changed.emit()
 
     def remove_messages(self, deleted: Collection[MessageId], messages: Sequence[Message]) -> None:

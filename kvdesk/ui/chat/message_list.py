@@ -61,7 +61,8 @@ class MessageList(QScrollArea):
         super().__init__()
         self._make, self._width_in, self._is_kept = make, width_in, is_kept
         self._half_made: tuple[Place, Gradual] | None = None
-        self._earlier: list[tuple[MessageId, int]] = []  # messages that have no place yet
+        self._earlier: list[MessageId] = []  # messages that have no place yet
+        self._estimate: Callable[[MessageId], int] = lambda _: 0
         self._places: list[Place] = []
         self._of: dict[MessageId, Place] = {}
         self._following = True
@@ -93,13 +94,15 @@ class MessageList(QScrollArea):
         there = ((place.id, widget if place is half_made else place.widget) for place in self._places)
         return {message: widget for message, widget in there if widget is not None}
 
-    def reset(self, estimates: Sequence[tuple[MessageId, int]]) -> None:
-        """These messages and no others, with the heights they may have; the end is seen."""
+    def reset(self, messages: Sequence[MessageId], estimate: Callable[[MessageId], int]) -> None:
+        """These messages and no others, with the heights they may have; the end is seen. `estimate`: the height of one,
+        asked when it gets a place.
+        """
         for place in self._places:
             _drop(place)
         self._drop_half_made()
-        self._earlier = [*estimates[:-LISTED]]
-        self._places = [Place(message, height) for message, height in estimates[-LISTED:]]
+        self._earlier, self._estimate = [*messages[:-LISTED]], estimate
+        self._places = [Place(message, estimate(message)) for message in messages[-LISTED:]]
         self._of = {place.id: place for place in self._places}
         self._following, self._anchor = True, None
         self.arrange()
@@ -113,10 +116,11 @@ class MessageList(QScrollArea):
 
     def remove(self, messages: Collection[MessageId]) -> None:
         """These messages go; what is seen of the others stays where it is."""
+        self._drop_half_made()
         for place in self._places:
             if place.id in messages:
                 _drop(place)
-        self._earlier = [known for known in self._earlier if known[0] not in messages]
+        self._earlier = [known for known in self._earlier if known not in messages]
         self._places = [place for place in self._places if place.id not in messages]
         self._of = {place.id: place for place in self._places}
         if self._anchor is not None and self._anchor[0].isHidden():
@@ -226,10 +230,10 @@ class MessageList(QScrollArea):
     def _list_earlier(self) -> bool:
         """Give places to messages before the first. False where there are none, or no room for them."""
         more = self._earlier[-LISTED:]
-        if not more or self._column.height() + sum(height + GAP_PX for _, height in more) > _HIGHEST_PX:
+        places = [Place(message, self._estimate(message)) for message in more]
+        if not more or self._column.height() + sum(place.height + GAP_PX for place in places) > _HIGHEST_PX:
             return False
         del self._earlier[-LISTED:]
-        places = [Place(message, height) for message, height in more]
         self._places[:0] = places
         self._of |= {place.id: place for place in places}
         self._remember()
