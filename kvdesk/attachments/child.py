@@ -14,12 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from kvdesk.attachments.contents import Unreadable, read_contents
+from kvdesk.attachments.limits import ADDRESS_SPACE, CPU_S, MOST_OUTPUT
 from kvdesk.library.child import limit_memory, read_parent
-
-ADDRESS_SPACE = 1_500_000_000
-"""Bytes: Python and the libraries reserve half of it and hardly use it."""
-MOST_OUTPUT = 20_000_000
-CPU_S = 30
 
 
 def child_main(argv: Sequence[str]) -> int:

@@ -14,15 +14,12 @@ from typing import Any
 
 import psutil
 
-from kvdesk.attachments.child import MOST_OUTPUT
+from kvdesk.attachments import limits
 from kvdesk.chat import Attachment
 from kvdesk.errors import UserError
 from kvdesk.library.child import child_command, start_child
 from kvdesk.translation import tr
 
-TIME_LIMIT_S = 20.0
-MEMORY_LIMIT = 1_000_000_000
-"""Bytes of real memory, looked at while the child works: not every system limits the address space."""
 LOOK_S = 0.02
 MOST_NAME = 100
 """Characters of a file's name that are kept."""
@@ -49,7 +46,7 @@ def read_file(path: Path, cancelled: Callable[[], bool] = lambda: False) -> Atta
             finally:
                 child.kill()  # nothing where it has ended
         out.seek(0)
-        answer = _parsed(out.read(MOST_OUTPUT + 1))
+        answer = _parsed(out.read(limits.MOST_OUTPUT + 1))
     if answer is None:
         sentence = tr("{name} could not be read: the reader stopped. It may be damaged.").format(name=name)
         raise UserError(sentence, f"exit code {code}")
@@ -66,7 +63,7 @@ def shown_name(name: str) -> str:
 
 def _wait(child: subprocess.Popen[bytes], name: str, cancelled: Callable[[], bool]) -> int:
     """The exit code. Raises UserError where the child takes too much, and ReadingCancelled."""
-    deadline = time.monotonic() + TIME_LIMIT_S
+    deadline = time.monotonic() + limits.TIME_S
     while True:
         try:
             return child.wait(timeout=LOOK_S)
@@ -76,8 +73,8 @@ def _wait(child: subprocess.Popen[bytes], name: str, cancelled: Callable[[], boo
             raise ReadingCancelled
         if time.monotonic() > deadline:
             sentence = tr("{name} took longer than {seconds} seconds to read, so it was left out.")
-            raise UserError(sentence.format(name=name, seconds=f"{TIME_LIMIT_S:.0f}"))
-        if _memory(child) > MEMORY_LIMIT:
+            raise UserError(sentence.format(name=name, seconds=f"{limits.TIME_S:.0f}"))
+        if _memory(child) > limits.MEMORY:
             raise UserError(_sentence("memory", name, ""))
 
 

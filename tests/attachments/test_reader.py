@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kvdesk.attachments import reader
+from kvdesk.attachments import limits, reader
 from kvdesk.attachments.reader import ReadingCancelled, read_file, shown_name
 from kvdesk.chat import Attachment
 from kvdesk.errors import UserError
@@ -68,10 +68,10 @@ def test_a_child_that_dies_hangs_or_eats_memory(
     tmp_path: Path, child: list[str], monkeypatch: pytest.MonkeyPatch, code: str, sentence: str
 ) -> None:
     child.append(code)
-    monkeypatch.setattr(reader, "MEMORY_LIMIT", 150_000_000)
-    monkeypatch.setattr(reader, "TIME_LIMIT_S", 10.0 if "memory" in sentence else 0.3)
+    monkeypatch.setattr(limits, "MEMORY", 150_000_000)
+    monkeypatch.setattr(limits, "TIME_S", 10.0 if "memory" in sentence else 0.3)
     if "stopped" in sentence:
-        monkeypatch.setattr(reader, "TIME_LIMIT_S", 10.0)
+        monkeypatch.setattr(limits, "TIME_S", 10.0)
     with pytest.raises(UserError, match=sentence):
         read_file(tmp_path / "a.pdf")
 
@@ -85,7 +85,7 @@ def test_reading_can_be_cancelled(tmp_path: Path, child: list[str]) -> None:
 
 
 def test_a_document_that_unpacks_to_too_much_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "MEMORY_LIMIT", 120_000_000)
+    monkeypatch.setattr(limits, "MEMORY", 120_000_000)
     file = tmp_path / "bomb.docx"
     file.write_bytes(docx("<w:r/>" * 1_000_000))  # a few kB
     with pytest.raises(UserError, match="needs more memory"):
