@@ -70,7 +70,6 @@ class SettingsPanel(QDialog):
         self._prompt = QPlainTextEdit()
         self._prompt.setProperty("boxed", True)
         self._prompt.setAccessibleName("System prompt")
-        self._prompt.setFixedHeight(theme.text.pixelSize() * 6)
         self._prompt.setTabChangesFocus(True)
         self._presets = PresetBar(theme, self._as_preset)
         self._presets.chosen.connect(self._on_preset_chosen)
@@ -130,6 +129,12 @@ class SettingsPanel(QDialog):
         self.resize(600, 680)
         self.reset(self._settings)
         self._show_features()
+        theme.changed.connect(self._fit)
+        self._fit()
+
+    @Slot()
+    def _fit(self) -> None:
+        self._prompt.setFixedHeight(self._theme.text.pixelSize() * 6)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -35,6 +35,7 @@ class SettingRow(QWidget):
 
     def __init__(self, theme: Theme, info: FieldInfo, control: QWidget, default: Any = None) -> None:
         super().__init__()
+        self._theme = theme
         self.control = control
         self._default = default
         self._words = " ".join((info.title or "", llama_name(info), info.description or "")).casefold()
@@ -49,7 +50,6 @@ class SettingRow(QWidget):
             names.addWidget(beside)
         self.reset_button = IconButton(theme, "again", tr("Reset {name}").format(name=info.title or ""))
         self.reset_button.setToolTip(_reset_tip(default))
-        self.reset_button.setFixedHeight(20)
         policy = self.reset_button.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
         self.reset_button.setSizePolicy(policy)
@@ -73,9 +73,16 @@ class SettingRow(QWidget):
         if is_wide(control):
             column.addWidget(control)
         else:
-            if not isinstance(control, QCheckBox):
-                control.setFixedWidth(_FIELD_PX)
             line.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
+        theme.changed.connect(self._fit)
+        self._fit()
+
+    @Slot()
+    def _fit(self) -> None:
+        """As large as the text asks for."""
+        self.reset_button.setFixedHeight(self._theme.px(20))
+        if not is_wide(self.control) and not isinstance(self.control, QCheckBox):
+            self.control.setFixedWidth(self._theme.px(_FIELD_PX))
 
     @property
     def changed(self) -> bool:

@@ -21,12 +21,11 @@ class SamplerOrder(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
+        self._theme = theme
         self.list = _List()
         self.list.moved.connect(self._on_moved)
         self.list.itemChanged.connect(self.edited)
         self.list.model().rowsMoved.connect(self.edited)
-        self._row_px = theme.text.pixelSize() * 7 // 4
-        self.list.setFixedHeight(self._row_px * len(SamplerName) + 2)
         self.up = IconButton(theme, "chevron-up", tr("Move up"), tr("Move up (Alt+Up)"))
         self.down = IconButton(theme, "chevron-down", tr("Move down"), tr("Move down (Alt+Down)"))
         self.up.clicked.connect(self._on_up_clicked)
@@ -41,6 +40,7 @@ class SamplerOrder(QWidget):
         line.addLayout(buttons)
         self.setFocusProxy(self.list)
         self.set_value(tuple(SamplerName))
+        theme.changed.connect(self._fit)
 
     def setAccessibleName(self, name: str) -> None:
         super().setAccessibleName(name)
@@ -65,7 +65,6 @@ class SamplerOrder(QWidget):
         for name in (*samplers, *(name for name in SamplerName if name not in samplers)):
             item = QListWidgetItem(f"{shown_name(name)}  ·  {name.value}")
             item.setData(Qt.ItemDataRole.UserRole, name)
-            item.setSizeHint(QSize(0, self._row_px))
             item.setFlags(
                 Qt.ItemFlag.ItemIsEnabled
                 | Qt.ItemFlag.ItemIsSelectable
@@ -75,7 +74,18 @@ class SamplerOrder(QWidget):
             item.setCheckState(Qt.CheckState.Checked if name in samplers else Qt.CheckState.Unchecked)
             self.list.addItem(item)
         self.list.setCurrentRow(0)
+        self._fit()
         self.list.blockSignals(False)
+
+    @Slot()
+    def _fit(self) -> None:
+        """All rows are seen, at every size of text."""
+        row_px = self._theme.text.pixelSize() * 7 // 4
+        before = self.list.blockSignals(True)
+        for row in range(self.list.count()):
+            self.list.item(row).setSizeHint(QSize(0, row_px))
+        self.list.blockSignals(before)
+        self.list.setFixedHeight(row_px * len(SamplerName) + 2)
 
     @Slot(int)
     def _on_moved(self, step: int) -> None:

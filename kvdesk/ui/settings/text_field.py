@@ -36,6 +36,7 @@ class TextField(QWidget):
         warning: Callable[[str], str] = lambda _: "",
     ) -> None:
         super().__init__()
+        self._theme = theme
         self._shown, self._parsed, self._warning = shown, parsed, warning
         self._value: Any = parsed("")
         self.problem = ""
@@ -43,7 +44,6 @@ class TextField(QWidget):
         self.edit.setProperty("boxed", True)
         self.edit.setProperty("family", "mono")
         self.edit.setTabChangesFocus(True)
-        self.edit.setFixedHeight(theme.text.pixelSize() * 7)
         self._sentence = label("", tone="danger", scale="small")
         self._sentence.setWordWrap(True)
         self._sentence.hide()
@@ -58,6 +58,8 @@ class TextField(QWidget):
         self._look.setInterval(_LOOK_MS)
         self._look.timeout.connect(self._on_look)
         self.edit.textChanged.connect(self._on_text_changed)
+        theme.changed.connect(self._fit)
+        self._fit()
 
     @property
     def sentence(self) -> str:
@@ -79,6 +81,10 @@ class TextField(QWidget):
         if value != self._value or self.problem:
             self._value = value
             self.edit.setPlainText(self._shown(value))
+
+    @Slot()
+    def _fit(self) -> None:
+        self.edit.setFixedHeight(self._theme.text.pixelSize() * 7)
 
     @Slot()
     def _on_text_changed(self) -> None:

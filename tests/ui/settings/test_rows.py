@@ -145,6 +145,19 @@ def test_a_text_from_the_clipboard_may_hold_anything(rows: SettingRows) -> None:
     assert Sampling(**rows.values("sampling")).grammar == ""
 
 
+def test_controls_grow_with_the_text(rows: SettingRows, theme: Theme) -> None:
+    names = ("top_k", "grammar", "samplers")
+    before = [rows.open_row("sampling", name).control.sizeHint() for name in names]
+    width = rows.field("sampling", "top_k").width()
+    theme.set_size(150)
+    try:
+        after = [rows.row("sampling", name).control.sizeHint() for name in names]
+        assert all(new.height() > old.height() * 1.3 for old, new in zip(before, after, strict=True))
+        assert rows.field("sampling", "top_k").minimumWidth() == pytest.approx(width * 1.5, abs=8)
+    finally:
+        theme.set_size(100)
+
+
 def test_samplers_are_moved_and_rest_by_keyboard(rows: SettingRows, record: Any) -> None:
     rows.open_row("sampling", "samplers")
     order = rows.field("sampling", "samplers")
