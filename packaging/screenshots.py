@@ -33,6 +33,8 @@ PICTURES = {
     "settings-dark": ("dark", SMALL, "settings"),
     "all-settings": ("light", SMALL, "all-settings"),
     "all-settings-dark": ("dark", SMALL, "all-settings"),
+    "formulas": ("light", SMALL, "formulas"),
+    "formulas-dark": ("dark", SMALL, "formulas"),
     **{f"{step}-dark": ("dark", SMALL, step) for step in STATES[1:]},
     **{f"{step}-large-{theme}": (theme, LARGE, step) for step in STATES[1:4] for theme in ("light", "dark")},
     **{f"{step}-double-{theme}": (theme, DOUBLE, step) for step in STATES[1:3] for theme in ("light", "dark")},

@@ -10,6 +10,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,14 @@ from PySide6.QtWidgets import QWidget
 from kvdesk import paths
 from kvdesk.app.controller import Controller
 from kvdesk.cache.compaction import Layout
-from kvdesk.chat import ConversationId, MessageId
+from kvdesk.chat import ConversationId, Message, MessageId, new_message_id
+from kvdesk.dev import sample_answer
 from kvdesk.protocol.cache import CacheView, ContextReady, OperationDone
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, ModelLoaded, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Compact, HandOperation, Operate, RemoveRange, Undo
 from kvdesk.ui.map.colours import ColourBy
+from kvdesk.ui.markdown.prose_view import ProseView
 from kvdesk.ui.shell.main_window import MainWindow
 
 TICK_MS = 30
@@ -152,6 +155,9 @@ class Tour(QObject):
         yield from self._continued(first, "Tell me a long story about the sea.")
         yield from self._picture("continued")
 
+        self._say("Reasoning is folded away; formulas, tables, tasks and programs are drawn")
+        yield from self._sample(first)
+
     def _turn(self, conversation: ConversationId, text: str) -> Iterator[Condition]:
         """Ask and wait for the answer and for the map that shows it."""
         answer = self._controller.send_message(conversation, text)
@@ -244,6 +250,17 @@ class Tour(QObject):
                 self._window.message_pinned.emit(conversation, question.id, True)
                 self._window.continue_requested.emit(conversation)
         self._expect(ended.stats.prefilled_tokens == 1, f"{ended.stats.prefilled_tokens} tokens were read to continue")
+
+    def _sample(self, conversation: ConversationId) -> Iterator[Condition]:
+        """Show an answer that no small model would give. It is not stored."""
+        question = Message(new_message_id(), conversation, None, "user", sample_answer.QUESTION)
+        answer = Message(new_message_id(), conversation, question.id, "assistant", sample_answer.ANSWER)
+        self._window.chat.show_messages((question, replace(answer, thought_ms=sample_answer.THOUGHT_MS)))
+        view = self._window.chat.view
+        yield lambda: not any(prose.waits for prose in view.findChildren(ProseView))
+        view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
+        self._window.show_caption("")  # it would cover the end of the answer
+        yield from self._picture("formulas")
 
     def _said(self, conversation: ConversationId) -> int:
         """Characters of its last answer so far."""

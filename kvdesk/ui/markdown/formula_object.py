@@ -124,7 +124,8 @@ class _FormulaObject(QPyTextObject):
             metrics = QFontMetricsF(font)
             return QSizeF(min(metrics.horizontalAdvance(str(form.property(_SOURCE))), _room(doc)), metrics.height())
         em = _em(doc, form, formula)
-        return QSizeF((formula.width + 2 * _BESIDE_EM) * em, formula.ascent * em + _descent(form))
+        ascent = max(formula.ascent * em, QFontMetricsF(font).ascent())  # the baseline is that of text beside it
+        return QSizeF((formula.width + 2 * _BESIDE_EM) * em, ascent + _descent(form))
 
     def drawObject(
         self, painter: QPainter, rect: QRectF | QRect, doc: QTextDocument, _position: int, form: QTextFormat
@@ -183,7 +184,7 @@ def _on_baseline(form: QTextCharFormat, formula: Formula | None) -> QTextCharFor
     if formula is not None:
         font = QFont(_font(form))
         depth = max(formula.depth, 0.0) * _SCALE * font.pixelSize()
-        font.setPixelSize(max(1, ceil(depth / _descent_of_pixel(font.family()))))
+        font.setPixelSize(max(font.pixelSize(), ceil(depth / _descent_of_pixel(font.family()))))
         made.setFont(font)
     return made
 

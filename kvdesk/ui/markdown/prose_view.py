@@ -170,6 +170,11 @@ class ProseView(QTextBrowser):
         else:
             self.show_plain(source)
 
+    @property
+    def waits(self) -> bool:
+        """Formulas in it are still being drawn."""
+        return self._waits
+
     def _wait(self, waits: bool) -> None:
         """For formulas that are not known yet."""
         if waits and not self._waits:

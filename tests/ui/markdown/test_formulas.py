@@ -48,7 +48,7 @@ def formulas(text: str) -> list[str]:
 
 def wait_for(qtbot: QtBot, view: ProseView) -> None:
     """Until all formulas in it are known."""
-    qtbot.waitUntil(lambda: not view._waits, timeout=20_000)
+    qtbot.waitUntil(lambda: not view.waits, timeout=20_000)
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,14 @@ def test_a_formula_is_drawn_on_the_baseline_in_the_colour_of_the_text(
 def _near(image: QImage, x: int, y: int, ink: QColor) -> bool:
     colour = image.pixelColor(x, y)
     return abs(colour.lightness() - ink.lightness()) < 70
+
+
+def test_a_line_of_formulas_alone_is_as_high_as_one_of_text(view: ProseView, qtbot: QtBot) -> None:
+    view.show_markdown("text\n\n$-$")
+    wait_for(qtbot, view)
+    first = view.document().begin()
+    heights = [block.layout().lineAt(0).height() for block in (first, first.next())]
+    assert abs(heights[0] - heights[1]) < 1.5, "so that cells of a table stand on one line"
 
 
 def test_a_copy_gives_the_latex_back(view: ProseView, qtbot: QtBot) -> None:
