@@ -101,6 +101,7 @@ def measure(
         "scroll_p95_ms": Threshold(_p(95, scrolled), FRAME_MS, at_least=False),
         "idle_share_of_a_core": Threshold(idle, IDLE_SHARE, at_least=False),
         "typing_p99_ms": Threshold(_p(99, typed), FRAME_MS, at_least=False),
+        "rendering_p95_ms": Threshold(_p(95, drawn), FRAME_MS, at_least=False),
     }
     values: dict[str, object] = {
         "opened_ms": [round(ms, 1) for ms in opened],

@@ -52,6 +52,11 @@ class MessageBody(QWidget):
         self._all.addLayout(self._column)
 
     @property
+    def end(self) -> QWidget:
+        """The widget in which a text that grows does so."""
+        return self._shown[-1][1] if self._shown else self
+
+    @property
     def selected_text(self) -> str:
         """The selected text, empty where there is none."""
         for _, widget in self._shown:

@@ -329,6 +329,16 @@ def settle(widget: QWidget) -> None:
     layout.activate()
 
 
+def settle_around(widget: QWidget, last: QWidget) -> None:
+    """The same of one widget, and of those that it is inside of, up to `last`; what is beside it has not changed."""
+    settle(widget)
+    at: QWidget | None = widget
+    while at is not None and at is not last:
+        at = at.parentWidget()
+        if at is not None and (layout := at.layout()) is not None:
+            layout.activate()
+
+
 def _height(widget: QWidget, width: int) -> int:
     layout = widget.layout()
     if layout is None:

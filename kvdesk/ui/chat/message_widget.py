@@ -26,7 +26,7 @@ from kvdesk.ui.chat.attachment_cards import AttachmentCards
 from kvdesk.ui.chat.branch_switch import BranchSwitch
 from kvdesk.ui.chat.message_body import MessageBody
 from kvdesk.ui.chat.message_foot import MessageFoot, Waiting
-from kvdesk.ui.chat.message_list import Gradual, settle
+from kvdesk.ui.chat.message_list import Gradual, settle_around
 from kvdesk.ui.chat.room_help import RoomHelp
 from kvdesk.ui.widgets.controls import IconButton, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
@@ -246,7 +246,7 @@ class MessageWidget(Gradual):
         self._body.setVisible(bool(text) or not (self._message.role == "assistant" or self._message.attachments))
         if text and self._waiting is not None and not self._is_read:
             self._waiting.hide()
-        settle(self)
+        settle_around(self._body.end, self)
 
     def show_prompt(self, reused: int, prompt: int) -> None:
         if self._waiting is not None:
