@@ -10,7 +10,7 @@ from typing import Final
 from PySide6.QtCore import QPoint, Signal, Slot
 from PySide6.QtWidgets import QWidget
 
-from kvdesk.chat import Message, MessageId
+from kvdesk.chat import Message, MessageId, finish_of
 from kvdesk.protocol.chat import Overflowed, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
 from kvdesk.ui.chat.message_list import MessageList
@@ -183,7 +183,10 @@ class ChatView(MessageList):
         before = self._messages.get(message.id)
         if before is not None:
             self._messages[message.id] = message
+        if message.state == "streaming":
+            self._full.discard(message.id)  # it is continued: there is room now
         if widget := self.widget_of(message.id):
+            widget.set_full(self._is_full(message))
             widget.show_message(message)
             self.arrange()
         if before is not None and (before.pinned or message.pinned):
@@ -242,7 +245,7 @@ class ChatView(MessageList):
         widget.text_selected.connect(self.text_selected)
         widget.show_branches(self._branches.get(message.id, ()))
         widget.show_retention(self._retention.get(message.id, ""))
-        widget.set_full(message.id in self._full)
+        widget.set_full(self._is_full(message))
         widget.larger_clicked.connect(self.larger_clicked)
         widget.policy_clicked.connect(self.policy_clicked)
         widget.shorten_clicked.connect(lambda: self.shorten_clicked.emit(message.parent or ""))
@@ -251,6 +254,10 @@ class ChatView(MessageList):
         if self._found is not None and self._found[0] == message_id:
             widget.mark(self._found[1])
         return widget
+
+    def _is_full(self, message: Message) -> bool:
+        """Whether a full context ended this answer, now or in an earlier run, or kept it from beginning."""
+        return message.id in self._full or finish_of(message) == "context full"
 
     def _is_busy(self, widget: QWidget) -> bool:
         """An answer is being written in it, something in it is selected, or the keyboard is in it."""

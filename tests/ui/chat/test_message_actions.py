@@ -11,8 +11,17 @@ from PySide6.QtWidgets import QMenu
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import FinishReason, Message, MessageId, MessageState
-from kvdesk.protocol.chat import BackendReady, ModelLoaded, PrefillProgress, TextDelta, TurnEnded, TurnStarted
+from kvdesk.protocol.chat import (
+    BackendReady,
+    ModelLoaded,
+    Overflowed,
+    PrefillProgress,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
 from kvdesk.protocol.features import MISSING, Feature
+from kvdesk.settings import Overflow
 from kvdesk.ui.chat.message_widget import MessageWidget
 from kvdesk.ui.chat.pinned_bar import MOST_LISTED, one_line
 from kvdesk.ui.markdown.plain_text import plain_text
@@ -111,6 +120,20 @@ def test_a_continued_answer_shows_what_is_read_and_then_its_text(window: MainWin
     window.apply_event(TurnEnded(ONE, ANSWER.id, "complete", STATS))
     assert widget.message.stats == after, "what it cost in all is known better than the event tells"
     assert "in all 80 tokens of it, and 13 computed" in stats_tip(after)
+
+
+def test_what_helps_against_a_full_context_is_offered_until_the_answer_goes_on(window: MainWindow) -> None:
+    full = replace(ANSWER, state="stopped", finish="context full", note="It is full.")
+    widget = shown(window, QUESTION, full)
+    assert widget.help is not None, "also of an answer of an earlier run"
+    window.update_message(replace(full, state="streaming", finish="", note=""))
+    assert widget.help is None
+    window.apply_event(Overflowed(ONE, ANSWER.id, Overflow.STOP, "It is full."))
+    window.update_message(full)
+    assert widget.help is not None
+    window.update_message(replace(full, state="streaming", finish="", note=""))
+    window.update_message(replace(full, state="complete", finish="end", note=""))
+    assert widget.help is None
 
 
 def test_an_answer_is_edited_in_its_place(window: MainWindow, qtbot: QtBot) -> None:
