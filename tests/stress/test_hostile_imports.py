@@ -78,7 +78,7 @@ def damaged(seed: int, changes: list[tuple[str, Any]]) -> bytes:
     for way, nasty in changes:
         if way == "swap" and isinstance(value, dict | list):
             nasty = copy.deepcopy(value)
-        nasty = {"long": "x" * 100_000, "many": [[0] * 7] * 3000}.get(way, nasty)
+        nasty = {"long": "x" * 100_000, "many": [[0] * 7 for _ in range(3000)]}.get(way, nasty)
         if way in ("value", "missing", "swap", "long", "many"):
             put_somewhere(value, nasty, rng, remove=way == "missing")
         else:
