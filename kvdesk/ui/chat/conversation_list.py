@@ -218,8 +218,10 @@ class ConversationList(QWidget):
 
     def _make_head(self, theme: Theme) -> QHBoxLayout:
         new = IconButton(theme, "plus", "New chat", "New chat (Ctrl+N)")
+        new.setObjectName("newButton")
         new.clicked.connect(self.new_clicked)
         settings = IconButton(theme, "settings", "Settings", "Settings (Ctrl+,)")
+        settings.setObjectName("settingsButton")
         settings.clicked.connect(self.settings_clicked)
         lab = IconButton(theme, "lab", "Lab", "Lab: questions about the cache, answered by experiments (Ctrl+Shift+L)")
         lab.setObjectName("labButton")

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Final
 
 from kvdesk.chat import ConversationId
 from kvdesk.settings import ThemeChoice
 from kvdesk.translation import tr
 from kvdesk.ui.chat.parameters_button import KEYS as PARAMETERS_KEYS
 from kvdesk.ui.shell.actions import Action, ActionGroup
-from kvdesk.ui.shell.inspector import LABELS
+from kvdesk.ui.shell.inspector import LABELS, shown_name
 from kvdesk.ui.shell.intents import Intents
 from kvdesk.ui.shell.refusals import Refusals
 from kvdesk.ui.shell.window_help import WindowHelp
@@ -27,6 +28,15 @@ from kvdesk.ui.shell.window_settings import WindowSettings
 from kvdesk.viewmodel.operation_specs import CLEAR, COMPACT, OPERATIONS, UNDO, OperationSpec, alternative
 
 There = Callable[[Callable[[], object]], Callable[[], None]]
+
+
+BUTTONS: Final = {
+    "newButton": "chat.new",
+    "settingsButton": "settings.open",
+    "sidebarButton": "view.sidebar",
+    "inspectorButton": "view.inspector",
+}
+"""Buttons of the window, by object name, that have the name and the keys of an action."""
 
 
 def window_actions(
@@ -184,7 +194,7 @@ def _view(parts: WindowParts, settings: WindowSettings, there: There) -> tuple[A
         *(
             Action(
                 f"view.{label.lower()}",
-                tr("Show the page {page} of the inspector").format(page=label),
+                tr("Show the page {page} of the inspector").format(page=shown_name(label)),
                 there(partial(settings.show_page, label)),
             )
             for label in LABELS

@@ -8,6 +8,7 @@ from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.protocol.chat import Working
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.announce import announce
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton, ThinProgress, set_tone
 from kvdesk.ui.widgets.theme import Theme
@@ -23,14 +24,14 @@ class ActivityStrip(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._bar = ThinProgress(theme, "Work under way")
+        self._bar = ThinProgress(theme, tr("Work under way"))
         self._text = ElidedLabel()
         self._text.setProperty("scale", "small")
-        self._cancel = QPushButton("Cancel")
+        self._cancel = QPushButton(tr("Cancel"))
         self._cancel.setProperty("scale", "small")
         self._cancel.clicked.connect(self._on_cancel_clicked)
         self._cancel.hide()
-        self._close = IconButton(theme, "close", "Dismiss this message")
+        self._close = IconButton(theme, "close", tr("Dismiss this message"))
         self._close.clicked.connect(self.hide)
         self._leaving = QTimer(self, singleShot=True)
         self._leaving.timeout.connect(self._on_leaving)
@@ -66,7 +67,8 @@ class ActivityStrip(QWidget):
             return
         self._leaving.stop()
         self._bar.set_share(event.done / event.total)
-        self._text.setText(f"{event.what}: {event.done:,} of {event.total:,} tokens")
+        said = tr("{what}: {done} of {total} tokens")
+        self._text.setText(said.format(what=event.what, done=f"{event.done:,}", total=f"{event.total:,}"))
         set_tone(self._text, "secondary")
         if self._cancel.isHidden():
             self._cancel.setEnabled(True)

@@ -205,7 +205,7 @@ class EventRouter(QObject):
                 self._chat.show_dead()
                 self._inspector.set_rebuilding(False)
                 self._status.set_dead()
-                self._list.refuse_forget("The engine has stopped.")
+                self._list.refuse_forget(tr("The engine has stopped."))
                 self._chat.banner.show_error(event.sentence, event.detail)
 
     def _note(self, event: LoadSample | BatchRefused | LogLine | MemoryLedger | TokenTexts | Audited) -> None:

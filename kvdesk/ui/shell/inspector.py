@@ -15,6 +15,7 @@ from kvdesk.protocol.cache import CacheView, LoadSample, MemoryLedger, Operation
 from kvdesk.protocol.chat import LogLine
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import BatchRefused
+from kvdesk.translation import tr
 from kvdesk.ui.cache.cache_page import CachePage
 from kvdesk.ui.cache.numbers_panel import NumbersPanel
 from kvdesk.ui.cache.rulers import Rulers
@@ -76,6 +77,12 @@ PAGES: Final = (
 )
 """In the order of the tabs; the first is shown at first."""
 LABELS: Final = tuple(page.label for page in PAGES)
+
+
+def shown_name(label: str) -> str:
+    """The label of a page in the person's language."""
+    names = {"Cache": tr("Cache"), "Graphs": tr("Graphs"), "Timeline": tr("Timeline"), "Log": tr("Log")}
+    return names.get(label, label)
 
 
 class Inspector(QWidget):
@@ -284,7 +291,7 @@ class Inspector(QWidget):
         self._cache.show_possible(self._state)
 
     def set_rebuilding(self, rebuilding: bool) -> None:
-        self._cache.rebuild.setText("Rebuilding…" if rebuilding else "Rebuild context")
+        self._cache.rebuild.setText(tr("Rebuilding…") if rebuilding else tr("Rebuild context"))
 
     @Slot(int)
     def _on_tab(self, index: int) -> None:
@@ -316,20 +323,20 @@ class Inspector(QWidget):
         row.setSpacing(4)
         for i, name in enumerate(LABELS):
             tab = QToolButton()
-            tab.setText(name)
+            tab.setText(shown_name(name))
             tab.setCheckable(True)
             tab.setChecked(i == 0)
             tab.setProperty("tab", True)
             tab.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click looks at something; one types on in the composer
-            tab.setAccessibleName(f"Show the {name.lower()}")
+            tab.setAccessibleName(tr("Show the page {page}").format(page=shown_name(name)))
             self._tabs.addButton(tab, i)
             row.addWidget(tab)
         self._tabs.idClicked.connect(self._on_tab)
-        self._title = label("KV cache", weight="strong")
+        self._title = label(tr("KV cache"), weight="strong")
         self._title.setMinimumHeight(32)
         row.addWidget(self._title)
         row.addStretch(1)
-        close = IconButton(self._theme, "close", "Hide the inspector", "Hide the inspector (Ctrl+I)")
+        close = IconButton(self._theme, "close", tr("Hide the inspector"), tr("Hide the inspector (Ctrl+I)"))
         close.clicked.connect(self.close_clicked)
         row.addWidget(close)
         return row

@@ -37,7 +37,7 @@ from kvdesk.settings import Settings, ThemeChoice, WindowPlace
 from kvdesk.ui.chat.caption import Caption
 from kvdesk.ui.chat.chat_pane import ChatPane
 from kvdesk.ui.chat.conversation_list import ConversationList
-from kvdesk.ui.shell.action_table import widget_keys, window_actions
+from kvdesk.ui.shell.action_table import BUTTONS, widget_keys, window_actions
 from kvdesk.ui.shell.actions import ActionSet
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.announcer import Announcer
@@ -94,6 +94,8 @@ class MainWindow(WindowSignals):
             window_actions(parts, self.intents, self.shown_settings, self.help),
             lambda why: self.show_result(why, "warning"),
         )
+        for button, action in BUTTONS.items():
+            self.action_set.name_button(cast("QWidget", self.findChild(QWidget, button)), action)
         self.help.tour_started.connect(self.shown_settings.keep_tour_seen)
         self.help.connect_actions(self.action_set, widget_keys)
         self._placement = WindowPlacement(self, self._panes)

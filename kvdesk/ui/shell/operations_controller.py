@@ -5,7 +5,7 @@ Owns the compaction dialog. Knows no worker: every command leaves by the signal 
 
 from __future__ import annotations
 
-from typing import Final, assert_never
+from typing import assert_never
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMenu, QWidget
@@ -29,6 +29,7 @@ from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Event
 from kvdesk.protocol.operations import BatchRefused, CompactionPreview, HandOperation, Operate, Undo
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
 from kvdesk.ui.operations.compaction_dialog import CompactionDialog
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.shell.inspector import Inspector
@@ -46,8 +47,6 @@ from kvdesk.viewmodel.operation_specs import (
     call_of,
     refusal,
 )
-
-_NOT_WATCHED: Final = "Open the inspector (Ctrl+I) to operate on the cache by hand."
 
 
 class OperationsController(QObject):
@@ -94,7 +93,7 @@ class OperationsController(QObject):
                 self._inspector.timeline.reset()
             case Audited():
                 tone = {"verified": "good", "mirrored": "", "mismatch": "danger"}[event.state]
-                self._strip.show_result(f"Audit at {event.at}: {event.sentence}", tone)
+                self._strip.show_result(tr("Audit at {at}: {result}").format(at=event.at, result=event.sentence), tone)
             case ContextPreview():
                 self._inspector.cache.question.show_preview(event)
             case ModelLoaded():
@@ -115,7 +114,7 @@ class OperationsController(QObject):
     def refusal(self, spec: OperationSpec, conversation: ConversationId, p0: int = -1, p1: int = -1) -> str:
         """Why an operation cannot be done to a conversation's cells, empty where it can."""
         if self._state.view is None and not self._state.dead and self._state.context is not None:
-            return _NOT_WATCHED
+            return tr("Open the inspector (Ctrl+I) to operate on the cache by hand.")
         return refusal(spec, Chosen(self._state.target_of(conversation), p0, p1), self._state)
 
     def request(self, spec: OperationSpec, conversation: ConversationId, p0: int = -1, p1: int = -1) -> None:
@@ -136,15 +135,15 @@ class OperationsController(QObject):
         """Add the operations on the cells of a message."""
         span = self._state.span_of(conversation, message)
         if span is None:
-            nothing = menu.addAction("Cells of this message")
+            nothing = menu.addAction(tr("Cells of this message"))
             nothing.setEnabled(False)
-            unknown = "Its place in the cache is known after the next answer in this chat."
+            unknown = tr("Its place in the cache is known after the next answer in this chat.")
             nothing.setToolTip(self._state.missing(Feature.CACHE_OPERATIONS) or unknown)
             return
-        self._add_action(menu, "Fork the chat after it", FORK, conversation, -1, span.p1)
-        self._add_action(menu, "Remove its cells", REMOVE, conversation, span.p0, span.p1)
-        self._add_action(menu, "Remove its cells and all after it", REMOVE, conversation, span.p0, -1)
-        choose = menu.addAction("Choose its cells for an operation")
+        self._add_action(menu, tr("Fork the chat after it"), FORK, conversation, -1, span.p1)
+        self._add_action(menu, tr("Remove its cells"), REMOVE, conversation, span.p0, span.p1)
+        self._add_action(menu, tr("Remove its cells and all after it"), REMOVE, conversation, span.p0, -1)
+        choose = menu.addAction(tr("Choose its cells for an operation"))
         choose.triggered.connect(lambda: self.choose_range(conversation, span.p0, span.p1))
 
     def choose_range(self, conversation: ConversationId, p0: int, p1: int) -> None:
@@ -217,8 +216,9 @@ class OperationsController(QObject):
     def _show_operation(self, done: OperationDone) -> None:
         self._changed()
         if done.note:
-            title = f"“{self._state.title(done.conversation, -1)}”"
-            self._strip.show_result(f"{title if done.emptied else f'A branch of {title}'} {done.note}", "warning")
+            title = self._state.title(done.conversation, -1)
+            said = tr("“{title}” {what}") if done.emptied else tr("A branch of “{title}” {what}")
+            self._strip.show_result(said.format(title=title, what=done.note), "warning")
         if done.effect is None:
             return
         leases = self._state.history.leases_at(done.operation)
@@ -250,8 +250,10 @@ class OperationsController(QObject):
     def _show_verified(self, event: Verified) -> None:
         title = self._state.title(event.conversation, -1)
         tone = "good" if event.logits.verdict.same else "warning"
-        recomputed = f"{event.n_tokens:,} tokens computed again in {took(event.ms)}"
-        self._strip.show_result(f"“{title}” is {event.logits} ({recomputed}).", tone)
+        said = tr("“{title}” is {verdict} ({n} tokens computed again in {time}).")
+        self._strip.show_result(
+            said.format(title=title, verdict=event.logits, n=f"{event.n_tokens:,}", time=took(event.ms)), tone
+        )
 
     def _changed(self) -> None:
         self._inspector.timeline.note_change()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
 from kvdesk.cache.snapshot import Verification
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import ContextInfo
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedLabel, NumberLabel, label, set_tone
 from kvdesk.viewmodel.readout import kv_used_bytes, megabytes, verification_line
-
-_AUDIT: Final = f"Compares every cell with the engine's own state\n{calls.state_get()}"
 
 
 class StatusBar(QWidget):
@@ -29,10 +26,10 @@ class StatusBar(QWidget):
         self._context: ContextInfo | None = None
         self._verification: Verification | None = None
         self._audited = ""
-        self._threads = _field("No context", "Threads used to decode")
-        self._speed = _number("8,888 tok/s", "Decode speed of the last tokens")
-        self._bytes = _number("", "Memory of K and V: used, of what is allocated")
-        self._types = _field("", "Data types of K and V, and flash attention")
+        self._threads = _field(tr("No context"), tr("Threads used to decode"))
+        self._speed = _number(tr("{n} tok/s").format(n="8,888"), tr("Decode speed of the last tokens"))
+        self._bytes = _number("", tr("Memory of K and V: used, of what is allocated"))
+        self._types = _field("", tr("Data types of K and V, and flash attention"))
         self._trust = ElidedLabel()
         self._trust.setProperty("scale", "small")
         self._trust.setProperty("tone", "secondary")
@@ -43,10 +40,10 @@ class StatusBar(QWidget):
         for widget in (self._threads, self._speed, self._bytes, self._types):
             row.addWidget(widget)
         row.addWidget(self._trust, 1)
-        self._save = _action("Save report…", "Saves the differences between the map and the engine as JSON")
+        self._save = _action(tr("Save report…"), tr("Saves the differences between the map and the engine as JSON"))
         self._save.clicked.connect(self.save_clicked)
         self._save.hide()
-        self._audit = _action("Audit", _AUDIT)
+        self._audit = _action(tr("Audit"), _audit_tip())
         self._audit.clicked.connect(self.audit_clicked)
         self._audit.setEnabled(False)
         row.addWidget(self._save)
@@ -64,14 +61,15 @@ class StatusBar(QWidget):
         self._audited = ""
         self._audit.setEnabled(context is not None)
         if context is None:
-            self._threads.setText("No context")
+            self._threads.setText(tr("No context"))
             self._bytes.setText("")
             self._types.setText("")
             return
         self.show_threads(context.n_threads)
         same = context.type_k == context.type_v
         types = context.type_k if same else f"{context.type_k}/{context.type_v}"
-        self._types.setText(f"K/V {types}{'  ·  flash attention' if context.flash_attn else ''}")
+        said = f"  ·  {tr('flash attention')}" if context.flash_attn else ""
+        self._types.setText(f"K/V {types}{said}")
         self.show_used(1, 1)  # the widest
         self.show_used(0, 1)
 
@@ -80,7 +78,7 @@ class StatusBar(QWidget):
         if view:
             self._threads.setText("")
         self._trust.setText(view)
-        self._audit.setToolTip(audit or _AUDIT)
+        self._audit.setToolTip(audit or _audit_tip())
 
     def set_dead(self) -> None:
         """The engine has stopped for good: nothing can be compared with it."""
@@ -90,10 +88,11 @@ class StatusBar(QWidget):
     def show_threads(self, n: int) -> None:
         """How many threads decode now: they follow the load of the machine."""
         most = self._context.n_threads if self._context is not None else n
-        self._threads.setText(f"{n} thread{'' if n == 1 else 's'}" if n == most else f"{n} of {most} threads")
+        all_of_them = tr("1 thread") if n == 1 else tr("{n} threads").format(n=n)
+        self._threads.setText(all_of_them if n == most else tr("{n} of {most} threads").format(n=n, most=most))
 
     def show_speed(self, tok_s: float | None) -> None:
-        self._speed.setText("" if tok_s is None else f"{tok_s:,.0f} tok/s")
+        self._speed.setText("" if tok_s is None else tr("{n} tok/s").format(n=f"{tok_s:,.0f}"))
 
     def show_used(self, used: int, capacity: int) -> None:
         if self._context is not None:
@@ -101,7 +100,7 @@ class StatusBar(QWidget):
 
     def show_audit(self, at: str, *, agreed: bool) -> None:
         """Every cell was compared at this time of day: where all agreed, that is said from now on."""
-        self._audited = f", audited {at}" if agreed else ""
+        self._audited = tr(", audited {at}").format(at=at) if agreed else ""
         self._show_trust()
 
     def show_verification(self, verification: Verification, has_report: bool) -> None:
@@ -119,7 +118,13 @@ class StatusBar(QWidget):
         if self._context is None:
             return ""
         total = self._context.k_bytes + self._context.v_bytes
-        return f"KV {megabytes(kv_used_bytes(self._context, used, capacity))} of {megabytes(total)} MB"
+        held = megabytes(kv_used_bytes(self._context, used, capacity))
+        return tr("KV {used} of {all} MB").format(used=held, all=megabytes(total))
+
+
+def _audit_tip() -> str:
+    said = tr("Compares every cell with the engine's own state")
+    return f"{said}\n{calls.state_get()}"
 
 
 def _action(text: str, tip: str) -> QToolButton:

@@ -22,8 +22,8 @@ class UnsavedStrip(QFrame):
         self._sentence = label("", tone="danger")
         self._sentence.setWordWrap(True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._save = QPushButton("Save elsewhere…")
-        self._save.setToolTip("Writes these chats as Markdown, on another disk")
+        self._save = QPushButton(tr("Save elsewhere…"))
+        self._save.setToolTip(tr("Writes these chats as Markdown, on another disk"))
         self._save.clicked.connect(self._on_save_clicked)
         row = QHBoxLayout(self)
         row.setContentsMargins(12, 8, 12, 8)
@@ -53,11 +53,11 @@ class UnsavedStrip(QFrame):
         """Asks whether the window may close although something would be lost; True at once where nothing would."""
         if not self.sentence:
             return True
-        box = QMessageBox(QMessageBox.Icon.Warning, "kvdesk", "Close and lose what is not saved?", parent=parent)
+        box = QMessageBox(QMessageBox.Icon.Warning, "kvdesk", tr("Close and lose what is not saved?"), parent=parent)
         box.setInformativeText(self.sentence)
         box.setTextFormat(Qt.TextFormat.PlainText)
-        stay = box.addButton("Keep kvdesk open", QMessageBox.ButtonRole.RejectRole)
-        leave = box.addButton("Close", QMessageBox.ButtonRole.DestructiveRole)
+        stay = box.addButton(tr("Keep kvdesk open"), QMessageBox.ButtonRole.RejectRole)
+        leave = box.addButton(tr("Close"), QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(stay)
         box.setEscapeButton(stay)
         box.exec()
@@ -65,6 +65,6 @@ class UnsavedStrip(QFrame):
 
     @Slot()
     def _on_save_clicked(self) -> None:
-        name, _ = QFileDialog.getSaveFileName(self, "Save elsewhere", "kvdesk chats.md", "Markdown (*.md)")
+        name, _ = QFileDialog.getSaveFileName(self, tr("Save elsewhere"), tr("kvdesk chats.md"), tr("Markdown (*.md)"))
         if name:
             self.save_requested.emit(name if name.lower().endswith(".md") else f"{name}.md")

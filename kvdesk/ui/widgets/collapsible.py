@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -64,4 +65,4 @@ class Collapsible(QWidget):
         self._button.setIconSize(QSize(self._theme.px(12), self._theme.px(12)))
         self._button.setIcon(self._theme.icon(name, self._theme.colours.secondary))
         self._button.setAccessibleName(self._button.text())
-        self._button.setAccessibleDescription("expanded" if self.is_open else "collapsed")
+        self._button.setAccessibleDescription(tr("expanded") if self.is_open else tr("collapsed"))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu, QToolButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.chat import EngineDied
+from kvdesk.ui.shell.action_table import BUTTONS
 from kvdesk.ui.shell.main_window import MainWindow
 from tests.ui.samples import ONE, message
 
@@ -63,7 +65,8 @@ def test_a_menu_shows_keys_and_reasons(window: MainWindow) -> None:
     assert (stop.isEnabled(), stop.toolTip()) == (False, "No answer is being written in this chat.")
 
 
-def test_a_button_says_its_keys(window: MainWindow) -> None:
-    button = QToolButton(window)
-    window.action_set.name_button(button, "settings.open")
-    assert (button.accessibleName(), button.toolTip()) == ("Settings", "Settings (Ctrl+,)")
+@pytest.mark.parametrize(("button", "tip"), [("newButton", "Ctrl+N"), ("inspectorButton", "Ctrl+I")])
+def test_buttons_say_the_keys_of_the_table(window: MainWindow, button: str, tip: str) -> None:
+    found = window.findChild(QToolButton, button)
+    action = window.action_set[BUTTONS[button]]
+    assert (found.accessibleName(), found.toolTip()) == (action.label, f"{action.label} ({tip})")
