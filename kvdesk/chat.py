@@ -47,7 +47,8 @@ class TurnStats:
 
     `why` says in words why so much was prefilled and not more or less; `vocab` is the fingerprint of the vocabulary
     that the answer's token ids belong to. Of an answer that was continued all is that of the last request; the
-    `earlier_` ones are what those before it took, to be added.
+    `earlier_` ones are what those before it took, to be added. With `seed` as the sampler's seed the same prompt gets
+    the same answer; -1: nothing was left to chance, or it is not known.
     """
 
     prompt_tokens: int
@@ -65,6 +66,7 @@ class TurnStats:
     vocab: str = ""
     earlier_prefilled: int = 0
     earlier_generated: int = 0
+    seed: int = -1
 
     @property
     def all_prefilled(self) -> int:

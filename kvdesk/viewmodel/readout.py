@@ -144,13 +144,14 @@ def stats_tip(stats: TurnStats) -> str:
         all_of_it = tr("The answer was continued; in all {generated} tokens of it, and {computed} computed for prompts")
         numbers = {"generated": f"{stats.all_generated:,}", "computed": f"{stats.all_prefilled:,}"}
         continued = all_of_it.format(**numbers) + "\n"
+    seed = "" if stats.seed < 0 else "\n" + tr("seed {seed}").format(seed=stats.seed)
     return (
         f"prompt {stats.prompt_tokens:,} tokens: {stats.reused_tokens:,} were in the cache, "
         f"{stats.prefilled_tokens:,} were computed{read}\n"
         f"answer {stats.generated_tokens:,} tokens{decoded}\n{continued}"
         f"from sending to the first token {seconds(stats.ttft_ms)}\n"
         f"sequence {stats.seq_id}; cells used {stats.cells_used:,}, high water {stats.high_water:,}, "
-        f"n_kv {stats.n_kv:,}"
+        f"n_kv {stats.n_kv:,}{seed}"
     )
 
 

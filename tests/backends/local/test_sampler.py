@@ -285,3 +285,14 @@ def test_an_answer_that_is_continued_goes_on_in_its_grammar(vocab: Vocab) -> Non
     assert text == b"low"
     with pytest.raises(PromptError, match="does not follow the grammar"):
         sampler_of(plan, vocab, [], vocab.tokenize("other", add_special=False, parse_special=False))
+
+
+def test_a_random_answer_can_be_had_again_by_its_seed(headless: HeadlessEngine) -> None:
+    random = Sampling(temperature=1.0, max_tokens=16)
+    chat = HeadlessChat(headless)
+    first = chat.answer("Name an animal.", random).stats.seed
+    again = HeadlessChat(headless)
+    assert again.answer("Name an animal.", random.model_copy(update={"seed": first})).stats.seed == first
+    assert again.messages[-1].text == chat.messages[-1].text
+    assert HeadlessChat(headless).answer("Name an animal.", random).stats.seed != first
+    assert HeadlessChat(headless).answer("Hi", Sampling(temperature=0.0, max_tokens=2)).stats.seed == -1

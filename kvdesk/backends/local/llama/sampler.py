@@ -6,6 +6,7 @@ Sampling runs on the C side. Without a grammar no logit is copied.
 from __future__ import annotations
 
 import ctypes
+import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -16,7 +17,7 @@ from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.errors import PromptError
 from kvdesk.grammar.gbnf import Grammar
 from kvdesk.grammar.state import checked
-from kvdesk.settings import Mirostat, SamplerName, Sampling
+from kvdesk.settings import RANDOM_SEED, Mirostat, SamplerName, Sampling
 from kvdesk.translation import tr
 
 _MIROSTAT_M: Final = 100
@@ -27,7 +28,7 @@ _KEEP_THE_LIKELIEST: Final = {SamplerName.TOP_N_SIGMA, SamplerName.TOP_K, Sample
 
 @dataclass(frozen=True, slots=True)
 class SamplingPlan:
-    """Sampling that this vocabulary allows: token ids and the grammar are checked."""
+    """Sampling that this vocabulary allows: token ids and the grammar are checked, and a random seed is drawn."""
 
     sampling: Sampling
     biases: tuple[tuple[int, float], ...] = ()
@@ -46,6 +47,8 @@ class SamplingPlan:
 
 def plan_sampling(sampling: Sampling, vocab: Vocab) -> SamplingPlan:
     """Raises UserError with a sentence for what llama.cpp would not take, or the process not survive."""
+    if sampling.seed == RANDOM_SEED:
+        sampling = sampling.model_copy(update={"seed": secrets.randbelow(RANDOM_SEED)})
     biases: dict[int, float] = {}
     for name, bias in sampling.logit_bias:
         tokens = [name] if isinstance(name, int) else vocab.tokenize(name, add_special=False, parse_special=False)
@@ -67,12 +70,15 @@ def plan_sampling(sampling: Sampling, vocab: Vocab) -> SamplingPlan:
 class Sampler:
     """One chain for one answer. Close it, or the C side leaks.
 
+    seed       of this answer; -1 where nothing is left to chance
     dead_end   after `sample` has returned -1: why, in a sentence; "" where the answer is complete
     """
 
     dead_end: str | None = None
 
     def __init__(self, plan: SamplingPlan, vocab: Vocab) -> None:
+        is_random = not plan.sampling.greedy or plan.sampling.xtc_probability > 0.0
+        self.seed = plan.sampling.seed if is_random else -1
         params = lib.llama_sampler_chain_default_params()
         params.no_perf = True
         self._chain: Any = lib.llama_sampler_chain_init(params)

@@ -142,4 +142,5 @@ class Request:
             n_kv=n_kv,
             why=self.why,
             vocab=self.vocab.fingerprint,
+            seed=self.sampler.seed,
         )
