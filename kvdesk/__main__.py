@@ -23,6 +23,16 @@ COMMANDS = {
     "replay": "a journal of a cache, operation by operation, without a model",
     "capabilities": "what can be done to the cache of a model, and why not",
 }
+CHILDREN = {
+    "--preflight": "kvdesk.backends.local.preflight_child:child_main",
+    "--experiment": "kvdesk.experiments.child:child_main",
+    "--attachment": "kvdesk.attachments.child:child_main",
+    "--read-chats": "kvdesk.conversations.porting.reader_child:child_main",
+    "--render": "kvdesk.backends.local.prompt.template_child:child_main",
+    "--formulas": "kvdesk.ui.markdown.formula_child:child_main",
+    "--busy": "kvdesk.experiments.busy:child_main",
+}
+"""Processes that kvdesk starts of itself (`kvdesk.library.child`): each gets the other arguments."""
 _MODULES = {"export": "export_chats", "import": "import_chats"}
 """Modules that cannot have the name of their command."""
 
@@ -32,30 +42,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments and arguments[0] in COMMANDS:
         return _run_command(arguments[0], arguments[1:])
-    if arguments[:1] == ["--preflight"]:
-        from kvdesk.backends.local.preflight_child import child_main
-
-        return child_main(arguments[1:])
-    if arguments[:1] == ["--experiment"]:
-        from kvdesk.experiments import child
-
-        return child.child_main(arguments[1:])
-    if arguments[:1] == ["--attachment"]:
-        from kvdesk.attachments.child import child_main as read_attachment
-
-        return read_attachment(arguments[1:])
-    if arguments[:1] == ["--read-chats"]:
-        from kvdesk.conversations.porting.reader_child import child_main as read_chats
-
-        return read_chats(arguments[1:])
-    if arguments == ["--render"]:
-        from kvdesk.backends.local.prompt import template_child
-
-        return template_child.child_main()
-    if arguments == ["--formulas"]:
-        from kvdesk.ui.markdown import formula_child
-
-        return formula_child.child_main()
+    if arguments and arguments[0] in CHILDREN:
+        module, _, function = CHILDREN[arguments[0]].partition(":")
+        return int(getattr(importlib.import_module(module), function)(arguments[1:]))
     commands = "\n".join(f"  kvdesk {name:12} {what}" for name, what in COMMANDS.items())
     parser = Parser(
         prog="kvdesk",

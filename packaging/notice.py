@@ -22,6 +22,15 @@ TEXTS_HERE = {"pyside6-essentials": "qt.txt", "shiboken6": "", "llama-cpp-python
 RULE = "=" * 100
 
 
+def is_here(name: str) -> bool:
+    """Whether a package of the lock file is for this system: what is for others only was not installed."""
+    try:
+        importlib.metadata.distribution(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
 def distribution_part(name: str) -> str:
     """One Python package: name, version, licence, and the texts it carries."""
     found = importlib.metadata.distribution(name)
@@ -78,7 +87,7 @@ def notice(bundle: Path, built_from: str, names: Iterable[str]) -> str:
         part("kvdesk", "Apache-2.0", [own]),
         python_part(),
         fonts_part(),
-        *(distribution_part(name) for name in sorted(names)),
+        *(distribution_part(name) for name in sorted(names) if is_here(name)),
         *(system_parts(bundle) if sys.platform.startswith("linux") else ()),
         part("GNU licences", "LGPL-3.0, GPL-3.0", gnu),
     ]

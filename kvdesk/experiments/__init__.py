@@ -6,14 +6,17 @@ from difflib import get_close_matches
 
 from kvdesk.errors import UserError
 from kvdesk.experiments import (
+    context_size,
     fragmentation,
     kv_types,
     no_cache,
     positions,
+    rebuild,
     seq_ids,
     seq_rm_memory,
     six_requests,
     size_formula,
+    threads,
 )
 from kvdesk.experiments.experiment import Experiment
 
@@ -26,6 +29,9 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     no_cache.EXPERIMENT,
     fragmentation.EXPERIMENT,
     kv_types.EXPERIMENT,
+    context_size.EXPERIMENT,
+    threads.EXPERIMENT,
+    rebuild.EXPERIMENT,
 )
 
 

@@ -8,7 +8,18 @@ from dataclasses import replace
 import pytest
 
 from kvdesk.cache.geometry import ModelFacts
-from kvdesk.experiments import fragmentation, kv_types, no_cache, positions, seq_ids, seq_rm_memory, size_formula
+from kvdesk.experiments import (
+    context_size,
+    fragmentation,
+    kv_types,
+    no_cache,
+    positions,
+    rebuild,
+    seq_ids,
+    seq_rm_memory,
+    size_formula,
+    threads,
+)
 from kvdesk.experiments.experiment import Experiment
 from kvdesk.experiments.six_requests import EXPERIMENT as SIX_REQUESTS
 from kvdesk.protocol.experiment import Result, Sample, chosen
@@ -208,3 +219,67 @@ def test_a_scattered_cache_is_slow_when_its_tokens_are() -> None:
     assert fragmentation_said(3, 1) == "slower: no flash attention, f16; compaction heals"
     assert fragmentation_said(3, 3) == "slower: no flash attention, f16; compaction does not heal"
     assert fragmentation_said(1.1, 1) == "slower: none; compaction heals"
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+
+def threads_said(many: float, loaded: float) -> str:
+    samples = []
+    for what in (threads.WRITTEN, threads.READ):
+        for number in range(2):
+            for count, seconds in ((1, 1.5), (2, 1.0), (4, many)):
+                samples.append(Sample(f"{what}, {threads.QUIET}", count, seconds, number))
+            for count, seconds in ((1, 1.5), (2, 1.5 * loaded), (4, 9.0)):
+                samples.append(Sample(f"{what}, {threads.ONE}", count, seconds, number))
+    return concluded(threads.EXPERIMENT, samples).verdict.key
+
+
+def test_threads_are_too_many_when_they_are_slower() -> None:
+    assert (
+        threads_said(3.0, 2.0) == "more threads than cores are slower; beside a busy process fewer threads are faster"
+    )
+    assert threads_said(1.0, 0.6) == "more threads than cores are not slower; beside a busy process as many are best"
+
+
+# --- context-size -----------------------------------------------------------------------------------------------------
+
+
+def context_size_said(largest: float, small_cut: float) -> str:
+    sizes = context_size._sizes(chosen(context_size.PARAMETERS, {}, short=True))
+    samples = [Sample(context_size.BYTES, size, 1e3 * size) for size in sizes]
+    for number in range(2):
+        samples += [Sample(context_size.TOKEN, size, 1.0, number) for size in sizes[:-1]]
+        samples.append(Sample(context_size.TOKEN, sizes[-1], largest, number))
+        cuts = zip(context_size.UBATCHES, (small_cut, 1.0, 1.0), strict=True)
+        samples += [Sample(context_size.PROMPT, cut, seconds, number) for cut, seconds in cuts]
+    return concluded(context_size.EXPERIMENT, samples).verdict.key
+
+
+def test_a_context_is_slower_when_its_tokens_are() -> None:
+    assert context_size_said(1.02, 1.4) == "a larger context is as fast; small physical batches read slower"
+    assert context_size_said(2.0, 1.0) == "a larger context is slower; small physical batches read as fast"
+
+
+# --- rebuild ----------------------------------------------------------------------------------------------------------
+
+
+def rebuild_said(compacted: float, read: float) -> Result:
+    samples = []
+    after = {rebuild.COMPACTED: compacted, rebuild.RESTORED: compacted, rebuild.READ: read}
+    for number in range(2):
+        for at, way in enumerate(rebuild.WAYS):
+            samples += [
+                Sample(f"{rebuild.TOKEN}: {rebuild.BEFORE}", at, 1.0, number),
+                Sample(f"{rebuild.TOKEN}: {way}", at, after[way], number),
+                Sample(f"{rebuild.COST}: {way}", at, 5.0, number),
+            ]
+    return concluded(rebuild.EXPERIMENT, samples)
+
+
+def test_a_rebuild_cures_what_becomes_faster() -> None:
+    result = rebuild_said(0.5, 0.5)
+    assert result.verdict.key == "compaction cures, a rebuild cures the same"
+    assert result.tables[0].rows[0][3] == "10"  # 5 s for half a second a token
+    assert rebuild_said(1.0, 0.5).verdict.key == "compaction cures nothing, a rebuild differs"
+    assert rebuild_said(1.0, 1.0).tables[0].rows[0][3] == "never"

@@ -17,6 +17,9 @@ SMALL = {
     "size-formula": ({"n_ctx": 1024}, "right with K/V heads; the estimate is right"),
     "fragmentation": ({"per_filler": 32, "tokens": 4, "rounds": 2}, "compaction heals"),
     "kv-types": ({"chunk": 64, "chunks": 1, "written": 4, "deepest": 64, "rounds": 2}, "matters more"),
+    "threads": ({"tokens": 4, "prompt": 32, "rounds": 2}, "beside a busy process"),
+    "context-size": ({"n_ctx": 2048, "used": 16, "tokens": 4, "prompt": 64, "rounds": 2}, "a larger context is"),
+    "rebuild": ({"text": 64, "others": 256, "tokens": 4, "rounds": 2}, "a rebuild"),
     "no-cache": ({"longest": 32, "rounds": 2}, "the cache is faster"),
 }
 
@@ -45,6 +48,9 @@ def test_it_runs_on_the_embedded_model(name: str) -> None:
         ("kv-types", "mamba-dense", "This model is recurrent"),
         ("kv-types", "qwen2-dense", "matters more"),
         ("kv-types", "gemma3-dense", "matters more"),
+        ("rebuild", "mamba-dense", "This model is recurrent"),
+        ("context-size", "mamba-dense", "a larger context is"),
+        ("threads", "mamba-dense", "beside a busy process"),
         ("positions", "mamba-dense", "nothing stacks"),
         ("positions", "qwen2vl-dense", "gaps are taken"),  # M-RoPE
         ("positions", "gpt2-dense", "This model has learned its positions, 0 to 255, and the experiment needs 1,002"),

@@ -17,6 +17,7 @@ import queue
 import re
 import signal
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -44,7 +45,7 @@ class UnreadableError(Exception):
     """What cannot be shown as a formula."""
 
 
-def child_main() -> int:
+def child_main(_argv: Sequence[str] = ()) -> int:
     """Answers requests until the parent ends."""
     limit_memory(MEMORY_LIMIT)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the parent's

@@ -10,6 +10,7 @@ import json
 import os
 import queue
 import signal
+from collections.abc import Sequence
 from typing import Any
 
 from kvdesk.backends.local.prompt.templates import AnswerTokens, ChatTemplate, Rendering, TemplateText
@@ -21,7 +22,7 @@ MEMORY_LIMIT = 1 << 30  # bytes of address space; Python and Jinja2 need a fifth
 _NOBODY = ConversationId("")
 
 
-def child_main() -> int:
+def child_main(_argv: Sequence[str] = ()) -> int:
     """Answers requests until the parent ends."""
     limit_memory(MEMORY_LIMIT)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is the parent's

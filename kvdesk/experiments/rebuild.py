@@ -1,0 +1,116 @@
+"""What rebuilding the context costs and cures: a scattered cache before and after, beside a compaction of the same."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work, needs_attention
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.statistics import figure, median
+from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
+from kvdesk.settings import ContextSettings
+
+TOKEN, COST = "one token", "cost"
+BEFORE, COMPACTED, RESTORED, READ = "scattered", "compacted", "rebuilt, state kept", "rebuilt, text read again"
+WAYS = (COMPACTED, RESTORED, READ)
+SAME = 0.1
+"""Share by which a token's time may differ between two cures that are said to be the same."""
+
+PARAMETERS = (
+    Parameter("text", "Text", 512, 64, 4096, 256, "Tokens of the conversation"),
+    Parameter("others", "Cells of others", 3584, 256, 32768, 1792, "Removed again: holes below and above the text"),
+    Parameter("tokens", "Tokens", 16, 4, 256, 8, "Timed in each state and round"),
+    Parameter("rounds", "Rounds", 7, 2, 50, 3, "How often everything is repeated"),
+)
+
+
+def _settings(values: Values) -> ContextSettings:
+    cells = -(-int(values["text"] + values["others"] + values["tokens"]) // 256) * 256
+    return ContextSettings(n_ctx=cells, n_seq_max=2, n_batch=512, n_ubatch=512, flash_attn=False)
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    text, other = bench.tokens(bench.whole("text")), bench.tokens(bench.whole("others"))
+    for number in bench.rounds(bench.whole("rounds")):
+        for at, way in enumerate(WAYS):
+            yield bench.progress(number, at, len(WAYS), f"{way}, round {number + 1}")
+            with bench.context() as context:
+                context.append(other, 0, 1)
+                context.append(text, 0, 0)
+                context.remove(1)
+                yield Sample(f"{TOKEN}: {BEFORE}", at, _token(context, bench, text), number, unit="s")
+                start = time.perf_counter()
+                if way == COMPACTED:
+                    context.compact()
+                    yield Sample(f"{COST}: {way}", at, time.perf_counter() - start, number, unit="s")
+                    yield Sample(f"{TOKEN}: {way}", at, _token(context, bench, text), number, unit="s")
+                    continue
+                state = context.saved(0) if way == RESTORED else b""
+            with bench.context() as new:
+                if way == RESTORED:
+                    new.restore(0, state)
+                else:
+                    new.append(text, 0, 0)
+                yield Sample(f"{COST}: {way}", at, time.perf_counter() - start, number, unit="s")
+                yield Sample(f"{TOKEN}: {way}", at, _token(new, bench, text), number, unit="s")
+
+
+def _token(context: RawContext, bench: Bench, text: list[int]) -> float:
+    """Median seconds of one token behind the text, which is removed again."""
+    seconds = []
+    for _ in range(bench.whole("tokens")):
+        seconds.append(context.append(text[:1], len(text)).seconds)
+        context.remove(0, len(text), -1)
+    return median(seconds)
+
+
+def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
+    by = {(s.series, int(s.x), s.round): s.y for s in samples}
+    rounds = sorted({s.round for s in samples})
+    ratio, cost, pays = {}, {}, {}
+    for at, way in enumerate(WAYS):
+        before = [by[f"{TOKEN}: {BEFORE}", at, n] for n in rounds]
+        after = [by[f"{TOKEN}: {way}", at, n] for n in rounds]
+        costs = [by[f"{COST}: {way}", at, n] for n in rounds]
+        ratio[way] = figure(f"a token, {way} over before", [a / b for a, b in zip(after, before, strict=True)])
+        cost[way] = figure(f"cost, {way}", costs, "s")
+        gained = median(before) - median(after)
+        pays[way] = median(costs) / gained if gained > 0 else float("inf")
+    cures = ratio[COMPACTED].value < 1 - SAME
+    same = abs(ratio[READ].value - ratio[COMPACTED].value) <= SAME
+    rows = tuple(
+        (way, str(ratio[way]), str(cost[way]), f"{pays[way]:,.0f}" if pays[way] < 1e6 else "never") for way in WAYS
+    )
+    points = tuple(Point(i, cost[way].value, cost[way].low, cost[way].high) for i, way in enumerate(WAYS))
+    names = ", ".join(f"{i} {way}" for i, way in enumerate(WAYS))
+    return Result(
+        Verdict(
+            f"compaction {'cures' if cures else 'cures nothing'}, a rebuild {'cures the same' if same else 'differs'}",
+            f"A token behind {values['text']:.0f} tokens, with {values['others']:.0f} holes before them and no flash"
+            f" attention, takes {ratio[COMPACTED]} of its time after a compaction, {ratio[RESTORED]} in a new context"
+            f" that got the state, and {ratio[READ]} in one that read the text again. They cost {cost[COMPACTED]},"
+            f" {cost[RESTORED]} and {cost[READ]}.",
+        ),
+        figures=(*ratio.values(), *cost.values()),
+        plots=(Plot("Cost of each way", names, "s", (Series("seconds", points),)),),
+        tables=(Table("Ways", ("way", "a token over before", "cost", "pays after tokens"), rows),),
+    )
+
+
+EXPERIMENT = Experiment(
+    id="rebuild",
+    title="Rebuilding the context",
+    question="Does rebuilding the context now and then make requests fast again, and what does it cost?",
+    supposed="After many requests the context is to be rebuilt.",
+    parameters=PARAMETERS,
+    settings=_settings,
+    work=lambda values: Work(
+        values["rounds"] * (3 * (values["text"] + values["others"]) + values["text"]),
+        6 * values["rounds"] * values["tokens"],
+    ),
+    measure=_measure,
+    conclude=_conclude,
+    applies=needs_attention,
+)
