@@ -167,9 +167,13 @@ class _Colouring(QSyntaxHighlighter):
         self._lines: list[list[tuple[int, int, str]]] = []
 
     def set_lines(self, lines: list[list[tuple[int, int, str]]]) -> None:
-        if lines != self._lines:
-            self._lines = lines
-            self.rehighlight()
+        same = next((i for i, (old, new) in enumerate(zip(self._lines, lines, strict=False)) if old != new), None)
+        first = min(len(self._lines), len(lines)) if same is None else same
+        self._lines = lines
+        block = self.document().findBlockByNumber(first)
+        while block.isValid():  # those above have their colours
+            self.rehighlightBlock(block)
+            block = block.next()
 
     def highlightBlock(self, _text: str) -> None:
         number = self.currentBlock().blockNumber()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QLabel
+from PySide6.QtWidgets import QFileDialog, QLabel, QPlainTextEdit
 from pytestqt.qtbot import QtBot
 
 from kvdesk.ui.markdown.code_block import CodeBlock
@@ -68,3 +68,25 @@ def test_code_is_saved_whole_in_a_file_of_its_language(
     qtbot.mouseClick(save, Qt.MouseButton.LeftButton)
     said = [label.text() for label in block.findChildren(QLabel) if label.isVisible()]
     assert "mine.py cannot be written: No such file or directory." in said
+
+
+def test_code_that_grows_is_coloured_as_if_it_were_whole(theme: Theme, qtbot: QtBot) -> None:
+    source = "```python\nx = 1\ns = '''a\nfor b in c:\n'''\ndef f(n):\n    return n  # done\n```"
+
+    def colours(block: CodeBlock) -> list[list[tuple[int, int, str]]]:
+        found = []
+        line = block.findChildren(QPlainTextEdit)[0].document().begin()
+        while line.isValid():
+            formats = line.layout().formats()
+            found.append([(f.start, f.length, f.format.foreground().color().name()) for f in formats])
+            line = line.next()
+        return found
+
+    blocks = [CodeBlock(theme), CodeBlock(theme)]
+    for block in blocks:
+        qtbot.addWidget(block)
+    for end in range(10, len(source) + 1):
+        blocks[0].show_segment(answer_pieces(source[:end])[0])
+    blocks[1].show_segment(answer_pieces(source)[0])
+    assert colours(blocks[0]) == colours(blocks[1])
+    assert sum(map(len, colours(blocks[1]))) > 5
