@@ -10,23 +10,25 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from kvdesk.app.chats import Chats
 from kvdesk.chat import Conversation
 from kvdesk.conversations.porting.adding import chosen
-from kvdesk.conversations.porting.reader_process import Progress, ReaderProcess, reader_command
-from kvdesk.conversations.porting.summary import Summary, imported_sentence, summary_of
-from kvdesk.conversations.porting.values import Found
 from kvdesk.errors import KvdeskError, unexpected
 from kvdesk.store.addition import Addition
 from kvdesk.store.store import Store
 from kvdesk.store.writer import StoreWriter
-from kvdesk.ui.chat.import_dialog import ImportDialog
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.palette import N_COLOURS
+
+if TYPE_CHECKING:
+    from kvdesk.conversations.porting.reader_process import ReaderProcess
+    from kvdesk.conversations.porting.summary import Summary
+    from kvdesk.conversations.porting.values import Found
+    from kvdesk.ui.chat.import_dialog import ImportDialog
 
 TOLD_EVERY: Final = 1_000
 """Messages."""
@@ -44,6 +46,12 @@ class _Run:
     summary: Summary | None = None
 
 
+def _command(path: Path) -> list[str]:
+    from kvdesk.conversations.porting.reader_process import reader_command
+
+    return reader_command(path)
+
+
 class ChatImport(QObject):
     """`start` once for a file; while one is under way its dialog comes to the front instead."""
 
@@ -57,7 +65,7 @@ class ChatImport(QObject):
         window: MainWindow,
         chats: Chats,
         store: StoreWriter,
-        command: Callable[[Path], list[str]] = reader_command,
+        command: Callable[[Path], list[str]] = _command,
     ) -> None:
         super().__init__(window)
         self._window, self._chats, self._store, self._command = window, chats, store, command
@@ -74,6 +82,8 @@ class ChatImport(QObject):
 
     def start(self, path: Path) -> None:
         """Read the file, and ask whether its chats are to be added."""
+        from kvdesk.ui.chat.import_dialog import ImportDialog  # not at start-up, with all formats
+
         if self._run is not None and self.dialog is not None:
             self.dialog.raise_()
             self.dialog.activateWindow()
@@ -119,6 +129,9 @@ class ChatImport(QObject):
     # --- on the thread ------------------------------------------------------------------------------------------------
 
     def _read(self, run: _Run) -> None:
+        from kvdesk.conversations.porting.reader_process import Progress, ReaderProcess
+        from kvdesk.conversations.porting.summary import summary_of
+
         error: KvdeskError | None = None
         try:
             with ReaderProcess(self._command(run.path)) as process:
@@ -206,6 +219,8 @@ class ChatImport(QObject):
 
     @Slot(object, object, object)
     def _on_added(self, run: _Run, addition: Addition, error: KvdeskError | None) -> None:
+        from kvdesk.conversations.porting.summary import imported_sentence
+
         if error is not None and run is self._run:
             self._fail(error)
         if not addition.is_done:

@@ -52,27 +52,6 @@ FORMATS: Final = (
     Format("llama.cpp", True, lambda _header, value: llama_webui.matches(value), llama_webui.convert),
     Format("LM Studio", False, lambda _header, value: lm_studio.matches(value), lm_studio.convert),
 )
-ENDINGS: Final = (".json", ".jsonl", ".zip")
-"""Of the files that are offered and may be dropped on the window."""
-
-
-_LOOKED_AT: Final = 1 << 16
-_SIGNS: Final = re.compile(
-    rb'"kvdesk conversations"|"mapping"\s*:|"currentlySelected"\s*:|"conv"\s*:\s*\{|"lastModified"\s*:|"dexie"'
-)
-
-
-def looks_like_chats(path: Path) -> bool:
-    """Whether a file is worth a try, by its ending and beginning: a ZIP, or JSON with a word of one of the formats."""
-    name = path.name.lower()
-    if not name.endswith(ENDINGS):
-        return False
-    try:
-        with open_regular(path) as file:
-            head = file.read(_LOOKED_AT)
-    except OSError:
-        return False
-    return head.startswith(b"PK") if name.endswith(".zip") else _SIGNS.search(head) is not None
 
 
 def read(path: Path, progress: Progress = lambda _done, _total: None) -> Iterator[Found]:

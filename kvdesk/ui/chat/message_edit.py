@@ -12,7 +12,7 @@ from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QFocusEvent, QKeyEvent, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
-from kvdesk.conversations.porting.formats import looks_like_chats
+from kvdesk.conversations.porting.signs import looks_like_chats
 
 _MAX_LINES: Final = 8
 LONG_PASTE: Final = 4000

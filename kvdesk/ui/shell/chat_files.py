@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QFileDialog
 
 from kvdesk.chat import ConversationId
 from kvdesk.conversations.porting.export import EXPORT_FORMATS, JSON, MARKDOWN, ExportFormat
-from kvdesk.conversations.porting.formats import ENDINGS, looks_like_chats
+from kvdesk.conversations.porting.signs import ENDINGS, looks_like_chats
 from kvdesk.translation import tr
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.widgets.save_file import ask_where_to_save

@@ -1,0 +1,29 @@
+"""What a file of chats is known by before it is read: asked of every file that is dropped, so it imports no format."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from kvdesk.paths import open_regular
+
+ENDINGS: Final = (".json", ".jsonl", ".zip")
+"""Of the files that are offered and may be dropped on the window."""
+_LOOKED_AT: Final = 1 << 16
+_SIGNS: Final = re.compile(
+    rb'"kvdesk conversations"|"mapping"\s*:|"currentlySelected"\s*:|"conv"\s*:\s*\{|"lastModified"\s*:|"dexie"'
+)
+
+
+def looks_like_chats(path: Path) -> bool:
+    """Whether a file is worth a try, by its ending and beginning: a ZIP, or JSON with a word of one of the formats."""
+    name = path.name.lower()
+    if not name.endswith(ENDINGS):
+        return False
+    try:
+        with open_regular(path) as file:
+            head = file.read(_LOOKED_AT)
+    except OSError:
+        return False
+    return head.startswith(b"PK") if name.endswith(".zip") else _SIGNS.search(head) is not None
