@@ -38,17 +38,18 @@ class SettingRow(QWidget):
         self._theme = theme
         self.control = control
         self._default = default
-        self._words = " ".join((info.title or "", llama_name(info), info.description or "")).casefold()
+        title, about = texts_of(info)
+        self._words = f"{title} {llama_name(info)} {about}".casefold()
         names = QHBoxLayout()
         names.setSpacing(8)
-        caption = label(info.title or "")
+        caption = label(title)
         caption.setBuddy(control)
         names.addWidget(caption)
         if theirs := llama_name(info):
             beside = label(theirs, tone="secondary", family="mono")
             beside.setToolTip(tr("llama.cpp's name: {name}").format(name=theirs))
             names.addWidget(beside)
-        self.reset_button = IconButton(theme, "again", tr("Reset {name}").format(name=info.title or ""))
+        self.reset_button = IconButton(theme, "again", tr("Reset {name}").format(name=title))
         self.reset_button.setToolTip(_reset_tip(default))
         policy = self.reset_button.sizePolicy()
         policy.setRetainSizeWhenHidden(True)
@@ -57,12 +58,12 @@ class SettingRow(QWidget):
         self.reset_button.hide()
         names.addWidget(self.reset_button)
         names.addStretch(1)
-        about = label(_about(info, control, default), tone="secondary", scale="small")
-        about.setWordWrap(True)
+        described = label(_about(info, control, default), tone="secondary", scale="small")
+        described.setWordWrap(True)
         words = QVBoxLayout()
         words.setSpacing(0)
         words.addLayout(names)
-        words.addWidget(about)
+        words.addWidget(described)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4, 0, 4)
         column.setSpacing(4)
@@ -216,8 +217,9 @@ class SettingRows(QWidget):
 
     def _table_row(self, table: str, name: str, info: FieldInfo, default: Any) -> SettingRow:
         control = control_of(self._theme, info, self.edited)
-        control.setAccessibleName(info.title or name)
-        control.setAccessibleDescription(info.description or "")
+        title, about = texts_of(info)
+        control.setAccessibleName(title or name)
+        control.setAccessibleDescription(about)
         row = self._fields[table, name] = SettingRow(self._theme, info, control, default)
         row.was_reset.connect(self.edited)
         return row
@@ -264,9 +266,14 @@ class SettingRows(QWidget):
                     group.box.set_title(f"{group.title} · {changed}" if n_changed else group.title)
 
 
+def texts_of(info: FieldInfo) -> tuple[str, str]:
+    """Title and description of a setting in the person's language. They stand in `kvdesk.settings`, not in a `tr`."""
+    return tr(info.title or ""), tr(info.description or "")
+
+
 def _about(info: FieldInfo, control: QWidget, default: Any) -> str:
     """The description, and the default and range of a number."""
-    about = info.description or ""
+    about = texts_of(info)[1]
     if isinstance(default, bool) or not isinstance(default, int | float) or is_wide(control):
         return about
     low, high = bounds(info)

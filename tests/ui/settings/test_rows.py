@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QSpinBox
 from pytestqt.qtbot import QtBot
 
+from kvdesk import translation
 from kvdesk.settings import CachePolicy, ContextSettings, Mirostat, SamplerName, Sampling
 from kvdesk.ui.settings.groups import groups_of
 from kvdesk.ui.settings.rows import SettingRows
@@ -175,3 +176,14 @@ def test_samplers_are_moved_and_rest_by_keyboard(rows: SettingRows, record: Any)
     order.set_value((SamplerName.XTC,))
     assert order.value() == (SamplerName.XTC,)
     assert order.list.count() == len(SamplerName)
+
+
+def test_titles_and_descriptions_are_in_the_person_s_language(
+    theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(translation, "_translate", lambda text, _n: {"Top K": "Die besten K"}.get(text, text))
+    rows = SettingRows(theme)
+    qtbot.addWidget(rows)
+    rows.add_table("sampling", Sampling)
+    assert rows.field("sampling", "top_k").accessibleName() == "Die besten K"
+    assert rows.filter("besten") == 1
