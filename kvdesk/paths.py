@@ -90,6 +90,11 @@ def states_dir() -> Path:
     return data_dir() / "states"
 
 
+def models_dir() -> Path:
+    """Folder of downloaded models, `<repo owner>/<repo name>/` below it; made by who writes there."""
+    return data_dir() / "models"
+
+
 def settings_file() -> Path:
     return data_dir() / "settings.json"
 

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kvdesk import paths
+
 MAX_DEPTH = 8
 MAX_ENTRIES = 50_000
 MAX_SECONDS = 3.0
@@ -75,10 +77,14 @@ def known_folders(
 
 
 def find_models(folders: Iterable[Folder] | None = None) -> tuple[FoundModel, ...]:
-    """The models in `folders` (the known ones by default), sorted by name; a file that is linked twice appears once."""
+    """The models in `folders` (by default kvdesk's own and those of the known applications), sorted by name; a file
+    that is linked twice appears once.
+    """
+    if folders is None:
+        folders = (Folder("kvdesk", paths.models_dir()), *known_folders())
     walk = _Walk()
     found: dict[tuple[int, int], FoundModel] = {}
-    for folder in known_folders() if folders is None else folders:
+    for folder in folders:
         models = _ollama(folder, walk) if folder.application == "Ollama" else _files(folder, walk)
         for model in models:
             try:
