@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
@@ -24,7 +24,9 @@ from kvdesk.protocol.operations import Capability
 from kvdesk.settings import Settings
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.shell.report_dialog import ReportChoice
+
+if TYPE_CHECKING:
+    from kvdesk.ui.shell.report_dialog import ReportChoice
 
 _LEVELS: Final = ("debug", "info", "warning", "error")
 JOURNAL_MS: Final = 3_000

@@ -112,6 +112,17 @@ def test_nothing_is_cut_in_a_window_of_1280_by_800(used: MainWindow, qtbot: QtBo
     assert list(cut(used)) == []
 
 
+@pytest.mark.parametrize("name", ["settings.open", "help.report", "help.tour", "help.palette"])
+def test_dialogs_and_cards_grow_too(used: MainWindow, name: str) -> None:
+    used.set_settings(Settings(theme=ThemeChoice.DARK, zoom=200))
+    used.resize(1280, 800)
+    before = set(QApplication.topLevelWidgets())
+    used.action_set.run(name)
+    QApplication.processEvents()
+    shown = [one for one in QApplication.topLevelWidgets() if one not in before and one.isVisible()] or [used]
+    assert list(cut(shown[0])) == []
+
+
 def test_at_twice_the_size_the_chat_is_seen_and_the_inspector_on_demand(used: MainWindow, qtbot: QtBot) -> None:
     used.set_settings(Settings(theme=ThemeChoice.DARK, zoom=200))
     assert used.chat.isVisible()

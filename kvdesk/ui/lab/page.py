@@ -58,6 +58,7 @@ class LabPage(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._questions: tuple[Question, ...] = ()
         self._running: Request | None = None
+        self._theme = theme
         self.setup = Setup(theme)
         self.past = PastList(theme)
         self.run = RunView(theme)
@@ -215,7 +216,8 @@ class LabPage(QWidget):
         column.addWidget(top, 3)
         column.addWidget(Rule())
         column.addWidget(self.past, 1)
-        part.setMinimumWidth(SETUP_PX)
+        part.setMinimumWidth(self._theme.px(SETUP_PX))
+        self._theme.changed.connect(lambda: part.setMinimumWidth(self._theme.px(SETUP_PX)))
         return part
 
     def _make_right(self) -> QWidget:

@@ -96,7 +96,7 @@ class CompactionDialog(QDialog):
         outer.addLayout(buttons)
         self._again = QTimer(self, singleShot=True, interval=_ASK_MS)
         self._again.timeout.connect(self._ask)
-        self.resize(640, 620)
+        self.resize(theme.px(640), theme.px(620))
 
     @property
     def layout_chosen(self) -> Layout:

@@ -81,7 +81,7 @@ class ParametersDialog(QDialog):
         column.addWidget(self._pages, 1)
         column.addWidget(self._make_cost())
         column.addLayout(self._make_buttons())
-        self.resize(720, 640)
+        self.resize(theme.px(720), theme.px(640))
 
     # --- public -------------------------------------------------------------------------------------------------------
 

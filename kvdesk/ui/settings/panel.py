@@ -126,7 +126,7 @@ class SettingsPanel(QDialog):
         column.addWidget(scroll, 1)
         column.addLayout(beside)
         column.addLayout(buttons)
-        self.resize(600, 680)
+        self.resize(theme.px(600), theme.px(680))
         self.reset(self._settings)
         self._show_features()
         theme.changed.connect(self._fit)

@@ -64,7 +64,7 @@ class AboutDialog(QDialog):
             column.addWidget(page, share)
         column.addLayout(row)
         self.copy_button = copy
-        self.resize(640, 680)
+        self.resize(theme.px(640), theme.px(680))
 
     @property
     def versions_text(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from PySide6.QtCore import QObject, Slot
 
 from kvdesk.chat import ConversationId
@@ -12,10 +14,12 @@ from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview
 from kvdesk.translation import tr
-from kvdesk.ui.parameters.dialog import ParametersDialog
 from kvdesk.ui.parameters.words import button_text, changes, is_changed
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_settings import WindowSettings
+
+if TYPE_CHECKING:
+    from kvdesk.ui.parameters.dialog import ParametersDialog
 
 
 class ChatParameters(QObject):
@@ -42,6 +46,8 @@ class ChatParameters(QObject):
         if self._parts.state.selected is None:
             return
         if self._dialog is None:
+            from kvdesk.ui.parameters.dialog import ParametersDialog
+
             self._dialog = ParametersDialog(self._parts.theme, self._window)
             self._dialog.applied.connect(self._on_applied)
             self._dialog.preview_asked.connect(self._on_preview_asked)

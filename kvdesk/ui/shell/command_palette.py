@@ -38,6 +38,7 @@ class CommandPalette(QFrame):
         super().__init__(window)
         self.setProperty("card", "palette")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._theme = theme
         self._window, self._actions, self._widget_keys = window, actions, tuple(widget_keys)
         self._shows_keys = False
         self._before: QWidget | None = None
@@ -142,7 +143,7 @@ class CommandPalette(QFrame):
 
     def _place(self) -> None:
         area = self._window.rect()
-        width = min(_WIDTH_PX, area.width() - 2 * _EDGE_PX)
+        width = min(self._theme.px(_WIDTH_PX), area.width() - 2 * _EDGE_PX)
         top = min(_TOP_PX, area.height() // 8)
         height = min(area.height() - top - 2 * _EDGE_PX, round(area.height() * 0.72))
         self.setGeometry((area.width() - width) // 2, top, width, height)

@@ -90,6 +90,7 @@ class Introduction(QFrame):
         super().__init__(window)
         self.setProperty("card", "palette")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._theme = theme
         self._window, self._steps, self._at = window, tuple(steps), 0
         self._ring = _Ring(window, theme)
         self._title = label("", weight="strong")
@@ -189,7 +190,7 @@ class Introduction(QFrame):
     def _place(self) -> None:
         """Beside the target, where there is room."""
         area = self._window.rect()
-        width = min(_WIDTH_PX, area.width() - 2 * _GAP_PX)
+        width = min(self._theme.px(_WIDTH_PX), area.width() - 2 * _GAP_PX)
         size = QSize(width, max(self.heightForWidth(width), self.sizeHint().height()))
         target = self.target
         if target is None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import label
+from kvdesk.ui.widgets.controls import fit_to_screen, label
 from kvdesk.ui.widgets.save_file import ask_where_to_save
 
 
@@ -35,8 +36,10 @@ class ReportDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle(tr("Report a problem"))
         self._boxes: dict[str, QCheckBox] = {}
-        column = QVBoxLayout(self)
-        column.setContentsMargins(24, 20, 24, 16)
+        inside = QWidget()
+        inside.setObjectName("column")
+        column = self._column = QVBoxLayout(inside)
+        column.setContentsMargins(24, 20, 24, 8)
         column.setSpacing(8)
         column.addWidget(
             _text(tr("One zip file is written where you choose. Nothing is sent: you give it to whom you want."))
@@ -83,12 +86,30 @@ class ReportDialog(QDialog):
         save.clicked.connect(self._on_save_clicked)
         close.clicked.connect(self.close)
         row = QHBoxLayout()
+        row.setContentsMargins(24, 8, 24, 16)
         row.addStretch(1)
         row.addWidget(close)
         row.addWidget(save)
         column.addStretch(1)
-        column.addLayout(row)
+        scroll = QScrollArea()
+        scroll.setWidgetResizable(True)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroll.setAccessibleName(tr("Contents of the report"))
+        scroll.setWidget(inside)
+        whole = QVBoxLayout(self)
+        whole.setContentsMargins(0, 0, 0, 0)
+        whole.setSpacing(0)
+        whole.addWidget(scroll, 1)
+        whole.addLayout(row)
         self.save_button = save
+
+    def showEvent(self, event: QShowEvent) -> None:
+        """As high as its sentences need in lines that one reads well."""
+        super().showEvent(event)
+        width = self.fontMetrics().averageCharWidth() * 80
+        below = self.save_button.sizeHint().height() + 32
+        self.resize(width, self._column.totalHeightForWidth(width) + below)
+        fit_to_screen(self)
 
     @property
     def choice(self) -> ReportChoice:
@@ -105,10 +126,8 @@ class ReportDialog(QDialog):
         box.setAccessibleDescription(tip)
         under = _text(tip)
         under.setContentsMargins(24, 0, 0, 4)
-        column = self.layout()
-        assert column is not None
-        column.addWidget(box)
-        column.addWidget(under)
+        self._column.addWidget(box)
+        self._column.addWidget(under)
 
     @Slot()
     def _on_save_clicked(self) -> None:
@@ -120,6 +139,5 @@ class ReportDialog(QDialog):
 def _text(text: str) -> QWidget:
     result = label(text, tone="secondary", scale="small")
     result.setWordWrap(True)
-    result.setMinimumWidth(420)
     result.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
     return result

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import Preset, Settings, ThemeChoice, WindowPlace
-from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.shell.window_parts import WindowParts
+
+if TYPE_CHECKING:
+    from kvdesk.ui.settings.panel import SettingsPanel
 
 ZOOMS: Final = (50, 67, 80, 90, 100, 110, 125, 150, 175, 200)
 LEAST_FONT_PX: Final = 8
@@ -116,6 +118,8 @@ class WindowSettings(QObject):
     def open(self) -> None:
         """Open the settings dialog."""
         if self._panel is None:
+            from kvdesk.ui.settings.panel import SettingsPanel
+
             self._panel = SettingsPanel(self._parts.theme, self._parts.window, self._parts.state)
             self._panel.applied.connect(self._on_applied)
             self._panel.rebuild_clicked.connect(self.rebuild_chosen)

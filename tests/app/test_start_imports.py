@@ -1,0 +1,19 @@
+"""The window does not wait for what it does not show at first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+LATE = (
+    *("pyqtgraph", "ziamath", "pypdfium2", "mammoth", "llama_cpp"),
+    *("kvdesk.ui.settings.panel", "kvdesk.ui.parameters.dialog", "kvdesk.ui.shell.command_palette"),
+    *("kvdesk.ui.shell.about_dialog", "kvdesk.ui.shell.report_dialog", "kvdesk.ui.shell.introduction"),
+    *("kvdesk.app.installed", "kvdesk.app.problem_report"),
+)
+
+
+def test_what_is_opened_later_is_imported_later() -> None:
+    code = f"import sys, kvdesk.app.application; print([name for name in {LATE!r} if name in sys.modules])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
