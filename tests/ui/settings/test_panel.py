@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -17,10 +19,11 @@ from pytestqt.qtbot import QtBot
 from kvdesk.protocol.chat import BackendReady
 from kvdesk.protocol.features import Feature
 from kvdesk.settings import CachePolicy, CacheType, ContextSettings, Sampling, Settings, ThemeChoice, llama_name
+from kvdesk.ui.settings import panel as panel_module
 from kvdesk.ui.settings.panel import SettingsPanel
 from kvdesk.ui.settings.seed_field import SeedField
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets.controls import FRAME
+from kvdesk.ui.widgets.controls import FRAME, Choice
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
 
@@ -177,3 +180,21 @@ def test_settings_that_the_engine_has_no_use_for_stay_as_they_are(theme: Theme, 
     panel.apply_event(BackendReady(frozenset(Feature)))
     assert panel.field("context", "n_ctx").isEnabled()
     assert not panel._missing["context"].isVisible()
+
+
+def test_languages_are_offered_where_there_are_catalogues(
+    theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for found, shown in (({}, False), ({"zh_CN": Path("kvdesk_zh_CN.qm")}, True)):
+        monkeypatch.setattr(panel_module, "catalogues", lambda found=found: found)
+        panel = SettingsPanel(theme)
+        qtbot.addWidget(panel)
+        panel.show_settings(Settings(language="zh_CN"))
+        choice = next((c for c in panel.findChildren(Choice) if c.accessibleName() == "Language"), None)
+        assert (choice is not None) == shown
+    assert choice
+    assert [choice.itemText(n) for n in range(choice.count())] == ["Follow the system", "English", "简体中文"]
+    assert choice.currentData() == "zh_CN"
+    with qtbot.waitSignal(panel.applied) as sent:
+        choice.setCurrentIndex(1)
+    assert sent.args[0].language == "en"

@@ -1,0 +1,85 @@
+"""The catalogues: from a text in the source to what is shown; what is in those that ship."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import translations
+from PySide6.QtWidgets import QApplication
+
+from kvdesk.app.language import install_language
+from kvdesk.translation import tr
+
+SHIPPED = sorted(translations.TRANSLATIONS.glob("kvdesk_*.ts"))
+_EMPTY = '<?xml version="1.0" encoding="utf-8"?><!DOCTYPE TS><TS version="2.1" language="zh_CN"></TS>'
+_SOURCE = """
+TITLE = marked("Context size")
+def texts(n):
+    return tr("New " "chat"), tr("%n tokens", n), tr("{n} of {most}").format(n=n, most=2)
+"""
+_CHINESE = {
+    "Context size": "上下文长度",
+    "New chat": "新对话",
+    "%n tokens": "%n 个 token",
+    "{n} of {most}": "{n}/{most}",
+}
+
+
+@pytest.fixture
+def _english_again(qapp: QApplication) -> Iterator[None]:
+    yield
+    install_language(qapp, "en")
+
+
+@pytest.mark.usefixtures("_english_again")
+def test_a_text_of_the_source_is_shown_in_chinese(tmp_path: Path, qapp: QApplication) -> None:
+    (tmp_path / "texts.py").write_text(_SOURCE, encoding="utf-8")
+    ts = tmp_path / "kvdesk_zh_CN.ts"
+    ts.write_text(_EMPTY, encoding="utf-8")
+    translations.update(ts, tmp_path)
+    assert {entry.source for entry in translations.entries(ts)} == set(_CHINESE)
+    assert translations.unfinished(ts) == 4
+    assert not translations.release(ts)
+    assert install_language(qapp, "zh_CN", tmp_path) == "en", "half a translation"
+
+    text = ts.read_text(encoding="utf-8")
+    for source, chinese in _CHINESE.items():
+        pattern = rf"(<source>{re.escape(source)}</source>\s*)<translation type=\"unfinished\"></translation>"
+        text = re.sub(pattern, rf"\1<translation>{chinese}</translation>", text)
+    ts.write_text(text, encoding="utf-8")
+    translations.update(ts, tmp_path)
+    assert translations.release(ts)
+    assert install_language(qapp, "zh_CN", tmp_path) == "zh_CN"
+    assert (tr("New chat"), tr("%n tokens", 3)) == ("新对话", "3 个 token")
+    assert qapp.translate("QPlatformTheme", "Cancel") == "取消"
+
+
+@pytest.mark.parametrize("ts", SHIPPED, ids=lambda ts: ts.stem)
+def test_placeholders_are_those_of_the_text(ts: Path) -> None:
+    def placeholders(text: str) -> list[str]:
+        return sorted(re.findall(r"\{[^{}]*\}|%n", text))
+
+    wrong = [
+        (entry.source, translation)
+        for entry in translations.entries(ts)
+        for translation in entry.translations
+        if translation and placeholders(translation) != placeholders(entry.source)
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("ts", SHIPPED, ids=lambda ts: ts.stem)
+def test_a_shipped_catalogue_is_complete(ts: Path, tmp_path: Path) -> None:
+    now = tmp_path / ts.name
+    now.write_bytes(ts.read_bytes())
+    translations.update(now, translations.ROOT / "kvdesk")
+    n = translations.unfinished(now)
+    qm = ts.with_suffix(".qm")
+    if n:
+        assert not qm.exists(), "a language that is not complete would be offered"
+        pytest.xfail(f"{n} of {len(translations.entries(now))} entries are unfinished")
+    assert translations.release(now)
+    assert qm.read_bytes() == now.with_suffix(".qm").read_bytes(), "run `make translations`"
