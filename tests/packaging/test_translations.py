@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QApplication
 
 from kvdesk.app.language import install_language
 from kvdesk.translation import tr
+from tests.places import ROOT
 
 SHIPPED = sorted(translations.TRANSLATIONS.glob("kvdesk_*.ts"))
 _EMPTY = '<?xml version="1.0" encoding="utf-8"?><!DOCTYPE TS><TS version="2.1" language="zh_CN"></TS>'
@@ -75,7 +76,7 @@ def test_placeholders_are_those_of_the_text(ts: Path) -> None:
 def test_a_shipped_catalogue_is_complete(ts: Path, tmp_path: Path) -> None:
     now = tmp_path / ts.name
     now.write_bytes(ts.read_bytes())
-    translations.update(now, translations.ROOT / "kvdesk")
+    translations.update(now, ROOT / "kvdesk")
     n = translations.unfinished(now)
     qm = ts.with_suffix(".qm")
     if n:

@@ -70,8 +70,8 @@ class SettingsPanel(QDialog):
             self._theme_choice.addItem(name, value)
         self._language_choice = Choice(theme)
         self._language_choice.setAccessibleName(tr("Language"))
-        for name, value in {tr("Follow the system"): "system", "English": "en", **_native_names()}.items():
-            self._language_choice.addItem(name, value)
+        for language, code in {tr("Follow the system"): "system", "English": "en", **_native_names()}.items():
+            self._language_choice.addItem(language, code)
         self._prompt = QPlainTextEdit()
         self._prompt.setProperty("boxed", True)
         self._prompt.setAccessibleName("System prompt")
