@@ -167,7 +167,9 @@ def test_idle_work_compacts_where_it_pays(headless: HeadlessEngine, monkeypatch:
 def test_the_end_of_an_answer_is_read_while_nobody_asks(headless: HeadlessEngine) -> None:
     headless.do(UsePolicy(CachePolicy(prefill_ahead=True)))
     try:
-        chat = answered(headless)
+        chat = HeadlessChat(headless)
+        ended = chat.answer("What is the chemical symbol for water?", Sampling(temperature=0.0, max_tokens=120))
+        assert ended.finish == "", "an answer that ran into its limit may be continued: nothing is read behind it"
         held = used(headless)
         headless.engine.idle()
         assert used(headless) > held
