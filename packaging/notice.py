@@ -1,7 +1,8 @@
 """The notice in every package: what is in it, of which version, and under which licence, with all texts.
 
-Everything is read from what was really installed; only Qt's and llama.cpp's texts, which their wheels lack, are files
-of this folder. Run by the Python of the packaging environment: `python packaging/notice.py BUNDLE BUILT_FROM NAME …`.
+Everything is read from what was really installed; only the texts of Qt, llama.cpp and the font of formulas, which
+wheels lack, are files of this folder. Run by the Python of the packaging environment:
+`python packaging/notice.py BUNDLE BUILT_FROM NAME …`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,12 @@ LICENCES = Path(__file__).resolve().parent / "licences"
 ROOT = LICENCES.parent.parent
 FONTS = ROOT / "resources" / "fonts"
 TEXT_FILE = re.compile(r"licen[cs]e|copying|notice", re.IGNORECASE)
-TEXTS_HERE = {"pyside6-essentials": "qt.txt", "shiboken6": "", "llama-cpp-python": "llama.cpp.txt"}
+TEXTS_HERE = {
+    "pyside6-essentials": "qt.txt",
+    "shiboken6": "",
+    "llama-cpp-python": "llama.cpp.txt",
+    "ziamath": "stix.txt",
+}
 RULE = "=" * 100
 
 
