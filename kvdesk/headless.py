@@ -26,6 +26,7 @@ from kvdesk.host.host import Host
 from kvdesk.protocol.chat import EngineDied, EngineRestarted, LoadModel, MessagesEvicted, TextDelta, TurnEnded
 from kvdesk.protocol.messages import Command, CommandFailed, Event
 from kvdesk.settings import Overflow, Sampling, Settings
+from kvdesk.translation import tr
 
 
 class HeadlessEngine:
@@ -140,7 +141,7 @@ class HeadlessChat:
         self._settings = self._settings.model_copy(update={"sampling": sampling})
         answer = self.service.send(self.id, prompt)
         if answer is None:
-            raise UserError("A prompt must have some text.")
+            raise UserError(tr("A prompt must have some text."))
         try:
             events = self.headless.do(self._asked.pop())
         finally:

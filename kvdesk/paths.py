@@ -14,6 +14,7 @@ from typing import BinaryIO
 import platformdirs
 
 from kvdesk.errors import UserError
+from kvdesk.translation import tr
 
 EMBEDDED_MODEL_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
@@ -37,7 +38,11 @@ def _made(folder: Path) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"The folder {folder} cannot be made: {error.strerror}. KVDESK_HOME names another.") from error
+        raise UserError(
+            tr("The folder {folder} cannot be made: {why}. KVDESK_HOME names another.").format(
+                folder=folder, why=error.strerror
+            )
+        ) from error
     return folder
 
 

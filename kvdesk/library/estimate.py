@@ -18,6 +18,7 @@ from kvdesk.library.ggml_types import BY_NAME
 from kvdesk.library.gguf_header import GgufHeader, read_any_header
 from kvdesk.library.hyper import Hyper, Layer, read_hyper
 from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.translation import tr
 
 F32 = 4  # bytes
 CGROUP = Path("/sys/fs/cgroup")
@@ -197,7 +198,7 @@ def _feed_forward(hyper: Hyper, layer: Layer) -> int:
 def _check_types(hyper: Hyper, settings: ContextSettings) -> None:
     """Refuse what `llama_init_from_model` would refuse, with the reason."""
     if BY_NAME[settings.type_v.value].block > 1 and not settings.flash_attn:
-        raise ContextError(f"V of type {settings.type_v} needs flash attention.")
+        raise ContextError(tr("V of type {type_v} needs flash attention.").format(type_v=settings.type_v))
     if not settings.flash_attn:
         return
     for name, kind, sizes in (
@@ -207,7 +208,9 @@ def _check_types(hyper: Hyper, settings: ContextSettings) -> None:
         block = BY_NAME[kind.value].block
         if any(size % block for size in sizes):
             raise ContextError(
-                f"{name} of type {kind} needs heads of a multiple of {block} numbers; this model's differ."
+                tr("{name} of type {kind} needs heads of a multiple of {block} numbers; this model's differ.").format(
+                    name=name, kind=kind, block=block
+                )
             )
 
 

@@ -20,6 +20,7 @@ from kvdesk.errors import ModelFileError
 from kvdesk.library.ggml_types import REMOVED, TYPES, GgmlType
 from kvdesk.library.gguf_cursor import Cursor, Damaged, Truncated
 from kvdesk.library.model_kind import check_language_model, describe_foreign
+from kvdesk.translation import tr
 
 MAX_KEYS = 1 << 16
 MAX_TENSORS = 1 << 18
@@ -179,13 +180,17 @@ def read_any_header(path: Path) -> GgufHeader:
             return _read(path, file, status.st_size, status.st_mtime_ns)
     except Truncated as error:
         if error.missing > IMPOSSIBLE:
-            raise ModelFileError(f"{path.name} is damaged: it claims an impossible size.", str(error)) from error
+            raise ModelFileError(
+                tr("{file} is damaged: it claims an impossible size.").format(file=path.name), str(error)
+            ) from error
         sentence = f"{path.name} is cut off: {_bytes(error.missing)} or more are missing. Download it again."
         raise ModelFileError(sentence, str(error)) from error
     except Damaged as error:
-        raise ModelFileError(f"{path.name} is damaged: {error}.") from error
+        raise ModelFileError(tr("{file} is damaged: {error}.").format(file=path.name, error=error)) from error
     except OSError as error:
-        raise ModelFileError(f"{path.name} cannot be read: {error.strerror or error}.", repr(error)) from error
+        raise ModelFileError(
+            tr("{file} cannot be read: {why}.").format(file=path.name, why=error.strerror or error), repr(error)
+        ) from error
 
 
 def _open(path: Path) -> BinaryIO:
@@ -193,18 +198,18 @@ def _open(path: Path) -> BinaryIO:
     try:
         status = path.stat()
         if stat.S_ISDIR(status.st_mode):
-            raise ModelFileError(f"{path.name or path} is a folder, not a model file.")
+            raise ModelFileError(tr("{file} is a folder, not a model file.").format(file=path.name or path))
         if not stat.S_ISREG(status.st_mode):
-            raise ModelFileError(f"{path.name} is not a file but a device or pipe.")
+            raise ModelFileError(tr("{file} is not a file but a device or pipe.").format(file=path.name))
         if status.st_size == 0:
-            raise ModelFileError(f"{path.name} is empty.")
+            raise ModelFileError(tr("{file} is empty.").format(file=path.name))
         return path.open("rb")
     except FileNotFoundError as error:
-        raise ModelFileError(f"There is no file {path}.") from error
+        raise ModelFileError(tr("There is no file {path}.").format(path=path)) from error
     except PermissionError as error:
-        raise ModelFileError(f"You have no permission to read {path}.") from error
+        raise ModelFileError(tr("You have no permission to read {path}.").format(path=path)) from error
     except ValueError as error:  # a NUL in the name
-        raise ModelFileError("This is not the name of a file.", repr(path)) from error
+        raise ModelFileError(tr("This is not the name of a file."), repr(path)) from error
 
 
 def _read(path: Path, file: BinaryIO, size: int, mtime_ns: int) -> GgufHeader:
@@ -215,9 +220,15 @@ def _read(path: Path, file: BinaryIO, size: int, mtime_ns: int) -> GgufHeader:
     cursor.skip(4)
     version = cursor.u32()
     if version & 0xFFFF == 0 and version:
-        raise ModelFileError(f"{path.name} is a GGUF for big-endian machines; this one is little-endian.")
+        raise ModelFileError(
+            tr("{file} is a GGUF for big-endian machines; this one is little-endian.").format(file=path.name)
+        )
     if version not in (2, 3):
-        raise ModelFileError(f"{path.name} is GGUF version {version}; llama.cpp here reads versions 2 and 3.")
+        raise ModelFileError(
+            tr("{file} is GGUF version {version}; llama.cpp here reads versions 2 and 3.").format(
+                file=path.name, version=version
+            )
+        )
     n_tensors, n_keys = cursor.u64(), cursor.u64()
     if n_keys > MAX_KEYS:
         raise Damaged(f"it claims {n_keys:,} metadata entries")
@@ -230,7 +241,11 @@ def _read(path: Path, file: BinaryIO, size: int, mtime_ns: int) -> GgufHeader:
     tensors = _tensors(cursor, n_tensors, alignment)
     data_offset = _padded(cursor.position, alignment)
     if tensors and (missing := data_offset + tensors[-1].offset + tensors[-1].n_bytes - size) > 0:
-        raise ModelFileError(f"{path.name} is cut off: {_bytes(missing)} are missing. Download it again.")
+        raise ModelFileError(
+            tr("{file} is cut off: {bytes} are missing. Download it again.").format(
+                file=path.name, bytes=_bytes(missing)
+            )
+        )
     return GgufHeader(path, version, metadata, tensors, alignment, data_offset, size, mtime_ns)
 
 
@@ -327,13 +342,29 @@ def _check_splits(header: GgufHeader) -> None:
     if not header.is_split:
         return
     if header.n_split > 1000:
-        raise ModelFileError(f"{header.path.name} is damaged: it claims to be one of {header.n_split:,} files.")
+        raise ModelFileError(
+            tr("{file} is damaged: it claims to be one of {n_split:,} files.").format(
+                file=header.path.name, n_split=header.n_split
+            )
+        )
     paths = header.split_paths
     if header.integer("split.no", 0) != 0:
         first = f" {paths[0].name}" if len(paths) > 1 else ""
-        raise ModelFileError(f"{header.path.name} is a later part of a model; open the first part{first}.")
+        raise ModelFileError(
+            tr("{file} is a later part of a model; open the first part{first}.").format(
+                file=header.path.name, first=first
+            )
+        )
     if len(paths) == 1:
-        raise ModelFileError(f"{header.path.name} is part of a model in several files, but has lost its name's ending.")
+        raise ModelFileError(
+            tr("{file} is part of a model in several files, but has lost its name's ending.").format(
+                file=header.path.name
+            )
+        )
     missing = [path.name for path in paths if not path.is_file()]
     if missing:
-        raise ModelFileError(f"Of this model's {header.n_split} files {len(missing)} are missing: {missing[0]}.")
+        raise ModelFileError(
+            tr("Of this model's {n_split} files {n} are missing: {first}.").format(
+                n_split=header.n_split, n=len(missing), first=missing[0]
+            )
+        )

@@ -13,6 +13,7 @@ from pydantic import Discriminator, Tag, TypeAdapter
 
 from kvdesk.errors import UserError
 from kvdesk.protocol.experiment_cells import CellsSeen
+from kvdesk.translation import tr
 
 Values = Mapping[str, float]
 """The value of each parameter by its key; whole numbers where the parameter is whole."""
@@ -34,8 +35,12 @@ class Parameter:
     def check(self, value: float) -> float:
         """The value, a whole one as an int. Raises UserError outside the range."""
         if not self.low <= value <= self.high or (self.whole and value != int(value)):
-            kind = "a whole number" if self.whole else "a number"
-            raise UserError(f"{self.key} takes {kind} from {self.low:g} to {self.high:g} (it is {value:g}).")
+            kind = tr("a whole number") if self.whole else tr("a number")
+            raise UserError(
+                tr("{key} takes {kind} from {low:g} to {high:g} (it is {value:g}).").format(
+                    key=self.key, kind=kind, low=self.low, high=self.high, value=value
+                )
+            )
         return int(value) if self.whole else value
 
 
@@ -44,7 +49,9 @@ def chosen(parameters: Sequence[Parameter], given: Mapping[str, float], *, short
     known = {parameter.key: parameter for parameter in parameters}
     for key in given:
         if key not in known:
-            raise UserError(f"There is no parameter {key}; there are: {', '.join(known) or 'none'}.")
+            raise UserError(
+                tr("There is no parameter {key}; there are: {names}.").format(key=key, names=", ".join(known) or "none")
+            )
     return {
         key: parameter.check(given.get(key, parameter.short if short else parameter.default))
         for key, parameter in known.items()

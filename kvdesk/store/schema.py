@@ -11,6 +11,7 @@ from pathlib import Path
 import apsw
 
 from kvdesk.errors import StoreError
+from kvdesk.translation import tr
 
 APPLICATION_ID = 0x6B76646B  # "kvdk" in the file's header: tells our files from other SQLite files
 
@@ -135,11 +136,15 @@ def refuse_foreign(connection: apsw.Connection, path: Path) -> None:
     found = pragma(connection, "user_version")
     if pragma(connection, "application_id") != APPLICATION_ID:
         if found or connection.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
-            raise StoreError(f"{path.name} is a database of another program; kvdesk leaves it as it is.")
+            raise StoreError(
+                tr("{file} is a database of another program; kvdesk leaves it as it is.").format(file=path.name)
+            )
     elif found > VERSION:
         raise StoreError(
-            f"The conversations were saved by a newer kvdesk (format {found}, this one knows {VERSION}); "
-            "they are left as they are. Please update kvdesk."
+            tr(
+                "The conversations were saved by a newer kvdesk (format {found}, this one knows {version}); they "
+                "are left as they are. Please update kvdesk."
+            ).format(found=found, version=VERSION)
         )
 
 

@@ -74,7 +74,7 @@ def save_settings(settings: Settings, path: Path) -> None:
     except OSError as error:
         with suppress(OSError):
             part.unlink()
-        raise StoreError(f"The settings cannot be saved ({error.strerror}).", str(error)) from error
+        raise StoreError(tr("The settings cannot be saved ({why}).").format(why=error.strerror), str(error)) from error
 
 
 def _upgrade(found: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from kvdesk.store import rows, schema, search
 from kvdesk.store.addition import Addition, insert
 from kvdesk.store.salvage import salvage
 from kvdesk.store.search import SearchHit
+from kvdesk.translation import tr
 
 MAGIC = b"SQLite format 3\0"
 BUSY_MS = 2000  # another kvdesk may be about to end
@@ -203,11 +204,13 @@ def _look_first(path: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StoreError(f"The database {path.name} cannot be read ({error.strerror}).", str(error)) from error
+        raise StoreError(
+            tr("The database {file} cannot be read ({why}).").format(file=path.name, why=error.strerror), str(error)
+        ) from error
     if not begin:
         return
     if begin != MAGIC:
-        raise StoreError(f"{path.name} is not a database; kvdesk leaves it as it is.")
+        raise StoreError(tr("{file} is not a database; kvdesk leaves it as it is.").format(file=path.name))
     # Where no journal is, nothing but the file counts, and opened as immutable no file appears beside it.
     immutable = "" if path.with_name(path.name + "-wal").exists() else "?immutable=1"
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
@@ -230,7 +233,7 @@ def _plain_errors(path: Path) -> Iterator[None]:
         kind = StoreInUseError if isinstance(error, apsw.BusyError | apsw.LockedError) else StoreError
         raise kind(_sentence(error, path), f"{type(error).__name__}: {error}") from error
     except UnicodeDecodeError as error:
-        raise StoreError(f"The database {path.name} is damaged.", str(error)) from error
+        raise StoreError(tr("The database {file} is damaged.").format(file=path.name), str(error)) from error
 
 
 def _sentence(error: apsw.Error, path: Path) -> str:

@@ -31,6 +31,7 @@ from kvdesk.policies.compaction_gain import Reads
 from kvdesk.policies.overflow import Abilities
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import Audited, CacheView, ContextInfo, LedgerRow, MemoryLedger
+from kvdesk.translation import tr
 
 
 class ContextRuntime:
@@ -144,11 +145,13 @@ class ContextRuntime:
         """Write the report of the last mismatch as JSON. Raises UserError: there is none, it cannot be written."""
         report = self.context.verifier.report
         if report is None:
-            raise UserError("There is no mismatch to report: the map has agreed with the engine.")
+            raise UserError(tr("There is no mismatch to report: the map has agreed with the engine."))
         try:
             path.write_text(report.to_json() + "\n", encoding="utf-8")
         except OSError as error:
-            raise UserError(f"The report could not be written to {path}: {error.strerror}.") from error
+            raise UserError(
+                tr("The report could not be written to {path}: {why}.").format(path=path, why=error.strerror)
+            ) from error
 
     # --- private ------------------------------------------------------------------------------------------------------
 

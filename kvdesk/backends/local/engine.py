@@ -68,6 +68,7 @@ from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.operations import Operate, PreviewCompaction
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
 
 VIEW_INTERVAL_S = 0.04
 """At most so often; one token after another is told of, and shown, every `scheduler.TELL_S`."""
@@ -246,7 +247,11 @@ class Engine:
         """The old model stays until the new one is ready: a file that cannot be used costs nothing."""
         source = command.source
         if isinstance(source, Endpoint):
-            raise UserError(f"{source.url} is the address of a server; this engine opens GGUF files of this machine.")
+            raise UserError(
+                tr("{url} is the address of a server; this engine opens GGUF files of this machine.").format(
+                    url=source.url
+                )
+            )
 
         def on_progress(progress: float) -> bool:
             self._emit(ModelLoading(source, progress))
@@ -331,7 +336,7 @@ class Engine:
         session = self._require()
         assert self._cache_operations is not None
         if self._job:
-            raise UserError("Wait until the work that is being shown has ended, or cancel it.")
+            raise UserError(tr("Wait until the work that is being shown has ended, or cancel it."))
         ends = self._cache_operations.ends(command.operation)
         for sequence in session.runtime.cache_manager.pool:
             if ends(sequence):
@@ -356,7 +361,7 @@ class Engine:
 
     def _require(self) -> Session:
         if self.session is None:
-            raise UserError("No model is loaded: open a GGUF file first.")
+            raise UserError(tr("No model is loaded: open a GGUF file first."))
         return self.session
 
     def _preview_context(self, settings: ContextSettings) -> ContextPreview:

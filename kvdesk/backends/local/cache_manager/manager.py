@@ -34,6 +34,7 @@ from kvdesk.chat import ConversationId
 from kvdesk.errors import PromptError, UserError
 from kvdesk.policies.swap import eviction_order
 from kvdesk.protocol.cache import MessageSpan
+from kvdesk.translation import tr
 
 _NO_ROOM = "The cache has no room for the saved conversation."
 _DAMAGED = (
@@ -92,7 +93,11 @@ class CacheManager:
         if sequence is None:
             idle = [s for s in self._pool if not s.busy]
             if not idle:
-                raise PromptError(f"All {self._context.n_seq_max} sequences are answering. Wait for one to end.")
+                raise PromptError(
+                    tr("All {n_seq_max} sequences are answering. Wait for one to end.").format(
+                        n_seq_max=self._context.n_seq_max
+                    )
+                )
             self.evict(
                 min(idle, key=lambda s: (not s.inactive, s.last_used)),
                 f"its seq_id is needed: all {self._context.n_seq_max} (n_seq_max) are taken; least recently used",
@@ -442,7 +447,9 @@ class CacheManager:
         """
         n_bytes = self.swapper.save(sequence, by_hand=True)
         if not n_bytes:
-            raise UserError("Its state is larger than what may be kept outside the cache: raise the limit in settings.")
+            raise UserError(
+                tr("Its state is larger than what may be kept outside the cache: raise the limit in settings.")
+            )
         self.truncate(sequence, 0, "swapped out")
         self.release(sequence)
         self.pop_eviction_reason(sequence.conversation)
@@ -455,7 +462,7 @@ class CacheManager:
         """
         saved, sequence = self.swapper.saved_states.of(conversation), self._pool.get(conversation)
         if saved is None or (sequence is not None and sequence.tokens):
-            raise UserError("This conversation is not swapped out.")
+            raise UserError(tr("This conversation is not swapped out."))
         blob = self.swapper.saved_states.take(saved)
         why = _DAMAGED if blob is None else self._restore(_own(self.lease(conversation)), saved, blob)
         if why:

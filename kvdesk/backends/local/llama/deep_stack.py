@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kvdesk.errors import PromptError
+from kvdesk.translation import tr
 
 STACK_BYTES = 256 << 20
 _Result = TypeVar("_Result")
@@ -37,7 +38,7 @@ def run_deep(work: Callable[[], _Result]) -> _Result:
         try:
             thread.start()
         except RuntimeError as error:
-            raise PromptError("There is not enough memory to tokenize the text.", str(error)) from error
+            raise PromptError(tr("There is not enough memory to tokenize the text."), str(error)) from error
         finally:
             threading.stack_size(usual)
     thread.join()

@@ -17,6 +17,7 @@ from kvdesk.cache.cells import POS_MAX, clip_range
 from kvdesk.cache.mirror import Mirror
 from kvdesk.errors import RefusedCall
 from kvdesk.protocol.operations import OperationName
+from kvdesk.translation import tr
 
 
 class Guards:
@@ -41,7 +42,9 @@ class Guards:
         """
         if not 0 <= seq_id < self._n_seq_max:
             raise RefusedCall(
-                f"Sequence {seq_id} does not exist: this context has sequences 0 to {self._n_seq_max - 1}."
+                tr("Sequence {seq_id} does not exist: this context has sequences 0 to {last}.").format(
+                    seq_id=seq_id, last=self._n_seq_max - 1
+                )
             )
 
     def batch(self, batch: Batch) -> None:
@@ -51,41 +54,55 @@ class Guards:
             return
         g = self._traits.geometry
         if n == 0:
-            raise RefusedCall("The batch is empty.")
+            raise RefusedCall(tr("The batch is empty."))
         if not len(batch.pos) == len(batch.seq_ids) == len(batch.output) == n:
-            raise RefusedCall("The batch must have one position, one set of sequences and one flag for each token.")
+            raise RefusedCall(tr("The batch must have one position, one set of sequences and one flag for each token."))
         if n > g.n_batch:
-            raise RefusedCall(f"The batch has {n} tokens, but n_batch is {g.n_batch}.")
+            raise RefusedCall(tr("The batch has {n} tokens, but n_batch is {n_batch}.").format(n=n, n_batch=g.n_batch))
         if not self._traits.model.causal and n > g.n_ubatch:
-            raise RefusedCall(f"This model looks ahead: its batches cannot be larger than n_ubatch, {g.n_ubatch}.")
+            raise RefusedCall(
+                tr("This model looks ahead: its batches cannot be larger than n_ubatch, {n_ubatch}.").format(
+                    n_ubatch=g.n_ubatch
+                )
+            )
         for token, pos, seq_ids in zip(batch.tokens, batch.pos, batch.seq_ids, strict=True):
             self._entry(token, pos)
             if not seq_ids:
-                raise RefusedCall("A token of the batch belongs to no sequence.")
+                raise RefusedCall(tr("A token of the batch belongs to no sequence."))
             for seq_id in seq_ids:
                 self.seq(seq_id)
         model = self._traits.model
         if not model.together and len({frozenset(seq_ids) for seq_ids in batch.seq_ids}) > 1:
             raise RefusedCall(
-                "With this architecture llama.cpp writes the states of several sequences in one batch to wrong places,"
-                " and aborts: each sequence needs a batch of its own."
+                tr(
+                    "With this architecture llama.cpp writes the states of several sequences in one batch to "
+                    "wrong places, and aborts: each sequence needs a batch of its own."
+                )
             )
         if not model.shared and any(len(seq_ids) > 1 for seq_ids in batch.seq_ids):
             raise RefusedCall(
-                "With this architecture llama.cpp writes beyond its memory where a token of a batch belongs to several"
-                " sequences, and aborts."
+                tr(
+                    "With this architecture llama.cpp writes beyond its memory where a token of a batch belongs "
+                    "to several sequences, and aborts."
+                )
             )
 
     def _entry(self, token: int, pos: int) -> None:
         n_vocab, n_positions = self._traits.n_vocab, self._traits.model.n_positions
         if not 0 <= token < n_vocab:
-            raise RefusedCall(f"Token {token} is not in the vocabulary of {n_vocab} tokens.")
+            raise RefusedCall(
+                tr("Token {token} is not in the vocabulary of {n_vocab} tokens.").format(token=token, n_vocab=n_vocab)
+            )
         if pos < 0:
-            raise RefusedCall(f"Position {pos} is negative.")
+            raise RefusedCall(tr("Position {pos} is negative.").format(pos=pos))
         if pos >= POS_MAX:
-            raise RefusedCall(f"Position {pos} is beyond what llama.cpp can count.")
+            raise RefusedCall(tr("Position {pos} is beyond what llama.cpp can count.").format(pos=pos))
         if n_positions and pos >= n_positions:
-            raise RefusedCall(f"Position {pos} does not exist: this model has learned {n_positions} positions.")
+            raise RefusedCall(
+                tr("Position {pos} does not exist: this model has learned {n_positions} positions.").format(
+                    pos=pos, n_positions=n_positions
+                )
+            )
 
     def _plain(
         self, tokens: Sequence[int], pos: Sequence[int], seq_ids: Sequence[tuple[int, ...]], output: Sequence[bool]
@@ -114,10 +131,18 @@ class Guards:
         self._allow("seq_add")
         low, high = self._mirror.seq_pos_min(seq_id), self._mirror.seq_pos_max(seq_id)
         if abs(shift) >= POS_MAX or high + shift >= POS_MAX:
-            raise RefusedCall(f"Moving sequence {seq_id} by {shift} goes beyond what llama.cpp can count.")
+            raise RefusedCall(
+                tr("Moving sequence {seq_id} by {shift} goes beyond what llama.cpp can count.").format(
+                    seq_id=seq_id, shift=shift
+                )
+            )
         start, end = clip_range(p0, p1)
         if self._mirror.states and start <= low < end and low + shift < 0:
-            raise RefusedCall(f"Moving sequence {seq_id} by {shift} gives its recurrent state a negative position.")
+            raise RefusedCall(
+                tr("Moving sequence {seq_id} by {shift} gives its recurrent state a negative position.").format(
+                    seq_id=seq_id, shift=shift
+                )
+            )
 
     def state(self, blob: Blob) -> StateBlob:
         """The parsed blob of a whole state. A blob that does not fit would wipe the cache (llama-kv-cache.cpp:2468)."""
@@ -125,11 +150,23 @@ class Guards:
         for cache, streams in zip(self._mirror.caches, state.caches, strict=True):
             for stored in streams:
                 if stored.n_cells > cache.size:
-                    raise RefusedCall(f"The saved state has {stored.n_cells} cells, but a stream has {cache.size}.")
+                    raise RefusedCall(
+                        tr("The saved state has {n} cells, but a stream has {size}.").format(
+                            n=stored.n_cells, size=cache.size
+                        )
+                    )
                 if any(not 0 <= s < self._n_seq_max for ids in set(stored.seq_ids) for s in ids):
-                    raise RefusedCall(f"The saved state is of a context with more than {self._n_seq_max} sequences.")
+                    raise RefusedCall(
+                        tr("The saved state is of a context with more than {n_seq_max} sequences.").format(
+                            n_seq_max=self._n_seq_max
+                        )
+                    )
         if self._mirror.states and len(state.states) > self._mirror.states.size:
-            raise RefusedCall(f"The saved state is of a context with more than {self._n_seq_max} sequences.")
+            raise RefusedCall(
+                tr("The saved state is of a context with more than {n_seq_max} sequences.").format(
+                    n_seq_max=self._n_seq_max
+                )
+            )
         return state
 
     def seq_state(self, seq_id: int, blob: Blob) -> StateBlob:
@@ -144,7 +181,7 @@ class Guards:
     def row(self, row: int, rows: frozenset[int]) -> None:
         """Sampling where there are no logits aborts (llama-sampler.cpp:940)."""
         if row not in rows:
-            raise RefusedCall(f"There are no logits for entry {row} of the last batch.")
+            raise RefusedCall(tr("There are no logits for entry {row} of the last batch.").format(row=row))
 
     def _allow(self, operation: OperationName) -> None:
         found = self.capabilities[operation]
@@ -162,14 +199,16 @@ class Guards:
         if any(pos.min() < 0 or pos.max() >= POS_MAX for pos in positions) or any(
             p >= POS_MAX for p, _ in state.states
         ):
-            raise RefusedCall("The saved state has positions that llama.cpp could never remove again.")
+            raise RefusedCall(tr("The saved state has positions that llama.cpp could never remove again."))
         wanted = {"k": ggml_type(self._traits.settings.type_k), "v": ggml_type(self._traits.settings.type_v)}
         for stored in (stored for streams in state.caches for stored in streams):
             for section in stored.sections:
                 if section.ggml_type != wanted[section.kind]:
                     raise RefusedCall(
-                        f"The saved state holds {section.kind.upper()} of another type than this context."
+                        tr("The saved state holds {kind} of another type than this context.").format(
+                            kind=section.kind.upper()
+                        )
                     )
                 if section.kind == "v" and bool(section.n_rows) != g.v_trans:
-                    raise RefusedCall("The saved state was made with flash attention switched the other way.")
+                    raise RefusedCall(tr("The saved state was made with flash attention switched the other way."))
         return state

@@ -25,6 +25,7 @@ from kvdesk.cache.snapshot import CacheSnapshot, Verification
 from kvdesk.cache.verify import Difference, compare_lines, compare_spans
 from kvdesk.errors import DecodeError, RefusedCall
 from kvdesk.protocol import calls
+from kvdesk.translation import tr
 
 SETTLE_S = 0.06
 """Seconds that a decode may wait for the mirror to follow."""
@@ -222,7 +223,9 @@ class MirroredMemory:
             return
         plan = plan_flush(self.mirror, self._n_positions)
         if plan is None:
-            raise RefusedCall("Moved positions wait for the next decode, and there is no free sequence to do one in.")
+            raise RefusedCall(
+                tr("Moved positions wait for the next decode, and there is no free sequence to do one in.")
+            )
         self._decode_unstoppably(plan.batch, "flush")
         if plan.rc == 0:
             self.seq_rm(plan.seq_id, plan.p0, -1)

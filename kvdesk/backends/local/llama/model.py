@@ -13,6 +13,7 @@ from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.cache.geometry import ModelFacts, model_facts
 from kvdesk.errors import ModelFileError
 from kvdesk.protocol.chat import LocalFile, ModelInfo
+from kvdesk.translation import tr
 
 _TEXT_BUFFER = 1 << 20
 
@@ -35,7 +36,10 @@ class Model:
         params.progress_callback = callback
         self._handle: Any = lib.llama_model_load_from_file(str(path).encode("utf-8", "surrogateescape"), params)
         if not self._handle:
-            raise ModelFileError(f"llama.cpp cannot load {path.name}: {_reason(log.problems())}", log.problems())
+            raise ModelFileError(
+                tr("llama.cpp cannot load {file}: {reason}").format(file=path.name, reason=_reason(log.problems())),
+                log.problems(),
+            )
         self.vocab = Vocab(self._handle)
         self.chat_template = self._meta("tokenizer.chat_template")
         architecture = self._meta("general.architecture")
@@ -56,7 +60,9 @@ class Model:
         )
         if not lib.llama_model_has_decoder(self._handle):
             self.close()
-            raise ModelFileError(f"{path.name} is an encoder: it cannot continue a text, so it cannot chat.")
+            raise ModelFileError(
+                tr("{file} is an encoder: it cannot continue a text, so it cannot chat.").format(file=path.name)
+            )
 
     @property
     def handle(self) -> Any:

@@ -17,6 +17,7 @@ from kvdesk.backends.local.llama.traits import FLOAT_TYPES
 from kvdesk.cache.geometry import ContextParams, Geometry, plan
 from kvdesk.errors import ContextError
 from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.translation import tr
 
 _GGML_TYPE = {
     CacheType.F32: lib.GGML_TYPE_F32,
@@ -41,7 +42,9 @@ def planned(model: Model, settings: ContextSettings) -> Geometry:
     tokens in a batch once n_batch is cut to n_ctx (llama-context.cpp:247, :377), no size known.
     """
     if settings.type_v not in FLOAT_TYPES and not settings.flash_attn:
-        raise ContextError(f"V as {settings.type_v} needs flash attention: llama.cpp refuses it without.")
+        raise ContextError(
+            tr("V as {type_v} needs flash attention: llama.cpp refuses it without.").format(type_v=settings.type_v)
+        )
     facts = replace(model.facts, kind="attention") if model.facts.kind == "unknown" else model.facts
     return plan(
         facts,
@@ -85,13 +88,18 @@ def create(model: Model, settings: ContextSettings, level: int) -> tuple[Any, li
     said = [line.decode("utf-8", "replace") for line in log.capture_stop()]
     if not ctx:
         raise ContextError(
-            f"llama.cpp cannot make a context of {settings.n_ctx or model.n_ctx_train:,} cells with K as"
-            f" {settings.type_k} and V as {settings.type_v}.",
+            tr("llama.cpp cannot make a context of {n:,} cells with K as {type_k} and V as {type_v}.").format(
+                n=settings.n_ctx or model.n_ctx_train, type_k=settings.type_k, type_v=settings.type_v
+            ),
             log.problems(),
         )
     if not lib.llama_get_memory(ctx):
         free_context(ctx)
-        raise ContextError(f"{model.path.name} keeps no cache ({model.facts.architecture}): it cannot be decoded.")
+        raise ContextError(
+            tr("{file} keeps no cache ({architecture}): it cannot be decoded.").format(
+                file=model.path.name, architecture=model.facts.architecture
+            )
+        )
     return ctx, said
 
 

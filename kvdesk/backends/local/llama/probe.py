@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.batch import Batch
 from kvdesk.errors import DecodeError, RefusedCall, UserError
+from kvdesk.translation import tr
 
 Logits = NDArray[np.float32]
 
@@ -39,7 +40,7 @@ def next_logits(context: Context, seq_id: int, spare: int, token: int) -> Asked:
     """
     last = context.memory.seq_pos_max(seq_id)
     if last < 0:
-        raise RefusedCall(f"Sequence {seq_id} holds nothing that could be asked.")
+        raise RefusedCall(tr("Sequence {seq_id} holds nothing that could be asked.").format(seq_id=seq_id))
     context.memory.seq_cp(seq_id, spare)
     try:
         again = context.can("partial seq_rm") and context.memory.seq_rm(spare, last, -1)
@@ -59,7 +60,7 @@ def fresh_logits(context: Context, tokens: Sequence[int], spare: int, *, behind:
     the cache has no room.
     """
     if not context.memory.has_room(spare, len(tokens) + int(behind)):
-        raise UserError(f"To compute {len(tokens):,} tokens afresh, as many cells must be free.")
+        raise UserError(tr("To compute {n:,} tokens afresh, as many cells must be free.").format(n=len(tokens)))
     body = tokens if behind else tokens[:-1]
     try:
         for start in range(0, len(body), context.n_batch):

@@ -16,6 +16,7 @@ import numpy as np
 from kvdesk.backends.local.llama.binding import lib
 from kvdesk.cache.blob import Blob
 from kvdesk.errors import EngineError
+from kvdesk.translation import tr
 
 
 def state_size(ctx: Any) -> int:
@@ -55,4 +56,6 @@ def _pointer(blob: Blob) -> Any:
 
 def _expect(copied: int, size: int) -> None:
     if copied != size:
-        raise EngineError(f"llama.cpp saved {copied:,} of {size:,} bytes of its state.")
+        raise EngineError(
+            tr("llama.cpp saved {copied:,} of {size:,} bytes of its state.").format(copied=copied, size=size)
+        )

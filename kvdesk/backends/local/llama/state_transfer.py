@@ -18,6 +18,7 @@ from kvdesk.cache.snapshot import CacheMap
 from kvdesk.cache.verify import Difference, compare_seq_blob
 from kvdesk.errors import EngineError
 from kvdesk.protocol import calls
+from kvdesk.translation import tr
 
 
 class StateTransfer:
@@ -68,7 +69,7 @@ class StateTransfer:
         if not taken:
             memory.clear()
             problems = engine_log().problems()
-            raise EngineError("llama.cpp did not accept the saved state; the cache is empty now.", problems)
+            raise EngineError(tr("llama.cpp did not accept the saved state; the cache is empty now."), problems)
         found = None if record.ok else Difference("answer of state_set", record.detail, "restored")
         memory.after_call(calls.state_set(len(blob)), found)
         self._auditor.audit()

@@ -20,6 +20,7 @@ from collections import deque
 import numpy as np
 
 from kvdesk.errors import EngineError
+from kvdesk.translation import tr
 
 MOST_KEPT = 192 << 20
 """Bytes that may be kept: three states of the size up to which maps are audited unasked, as a compaction needs."""
@@ -94,7 +95,7 @@ def _mapping(n_bytes: int) -> mmap.mmap:
             return mmap.mmap(-1, n_bytes)
         return mmap.mmap(-1, n_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except OSError as error:
-        raise EngineError(f"There is no memory for a state of {n_bytes / 1e6:,.0f} MB.") from error
+        raise EngineError(tr("There is no memory for a state of {mb:,.0f} MB.").format(mb=n_bytes / 1e6)) from error
 
 
 def _give_up_behind(memory: mmap.mmap, n_bytes: int) -> None:

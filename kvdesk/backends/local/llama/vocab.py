@@ -13,6 +13,7 @@ from kvdesk.backends.local.llama.deep_stack import run_deep
 from kvdesk.errors import NO_TOKENIZER, PromptError
 from kvdesk.library.preflight import LONG_LINE, SHORT_LINE
 from kvdesk.reasoning import TOKENS
+from kvdesk.translation import tr
 
 REPEATED = 2000
 """Blanks or digits in a row, aligned, that are refused: some pre-tokenizers take time with the square of their number
@@ -73,14 +74,18 @@ class Vocab:
         longest = max(map(len, text.replace("\r", "\n").split("\n")))
         if longest > self.longest_line:
             raise PromptError(
-                f"A line of the text has {longest:,} characters, and this model's tokenizer can take"
-                f" {self.longest_line:,}: break it up."
+                tr(
+                    "A line of the text has {longest:,} characters, and this model's tokenizer can take "
+                    "{longest_line:,}: break it up."
+                ).format(longest=longest, longest_line=self.longest_line)
             )
         blocks = (text[at : at + REPEATED] for at in range(0, len(text) - REPEATED + 1, REPEATED))
         if any(block.isspace() or block.isnumeric() for block in blocks):
             raise PromptError(
-                f"The text has more than {REPEATED:,} blanks or digits in a row, and this model's tokenizer would take"
-                " far too long for them: break them up."
+                tr(
+                    "The text has more than {repeated:,} blanks or digits in a row, and this model's tokenizer "
+                    "would take far too long for them: break them up."
+                ).format(repeated=REPEATED)
             )
 
     def _tokenize(self, data: bytes, add_special: bool, parse_special: bool) -> list[int]:

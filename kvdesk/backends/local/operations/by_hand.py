@@ -41,6 +41,7 @@ from kvdesk.protocol.operations import (
     TryDecode,
     Undo,
 )
+from kvdesk.translation import tr
 
 BY_HAND = "by hand"
 MOST_MEASURED = 4
@@ -175,13 +176,13 @@ class CacheOperations:
     def _remove(self, seq_id: int, p0: int, p1: int) -> _Done:
         memory = self._context.memory
         if not memory.seq_rm(seq_id, p0, p1):
-            raise RefusedCall("Only a whole conversation can be removed: no part of this model's state can.")
+            raise RefusedCall(tr("Only a whole conversation can be removed: no part of this model's state can."))
         empty = (seq_id == -1 and p0 <= 0 and p1 < 0) or (seq_id >= 0 and memory.seq_pos_max(seq_id) < 0)
         return _Done(emptied=empty)
 
     def _copy(self, src: int, conversation: ConversationId, p0: int, p1: int) -> _Done:
         if (own := self._cache_manager.pool.by_seq(src)) is not None and own.conversation == conversation:
-            raise UserError("A conversation cannot be copied onto itself.")
+            raise UserError(tr("A conversation cannot be copied onto itself."))
         source = self._cache_manager.pool.by_seq(src)
         if source is not None:
             self._cache_manager.touch(source)
@@ -255,7 +256,7 @@ class CacheOperations:
     def _leased(self, conversation: ConversationId) -> CacheSequence:
         sequence = self._cache_manager.pool.get(conversation)
         if sequence is None or not sequence.tokens:
-            raise UserError("This conversation has nothing in the cache.")
+            raise UserError(tr("This conversation has nothing in the cache."))
         return sequence
 
 

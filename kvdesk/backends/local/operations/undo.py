@@ -14,6 +14,7 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.errors import KvdeskError, UserError
 from kvdesk.library.estimate import total_bytes
+from kvdesk.translation import tr
 
 MOST_BYTES = 512 << 20
 SHARE = 32
@@ -73,7 +74,11 @@ class UndoBlobs:
         """
         kept = self._kept.get(number)
         if kept is None:
-            raise UserError(f"Operation {number:,} cannot be undone any more: its copy of the cache is gone.")
+            raise UserError(
+                tr("Operation {number:,} cannot be undone any more: its copy of the cache is gone.").format(
+                    number=number
+                )
+            )
         self._context.states.set(kept.blob, known=kept.maps)
         self._cache_manager.restore_leases(kept.leases)
         for later in [n for n in self._kept if n >= number]:

@@ -37,6 +37,7 @@ from kvdesk.backends.local.prompt.templates import (
 from kvdesk.chat import Message, MessageId
 from kvdesk.errors import TemplateError
 from kvdesk.library.child import child_command, start_child
+from kvdesk.translation import tr
 
 TIME_LIMIT_S = 2.0  # for everything one rendering does
 START_LIMIT_S = 30.0  # for the start of the process on a busy machine
@@ -79,7 +80,7 @@ class TemplateProcess:
             self._begin()
         child = self._child
         if child is None:
-            raise TemplateError("The process that renders chat templates could not be started.")
+            raise TemplateError(tr("The process that renders chat templates could not be started."))
         try:
             child.compile(self._template)
         except TemplateError as error:
@@ -169,7 +170,9 @@ class _Child:
                 pass
             if time.monotonic() > deadline:
                 self.close()
-                raise TemplateError(f"{self._name} did not finish within {limit_s:g} seconds.")
+                raise TemplateError(
+                    tr("{name} did not finish within {limit_s:g} seconds.").format(name=self._name, limit_s=limit_s)
+                )
             if (n_bytes := self._memory()) > MEMORY_LIMIT:
                 self.close()
                 raise TemplateError(stopped(self._name), f"{n_bytes} bytes of memory")

@@ -21,6 +21,7 @@ from kvdesk.chat import ConversationId
 from kvdesk.errors import UserError
 from kvdesk.protocol.cache import MessageSpan, Verified
 from kvdesk.protocol.chat import Working
+from kvdesk.translation import tr
 
 
 def verify(
@@ -37,12 +38,12 @@ def verify(
     pool = cache_manager.pool
     sequence = pool.get(conversation)
     if sequence is None or not sequence.tokens:
-        raise UserError("This conversation has nothing in the cache that could be verified.")
+        raise UserError(tr("This conversation has nothing in the cache that could be verified."))
     if sequence.busy:
-        raise UserError("This conversation is being answered: verify it when the answer is there.")
+        raise UserError(tr("This conversation is being answered: verify it when the answer is there."))
     cache_manager.free_a_sequence()
     if not pool.free:
-        raise UserError("All sequences are in use: close a conversation, so that one is free to compute in.")
+        raise UserError(tr("All sequences are in use: close a conversation, so that one is free to compute in."))
     tokens, spare = list(sequence.tokens), pool.free[0]
     what, start = "Verifying: computing the conversation again", time.perf_counter()
     held = next_logits(context, sequence.seq_id, spare, tokens[-1]).logits

@@ -30,6 +30,7 @@ from kvdesk.policies.overflow import (
 )
 from kvdesk.protocol.chat import Generate, MeasureContext, PreviewTurn
 from kvdesk.settings import Overflow
+from kvdesk.translation import tr
 
 Asked = Generate | PreviewTurn | MeasureContext
 
@@ -158,8 +159,10 @@ class OverflowManager:
         n_characters = sum(len(message.text) for message in asked.messages[-1:])
         if n_characters > MOST_CHARACTERS * self._n_ctx:
             raise PromptError(
-                f"The message has {n_characters:,} characters, far more than the {self._n_ctx:,} tokens of the context"
-                " hold."
+                tr(
+                    "The message has {n_characters:,} characters, far more than the {n_ctx:,} tokens of the "
+                    "context hold."
+                ).format(n_characters=n_characters, n_ctx=self._n_ctx)
             )
         if isinstance(asked, Generate) and asked.continued is not None:
             return self._fit_continued(asked, asked.continued)

@@ -43,6 +43,7 @@ from kvdesk.protocol.chat import (
     TurnStarted,
 )
 from kvdesk.settings import Overflow
+from kvdesk.translation import tr
 
 MOST_IN_BURST = 64
 TELL_S = 1 / 16
@@ -155,7 +156,7 @@ class Scheduler:
                 if self._requests:
                     cache_manager.release_empty_branch(sequence)
                     return False
-                raise PromptError("The cache has no room for this conversation.")
+                raise PromptError(tr("The cache has no room for this conversation."))
             sampler = sampler_of(plan, vocab, prompt, fit.generated)
         except KvdeskError as error:
             if isinstance(error, ContextFull):
