@@ -280,19 +280,23 @@ class Transfer:
         new.write_text(json.dumps(content, indent=1), "utf-8")
         new.replace(path)
 
-    def discard(self) -> None:
-        """Cancelled: remove what was transferred, and folders that are empty then. What is whole stays.
 
-        Raises OSError.
-        """
-        for file in self._files:
-            self._part(file).unlink(missing_ok=True)
-        self._record_path(self._record.model).unlink(missing_ok=True)
-        folder = self._final(self._files[0]).parent
-        with suppress(OSError):  # not empty
-            while folder != self._folder.parent.parent:
-                folder.rmdir()
-                folder = folder.parent
+def discard(model: RemoteModel, folder: Path | None = None) -> None:
+    """Cancelled: remove what was transferred, and folders that are empty then. What is whole stays.
+
+    Raises OSError.
+    """
+    top = folder_of(model, folder)
+    for n, file in enumerate(model.files):
+        path = top.joinpath(*file.name.split("/"))
+        path.with_name(f"{path.name}.part").unlink(missing_ok=True)
+        if not n:
+            path.with_name(f"{path.name}.part.json").unlink(missing_ok=True)
+    emptied = top.joinpath(*model.files[0].name.split("/")).parent
+    with suppress(OSError):  # not empty
+        while emptied != top.parent.parent:
+            emptied.rmdir()
+            emptied = emptied.parent
 
 
 def folder_of(model: RemoteModel, folder: Path | None = None) -> Path:

@@ -270,6 +270,13 @@ class Settings(Table):
         title="Language",
         description="Of the interface; another one is there at the next start of kvdesk",
     )
+    hub_endpoint: str = Field(
+        "",
+        max_length=500,
+        title="Model hub",
+        description="Web address that models are downloaded from: a mirror of Hugging Face's; empty is HF_ENDPOINT, or "
+        "huggingface.co",
+    )
     tour_seen: bool = Field(False, description="The tour of the first start was shown")
     sidebar_visible: bool = Field(True, description="Conversation list shown (Ctrl+B)")
     inspector_visible: bool = Field(True, description="Cache inspector shown (Ctrl+I)")

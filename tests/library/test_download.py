@@ -270,7 +270,7 @@ def test_a_cancelled_download_leaves_no_file_and_no_folder(server: HubServer, tm
     one.stop_at = PIECE
     with pytest.raises(Stopped):
         one.run()
-    one.transfer.discard()
+    download.discard(one.transfer.model, tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
