@@ -37,6 +37,7 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.features import MISSING, Feature
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.protocol.operations import Capability
+from kvdesk.translation import tr
 from kvdesk.viewmodel.palette import branch_index
 from kvdesk.viewmodel.readout import cells_of_owners
 
@@ -277,7 +278,7 @@ class CacheState:
 
     def title(self, conversation: ConversationId | None, seq_id: int) -> str:
         known = self.conversations.get(conversation) if conversation else None
-        return (known.title or "New chat") if known else f"sequence {seq_id}"
+        return (known.title or tr("New chat")) if known else tr("sequence {seq_id}").format(seq_id=seq_id)
 
     def looks(self, leases: Leases) -> tuple[dict[int, int], dict[int, str]]:
         """Colours (`palette.branch_index`) and titles of sequences, for a map."""
@@ -290,7 +291,7 @@ class CacheState:
         lease = leases.get(seq_id)
         title = self.title(lease.conversation if lease else None, seq_id)
         branch = branch_of(leases, seq_id)
-        return f"{title}, branch {branch}" if branch else title
+        return tr("{title}, branch {branch}").format(title=title, branch=branch) if branch else title
 
     def held(self) -> list[tuple[str, int]]:
         """Title and tokens of every conversation that goes on in the cache, by seq_id."""

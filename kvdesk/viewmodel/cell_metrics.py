@@ -12,6 +12,7 @@ from typing import Final
 
 from kvdesk.cache import metrics
 from kvdesk.cache.snapshot import StreamMap
+from kvdesk.translation import marked
 from kvdesk.viewmodel import palette
 
 
@@ -45,32 +46,65 @@ def _highest(values: Iterable[float]) -> float:
 
 
 CELL_METRICS: Final = (
-    CellMetric("capacity", "cells", "N: the cells of the stream", lambda cells: cells.size),
+    CellMetric(marked("capacity"), marked("cells"), marked("N: the cells of the stream"), lambda cells: cells.size),
     CellMetric(
-        "used", "cells", "U: non-empty cells (the engine's `used`)", lambda cells: cells.used, sum, palette.GREEN
+        marked("used"),
+        marked("cells"),
+        marked("U: non-empty cells (the engine's `used`)"),
+        lambda cells: cells.used,
+        sum,
+        palette.GREEN,
     ),
     CellMetric(
-        "high water",
-        "cells",
-        "H: index of the last non-empty cell + 1 (`used_max_p1`)",
+        marked("high water"),
+        marked("cells"),
+        marked("H: index of the last non-empty cell + 1 (`used_max_p1`)"),
         lambda cells: cells.high_water,
         _highest,
     ),
-    CellMetric("n_kv", "cells", "min(N, max(256, H rounded up to 256)): the cells that attention reads", metrics.n_kv),
     CellMetric(
-        "hole ratio", "%", "(H - U) / H, 0 when H is 0: free cells that attention still reads", metrics.hole_ratio
+        "n_kv",
+        marked("cells"),
+        marked("min(N, max(256, H rounded up to 256)): the cells that attention reads"),
+        metrics.n_kv,
     ),
-    CellMetric("free runs", "runs", "Maximal intervals of empty cells", lambda cells: len(metrics.free_runs(cells))),
-    CellMetric("largest free run", "cells", "The longest interval of empty cells", metrics.largest_free_run),
     CellMetric(
-        "external fragmentation",
+        marked("hole ratio"),
         "%",
-        "1 - largest free run / (N - U). For information: cells are placed one by one, so it makes nothing fail",
+        marked("(H - U) / H, 0 when H is 0: free cells that attention still reads"),
+        metrics.hole_ratio,
+    ),
+    CellMetric(
+        marked("free runs"),
+        marked("runs"),
+        marked("Maximal intervals of empty cells"),
+        lambda cells: len(metrics.free_runs(cells)),
+    ),
+    CellMetric(
+        marked("largest free run"),
+        marked("cells"),
+        marked("The longest interval of empty cells"),
+        metrics.largest_free_run,
+    ),
+    CellMetric(
+        marked("external fragmentation"),
+        "%",
+        marked(
+            "1 - largest free run / (N - U). For information: cells are placed one by one, so it makes nothing fail"
+        ),
         metrics.external_fragmentation,
     ),
-    CellMetric("shared cells", "cells", "Cells that more than one sequence holds: stored once", metrics.shared_cells),
     CellMetric(
-        "sharing factor", "×", "Sum of sequences per used cell / U: 1 when nothing is shared", metrics.sharing_factor
+        marked("shared cells"),
+        marked("cells"),
+        marked("Cells that more than one sequence holds: stored once"),
+        metrics.shared_cells,
+    ),
+    CellMetric(
+        marked("sharing factor"),
+        "×",
+        marked("Sum of sequences per used cell / U: 1 when nothing is shared"),
+        metrics.sharing_factor,
     ),
 )
 DRAWN: Final = tuple(metric for metric in CELL_METRICS if metric.over_time is not None)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kvdesk.cache.compare import Comparison, LogitsComparison, SequenceChange, Verdict
 from kvdesk.protocol.cache import OperationDone
+from kvdesk.translation import tr
 
 Titles = Callable[[int], str]
 
@@ -37,46 +38,66 @@ def figures(comparison: Comparison) -> tuple[Figure, ...]:
         sides.append((f"{used:,}", f"{highest:,}", holes, f"{sum(m.n_shared for m in metrics):,}"))
     (used_b, high_b, holes_b, shared_b), (used_a, high_a, holes_a, shared_a) = sides
     return (
-        Figure("used", used_b, used_a, "Cells that at least one sequence holds"),
-        Figure("H", high_b, high_a, "High water: index of the last non-empty cell + 1"),
+        Figure("used", used_b, used_a, tr("Cells that at least one sequence holds")),
+        Figure("H", high_b, high_a, tr("High water: index of the last non-empty cell + 1")),
         Figure(
             "n_kv",
             f"{comparison.n_kv_before:,}",
             f"{comparison.n_kv_after:,}",
-            "Cells that attention reads for the next token",
+            tr("Cells that attention reads for the next token"),
         ),
-        Figure("holes", holes_b, holes_a, "Share of free cells below H, which attention still reads"),
-        Figure("shared", shared_b, shared_a, "Cells that more than one sequence holds"),
+        Figure("holes", holes_b, holes_a, tr("Share of free cells below H, which attention still reads")),
+        Figure("shared", shared_b, shared_a, tr("Cells that more than one sequence holds")),
     )
 
 
 def cells_sentence(change: SequenceChange, title: str) -> str:
     """The changes of the cells of one sequence."""
     counts = (
-        (change.freed, "freed"),
-        (change.placed, "placed"),
-        (change.moved, "moved"),
-        (change.shifted, "shifted to other positions"),
-        (change.shared, "shared now"),
-        (change.unshared, "no longer shared"),
+        (change.freed, tr("freed")),
+        (change.placed, tr("placed")),
+        (change.moved, tr("moved")),
+        (change.shifted, tr("shifted to other positions")),
+        (change.shared, tr("shared now")),
+        (change.unshared, tr("no longer shared")),
     )
     parts = [f"{n:,} {word}" for n, word in counts if n]
     if change.stayed:
-        parts.append(f"{change.stayed:,} stayed")
+        parts.append(tr("{stayed} stayed").format(stayed=f"{change.stayed:,}"))
     return f"“{title}”: {', '.join(parts)}."
 
 
 def logits_sentence(logits: LogitsComparison, title: str, texts: Mapping[int, str]) -> str:
     """The change of the probabilities of the next token."""
     if logits.verdict is Verdict.EXACT:
-        return f"“{title}”: the probabilities of the next token are exactly the same."
-    numbers = f"KL {logits.kl_max:.2g} nats, logits differ by at most {logits.max_difference:.2g}"
-    what = f"“{title}”: the probabilities of the next token are {logits.verdict} ({numbers})"
-    was, now = (texts.get(token, f"token {token}").strip() for token in (logits.token_before, logits.token_after))
+        return tr("“{title}”: the probabilities of the next token are exactly the same.").format(title=title)
+    numbers = tr("KL {kl_max} nats, logits differ by at most {max_difference}").format(
+        kl_max=f"{logits.kl_max:.2g}", max_difference=f"{logits.max_difference:.2g}"
+    )
+    what = tr("“{title}”: the probabilities of the next token are {verdict} ({numbers})").format(
+        title=title, verdict=_verdict(logits.verdict), numbers=numbers
+    )
+    was, now = (
+        texts.get(token, tr("token {token}").format(token=token)).strip()
+        for token in (logits.token_before, logits.token_after)
+    )
     if logits.verdict.same:
-        return f"{what}." if logits.first_row < 0 else f"{what}: “{was}” and “{now}” are equally likely."
-    likeliest = "is the same" if logits.first_row < 0 else f"was “{was}” and is “{now}”"
-    return f"{what}; the likeliest {likeliest}."
+        return (
+            f"{what}."
+            if logits.first_row < 0
+            else tr("{what}: “{was}” and “{now}” are equally likely.").format(what=what, was=was, now=now)
+        )
+    likeliest = tr("is the same") if logits.first_row < 0 else tr("was “{was}” and is “{now}”").format(was=was, now=now)
+    return tr("{what}; the likeliest {likeliest}.").format(what=what, likeliest=likeliest)
+
+
+def _verdict(verdict: Verdict) -> str:
+    return {
+        Verdict.EXACT: tr("exact"),
+        Verdict.ROUNDING: tr("the same up to rounding"),
+        Verdict.CHANGED: tr("changed"),
+        Verdict.STRONGLY_CHANGED: tr("changed strongly"),
+    }[verdict]
 
 
 def sentences(done: OperationDone, titles: Titles, texts: Mapping[int, str]) -> tuple[str, ...]:
@@ -86,16 +107,18 @@ def sentences(done: OperationDone, titles: Titles, texts: Mapping[int, str]) -> 
         return ()
     found = [cells_sentence(change, titles(change.seq_id)) for change in effect.comparison.sequences]
     if not found:
-        found.append("No cell changed.")
+        found.append(tr("No cell changed."))
     rows = [logits_sentence(row, titles(seq), texts) for seq, row in sorted(effect.comparison.logits.items())]
     if rows and done.name == "undo":
-        found.append("Compared with the state that was undone:")
+        found.append(tr("Compared with the state that was undone:"))
     found += rows
     if effect.bytes_moved:
-        speed = f" at {effect.bytes_moved / done.ms / 1e6:.1f} GB/s" if done.ms else ""
-        found.append(f"{effect.bytes_moved / 1e6:,.1f} MB of K and V moved{speed}.")
+        speed = tr(" at {speed} GB/s").format(speed=f"{effect.bytes_moved / done.ms / 1e6:.1f}") if done.ms else ""
+        found.append(
+            tr("{size} MB of K and V moved{speed}.").format(size=f"{effect.bytes_moved / 1e6:,.1f}", speed=speed)
+        )
     if effect.audited:
-        found.append("Compared with the engine's own state afterwards: the map agrees.")
+        found.append(tr("Compared with the engine's own state afterwards: the map agrees."))
     return tuple(found)
 
 

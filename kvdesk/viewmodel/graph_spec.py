@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from kvdesk.translation import tr
 from kvdesk.viewmodel.series import Series
 
 
@@ -41,4 +42,4 @@ class GraphSpec:
 
     @property
     def title(self) -> str:
-        return " and ".join(curve.name for curve in self.curves)
+        return tr(" and ").join(tr(curve.name) for curve in self.curves)

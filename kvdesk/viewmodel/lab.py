@@ -10,6 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 from kvdesk.protocol.experiment import Figure, Parameter, Point, Record, Sample, Series, Table
+from kvdesk.translation import tr
 
 REPORT = "report.html"
 RESULT = "result.json"
@@ -51,18 +52,22 @@ class Needs:
     def __str__(self) -> str:
         if self.why_not:
             return self.why_not
-        return (
-            f"Takes at most {megabytes(self.memory_bytes)} of memory and one processor core (more where threads are the"
-            f" question), in a process of its own. It reads about {self.read:,.0f} tokens and writes"
-            f" {self.written:,.0f}: {self._time}. Conversations go on, but an answer that is written meanwhile disturbs"
-            " the timings."
+        return tr(
+            "Takes at most {memory_bytes} of memory and one processor core (more where threads are the "
+            "question), in a process of its own. It reads about {read} tokens and writes {written}: {time}. "
+            "Conversations go on, but an answer that is written meanwhile disturbs the timings."
+        ).format(
+            memory_bytes=megabytes(self.memory_bytes),
+            read=f"{self.read:,.0f}",
+            written=f"{self.written:,.0f}",
+            time=self._time,
         )
 
     @property
     def _time(self) -> str:
         if self.seconds is None:
-            return "how long that takes is measured when it starts"
-        return f"about {duration(self.seconds)} at the speed of the last run on this model"
+            return tr("how long that takes is measured when it starts")
+        return tr("about {duration} at the speed of the last run on this model").format(duration=duration(self.seconds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,7 @@ class PastResult:
 
     @property
     def form(self) -> str:
-        return "short" if self.record.request.short else "whole"
+        return tr("short") if self.record.request.short else tr("whole")
 
     @property
     def model(self) -> str:
@@ -92,7 +97,7 @@ def megabytes(n_bytes: int) -> str:
 
 def duration(seconds: float) -> str:
     """In seconds up to two minutes, then in minutes."""
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    return f"{seconds:.0f} s" if seconds < 120 else tr("{seconds} min").format(seconds=f"{seconds / 60:.0f}")
 
 
 class LiveCurves:
@@ -134,7 +139,9 @@ def figure_cells(figure: Figure) -> tuple[str, str]:
     unit = f" {figure.unit}" if figure.unit else ""
     if figure.low is None or figure.high is None:
         return f"{figure.value:.4g}{unit}", "–"
-    return f"{figure.value:.4g}{unit}", f"{figure.low:.4g} to {figure.high:.4g}{unit}"
+    return f"{figure.value:.4g}{unit}", tr("{low} to {high}{unit}").format(
+        low=f"{figure.low:.4g}", high=f"{figure.high:.4g}", unit=unit
+    )
 
 
 def comparison(first: Record, second: Record) -> Table:
@@ -145,13 +152,13 @@ def comparison(first: Record, second: Record) -> Table:
         if other := others.get(figure.name):
             ratio = f"{other.value / figure.value:.3g}" if figure.value else "–"
             rows.append((figure.name, ratio, str(figure), str(other)))
-    return Table("Figures of both", ("figure", "B over A", "A", "B"), tuple(rows))
+    return Table(tr("Figures of both"), (tr("figure"), tr("B over A"), "A", "B"), tuple(rows))
 
 
 def same_verdict(first: Record, second: Record) -> str:
     """A sentence on whether two runs came to the same answer."""
     same = first.finished.result.verdict.key == second.finished.result.verdict.key
-    return "The verdicts are the same." if same else "The verdicts differ."
+    return tr("The verdicts are the same.") if same else tr("The verdicts differ.")
 
 
 def differences(first: Record, second: Record) -> Table:
@@ -159,21 +166,21 @@ def differences(first: Record, second: Record) -> Table:
     facts = _facts(first), _facts(second)
     keys = dict.fromkeys((*facts[0], *facts[1]))
     rows = tuple((key, *(f.get(key, "–") for f in facts)) for key in keys if facts[0].get(key) != facts[1].get(key))
-    return Table("What differs between the runs", ("", "A", "B"), rows)
+    return Table(tr("What differs between the runs"), ("", "A", "B"), rows)
 
 
 def conditions(record: Record) -> Table:
     """How it was run, and where."""
-    return Table("Parameters and machine", ("", ""), tuple(_facts(record).items()))
+    return Table(tr("Parameters and machine"), ("", ""), tuple(_facts(record).items()))
 
 
 def _facts(record: Record) -> dict[str, str]:
     request = record.request
     return {
-        "model": Path(request.model).name,
+        tr("model"): Path(request.model).name,
         **{key: f"{value:g}" for key, value in request.values.items()},
-        "form": "short" if request.short else "whole",
-        "seed": str(request.seed),
-        "duration": f"{record.finished.seconds:g} s",
+        tr("form"): tr("short") if request.short else tr("whole"),
+        tr("seed"): str(request.seed),
+        tr("duration"): f"{record.finished.seconds:g} s",
         **record.started.machine,
     }

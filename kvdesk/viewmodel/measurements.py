@@ -22,6 +22,7 @@ from kvdesk.protocol.cache import (
     OperationDone,
     SpeedSample,
 )
+from kvdesk.translation import marked
 from kvdesk.viewmodel import palette
 from kvdesk.viewmodel.cell_metrics import DRAWN
 from kvdesk.viewmodel.graph_spec import Curve, GraphSpec
@@ -255,13 +256,13 @@ class Measurements:
             return GraphSpec(unit, tuple(Curve(name, series, ink, export=full) for (name, full, series), ink in drawn))
 
         hits = (
-            Curve("prefix hits", self.hit, palette.ORANGE, "points", "prefix hit of the request"),
-            Curve("cumulative", self.hits, palette.SILVER, export="prefix hit cumulative"),
+            Curve(marked("prefix hits"), self.hit, palette.ORANGE, "points", "prefix hit of the request"),
+            Curve(marked("cumulative"), self.hits, palette.SILVER, export="prefix hit cumulative"),
         )
         processors = (
             Curve("kvdesk", self.own, palette.BLUE, export="processor, this process"),
-            Curve("others", self.others, palette.ORANGE, export="processor, others"),
-            Curve("threads", self.threads, palette.SILVER, unit="threads"),
+            Curve(marked("others"), self.others, palette.ORANGE, export="processor, others"),
+            Curve(marked("threads"), self.threads, palette.SILVER, unit=marked("threads")),
         )
         cells = tuple(
             GraphSpec(
@@ -272,11 +273,15 @@ class Measurements:
             for unit in dict.fromkeys(metric.unit for metric in DRAWN)
         )
         return (
-            GraphSpec("tok/s", (Curve("prefill", self.prefill.series, palette.ORANGE, "dots"),), under_map=True),
-            GraphSpec("tok/s", (Curve("decode", self.decode.series, palette.BLUE),), under_map=True),
+            GraphSpec(
+                marked("tok/s"),
+                (Curve(marked("prefill"), self.prefill.series, palette.ORANGE, "dots"),),
+                under_map=True,
+            ),
+            GraphSpec(marked("tok/s"), (Curve(marked("decode"), self.decode.series, palette.BLUE),), under_map=True),
             row(
                 "ms",
-                ("between tokens P50", "inter-token latency P50", self.p50),
+                (marked("between tokens P50"), "inter-token latency P50", self.p50),
                 ("P95", "inter-token latency P95", self.p95),
                 ("P99", "inter-token latency P99", self.p99),
             ),
@@ -284,11 +289,11 @@ class Measurements:
             row(
                 "MB",
                 ("K", "K occupied", self.k_mb),
-                ("K and V", "K and V occupied", self.kv_mb),
-                ("up to n_kv", "K and V up to n_kv", self.live_mb),
+                (marked("K and V"), "K and V occupied", self.kv_mb),
+                (marked("up to n_kv"), "K and V up to n_kv", self.live_mb),
             ),
             GraphSpec("%", hits, top=100.0),
-            GraphSpec("cores", processors),
+            GraphSpec(marked("cores"), processors),
         )
 
     def _add_token(self, sample: SpeedSample) -> None:

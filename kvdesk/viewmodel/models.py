@@ -169,7 +169,7 @@ def _used_cell(used: UsedModel | None) -> Cell:
 
 
 def _speed(tok_s: float) -> str:
-    return f"{tok_s:,.0f} tok/s" if tok_s >= 10 else f"{tok_s:.1f} tok/s"
+    return tr("{n} tok/s").format(n=f"{tok_s:,.0f}" if tok_s >= 10 else f"{tok_s:.1f}")
 
 
 def _count(n: int) -> str:

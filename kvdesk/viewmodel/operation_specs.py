@@ -27,6 +27,7 @@ from kvdesk.protocol.operations import (
     TryDecode,
     Undo,
 )
+from kvdesk.translation import marked, tr
 from kvdesk.viewmodel.cache_state import CacheState, Target
 
 
@@ -115,31 +116,35 @@ class OperationSpec:
 def _problem_of_shift(chosen: Chosen, _state: CacheState) -> str:
     first = max(chosen.p0, 0)
     if chosen.shift == 0:
-        return "A shift by 0 moves nothing."
-    return f"Positions cannot be below 0: shift by {-first:,} at most." if first + chosen.shift < 0 else ""
+        return tr("A shift by 0 moves nothing.")
+    return (
+        tr("Positions cannot be below 0: shift by {first} at most.").format(first=f"{-first:,}")
+        if first + chosen.shift < 0
+        else ""
+    )
 
 
 REMOVE: Final = OperationSpec(
-    "Remove",
-    "Removes these positions of the sequence from the cache",
+    marked("Remove"),
+    marked("Removes these positions of the sequence from the cache"),
     capability="seq_rm",
     partial="partial seq_rm",
     takes_range=True,
     build=lambda chosen, _: RemoveRange(chosen.seq_id, chosen.p0, chosen.p1),
 )
 KEEP: Final = OperationSpec(
-    "Keep only",
-    "Removes the cells of all other sequences",
+    marked("Keep only"),
+    marked("Removes the cells of all other sequences"),
     scope=Scope.OTHER_SEQUENCES,
-    menu="Keep only its cells",
+    menu=marked("Keep only its cells"),
     capability="seq_keep",
     build=lambda chosen, _: KeepOnly(chosen.seq_id),
 )
 FORK: Final = OperationSpec(
-    "Fork",
-    "Starts a new chat that shares these cells: they are not stored twice",
+    marked("Fork"),
+    marked("Starts a new chat that shares these cells: they are not stored twice"),
     request=Request.FORK,
-    menu="Fork into a new chat",
+    menu=marked("Fork into a new chat"),
     capability="seq_cp",
     partial="partial seq_cp",
     takes_range=True,
@@ -147,25 +152,25 @@ FORK: Final = OperationSpec(
     build=lambda chosen, _: CopySequence(chosen.seq_id, ConversationId(""), chosen.p0, chosen.p1),
 )
 SWAP_OUT: Final = OperationSpec(
-    "Swap out",
-    "Saves the sequence outside the cache and removes its cells",
-    menu="Swap out of the cache",
+    marked("Swap out"),
+    marked("Saves the sequence outside the cache and removes its cells"),
+    menu=marked("Swap out of the cache"),
     capability="swap",
     needs_owner=True,
     build=lambda chosen, _: SwapOut(chosen.conversation),
 )
 SWAP_IN: Final = OperationSpec(
-    "Swap in",
-    "Puts the saved sequence back: nothing is computed",
-    menu="Swap in again",
+    marked("Swap in"),
+    marked("Puts the saved sequence back: nothing is computed"),
+    menu=marked("Swap in again"),
     capability="swap",
     needs_cells=False,
     build=lambda chosen, _: SwapIn(chosen.conversation),
-    problem=lambda chosen, _: "" if chosen.target and chosen.target.swapped_bytes else "It is not swapped out.",
+    problem=lambda chosen, _: "" if chosen.target and chosen.target.swapped_bytes else tr("It is not swapped out."),
 )
 SHIFT: Final = OperationSpec(
-    "Shift by",
-    "Moves these positions; K is rotated before the next decode",
+    marked("Shift by"),
+    marked("Moves these positions; K is rotated before the next decode"),
     capability="seq_add",
     takes_range=True,
     field="shift",
@@ -173,43 +178,43 @@ SHIFT: Final = OperationSpec(
     problem=_problem_of_shift,
 )
 TRY: Final = OperationSpec(
-    "Try at",
-    "Decodes one token there: llama.cpp takes it only right after the sequence's last position",
+    marked("Try at"),
+    marked("Decodes one token there: llama.cpp takes it only right after the sequence's last position"),
     field="pos",
     build=lambda chosen, _: TryDecode(chosen.seq_id, chosen.pos),
 )
 VERIFY: Final = OperationSpec(
-    "Verify",
-    "Computes the conversation again in a free sequence and compares the logits of the next token",
+    marked("Verify"),
+    marked("Computes the conversation again in a free sequence and compares the logits of the next token"),
     request=Request.VERIFICATION,
-    menu="Verify its cells",
+    menu=marked("Verify its cells"),
     needs_owner=True,
 )
 COMPACT: Final = OperationSpec(
-    "Compact…",
-    "Moves used cells to the front; first shows what would change",
+    marked("Compact…"),
+    marked("Moves used cells to the front; first shows what would change"),
     scope=Scope.CACHE,
     request=Request.COMPACTION,
     capability="compaction",
 )
 REBUILD: Final = OperationSpec(
-    "Rebuild…",
-    "Makes a new context; conversations are forgotten, prefilled again or carried over",
+    marked("Rebuild…"),
+    marked("Makes a new context; conversations are forgotten, prefilled again or carried over"),
     scope=Scope.CACHE,
     request=Request.REBUILD,
 )
 CLEAR: Final = OperationSpec(
-    "Clear",
-    "Removes everything from the cache; the texts stay",
+    marked("Clear"),
+    marked("Removes everything from the cache; the texts stay"),
     scope=Scope.CACHE,
     build=lambda *_: ClearCache(),
 )
 UNDO: Final = OperationSpec(
-    "Undo",
-    "Puts the whole cache back as it was before the last operation by hand",
+    marked("Undo"),
+    marked("Puts the whole cache back as it was before the last operation by hand"),
     scope=Scope.CACHE,
     build=lambda _, state: Undo(state.undoable[-1]) if state.undoable else None,
-    problem=lambda _, state: "" if state.undoable else "There is nothing to undo.",
+    problem=lambda _, state: "" if state.undoable else tr("There is nothing to undo."),
 )
 
 OPERATIONS: Final = (REMOVE, KEEP, FORK, SWAP_OUT, SWAP_IN, SHIFT, TRY, VERIFY, COMPACT, REBUILD, CLEAR, UNDO)
@@ -226,11 +231,11 @@ def alternative(spec: OperationSpec, target: Target | None) -> OperationSpec:
 def refusal(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
     """Why the operation cannot be done, in one sentence; empty where it can."""
     if state.dead:
-        return "The engine has stopped."
+        return tr("The engine has stopped.")
     if missing := state.missing(Feature.CACHE_OPERATIONS):
         return missing
     if state.context is None:
-        return "No model is open."
+        return tr("No model is open.")
     sentence = _refusal_of_target(spec, chosen, state) or spec.problem(chosen, state)
     if sentence:
         return sentence
@@ -254,18 +259,18 @@ def call_of(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
 def _refusal_of_target(spec: OperationSpec, chosen: Chosen, state: CacheState) -> str:
     target = chosen.target
     if target is None and spec.scope is not Scope.CACHE:
-        return "No sequence is in the cache yet."
+        return tr("No sequence is in the cache yet.")
     is_own = spec.scope is Scope.SEQUENCE
     if (target is not None and target.conversation in state.running) if is_own else state.running:
-        return "An answer is being written; stop it first."
+        return tr("An answer is being written; stop it first.")
     if target is None or spec.scope is Scope.CACHE:
         return ""
     if spec.needs_cells and not target.n_cells:
-        return "It is swapped out: swap it in first." if target.swapped_bytes else "It holds no cells."
+        return tr("It is swapped out: swap it in first.") if target.swapped_bytes else tr("It holds no cells.")
     if spec.needs_owner and target.conversation is None:
-        return "No conversation owns this sequence."
+        return tr("No conversation owns this sequence.")
     if spec.takes_range and 0 <= chosen.p1 <= max(chosen.p0, 0):
-        return "The range is empty: its end lies before its start."
+        return tr("The range is empty: its end lies before its start.")
     return ""
 
 

@@ -93,18 +93,19 @@ def describe_cell(
     more: Sequence[str] = (),
 ) -> tuple[str, str]:
     """Two short lines about a cell: what it is, and what is in it. `more` is said after that."""
-    first = f"cell {cell:,}" + (f"  ·  {where}" if where else "")
+    first = tr("cell {cell}").format(cell=f"{cell:,}") + (f"  ·  {where}" if where else "")
     seqs = sequences_of(stream, cell)
     if not seqs:
-        return first, "free"
-    first += f"  ·  position {int(stream.pos[cell]):,}"
-    names = ", ".join(f"{titles.get(seq, 'no conversation')} (seq {seq})" for seq in seqs)
+        return first, tr("free")
+    first += "  ·  " + tr("position {pos}").format(pos=f"{int(stream.pos[cell]):,}")
+    names = ", ".join(f"{titles.get(seq) or tr('no conversation')} (seq {seq})" for seq in seqs)
     names = "  ·  ".join((names, *more))
     token = int(stream.token[cell])
     if token < 0:
-        return f"{first}  ·  token unknown", names
+        return f"{first}  ·  {tr('token unknown')}", names
     text = texts.get(token)
-    return f"{first}  ·  token {token:,}", names if text is None else f"{visible(text)}  ·  {names}"
+    first += "  ·  " + tr("token {token}").format(token=f"{token:,}")
+    return first, names if text is None else f"{visible(text)}  ·  {names}"
 
 
 def visible(text: str, limit: int = 24) -> str:
@@ -116,11 +117,14 @@ def visible(text: str, limit: int = 24) -> str:
 
 def stats_line(stats: TurnStats) -> str:
     """The cost of an answer in tokens and time, in one line."""
-    parts = [f"reused {stats.reused_tokens:,}", f"prefilled {stats.prefilled_tokens:,}"]
+    parts = [
+        tr("reused {reused_tokens}").format(reused_tokens=f"{stats.reused_tokens:,}"),
+        tr("prefilled {prefilled_tokens}").format(prefilled_tokens=f"{stats.prefilled_tokens:,}"),
+    ]
     if stats.ttft_ms:
-        parts.append(f"first token {seconds(stats.ttft_ms)}")
+        parts.append(tr("first token {seconds}").format(seconds=seconds(stats.ttft_ms)))
     if stats.decode_tok_s:
-        parts.append(f"{stats.decode_tok_s:.0f} tok/s")
+        parts.append(tr("{decode_tok_s} tok/s").format(decode_tok_s=f"{stats.decode_tok_s:.0f}"))
     return "  ·  ".join(parts)
 
 
@@ -137,21 +141,40 @@ def stats_rows(stats: TurnStats) -> tuple[tuple[str, str], ...]:
 
 def stats_tip(stats: TurnStats) -> str:
     """The same, in full."""
-    read = "" if stats.reading_tok_s is None else f" ({stats.reading_tok_s:.0f} tok/s)"
-    decoded = f" ({stats.decode_tok_s:.1f} tok/s)" if stats.decode_tok_s else ""
+    read = (
+        ""
+        if stats.reading_tok_s is None
+        else tr(" ({reading_tok_s} tok/s)").format(reading_tok_s=f"{stats.reading_tok_s:.0f}")
+    )
+    decoded = (
+        tr(" ({decode_tok_s} tok/s)").format(decode_tok_s=f"{stats.decode_tok_s:.1f}") if stats.decode_tok_s else ""
+    )
     continued = ""
     if stats.earlier_generated:
         all_of_it = tr("The answer was continued; in all {generated} tokens of it, and {computed} computed for prompts")
         numbers = {"generated": f"{stats.all_generated:,}", "computed": f"{stats.all_prefilled:,}"}
         continued = all_of_it.format(**numbers) + "\n"
     seed = "" if stats.seed < 0 else "\n" + tr("seed {seed}").format(seed=stats.seed)
-    return (
-        f"prompt {stats.prompt_tokens:,} tokens: {stats.reused_tokens:,} were in the cache, "
-        f"{stats.prefilled_tokens:,} were computed{read}\n"
-        f"answer {stats.generated_tokens:,} tokens{decoded}\n{continued}"
-        f"from sending to the first token {seconds(stats.ttft_ms)}\n"
-        f"sequence {stats.seq_id}; cells used {stats.cells_used:,}, high water {stats.high_water:,}, "
-        f"n_kv {stats.n_kv:,}{seed}"
+    said = tr(
+        "prompt {prompt} tokens: {reused} were in the cache, {prefilled} were computed{read}\n"
+        "answer {generated} tokens{decoded}\n"
+        "{continued}from sending to the first token {ttft}\n"
+        "sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}"
+    )
+    return said.format(
+        prompt=f"{stats.prompt_tokens:,}",
+        reused=f"{stats.reused_tokens:,}",
+        prefilled=f"{stats.prefilled_tokens:,}",
+        read=read,
+        generated=f"{stats.generated_tokens:,}",
+        decoded=decoded,
+        continued=continued,
+        ttft=seconds(stats.ttft_ms),
+        seq_id=stats.seq_id,
+        used=f"{stats.cells_used:,}",
+        high_water=f"{stats.high_water:,}",
+        n_kv=f"{stats.n_kv:,}",
+        seed=seed,
     )
 
 
@@ -173,10 +196,20 @@ def verification_line(verification: Verification) -> tuple[str, str]:
     """Sentence and tone of how far the map can be trusted."""
     match verification.state:
         case "verified":
-            rebuilt = f" (rebuilt at {verification.rebuilt_at:,})" if verification.rebuilt_at else ""
-            return f"map verified at operation {verification.operation:,}{rebuilt}", "good"
+            rebuilt = (
+                tr(" (rebuilt at {rebuilt_at})").format(rebuilt_at=f"{verification.rebuilt_at:,}")
+                if verification.rebuilt_at
+                else ""
+            )
+            return tr("map verified at operation {operation}{rebuilt}").format(
+                operation=f"{verification.operation:,}", rebuilt=rebuilt
+            ), "good"
         case "mirrored":
             doubt = f": {verification.detail}" if verification.detail else ""
-            return f"map mirrored since operation {verification.operation:,}{doubt}", "secondary"
+            return tr("map mirrored since operation {operation}{doubt}").format(
+                operation=f"{verification.operation:,}", doubt=doubt
+            ), "secondary"
         case "mismatch":
-            return f"map not verified: {verification.detail or 'the engine reports other numbers'}", "warning"
+            return tr("map not verified: {detail}").format(
+                detail=verification.detail or tr("the engine reports other numbers")
+            ), "warning"

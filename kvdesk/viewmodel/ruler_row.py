@@ -9,6 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.translation import tr
+
 
 @dataclass(frozen=True, eq=False)
 class RulerRow:
@@ -44,16 +46,18 @@ class RulerRow:
     @property
     def name(self) -> str:
         """Title and branch."""
-        return f"{self.title}, branch {self.branch}" if self.branch else self.title
+        return (
+            tr("{title}, branch {branch}").format(title=self.title, branch=self.branch) if self.branch else self.title
+        )
 
     @property
     def short_name(self) -> str:
         """The title of a row below another of the same conversation."""
-        return f"branch {self.branch}" if self.follows else self.title
+        return tr("branch {branch}").format(branch=self.branch) if self.follows else self.title
 
     @property
     def range_text(self) -> str:
-        return f"{self.pos_min:,}–{self.pos_max:,}" if self.pos_max >= 0 else "empty"
+        return f"{self.pos_min:,}–{self.pos_max:,}" if self.pos_max >= 0 else tr("empty")
 
     @property
     def next_text(self) -> str:
@@ -74,14 +78,23 @@ class RulerRow:
     def tip(self) -> str:
         """Everything about it, in words."""
         holes = self.holes
-        where_it_is = f"sequence {self.seq_id}" if self.seq_id >= 0 else "no sequence"
+        where_it_is = tr("sequence {seq_id}").format(seq_id=self.seq_id) if self.seq_id >= 0 else tr("no sequence")
         missing = sum(stop - start for start, stop in holes)
         where = ", ".join(f"[{start:,}, {stop:,})" for start, stop in holes[:4]) + (", …" if len(holes) > 4 else "")
-        return (
-            f"{self.name}\n{where_it_is}, {self.n_cells:,} cells, {self.n_shared:,} of them shared\n"
-            f"positions [{max(self.pos_min, 0):,}, {self.pos_max + 1:,}), {missing:,} missing between"
-            f"{': ' + where if holes else ''}\n"
-            f"next valid position {self.pos_max + 1:,}"
+        said = tr(
+            "{name}\n{sequence}, {cells} cells, {shared} of them shared\n"
+            "positions [{first}, {end}), {missing} missing between{where}\n"
+            "next valid position {end}"
+        )
+        return said.format(
+            name=self.name,
+            sequence=where_it_is,
+            cells=f"{self.n_cells:,}",
+            shared=f"{self.n_shared:,}",
+            first=f"{max(self.pos_min, 0):,}",
+            end=f"{self.pos_max + 1:,}",
+            missing=f"{missing:,}",
+            where=f": {where}" if holes else "",
         )
 
 

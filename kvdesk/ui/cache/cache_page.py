@@ -9,6 +9,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QPushButton, QScrollArea, QStackedWidget, QVBoxLayout, QWidget
 
 from kvdesk.protocol import calls
+from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.numbers_panel import NumbersPanel
 from kvdesk.ui.cache.overview import Overview
 from kvdesk.ui.cache.rulers import Rulers
@@ -27,7 +28,7 @@ from kvdesk.viewmodel.measurements import Measurements
 from kvdesk.viewmodel.readout import positions_of, totals
 from kvdesk.viewmodel.ruler_row import RulerRow, empty_row, together
 
-_ABOUT: Final = "One square is one token, in its chat's colour; grey is free."
+_ABOUT: Final = marked("One square is one token, in its chat's colour; grey is free.")
 
 
 class CachePage(QWidget):
@@ -59,14 +60,16 @@ class CachePage(QWidget):
         theme.give_font(self._first, "mono_small")
         self._second.setProperty("scale", "small")
         self.forget = _button(
-            "Forget cells",
-            f"Removes this conversation's cells from the cache; its text stays.\n{calls.seq_rm('seq_id', -1, -1)}",
+            tr("Forget cells"),
+            tr("Removes this conversation's cells from the cache; its text stays.")
+            + "\n"
+            + calls.seq_rm("seq_id", -1, -1),
         )
-        self.forget.setAccessibleName("Forget this conversation's cells")
+        self.forget.setAccessibleName(tr("Forget this conversation's cells"))
         self.rebuild = _button(
-            "Rebuild context",
-            "Frees the context and makes a new one; every conversation is computed again at its next message.\n"
-            f"{calls.new_context()}",
+            tr("Rebuild context"),
+            tr("Frees the context and makes a new one; every conversation is computed again at its next message.")
+            + f"\n{calls.new_context()}",
         )
         self.operations = OperationsPanel(theme, self.forget, self.rebuild)
         self.question = RebuildQuestion()
@@ -183,7 +186,7 @@ class CachePage(QWidget):
         pair.addWidget(self._first)
         pair.addWidget(self._second)
         self._readout = QStackedWidget()
-        about = label(_ABOUT, tone="secondary", scale="small")
+        about = label(tr(_ABOUT), tone="secondary", scale="small")
         about.setWordWrap(True)
         about.setAlignment(Qt.AlignmentFlag.AlignTop)
         self._key = QStackedWidget()
@@ -204,7 +207,7 @@ class CachePage(QWidget):
         self._column = column
         scroll = self._scroll = QScrollArea()
         scroll.verticalScrollBar().rangeChanged.connect(self._keep_width)
-        scroll.setAccessibleName("The cache as it is")
+        scroll.setAccessibleName(tr("The cache as it is"))
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)

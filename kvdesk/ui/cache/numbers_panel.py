@@ -10,6 +10,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from kvdesk.protocol.cache import CacheView
+from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.metric_table import MetricTable
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import NumberLabel, label
@@ -19,13 +20,16 @@ from kvdesk.viewmodel.metric_groups import Group, metric_groups
 from kvdesk.viewmodel.readout import Totals, totals
 
 _METRICS: Final = (
-    ("used", "Cells that at least one sequence holds (the engine's `used`)"),
-    ("high water", "H: index of the last non-empty cell + 1 (`used_max_p1`)"),
-    ("n_kv", "The cells that attention reads: min(N, max(256, H rounded up to 256))"),
-    ("holes", "Hole ratio (H - U) / H: free cells below the high-water mark, which attention still reads"),
-    ("shared", "Cells that more than one sequence holds: stored once"),
+    (marked("used"), marked("Cells that at least one sequence holds (the engine's `used`)")),
+    (marked("high water"), marked("H: index of the last non-empty cell + 1 (`used_max_p1`)")),
+    ("n_kv", marked("The cells that attention reads: min(N, max(256, H rounded up to 256))")),
+    (
+        marked("holes"),
+        marked("Hole ratio (H - U) / H: free cells below the high-water mark, which attention still reads"),
+    ),
+    (marked("shared"), marked("Cells that more than one sequence holds: stored once")),
 )
-_OPENED: Final = ("Cells", "Speed")
+_OPENED: Final = (marked("Cells"), marked("Speed"))
 
 
 class NumbersPanel(QWidget):
@@ -50,12 +54,12 @@ class NumbersPanel(QWidget):
         inner.setSpacing(4)
         for group in metric_groups(self._measured, None, {}):
             table = MetricTable(theme)
-            section = Collapsible(theme, group.title, _indented(table), opened=group.title in _OPENED)
+            section = Collapsible(theme, group.title, _indented(table), opened=group.title in map(tr, _OPENED))
             section.toggled.connect(self.refresh)
             self._tables.append(table)
             self._sections.append(section)
             inner.addWidget(section)
-        self._all = Collapsible(theme, "All numbers", groups)
+        self._all = Collapsible(theme, tr("All numbers"), groups)
         self._all.toggled.connect(self.refresh)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -83,17 +87,17 @@ class NumbersPanel(QWidget):
 
     def show_totals(self, totals: Totals) -> None:
         texts = {
-            "used": (f"{totals.used:,}", f"of {totals.capacity:,} cells"),
-            "high water": (f"{totals.high_water:,}", "cells"),
-            "n_kv": (f"{totals.n_kv:,}", "cells"),
-            "holes": (f"{100 * totals.hole_ratio:.1f}", "% of H"),
-            "shared": (f"{totals.shared:,}", "cells"),
+            "used": (f"{totals.used:,}", tr("of {capacity} cells").format(capacity=f"{totals.capacity:,}")),
+            "high water": (f"{totals.high_water:,}", tr("cells")),
+            "n_kv": (f"{totals.n_kv:,}", tr("cells")),
+            "holes": (f"{100 * totals.hole_ratio:.1f}", tr("% of H")),
+            "shared": (f"{totals.shared:,}", tr("cells")),
         }
         for name, (text, unit) in texts.items():
             value = self._values[name]
             if value.text() != text or self._units[name].text() != unit:
                 value.setText(text)
-                value.setAccessibleName(f"{name} {text} {unit}")
+                value.setAccessibleName(f"{tr(name)} {text} {unit}")
                 self._units[name].setText(unit)
 
     def text_of(self, name: str) -> str:
@@ -118,13 +122,13 @@ class NumbersPanel(QWidget):
         grid.setHorizontalSpacing(8)
         grid.setVerticalSpacing(0)
         for column, (name, definition) in enumerate(_METRICS):
-            caption = label(name, tone="secondary", scale="small")
+            caption = label(tr(name), tone="secondary", scale="small")
             value = NumberLabel("–", widest="8,888")
             self._theme.give_font(value, "mono")
-            unit = label("cells", tone="secondary", scale="small")
+            unit = label(tr("cells"), tone="secondary", scale="small")
             for row, widget in enumerate((caption, value, unit)):
-                widget.setToolTip(definition)
-                widget.setAccessibleDescription(definition)
+                widget.setToolTip(tr(definition))
+                widget.setAccessibleDescription(tr(definition))
                 grid.addWidget(widget, row, column, Qt.AlignmentFlag.AlignLeft)
             self._values[name], self._units[name] = value, unit
             grid.setColumnStretch(column, 1)

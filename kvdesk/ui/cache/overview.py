@@ -8,16 +8,29 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.chat import TurnStats
+from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.readout import Totals
 
-SHOW_ALL: Final = "Show more"
+SHOW_ALL: Final = marked("Show more")
 _NUMBERS: Final = (
-    ("Cells in use", "Each holds one token that the model need not read again (llama.cpp's `used`)"),
-    ("Reused last time", "Tokens of the last prompt that were in the cache already; the others had to be read"),
-    ("Read per new token", "Cells that attention reads (`n_kv`), up to the dashed line in the map"),
-    ("Gaps in between", "Free cells before the last used one, in % of the cells up to there; attention reads them too"),
+    (
+        marked("Cells in use"),
+        marked("Each holds one token that the model need not read again (llama.cpp's `used`)"),
+    ),
+    (
+        marked("Reused last time"),
+        marked("Tokens of the last prompt that were in the cache already; the others had to be read"),
+    ),
+    (
+        marked("Read per new token"),
+        marked("Cells that attention reads (`n_kv`), up to the dashed line in the map"),
+    ),
+    (
+        marked("Gaps in between"),
+        marked("Free cells before the last used one, in % of the cells up to there; attention reads them too"),
+    ),
 )
 
 
@@ -36,15 +49,15 @@ class Overview(QWidget):
         grid.setRowMinimumHeight(2, 12)
         for i, (caption, tip) in enumerate(_NUMBERS):
             row, column = i // 2 * 3, i % 2  # caption, number, space
-            above, line = self._make_number(theme, caption, tip)
+            above, line = self._make_number(theme, tr(caption), tr(tip))
             grid.addWidget(above, row, column, Qt.AlignmentFlag.AlignBottom)
             grid.addLayout(line, row + 1, column)
             grid.setColumnStretch(column, 1)
-        self.all_button = QPushButton(SHOW_ALL)
+        self.all_button = QPushButton(tr(SHOW_ALL))
         self.all_button.setProperty("scale", "small")
-        self.all_button.setToolTip(f"{SHOW_ALL} (Ctrl+Shift+I)")
+        self.all_button.setToolTip(f"{tr(SHOW_ALL)} (Ctrl+Shift+I)")
         self.all_button.clicked.connect(self.all_clicked)
-        about = label("Operations, positions, graphs, timeline, log", tone="secondary", scale="small")
+        about = label(tr("Operations, positions, graphs, timeline, log"), tone="secondary", scale="small")
         about.setWordWrap(True)
         rows = QVBoxLayout(self)
         rows.setContentsMargins(0, 8, 0, 0)
@@ -63,11 +76,15 @@ class Overview(QWidget):
 
     def show_numbers(self, totals: Totals, turn: TurnStats | None) -> None:
         """The cache as it is, and what the last answer cost; None before the first."""
-        reused = ("–", "") if turn is None else (f"{turn.reused_tokens:,}", f"of {turn.prompt_tokens:,} tokens")
+        reused = (
+            ("–", "")
+            if turn is None
+            else (f"{turn.reused_tokens:,}", tr("of {n} tokens").format(n=f"{turn.prompt_tokens:,}"))
+        )
         texts = (
-            (f"{totals.used:,}", f"of {totals.capacity:,}"),
+            (f"{totals.used:,}", tr("of {capacity}").format(capacity=f"{totals.capacity:,}")),
             reused,
-            (f"{totals.n_kv:,}", "cells"),
+            (f"{totals.n_kv:,}", tr("cells")),
             (f"{100 * totals.hole_ratio:.1f}", "%"),
         )
         for (caption, _), value, unit, (number, words) in zip(_NUMBERS, self._values, self._units, texts, strict=True):

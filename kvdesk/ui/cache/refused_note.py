@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent, QPolygon
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from kvdesk.protocol.operations import BatchRefused
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.ruler_row import runs
@@ -33,7 +34,9 @@ class RefusedScale(QWidget):
 
     def show_positions(self, x: int, y: int, positions: NDArray[np.int32], ink: QColor) -> None:
         self._x, self._y, self._positions, self._ink = x, y, positions, ink
-        self.setAccessibleName(f"X {x:,}, next valid position {x + 1:,}, Y {y:,}")
+        self.setAccessibleName(
+            tr("X {x}, next valid position {next}, Y {y}").format(x=f"{x:,}", next=f"{x + 1:,}", y=f"{y:,}")
+        )
         self.update()
 
     @property
@@ -108,9 +111,9 @@ class RefusedNote(QFrame):
         self._sentence = label(_kept_together(event.sentence), scale="small")
         self._sentence.setWordWrap(True)
         self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._sentence.setAccessibleName(f"Refused batch: {event.sentence}")
+        self._sentence.setAccessibleName(tr("Refused batch: {sentence}").format(sentence=event.sentence))
         self.scale = RefusedScale(theme)
-        close = IconButton(theme, "close", "Dismiss this refused batch")
+        close = IconButton(theme, "close", tr("Dismiss this refused batch"))
         close.clicked.connect(lambda: self.dismissed.emit(event.seq_id))
         self.close_button = close
         top = QHBoxLayout()

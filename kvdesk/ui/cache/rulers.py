@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QFocusEvent, QFontMetrics, QHelpEvent, QPainte
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QVBoxLayout, QWidget
 
 from kvdesk.protocol.operations import BatchRefused
+from kvdesk.translation import marked, tr
 from kvdesk.ui.cache.refused_note import RefusedNote
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
@@ -18,7 +19,7 @@ from kvdesk.viewmodel.series import round_up
 
 ROW_PX: Final = 20
 _GAP: Final = 12
-_EMPTY: Final = "Each conversation in the cache gets a ruler of its positions."
+_EMPTY: Final = marked("Each conversation in the cache gets a ruler of its positions.")
 _RIGHT: Final = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
 
 
@@ -37,7 +38,7 @@ class Rulers(QWidget):
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
         self._column.addWidget(self._heading)
-        self.setAccessibleName("Positions of each conversation")
+        self.setAccessibleName(tr("Positions of each conversation"))
 
     @property
     def rows(self) -> tuple[RulerRow, ...]:
@@ -135,7 +136,9 @@ class _Heading(_Line):
         """0: there are no rulers."""
         if scale != self._scale:
             self._scale = scale
-            self.setAccessibleName(f"Scale: positions 0 to {scale:,}" if scale else _EMPTY)
+            self.setAccessibleName(
+                tr("Scale: positions 0 to {scale}").format(scale=f"{scale:,}") if scale else tr(_EMPTY)
+            )
             self.update()
 
     def paintEvent(self, _event: QPaintEvent) -> None:
@@ -145,13 +148,15 @@ class _Heading(_Line):
         metrics = QFontMetrics(self._theme.small)
         middle = Qt.AlignmentFlag.AlignVCenter
         if not self._scale:
-            painter.drawText(self.rect(), middle, metrics.elidedText(_EMPTY, Qt.TextElideMode.ElideRight, self.width()))
+            painter.drawText(
+                self.rect(), middle, metrics.elidedText(tr(_EMPTY), Qt.TextElideMode.ElideRight, self.width())
+            )
             return
         left, width, range_right, next_right = _places(self._theme, self.width())
-        title = metrics.elidedText("positions", Qt.TextElideMode.ElideRight, int(left) - 16)
+        title = metrics.elidedText(tr("positions"), Qt.TextElideMode.ElideRight, int(left) - 16)
         painter.drawText(QRectF(16, 0, left, self._theme.px(ROW_PX)), middle, title)
-        painter.drawText(QRectF(0, 0, range_right, self._theme.px(ROW_PX)), _RIGHT, "held")
-        painter.drawText(QRectF(0, 0, next_right, self._theme.px(ROW_PX)), _RIGHT, "next")
+        painter.drawText(QRectF(0, 0, range_right, self._theme.px(ROW_PX)), _RIGHT, tr("held"))
+        painter.drawText(QRectF(0, 0, next_right, self._theme.px(ROW_PX)), _RIGHT, tr("next"))
         painter.setFont(self._theme.mono_small)
         painter.drawText(QRectF(left, 0, width, self._theme.px(ROW_PX)), middle, "0")
         painter.drawText(QRectF(left, 0, width, self._theme.px(ROW_PX)), _RIGHT, f"{self._scale:,}")
@@ -170,7 +175,7 @@ class Ruler(_Line):
         if self._row is not None and scale == self._scale and row.says_the_same(self._row):
             return
         self._row, self._scale = row, scale
-        self.setAccessibleName(f"Positions of {row.name}: {row.range_text}")
+        self.setAccessibleName(tr("Positions of {name}: {range_text}").format(name=row.name, range_text=row.range_text))
         self.setAccessibleDescription(row.tip)
         self.update()
 

@@ -10,6 +10,7 @@ import numpy as np
 from PySide6.QtCore import QRectF, SignalInstance
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
+from kvdesk.translation import tr
 from kvdesk.ui.graphs.time_axis import TimeAxis
 from kvdesk.ui.widgets.controls import NumberLabel, label
 from kvdesk.ui.widgets.theme import Theme
@@ -104,13 +105,13 @@ class Captions(QHBoxLayout):
         self._values: list[QLabel] = []
         for n, curve in enumerate(spec.curves):
             self.addSpacing(8 if n else 0)
-            self.addWidget(label(curve.name, tone="secondary", scale="small"))
+            self.addWidget(label(tr(curve.name), tone="secondary", scale="small"))
             value = NumberLabel("–", widest="8,888")
             theme.give_font(value, "mono_small")
             self._values.append(value)
             self.addWidget(value)
         self.addStretch(1)
-        self.addWidget(label(spec.unit, tone="secondary", scale="small"))
+        self.addWidget(label(tr(spec.unit), tone="secondary", scale="small"))
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -125,7 +126,7 @@ class Captions(QHBoxLayout):
             text = written(number, self._spec.unit)
             if value.text() != text:
                 value.setText(text)
-                value.setAccessibleName(f"{curve.name} {text} {self._spec.unit}")
+                value.setAccessibleName(f"{tr(curve.name)} {text} {tr(self._spec.unit)}")
 
 
 class Graph(QWidget):

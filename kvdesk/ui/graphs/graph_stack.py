@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph import Graph, Plotting
 from kvdesk.ui.graphs.time_axis import TimeAxis, clock_text
 from kvdesk.ui.widgets.pace import Pace
@@ -74,7 +75,7 @@ class GraphStack(QWidget):
         self._movable = movable
         if movable:
             self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setAccessibleName("Graphs over time")
+        self.setAccessibleName(tr("Graphs over time"))
         self._timer = QTimer(self)
         self._timer.timeout.connect(self.theme)
         theme.changed.connect(self._on_look_changed)
@@ -191,14 +192,14 @@ class GraphStack(QWidget):
 
     def _note_text(self, start: float) -> str:
         if self._measured.start_s is None:
-            return "Speeds and cells are drawn here while the model works."
+            return tr("Speeds and cells are drawn here while the model works.")
         marks = self._measured.marks
         if self._at is None:
             if not marks:
-                return "Time since the first reading"
+                return tr("Time since the first reading")
             return _mark_text(marks[-1], start)
         begin, end = self.axis.range
-        at = f"at {clock_text(self._at, 0.1)}"
+        at = tr("at {time}").format(time=clock_text(self._at, 0.1))
         if marks:
             mark = min(marks, key=lambda mark: abs(mark.operation.at_s - start - (self._at or 0.0)))
             if abs(mark.operation.at_s - start - self._at) <= _NEAR * (end - begin):

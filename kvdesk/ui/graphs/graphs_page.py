@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from kvdesk.translation import marked, tr
 from kvdesk.ui.graphs.graph_stack import GraphStack
 from kvdesk.ui.graphs.picture import write_csv, write_png, write_svg
 from kvdesk.ui.graphs.span_graph import SpanGraph
@@ -27,8 +28,12 @@ from kvdesk.ui.widgets.save_file import ask_where_to_save
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.measurements import Measurements
 
-_WINDOWS: Final[tuple[tuple[str, float | None], ...]] = (("30 s", 30.0), ("5 min", 300.0), ("All", None))
-_KEYS: Final = (
+_WINDOWS: Final[tuple[tuple[str, float | None], ...]] = (
+    ("30 s", 30.0),
+    (marked("5 min"), 300.0),
+    (marked("All"), None),
+)
+_KEYS: Final = marked(
     "Ctrl and the wheel zoom, a drag moves the time axis; keys: Left, Right, Ctrl+Left, Ctrl+Right, +, -, End"
 )
 
@@ -58,9 +63,9 @@ class GraphsPage(QWidget):
         inner.setSpacing(8)
         inner.addWidget(self.stack, 7)
         inner.addWidget(self.spans, 1)
-        inner.addWidget(_centred("cells that attention reads (n_kv)"))
+        inner.addWidget(_centred(tr("cells that attention reads (n_kv)")))
         scroll = QScrollArea()
-        scroll.setAccessibleName("Every graph")
+        scroll.setAccessibleName(tr("Every graph"))
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
@@ -102,7 +107,7 @@ class GraphsPage(QWidget):
         }
         write = writers.get(file.suffix.lower())
         if write is None:
-            raise OSError(f"{file.name} must end in .png, .svg or .csv")
+            raise OSError(tr("{name} must end in .png, .svg or .csv").format(name=file.name))
         self.stack.draw()
         self.spans.draw()
         write()
@@ -113,22 +118,30 @@ class GraphsPage(QWidget):
         row.setSpacing(4)
         self._windows = QButtonGroup(self)
         for i, (name, seconds) in enumerate(_WINDOWS):
-            what = "Show everything" if seconds is None else f"Show the last {name}"
-            button = _tool(name, what, what)
+            what = tr("Show everything") if seconds is None else tr("Show the last {time}").format(time=tr(name))
+            button = _tool(tr(name), what, what)
             self._windows.addButton(button, i)
             row.addWidget(button)
         self._windows.idClicked.connect(self._on_window)
-        self._follow = _tool("Follow", "Follow the newest reading", f"Keep the newest reading in sight (End)\n{_KEYS}")
+        self._follow = _tool(
+            tr("Follow"),
+            tr("Follow the newest reading"),
+            tr("Keep the newest reading in sight (End)") + "\n" + tr(_KEYS),
+        )
         self._follow.clicked.connect(self._on_follow)
         row.addSpacing(8)
         row.addWidget(self._follow)
         row.addStretch(1)
-        self._export = QPushButton("Export")
+        self._export = QPushButton(tr("Export"))
         self._export.setProperty("scale", "small")
-        self._export.setAccessibleName("Export the graphs")
-        self._export.setToolTip("Write the graphs as a picture, or every series as a table")
+        self._export.setAccessibleName(tr("Export the graphs"))
+        self._export.setToolTip(tr("Write the graphs as a picture, or every series as a table"))
         menu = QMenu(self._export)
-        for kind, what in (("png", "Picture (PNG)…"), ("svg", "Drawing (SVG)…"), ("csv", "Every series (CSV)…")):
+        for kind, what in (
+            ("png", tr("Picture (PNG)…")),
+            ("svg", tr("Drawing (SVG)…")),
+            ("csv", tr("Every series (CSV)…")),
+        ):
             menu.addAction(what).setData(kind)
         menu.triggered.connect(lambda action: self._ask(str(action.data())))
         self._export.setMenu(menu)
@@ -155,15 +168,18 @@ class GraphsPage(QWidget):
         self._windows.setExclusive(True)
 
     def _ask(self, kind: str) -> None:
-        file = ask_where_to_save(self, "Export the graphs", f"kvdesk-graphs.{kind}", f"*.{kind}")
+        file = ask_where_to_save(self, tr("Export the graphs"), f"kvdesk-graphs.{kind}", f"*.{kind}")
         if file is None:
             return
         try:
             self.export(file)
         except OSError as error:
-            self._show_note(f"{file.name} could not be written: {error.strerror or error}", "danger")
+            self._show_note(
+                tr("{name} could not be written: {why}").format(name=file.name, why=error.strerror or error),
+                "danger",
+            )
         else:
-            self._show_note(f"Written: {file}")
+            self._show_note(tr("Written: {file}").format(file=file))
 
     @Slot(str)
     def _show_note(self, text: str, tone: str = "secondary") -> None:

@@ -11,6 +11,7 @@ from PySide6.QtGui import QColor, QPainter, QPixmap, QRegion
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QWidget
 
+from kvdesk.translation import tr
 from kvdesk.viewmodel.measurements import Measurements
 
 PNG_SCALE = 2.0
@@ -26,7 +27,7 @@ def write_png(widget: QWidget, background: str, file: Path) -> None:
     _render(widget, painter)
     painter.end()
     if not pixmap.save(str(file), "PNG"):
-        raise OSError(f"{file} cannot be written")
+        raise OSError(tr("{file} cannot be written").format(file=file))
 
 
 def write_svg(widget: QWidget, background: str, file: Path) -> None:
@@ -38,7 +39,7 @@ def write_svg(widget: QWidget, background: str, file: Path) -> None:
     generator.setTitle("kvdesk: graphs")
     painter = QPainter()
     if not painter.begin(generator):
-        raise OSError(f"{file} cannot be written")
+        raise OSError(tr("{file} cannot be written").format(file=file))
     painter.fillRect(widget.rect(), QColor(background))
     _render(widget, painter)
     painter.end()

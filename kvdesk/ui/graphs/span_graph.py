@@ -10,6 +10,7 @@ from PySide6.QtCore import QTimer, Slot
 from PySide6.QtGui import QColor, QShowEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
+from kvdesk.translation import marked, tr
 from kvdesk.ui.graphs.graph import TICKS_PX, Captions, ink_of
 from kvdesk.ui.graphs.graph_stack import INTERVAL_MS
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
@@ -32,9 +33,9 @@ class SpanGraph(QWidget):
         self._medians: tuple[FloatArray, FloatArray] = (np.zeros(0), np.zeros(0))
         self._at: float | None = None
         ink = palette.BLUE
-        spec = GraphSpec("ms", (Curve("time per token, median at n_kv", Series(), ink),))
+        spec = GraphSpec("ms", (Curve(marked("time per token, median at n_kv"), Series(), ink),))
         self.captions = Captions(theme, spec)
-        self.plot = Plot(theme, "Time per token against n_kv", movable=False)
+        self.plot = Plot(theme, tr("Time per token against n_kv"), movable=False)
         self.plot.setMinimumHeight(96 + TICKS_PX)
         self.dots = pg.ScatterPlotItem(size=4, pen=None, **AS_PATHS)
         self.line = pg.PlotDataItem(symbol="o", symbolSize=6, **AS_PATHS)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 
+from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph import TICKS_PX, Drawing, ink_of
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets.theme import Theme
@@ -20,7 +21,7 @@ class TimePlot(Plot):
     """Its curves, a line for every operation and one at the time that is read out."""
 
     def __init__(self, theme: Theme, spec: GraphSpec) -> None:
-        super().__init__(theme, f"{spec.title} over time", movable=True)
+        super().__init__(theme, tr("{title} over time").format(title=spec.title), movable=True)
         self.spec = spec
         self.setMinimumHeight(_LEAST_PX + TICKS_PX)
         self._marks = pg.VTickGroup(yrange=[0, 1])

@@ -14,6 +14,7 @@ from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QWidget
 
+from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph import LEFT_PX, TICKS_PX, WORD_PX, Drawing, Scale, ink_of
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel import palette
@@ -40,7 +41,7 @@ class TrendPlot(QWidget):
         self.drawing = Drawing((0.0, 10.0), [], None, [], [])
         self._theme, self._has_ticks = theme, ticks
         self._line: float | None = None
-        self.setAccessibleName(f"{spec.title} over time")
+        self.setAccessibleName(tr("{title} over time").format(title=spec.title))
         self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
         self.setMouseTracking(True)
         self.setMinimumHeight(_LEAST_PX + (TICKS_PX if ticks else 0))

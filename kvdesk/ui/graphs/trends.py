@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
+from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph_stack import GraphStack
 from kvdesk.ui.graphs.trend import TrendPlot
 from kvdesk.ui.widgets.controls import ElidedLabel
@@ -26,8 +27,8 @@ class Trends(QWidget):
         self._note.setProperty("scale", "small")
         self.stack.read.connect(self._note.setText)
         less = QToolButton()
-        less.setText("Show less")
-        less.setToolTip("Only the cell map and four numbers (Ctrl+Shift+I)")
+        less.setText(tr("Show less"))
+        less.setToolTip(tr("Only the cell map and four numbers (Ctrl+Shift+I)"))
         less.setProperty("link", "true")
         less.setProperty("scale", "small")
         less.setFocusPolicy(Qt.FocusPolicy.StrongFocus)

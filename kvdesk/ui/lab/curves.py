@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from kvdesk.protocol import experiment as values
+from kvdesk.translation import tr
 from kvdesk.ui.graphs.graph import text_ink
 from kvdesk.ui.graphs.plot import AS_PATHS, Plot
 from kvdesk.ui.widgets.controls import label
@@ -69,7 +70,9 @@ class CurvePlot(QWidget):
         self._title.setText(plot.title)
         self._unit.setText(plot.y_label)
         self._below.setText(plot.x_label)
-        self.plot.setAccessibleName(f"{plot.title}: {plot.y_label} over {plot.x_label}")
+        self.plot.setAccessibleName(
+            tr("{title}: {y_label} over {x_label}").format(title=plot.title, y_label=plot.y_label, x_label=plot.x_label)
+        )
         self._draw()
 
     @Slot()

@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.protocol.experiment import ExperimentEvent, Request
+from kvdesk.translation import tr
 from kvdesk.ui.lab.past_list import PastList
 from kvdesk.ui.lab.result_view import ResultView
 from kvdesk.ui.lab.run_view import RunView
@@ -75,7 +76,7 @@ class LabPage(QWidget):
         self.setup.cancel_clicked.connect(self.cancel_requested)
         self.past.chosen.connect(self._on_chosen)
         self.result.report_clicked.connect(self.report_requested)
-        back = IconButton(theme, "chevron-left", "Back to the conversations", "Back to the conversations (Esc)")
+        back = IconButton(theme, "chevron-left", tr("Back to the conversations"), tr("Back to the conversations (Esc)"))
         back.clicked.connect(self.back_clicked)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.setHandleWidth(1)
@@ -147,7 +148,7 @@ class LabPage(QWidget):
             return
         self._title.setText(question.title)
         self._question.setText(question.question)
-        self._supposed.setText(f"Supposed: {question.supposed}")
+        self._supposed.setText(tr("Supposed: {supposed}").format(supposed=question.supposed))
         self.setup.show_question(question)
         self._show_running()
         self.result.show_words("")
@@ -161,8 +162,10 @@ class LabPage(QWidget):
             self.result.show_result(picked[0])
         else:
             self.result.show_words(
-                "The answer will stand here: a verdict with the numbers it rests on, plots, figures and tables."
-                " Run measures it on the chosen model and keeps a report with all samples."
+                tr(
+                    "The answer will stand here: a verdict with the numbers it rests on, plots, figures and tables. "
+                    "Run measures it on the chosen model and keeps a report with all samples."
+                )
             )
         if picked and not self._runs_here:
             self._stack.setCurrentWidget(self.result)
@@ -185,7 +188,7 @@ class LabPage(QWidget):
 
     def _make_list(self) -> QListWidget:
         made = QListWidget()
-        made.setAccessibleName("Questions")
+        made.setAccessibleName(tr("Questions"))
         made.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         made.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
         made.currentRowChanged.connect(self._on_question)
@@ -195,7 +198,7 @@ class LabPage(QWidget):
         head = QHBoxLayout()
         head.setSpacing(4)
         head.addWidget(back)
-        head.addWidget(label("Lab", weight="strong"), 1)
+        head.addWidget(label(tr("Lab"), weight="strong"), 1)
         part, column = _part(12)
         column.addLayout(head)
         column.addWidget(self.list, 1)
@@ -236,7 +239,7 @@ class _Entry(QWidget):
 
     def __init__(self, question: Question) -> None:
         super().__init__()
-        self._running = label("running", tone="good", scale="small")
+        self._running = label(tr("running"), tone="good", scale="small")
         self._running.hide()
         top = QHBoxLayout()
         top.setSpacing(8)

@@ -9,6 +9,7 @@ from typing import Final
 from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QAbstractItemView, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import label, plain_tip
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import PastResult
@@ -25,7 +26,7 @@ class PastList(QWidget):
         super().__init__()
         self._results: tuple[PastResult, ...] = ()
         self._list = QListWidget()
-        self._list.setAccessibleName("Past results")
+        self._list.setAccessibleName(tr("Past results"))
         theme.give_font(self._list, "small")
         self._list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self._list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -37,7 +38,7 @@ class PastList(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)
-        column.addWidget(label("Results", weight="strong"))
+        column.addWidget(label(tr("Results"), weight="strong"))
         column.addWidget(self._hint)
         column.addWidget(self._list, 1)
         column.addStretch()
@@ -59,9 +60,9 @@ class PastList(QWidget):
         self._list.blockSignals(False)
         n = len(results)
         self._hint.setText(
-            "None yet: Run makes the first one."
+            tr("None yet: Run makes the first one.")
             if not n
-            else "Ctrl and click selects a second one to compare."
+            else tr("Ctrl and click selects a second one to compare.")
             if n > 1
             else ""
         )

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from kvdesk.protocol.experiment import Table
+from kvdesk.translation import tr
 from kvdesk.ui.lab.curves import CurvePlot
 from kvdesk.ui.lab.tables import ResultTable
 from kvdesk.ui.widgets.controls import ElidedLabel, label
@@ -70,7 +71,7 @@ class ResultView(QScrollArea):
             page.addWidget(drawn)
         if result.figures:
             rows = tuple((figure.name, *figure_cells(figure)) for figure in result.figures)
-            self._add_table(page, Table("Figures", ("figure", "median", "95 % interval"), rows))
+            self._add_table(page, Table(tr("Figures"), (tr("figure"), tr("median"), tr("95 % interval")), rows))
         for table in result.tables:
             self._add_table(page, table)
         for sentence in (*result.remarks, str(record.finished.load)):
@@ -117,14 +118,16 @@ class ResultView(QScrollArea):
         if name:
             row.addWidget(label(name, weight="strong"))
         seconds = past.record.finished.seconds
-        text = f"{past.when} UTC · {past.model} · {past.form} form · {seconds:,.1f} s"
+        text = tr("{when} UTC · {model} · {form} form · {seconds} s").format(
+            when=past.when, model=past.model, form=past.form, seconds=f"{seconds:,.1f}"
+        )
         when = ElidedLabel(text)
         when.setProperty("tone", "secondary")
         when.setProperty("scale", "small")
         row.addWidget(when, 1)
-        button = QPushButton("Open the report")
+        button = QPushButton(tr("Open the report"))
         button.setProperty("scale", "small")
-        button.setToolTip("Open the page with plots, samples and machine in the browser")
+        button.setToolTip(tr("Open the page with plots, samples and machine in the browser"))
         button.clicked.connect(lambda: self.report_clicked.emit(past))
         row.addWidget(button)
         return row

@@ -40,16 +40,16 @@ class RunView(QWidget):
         self._begun_s = 0.0
         self._started: Started | None = None
         self._what = ElidedLabel()
-        self._step = NumberLabel(widest="88 of 88")
-        self._time = NumberLabel(widest="888 s of about 888 s")
+        self._step = NumberLabel(widest=tr("{done} of {total}").format(done="88", total="88"))
+        self._time = NumberLabel(widest="888 s" + tr(" of about {duration}").format(duration="888 s"))
         for number in (self._step, self._time):
             theme.give_font(number, "mono_small")
-        self._bar = ThinProgress(theme, "Progress of the experiment")
+        self._bar = ThinProgress(theme, tr("Progress of the experiment"))
         self._takes = label("", tone="secondary", scale="small")
         self._takes.setWordWrap(True)
         self._series = Choice(theme)
         self._series.setProperty("scale", "small")
-        self._series.setAccessibleName("Series that are drawn")
+        self._series.setAccessibleName(tr("Series that are drawn"))
         self._series.currentIndexChanged.connect(self._draw)
         self._series.activated.connect(self._on_chosen)
         self._is_chosen = False  # by hand; else what came last is shown
@@ -99,7 +99,7 @@ class RunView(QWidget):
         self._curves = LiveCurves()
         self._started = None
         self._begun_s = time.monotonic()
-        self._what.setText("Starting its process…")
+        self._what.setText(tr("Starting its process…"))
         self._step.setText("")
         self._takes.setText("")
         self._series.clear()
@@ -123,12 +123,22 @@ class RunView(QWidget):
             match event:
                 case Started():
                     self._started, self._begun_s = event, time.monotonic()
-                    about = f"about {duration(event.seconds)} at the speed measured just now"
-                    self._takes.setText(f"At most {megabytes(event.memory_bytes)} of memory, one core, {about}")
+                    about = tr("about {duration} at the speed measured just now").format(
+                        duration=duration(event.seconds)
+                    )
+                    self._takes.setText(
+                        tr("At most {memory_bytes} of memory, one core, {about}").format(
+                            memory_bytes=megabytes(event.memory_bytes), about=about
+                        )
+                    )
                     self._tell_time()
                 case Progress():
                     self._what.setText(f"{event.what[:1].upper()}{event.what[1:]}")
-                    self._step.setText(f"{event.done:,} of {event.total:,}" if event.total > 1 else "")
+                    self._step.setText(
+                        tr("{done} of {total}").format(done=f"{event.done:,}", total=f"{event.total:,}")
+                        if event.total > 1
+                        else ""
+                    )
                     if event.total > 1:
                         self._bar.set_share(event.done / event.total)
                 case Sample():
@@ -180,7 +190,7 @@ class RunView(QWidget):
     @Slot()
     def _tell_time(self) -> None:
         passed = duration(time.monotonic() - self._begun_s)
-        about = f" of about {duration(self._started.seconds)}" if self._started else ""
+        about = tr(" of about {duration}").format(duration=duration(self._started.seconds)) if self._started else ""
         self._time.setText(f"{passed}{about}")
 
     @Slot()
@@ -189,6 +199,10 @@ class RunView(QWidget):
         names = [name for name in curves.names if unit is None or curves.unit_of(name) == unit]
         if unit is None and self._series.count():
             names, unit = [self._series.currentText()], curves.unit_of(self._series.currentText())
-        title = f"{self._curves.n:,} samples" if self._curves.n else "Samples are drawn here as they come"
-        below = "Median of the rounds so far; lines from the lowest to the highest" if self._curves.n else ""
-        self._plot.show_plot(Plot(title, below, unit or "measured value", curves.series(names)))
+        title = (
+            tr("{n} samples").format(n=f"{self._curves.n:,}")
+            if self._curves.n
+            else tr("Samples are drawn here as they come")
+        )
+        below = tr("Median of the rounds so far; lines from the lowest to the highest") if self._curves.n else ""
+        self._plot.show_plot(Plot(title, below, unit or tr("measured value"), curves.series(names)))

@@ -22,12 +22,12 @@ from PySide6.QtWidgets import (
 )
 
 from kvdesk.protocol.experiment import Parameter, Request
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import Choice, label, plain_tip, roomy, set_tone, wheel_scrolls
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
 
-OTHER: Final = "Choose a file…"
+OTHER: Final = marked("Choose a file…")
 _FIELD_PX: Final = 96
 _ASK_MS: Final = 150  # after the last change
 
@@ -47,18 +47,21 @@ class Setup(QWidget):
         self._chosen: ModelChoice | None = None  # a file that was chosen here
         self._busy = ""  # the title of the experiment that runs
         self._can = False  # what the parameters need is known, and there
-        self._run = QPushButton("Run")
+        self._run = QPushButton(tr("Run"))
         self._run.setProperty("primary", True)
         self._run.clicked.connect(self._on_run)
-        self._cancel = QPushButton("Cancel")
-        self._cancel.setToolTip("End the experiment's process at once; its samples are lost")
+        self._cancel = QPushButton(tr("Cancel"))
+        self._cancel.setToolTip(tr("End the experiment's process at once; its samples are lost"))
         self._cancel.clicked.connect(self.cancel_clicked)
         self._cancel.hide()
         self._forms = QButtonGroup(self)
         forms = QHBoxLayout()
         forms.setSpacing(4)
         for n, (name, tip) in enumerate(
-            (("Short", "The short form: within three minutes"), ("Whole", "More rounds and larger contexts"))
+            (
+                (tr("Short"), tr("The short form: within three minutes")),
+                (tr("Whole"), tr("More rounds and larger contexts")),
+            )
         ):
             button = QToolButton()
             button.setText(name)
@@ -77,7 +80,7 @@ class Setup(QWidget):
         self._grid.setVerticalSpacing(2)
         self._grid.setColumnStretch(0, 1)
         self._model = Choice(theme)
-        self._model.setAccessibleName("Model")
+        self._model.setAccessibleName(tr("Model"))
         self._model.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self._model.activated.connect(self._on_model)
         self._text = Choice(theme)
@@ -95,10 +98,10 @@ class Setup(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
-        column.addWidget(label("Parameters", weight="strong"))
+        column.addWidget(label(tr("Parameters"), weight="strong"))
         column.addLayout(forms)
         column.addLayout(self._grid)
-        column.addWidget(label("Model", weight="strong"))
+        column.addWidget(label(tr("Model"), weight="strong"))
         column.addWidget(self._model)
         column.addWidget(self._text_title)
         column.addWidget(self._text)
@@ -188,15 +191,17 @@ class Setup(QWidget):
         for model in self._all_models:
             self._model.addItem(f"{model.path.stem} ({model.where})")
             self._model.setItemData(self._model.count() - 1, plain_tip(str(model.path)), Qt.ItemDataRole.ToolTipRole)
-        self._model.addItem(OTHER)
+        self._model.addItem(tr(OTHER))
         self._model.setCurrentIndex(0)
 
     @Slot(int)
     def _on_model(self, index: int) -> None:
         if index == len(self._all_models):
-            file, _ = QFileDialog.getOpenFileName(self, "Choose a model", "", "GGUF models (*.gguf);;All files (*)")
+            file, _ = QFileDialog.getOpenFileName(
+                self, tr("Choose a model"), "", tr("GGUF models (*.gguf);;All files (*)")
+            )
             if file:
-                self._chosen = ModelChoice(Path(file), "chosen")
+                self._chosen = ModelChoice(Path(file), tr("chosen"))
             self._fill_models()
         self._ask()
 
@@ -205,7 +210,7 @@ class Setup(QWidget):
         if self._text_file is not None:
             self._text.addItem(self._text_file.name)
             self._text.setItemData(0, plain_tip(str(self._text_file)), Qt.ItemDataRole.ToolTipRole)
-        self._text.addItems([tr("A text that comes with kvdesk"), tr("Choose a file…")])
+        self._text.addItems([tr("A text that comes with kvdesk"), tr(OTHER)])
         self._text.setCurrentIndex(0)
 
     @Slot(int)
@@ -246,7 +251,7 @@ class Setup(QWidget):
         if request is not None:
             self.needs_asked.emit(request)
         else:
-            self._needs.setText("Open a model, or choose a file, to run an experiment on.")
+            self._needs.setText(tr("Open a model, or choose a file, to run an experiment on."))
 
     @Slot()
     def _on_run(self) -> None:
@@ -255,7 +260,9 @@ class Setup(QWidget):
 
     def _show_state(self) -> None:
         self._run.setEnabled(self._can and not self._busy)
-        self._run.setToolTip(f"“{self._busy}” is running" if self._busy else "Run it in a process of its own")
+        self._run.setToolTip(
+            tr("“{busy}” is running").format(busy=self._busy) if self._busy else tr("Run it in a process of its own")
+        )
         for field in self._fields.values():
             field.setEnabled(not self._cancel.isVisibleTo(self))
 
@@ -281,4 +288,4 @@ def _field(parameter: Parameter) -> QSpinBox | QDoubleSpinBox:
 
 
 def _range(parameter: Parameter) -> str:
-    return f"{parameter.low:,g} to {parameter.high:,g}"
+    return tr("{low} to {high}").format(low=f"{parameter.low:,g}", high=f"{parameter.high:,g}")

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from kvdesk.cache.pages import PAGE_SIZES
+from kvdesk.translation import tr
 from kvdesk.ui.map.cell_map import CellMapView
 from kvdesk.ui.map.colours import ColourBy
 from kvdesk.ui.widgets.controls import Choice, label
@@ -20,15 +21,17 @@ class MapBar(QWidget):
     def __init__(self, theme: Theme, cells: CellMapView) -> None:
         super().__init__()
         self._cells = cells
-        self.mode = _choice(theme, "Colour the cell map by")
+        self.mode = _choice(theme, tr("Colour the cell map by"))
         for mode in ColourBy:
-            self.mode.addItem(f"By {mode.value[0].lower()}{mode.value[1:]}", mode)
-            self.mode.setItemData(self.mode.count() - 1, f"Colour: {mode.meaning}", Qt.ItemDataRole.ToolTipRole)
+            self.mode.addItem(tr("By {property}").format(property=_inside(tr(mode.value))), mode)
+            self.mode.setItemData(
+                self.mode.count() - 1, tr("Colour: {meaning}").format(meaning=mode.meaning), Qt.ItemDataRole.ToolTipRole
+            )
         self.mode.currentIndexChanged.connect(self._on_mode)
-        self.page_size = _choice(theme, "Tokens to a page")
+        self.page_size = _choice(theme, tr("Tokens to a page"))
         for size in PAGE_SIZES:
             self.page_size.addItem(str(size), size)
-        self.page_size.setToolTip("Tokens to a page of the simulated allocator")
+        self.page_size.setToolTip(tr("Tokens to a page of the simulated allocator"))
         self.page_size.currentIndexChanged.connect(self._on_page_size)
         self.page_size.hide()
         self._pages = label("", tone="secondary", scale="small")
@@ -40,9 +43,9 @@ class MapBar(QWidget):
         row.addWidget(self.page_size)
         row.addStretch(1)
         for text, name, keys, slot in (
-            ("−", "Zoom out", "-", cells.zoom_out),
-            ("+", "Zoom in", "+", cells.zoom_in),
-            ("Fit", "Show all cells", "0", cells.reset_zoom),
+            ("−", tr("Zoom out"), "-", cells.zoom_out),
+            ("+", tr("Zoom in"), "+", cells.zoom_in),
+            (tr("Fit"), tr("Show all cells"), "0", cells.reset_zoom),
         ):
             row.addWidget(_button(text, name, keys, slot))
         column = QVBoxLayout(self)
@@ -60,7 +63,7 @@ class MapBar(QWidget):
     @Slot()
     def _on_mode(self) -> None:
         mode = ColourBy(self.mode.currentData())
-        self.mode.setToolTip(f"Colour: {mode.meaning}")
+        self.mode.setToolTip(tr("Colour: {meaning}").format(meaning=mode.meaning))
         self.page_size.setVisible(mode is ColourBy.PAGE)
         if mode is not ColourBy.PAGE:
             self._pages.hide()
@@ -73,7 +76,7 @@ class MapBar(QWidget):
     @Slot(str)
     def _on_pages_told(self, words: str) -> None:
         self._pages.setText(words)
-        self._pages.setToolTip("A simulation: llama.cpp has no pages.")
+        self._pages.setToolTip(tr("A simulation: llama.cpp has no pages."))
         self._pages.setVisible(bool(words))
 
 
@@ -85,12 +88,17 @@ def _choice(theme: Theme, name: str) -> Choice:
     return choice
 
 
+def _inside(name: str) -> str:
+    """A name as it stands inside a sentence."""
+    return name[0].lower() + name[1:]
+
+
 def _button(text: str, name: str, keys: str, slot: Callable[[], None]) -> QToolButton:
     button = QToolButton()
     button.setProperty("scale", "small")
     button.setText(text)
     button.setAccessibleName(name)
-    button.setToolTip(f"{name} ({keys} in the map)")
+    button.setToolTip(tr("{name} ({keys} in the map)").format(name=name, keys=keys))
     button.setProperty("tab", True)
     button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
     button.clicked.connect(slot)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from kvdesk.cache.snapshot import CacheSnapshot
+from kvdesk.translation import tr
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.frame import MapFrame, strip_name
 from kvdesk.viewmodel.links import CellRun, span_at
@@ -25,18 +26,18 @@ def cell_words(frame: MapFrame, strip: int, cell: int, texts: Mapping[int, str])
             known = scene.spans.get(seq)
             found = span_at(known, int(stream.pos[cell])) if known else None
             if known and found:
-                more.append(f"message {found[0] + 1} of {len(known.spans)}")
+                more.append(tr("message {number} of {n}").format(number=found[0] + 1, n=len(known.spans)))
                 break
         marks = int(part.layer.marks[cell])
         if marks & raster.HIDDEN:
-            more.append("out of the sliding window: overwritten next")
+            more.append(tr("out of the sliding window: overwritten next"))
         if marks & raster.SHIFTED:
-            more.append("K-shift pending")
+            more.append(tr("K-shift pending"))
         if scene.pages and part.strip.map_index < len(scene.pages):
             page = int(scene.pages[part.strip.map_index].page_of[part.strip.stream_index][cell])
-            more.append(f"page {page}" if page >= 0 else "no page yet")
+            more.append(tr("page {page}").format(page=page) if page >= 0 else tr("no page yet"))
         if written_at_op := int(stream.written_at_op[cell]):
-            more.append(f"written {_ago(frame.operation - written_at_op)}")
+            more.append(tr("written {ago}").format(ago=_ago(frame.operation - written_at_op)))
     return describe_cell(stream, cell, part.strip.label, scene.titles, texts, more)
 
 
@@ -61,19 +62,23 @@ def selection_words(snapshot: CacheSnapshot, runs: Sequence[CellRun], titles: Ma
             low, high = (first if low < 0 else min(low, first)), max(high, last)
             bits = np.bitwise_or.reduce(stream.seq_bits[used], axis=0)
             owners |= {64 * w + b for w, word in enumerate(bits.tolist()) for b in range(64) if word >> b & 1}
-    line = f"{n_cells:,} cell{'' if n_cells == 1 else 's'} selected"
+    line = tr("1 cell selected") if n_cells == 1 else tr("{n} cells selected").format(n=f"{n_cells:,}")
     if where:
-        line += "  ·  " + (" and ".join(where) if len(where) <= 2 else f"{len(where)} streams")
+        line += "  ·  " + (tr(" and ").join(where) if len(where) <= 2 else tr("{n} streams").format(n=len(where)))
     if high >= 0:
-        line += f"  ·  position {low:,}" if low == high else f"  ·  positions {low:,} to {high:,}"
+        line += (
+            "  ·  " + tr("position {low}").format(low=f"{low:,}")
+            if low == high
+            else "  ·  " + tr("positions {low} to {high}").format(low=f"{low:,}", high=f"{high:,}")
+        )
     if n_used < n_cells:
-        line += f"  ·  {n_cells - n_used:,} free"
-    names = [f"{titles.get(seq, 'no conversation')} (seq {seq})" for seq in sorted(owners)]
-    more = [f"and {len(names) - _NAMED} more"] if len(names) > _NAMED else []
+        line += "  ·  " + tr("{n} free").format(n=f"{n_cells - n_used:,}")
+    names = [f"{titles.get(seq) or tr('no conversation')} (seq {seq})" for seq in sorted(owners)]
+    more = [tr("and {n} more").format(n=len(names) - _NAMED)] if len(names) > _NAMED else []
     return line, ", ".join(names[:_NAMED] + more)
 
 
 def _ago(operations: int) -> str:
     if operations <= 0:
-        return "by the last operation"
-    return f"{operations:,} operation{'' if operations == 1 else 's'} ago"
+        return tr("by the last operation")
+    return tr("1 operation ago") if operations == 1 else tr("{n} operations ago").format(n=f"{operations:,}")

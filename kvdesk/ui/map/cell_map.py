@@ -28,6 +28,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from kvdesk.protocol.cache import CacheView, MessageSpans
+from kvdesk.translation import tr
 from kvdesk.ui.map.cell_descriptions import cell_words, selection_words
 from kvdesk.ui.map.colours import ColourBy, Scene
 from kvdesk.ui.map.frame import MapFrame, make_frame, strips_of
@@ -91,7 +92,7 @@ class CellMapView(QWidget):
         self.setMouseTracking(True)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setObjectName("cellMap")
-        self.setAccessibleName("Cell map of the KV cache")
+        self.setAccessibleName(tr("Cell map of the KV cache"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(160)
         self.setFixedHeight(self._room)
@@ -318,9 +319,9 @@ class CellMapView(QWidget):
         painter.setPen(QColor(self._theme.colours.secondary))
         painter.setFont(self._theme.small)
         if self._view is None:
-            text = "The cells of the cache appear here as soon as a model is open."
+            text = tr("The cells of the cache appear here as soon as a model is open.")
         else:
-            text = "This model keeps no attention cache: there are no cells."
+            text = tr("This model keeps no attention cache: there are no cells.")
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap.value, text)
 
     def _draw_overlay(self, painter: QPainter) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from kvdesk.cache.pages import PagedOverlay
 from kvdesk.cache.snapshot import CacheSnapshot, StreamMap
 from kvdesk.protocol.cache import MessageSpans
+from kvdesk.translation import marked, tr
 from kvdesk.ui.map.raster import NO_SEQUENCE, PARTIAL, Runs, second_sequence
 
 N_STEPS: Final = 48  # groups of a continuous scale
@@ -23,27 +24,27 @@ _HOLDER_FROM: Final = np.array([2, 3, 4, 5, 9])
 
 
 class ColourBy(StrEnum):
-    """The colour modes. The value is what a person reads."""
+    """The colour modes. `tr` of the value is what a person reads."""
 
-    CONVERSATION = "Conversation"
-    POSITION = "Position"
-    AGE = "Age"
-    MESSAGE = "Message"
-    SEQUENCES = "Sequences per cell"
-    PAGE = "Pages"
+    CONVERSATION = marked("Conversation")
+    POSITION = marked("Position")
+    AGE = marked("Age")
+    MESSAGE = marked("Message")
+    SEQUENCES = marked("Sequences per cell")
+    PAGE = marked("Pages")
 
     @property
     def meaning(self) -> str:
-        return _MEANINGS[self]
+        return tr(_MEANINGS[self])
 
 
 _MEANINGS: Final = {
-    ColourBy.CONVERSATION: "which conversation holds the cell; shared cells have the colours of two",
-    ColourBy.POSITION: "the position (pos) of the token in its sequence",
-    ColourBy.AGE: "how many operations ago the cell was written",
-    ColourBy.MESSAGE: "which message of its conversation the token belongs to",
-    ColourBy.SEQUENCES: "how many sequences hold the cell",
-    ColourBy.PAGE: "a simulation: the pages that a paged allocator would hold for the same content",
+    ColourBy.CONVERSATION: marked("which conversation holds the cell; shared cells have the colours of two"),
+    ColourBy.POSITION: marked("the position (pos) of the token in its sequence"),
+    ColourBy.AGE: marked("how many operations ago the cell was written"),
+    ColourBy.MESSAGE: marked("which message of its conversation the token belongs to"),
+    ColourBy.SEQUENCES: marked("how many sequences hold the cell"),
+    ColourBy.PAGE: marked("a simulation: the pages that a paged allocator would hold for the same content"),
 }
 
 
@@ -147,10 +148,17 @@ def page_marks(overlay: PagedOverlay, page: NDArray[np.int32], high_water: int, 
 
 def page_words(overlay: PagedOverlay, name: str = "") -> str:
     """The memory that paging would hold and waste, beside that of llama.cpp for the same cells."""
-    words = (
-        f"Pages of {overlay.page_size}: {overlay.n_pages:,} held = {overlay.n_slots:,} slots, "
-        f"{overlay.n_empty:,} empty ({overlay.waste:.1%} wasted), {overlay.n_shared:,} shared. "
-        f"llama.cpp: {overlay.n_used:,} cells for the same."
+    words = tr(
+        "Pages of {page_size}: {n_pages} held = {n_slots} slots, {n_empty} empty ({waste} wasted), "
+        "{n_shared} shared. llama.cpp: {n_used} cells for the same."
+    ).format(
+        page_size=overlay.page_size,
+        n_pages=f"{overlay.n_pages:,}",
+        n_slots=f"{overlay.n_slots:,}",
+        n_empty=f"{overlay.n_empty:,}",
+        waste=f"{overlay.waste:.1%}",
+        n_shared=f"{overlay.n_shared:,}",
+        n_used=f"{overlay.n_used:,}",
     )
     return f"{name}: {words}" if name else words
 

@@ -9,6 +9,7 @@ import numpy as np
 from kvdesk.cache.metrics import n_kv
 from kvdesk.cache.snapshot import CacheMap, StreamMap
 from kvdesk.protocol.cache import CacheView
+from kvdesk.translation import tr
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import ColourBy, Scales, Scene, groups_of, page_marks, scales_of
 from kvdesk.ui.map.growth import Limits, grown
@@ -70,15 +71,19 @@ def strips_of(view: CacheView, width: float, height: float, ratio: float) -> tup
     for m, cache in enumerate(maps):
         for s, stream in enumerate(cache.streams):
             name = strip_name(maps, m, s)
-            short = name if len(cache.streams) == 1 else f"{cache.name if len(maps) > 1 else 'stream'} {s}"
+            short = name if len(cache.streams) == 1 else _short_name(cache, s, len(maps))
             sizes.append(StreamSize(m, s, name, stream.size, short))
     return lay_out(sizes, width, height, ratio)
+
+
+def _short_name(cache: CacheMap, stream: int, n_caches: int) -> str:
+    return f"{cache.name} {stream}" if n_caches > 1 else tr("stream {stream}").format(stream=stream)
 
 
 def strip_name(maps: tuple[CacheMap, ...], cache: int, stream: int) -> str:
     """ "base, stream 2"; nothing of it where there is no other."""
     name = maps[cache].name if len(maps) > 1 else ""
-    where = f"stream {stream}" if len(maps[cache].streams) > 1 else ""
+    where = tr("stream {stream}").format(stream=stream) if len(maps[cache].streams) > 1 else ""
     return ", ".join(part for part in (name, where) if part)
 
 

@@ -9,6 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Slot
 from PySide6.QtGui import QColor, QFontMetrics, QImage, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from kvdesk.translation import tr
 from kvdesk.ui.map.colour_tables import colour_table
 from kvdesk.ui.map.legend_entries import Entry, MapLegend
 from kvdesk.ui.map.pixels import Part, picture
@@ -30,7 +31,7 @@ class Legend(QWidget):
         self._theme = theme
         self._key: MapLegend | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Legend of the cell map")
+        self.setAccessibleName(tr("Legend of the cell map"))
         theme.changed.connect(self.update)
         theme.changed.connect(self.updateGeometry)
 
@@ -41,7 +42,11 @@ class Legend(QWidget):
     def show_key(self, key: MapLegend) -> None:
         self._key = key
         words = [" ".join((entry.words, *entry.ends)).strip() for entry in key.entries]
-        self.setAccessibleDescription(f"Coloured by {key.mode.value.lower()}: " + ", ".join(words))
+        self.setAccessibleDescription(
+            tr("Coloured by {property}: {entries}").format(
+                property=tr(key.mode.value).lower(), entries=", ".join(words)
+            )
+        )
         self.setToolTip(key.mode.meaning)
         self.update()
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from kvdesk.cache.snapshot import CacheSnapshot
+from kvdesk.translation import tr
 from kvdesk.ui.map import raster
 from kvdesk.ui.map.colours import HOLDER_WORDS, N_MESSAGE_COLOURS, N_STEPS, ColourBy, page_words
 from kvdesk.ui.map.frame import MapFrame
@@ -58,18 +59,18 @@ def key_of(frame: MapFrame, snapshot: CacheSnapshot) -> MapLegend:
     mode, scene = frame.scene.mode, frame.scene
     example = _code(_EXAMPLES[mode])
     entries = [*_scale(frame)]
-    entries.append(Entry("colour", "free", (raster.FREE,)))
-    entries.append(Entry("colour", "free in n_kv", (raster.FREE_IN_SPAN,)))
-    entries.append(Entry("mark", "just written", (example + raster.FRESH_SHADE,), raster.FRESH))
+    entries.append(Entry("colour", tr("free"), (raster.FREE,)))
+    entries.append(Entry("colour", tr("free in n_kv"), (raster.FREE_IN_SPAN,)))
+    entries.append(Entry("mark", tr("just written"), (example + raster.FRESH_SHADE,), raster.FRESH))
     if mode is ColourBy.CONVERSATION:
-        entries.append(Entry("split", "shared", (example, _code(2))))
+        entries.append(Entry("split", tr("shared"), (example, _code(2))))
     elif mode is not ColourBy.SEQUENCES:
-        entries.append(Entry("mark", "shared", (example,), raster.SHARED))
+        entries.append(Entry("mark", tr("shared"), (example,), raster.SHARED))
     if any(cache.name == "window" for cache in snapshot.maps):
-        entries.append(Entry("mark", "overwritten next", (example + raster.DIM,), raster.HIDDEN))
+        entries.append(Entry("mark", tr("overwritten next"), (example + raster.DIM,), raster.HIDDEN))
     if frame.is_shifted:
-        entries.append(Entry("mark", "K-shift pending", (example,), raster.SHIFTED))
-    entries += [Entry("head", "head"), Entry("n_kv", "n_kv")]
+        entries.append(Entry("mark", tr("K-shift pending"), (example,), raster.SHIFTED))
+    entries += [Entry("head", tr("head")), Entry("n_kv", "n_kv")]
     names = [cache.name if len(snapshot.maps) > 1 else "" for cache in snapshot.maps]
     pages = "\n".join(page_words(overlay, name) for overlay, name in zip(scene.pages, names, strict=False))
     return MapLegend(mode, tuple(entries), pages)
@@ -79,28 +80,28 @@ def _scale(frame: MapFrame) -> tuple[Entry, ...]:
     every = tuple(_code(i) for i in range(N_STEPS))
     match frame.scene.mode:
         case ColourBy.POSITION:
-            return (Entry("ramp", "position", every, ends=("0", f"{frame.scales.position - 1:,}")),)
+            return (Entry("ramp", tr("position"), every, ends=("0", f"{frame.scales.position - 1:,}")),)
         case ColourBy.AGE:
-            ends = (f"{frame.scales.age:,} operations ago", "now")
-            return (Entry("ramp", "written", every, ends=ends),)
+            ends = (tr("{age} operations ago").format(age=f"{frame.scales.age:,}"), tr("now"))
+            return (Entry("ramp", tr("written"), every, ends=ends),)
         case ColourBy.SEQUENCES:
             return tuple(
-                Entry("colour", words + (" sequence" if i == 0 else ""), (_code(i),))
+                Entry("colour", tr("{n} sequence").format(n=words) if i == 0 else words, (_code(i),))
                 for i, words in enumerate(HOLDER_WORDS)
             )
         case ColourBy.MESSAGE:
             codes = tuple(_code(i) for i in range(1, N_MESSAGE_COLOURS + 1))
-            unknown = Entry("colour", "unknown message", (_code(0),))
-            return Entry("ramp", "messages", codes, ends=("first", "next …")), unknown
+            unknown = Entry("colour", tr("unknown message"), (_code(0),))
+            return Entry("ramp", tr("messages"), codes, ends=(tr("first"), tr("next …"))), unknown
         case ColourBy.PAGE:
-            pages = Entry("split", "alternating pages", (_code(3), _code(4)))
-            return pages, Entry("mark", "page not full", (_code(3),), raster.PARTIAL)
+            pages = Entry("split", tr("alternating pages"), (_code(3), _code(4)))
+            return pages, Entry("mark", tr("page not full"), (_code(3),), raster.PARTIAL)
         case ColourBy.CONVERSATION:
             shades = max(frame.scene.colours.values(), default=0) // N_COLOURS
             if not shades:
                 return ()
             codes = tuple(_code(1 + N_COLOURS * shade) for shade in range(shades + 1))
-            return (Entry("ramp", "branches of a chat", codes, ends=("1", "2" if shades == 1 else "3 …")),)
+            return (Entry("ramp", tr("branches of a chat"), codes, ends=("1", "2" if shades == 1 else "3 …")),)
 
 
 def _code(group: int) -> int:

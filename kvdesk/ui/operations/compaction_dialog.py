@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 from kvdesk.cache.compaction import CompactionPlan, Layout
 from kvdesk.protocol.cache import OperationDone, SpeedSample
 from kvdesk.protocol.operations import Compact, CompactionPreview, PreviewCompaction
+from kvdesk.translation import marked, tr
 from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.widgets.controls import fit_to_screen, label, set_tone
@@ -27,9 +28,12 @@ from kvdesk.viewmodel.cache_state import CacheState
 from kvdesk.viewmodel.operation_specs import COMPACT, Chosen, refusal
 
 _LAYOUTS = {
-    Layout.KEEP_ORDER: ("Keep order", "the same order without gaps"),
-    Layout.BY_CONVERSATION: ("Group by conversation", "each conversation's cells side by side"),
-    Layout.HOT_FIRST: ("Recently used first", "grouped by conversation, the last used in front"),
+    Layout.KEEP_ORDER: (marked("Keep order"), marked("the same order without gaps")),
+    Layout.BY_CONVERSATION: (marked("Group by conversation"), marked("each conversation's cells side by side")),
+    Layout.HOT_FIRST: (
+        marked("Recently used first"),
+        marked("grouped by conversation, the last used in front"),
+    ),
 }
 _ASK_MS = 500  # at most this often while the cache changes
 
@@ -43,23 +47,23 @@ class CompactionDialog(QDialog):
 
     def __init__(self, theme: Theme, state: CacheState, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.setWindowTitle("Compact the cache")
+        self.setWindowTitle(tr("Compact the cache"))
         self._state = state
         self._asked_for: tuple[object, ...] = ()
         self._preview: CompactionPreview | None = None
         self._layouts = QButtonGroup(self)
-        self._now = SmallMap(theme, "Map of the cache now", 132)
-        self._after = SmallMap(theme, "Map of the cache after a compaction", 132)
+        self._now = SmallMap(theme, tr("Map of the cache now"), 132)
+        self._after = SmallMap(theme, tr("Map of the cache after a compaction"), 132)
         self._figures = label("", family="mono")
         self._figures.setWordWrap(True)
         self._remark = label("", scale="small")
         self._remark.setWordWrap(True)
         self._effect = EffectView(theme, closable=False)
         self._effect.undo_clicked.connect(self.undo_clicked)
-        self._compact = QPushButton("Compact")
+        self._compact = QPushButton(tr("Compact"))
         self._compact.setProperty("primary", True)
         self._compact.clicked.connect(self._on_compact_clicked)
-        close = QPushButton("Close")
+        close = QPushButton(tr("Close"))
         close.clicked.connect(self.close)
         buttons = QHBoxLayout()
         buttons.setSpacing(8)
@@ -69,7 +73,7 @@ class CompactionDialog(QDialog):
         maps = QGridLayout()
         maps.setHorizontalSpacing(16)
         maps.setVerticalSpacing(4)
-        for column, (name, view) in enumerate((("Now", self._now), ("After", self._after))):
+        for column, (name, view) in enumerate(((tr("Now"), self._now), (tr("After"), self._after))):
             maps.addWidget(label(name, tone="secondary", scale="small"), 0, column)
             maps.addWidget(view, 1, column)
             maps.setColumnStretch(column, 1)
@@ -85,7 +89,7 @@ class CompactionDialog(QDialog):
         column_.addWidget(self._effect)
         column_.addStretch(1)
         scroll = self._scroll = QScrollArea()
-        scroll.setAccessibleName("Compaction")
+        scroll.setAccessibleName(tr("Compaction"))
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)
@@ -190,8 +194,8 @@ class CompactionDialog(QDialog):
         grid.setVerticalSpacing(4)
         grid.setColumnStretch(1, 1)
         for i, (name, about) in enumerate(_LAYOUTS.values()):
-            button = QRadioButton(name)
-            button.setAccessibleDescription(about)
+            button = QRadioButton(tr(name))
+            button.setAccessibleDescription(tr(about))
             button.setChecked(i == 0)
             self._layouts.addButton(button, i)
             grid.addWidget(button, i, 0)
@@ -220,7 +224,11 @@ def _lines(plan: CompactionPlan, gain: float | None, state: CacheState) -> list[
     lines = [f"H {high_before:,} → {high_after:,}   n_kv {plan.n_kv_before:,} → {plan.n_kv_after:,}"]
     if plan.changes_nothing:
         return lines  # there are no bytes to move and no speed to gain
-    predicted = f"{(gain - 1) * 100:+.1f} %" if gain is not None else "not measured yet"
-    lines.append(f"{plan.bytes_to_move / 1e6:,.1f} MB to move   decode speed {predicted}")
+    predicted = f"{(gain - 1) * 100:+.1f} %" if gain is not None else tr("not measured yet")
+    lines.append(
+        tr("{size} MB to move   decode speed {predicted}").format(
+            size=f"{plan.bytes_to_move / 1e6:,.1f}", predicted=predicted
+        )
+    )
     runs = [f"{_title(state, seq)} {b + 1:,} → {a + 1:,}" for s in plan.streams for seq, b, a in s.scatter if a != b]
-    return [*lines, f"runs of cells: {', '.join(runs)}"] if runs else lines
+    return [*lines, tr("runs of cells: {runs}").format(runs=", ".join(runs))] if runs else lines

@@ -9,17 +9,18 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QVBoxLay
 
 from kvdesk.protocol.cache import ContextInfo, ContextPreview, PreviewContext
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import Choice, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.readout import megabytes, seconds
 
 _ASK_MS: Final = 200  # after the last keystroke
 _KEEPS: Final = {
-    "nothing": "Prefill at their next message",
-    "tokens": "Prefill again now",
-    "state": "Carry over their saved state",
+    "nothing": marked("Prefill at their next message"),
+    "tokens": marked("Prefill again now"),
+    "state": marked("Carry over their saved state"),
 }
-_ROWS: Final = ("K", "V", "recurrent", "compute", "together", "decode")
+_ROWS: Final = ("K", "V", marked("recurrent"), marked("compute"), marked("together"), marked("decode"))
 
 
 class ContextLedger(QFrame):
@@ -36,9 +37,9 @@ class ContextLedger(QFrame):
         self._values: dict[str, tuple[QLabel, QLabel]] = {}
         self._keep = Choice(theme)
         self._keep.setProperty("scale", "small")
-        self._keep.setAccessibleName("What happens to the conversations in the cache")
+        self._keep.setAccessibleName(tr("What happens to the conversations in the cache"))
         for keep, words in _KEEPS.items():
-            self._keep.addItem(words, keep)
+            self._keep.addItem(tr(words), keep)
         self._keep.currentIndexChanged.connect(self._show_cost)
         self._cost = label("", tone="secondary", scale="small")
         self._cost.setWordWrap(True)
@@ -47,7 +48,7 @@ class ContextLedger(QFrame):
         grid.setVerticalSpacing(4)
         for i, name in enumerate(_ROWS):
             row, column = i % 3, 2 * (i // 3)
-            caption, value = label(name, tone="secondary", scale="small"), label("…", family="mono")
+            caption, value = label(tr(name), tone="secondary", scale="small"), label("…", family="mono")
             self._values[name] = caption, value
             grid.addWidget(caption, row, column)
             grid.addWidget(value, row, column + 1)
@@ -55,7 +56,7 @@ class ContextLedger(QFrame):
         grid.setColumnStretch(3, 1)
         choice = QHBoxLayout()
         choice.setSpacing(8)
-        choice.addWidget(label("Conversations in the cache", scale="small"))
+        choice.addWidget(label(tr("Conversations in the cache"), scale="small"))
         choice.addWidget(self._keep, 1)
         column_ = QVBoxLayout(self)
         column_.setContentsMargins(12, 8, 12, 8)
@@ -109,9 +110,13 @@ class ContextLedger(QFrame):
             "K": _change(now.k_bytes if now else None, preview.k_bytes),
             "V": _change(now.v_bytes if now else None, preview.v_bytes),
             "recurrent": f"{megabytes(preview.recurrent_bytes)} MB",
-            "compute": f"{megabytes(preview.compute_bytes)} MB, estimated",
-            "together": f"{megabytes(total)} of {megabytes(preview.available_bytes)} MB free",
-            "decode": f"about {preview.tok_s:,.0f} tok/s" if preview.tok_s else "not measured yet",
+            "compute": tr("{n} MB, estimated").format(n=megabytes(preview.compute_bytes)),
+            "together": tr("{total} of {available} MB free").format(
+                total=megabytes(total), available=megabytes(preview.available_bytes)
+            ),
+            "decode": tr("about {n} tok/s").format(n=f"{preview.tok_s:,.0f}")
+            if preview.tok_s
+            else tr("not measured yet"),
         }
         for name, text in texts.items():
             caption, value = self._values[name]
@@ -138,20 +143,24 @@ class ContextLedger(QFrame):
         if preview is None:
             return
         set_tone(self._cost, "danger" if preview.refused else "secondary")
-        n = f"{preview.n_tokens:,} tokens"
+        n = tr("{n} tokens").format(n=f"{preview.n_tokens:,}")
         if preview.refused:
             words = preview.refused
         elif not preview.n_tokens:
-            words = "No conversation is in the cache: nothing is prefilled again."
+            words = tr("No conversation is in the cache: nothing is prefilled again.")
         elif self.keep == "tokens":
-            time = f" in about {seconds(1000 * preview.seconds)}" if preview.seconds is not None else ""
-            words = f"{n} are prefilled again{time}; it can be cancelled."
+            time = (
+                tr(" in about {time}").format(time=seconds(1000 * preview.seconds))
+                if preview.seconds is not None
+                else ""
+            )
+            words = tr("{n} are prefilled again{time}; it can be cancelled.").format(n=n, time=time)
         elif self.keep == "state":
-            words = f"{n} are carried over: nothing is computed."
+            words = tr("{n} are carried over: nothing is computed.").format(n=n)
         else:
-            words = f"{n} are removed from the cache; each chat is prefilled again at its next message."
+            words = tr("{n} are removed from the cache; each chat is prefilled again at its next message.").format(n=n)
         if preview.why_not_carried and not preview.refused:
-            words += f" Saved state cannot be carried over: {preview.why_not_carried}"
+            words += tr(" Saved state cannot be carried over: {why}").format(why=preview.why_not_carried)
         self._cost.setText(words)
 
 

@@ -13,11 +13,12 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QPushBut
 
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import OperationDone, SpeedSample
+from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import IconButton, label, plain_tip, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.effect_text import Titles, figures, sentences, took
 
-_NAMES: Final = ("used", "H", "n_kv", "holes", "shared", "tok/s")
+_NAMES: Final = (marked("used"), "H", "n_kv", marked("holes"), marked("shared"), "tok/s")
 _MEASURED_TOKENS: Final = 16  # decode speed is the mean of this many tokens
 
 
@@ -29,17 +30,19 @@ class EffectView(QFrame):
     def __init__(self, theme: Theme, closable: bool = True) -> None:
         super().__init__()
         self.setProperty("card", "effect")
-        self.setAccessibleName("What did that do?")
+        self.setAccessibleName(tr("What did that do?"))
         self._done: OperationDone | None = None
         self._samples: deque[tuple[int, float]] = deque(maxlen=_MEASURED_TOKENS)
         self._since: list[tuple[int, float]] | None = None  # decode samples after the operation
-        self._title = label("What did that do?", weight="strong", scale="small")
+        self._title = label(tr("What did that do?"), weight="strong", scale="small")
         self._took = label("", tone="secondary", scale="small")
-        self._undo = QPushButton("Undo")
+        self._undo = QPushButton(tr("Undo"))
         self._undo.setProperty("scale", "small")
-        self._undo.setToolTip(f"Puts the whole cache back as it was before this operation\n{calls.state_set()}")
+        self._undo.setToolTip(
+            tr("Puts the whole cache back as it was before this operation") + f"\n{calls.state_set()}"
+        )
         self._undo.clicked.connect(self._on_undo_clicked)
-        close = IconButton(theme, "close", "Dismiss this comparison")
+        close = IconButton(theme, "close", tr("Dismiss this comparison"))
         close.clicked.connect(self.hide)
         if not closable:
             close.hide()
@@ -58,7 +61,7 @@ class EffectView(QFrame):
         for column, name in enumerate(_NAMES):
             before, after = label("", tone="secondary", family="mono"), label("", family="mono")
             self._values[name] = before, after
-            for row, widget in enumerate((label(name, tone="secondary", scale="small"), before, after)):
+            for row, widget in enumerate((label(tr(name), tone="secondary", scale="small"), before, after)):
                 grid.addWidget(widget, row, column)
             grid.setColumnStretch(column, 1)
         self._words = label("", scale="small")
@@ -81,7 +84,7 @@ class EffectView(QFrame):
     @property
     def text(self) -> str:
         """All that is said."""
-        numbers = (f"{name} {b.text()} {a.text()}" for name, (b, a) in self._values.items())
+        numbers = (f"{tr(name)} {b.text()} {a.text()}" for name, (b, a) in self._values.items())
         return "\n".join((self._call.text(), *numbers, self._words.text()))
 
     def show_effect(self, done: OperationDone, titles: Titles, texts: dict[int, str]) -> None:
@@ -89,7 +92,9 @@ class EffectView(QFrame):
         assert done.effect is not None
         again = self._done is not None and done.operation == self._done.operation
         self._done = done
-        self._took.setText(f"operation {done.operation:,}  ·  {took(done.ms)}")
+        self._took.setText(
+            tr("operation {operation}  ·  {took}").format(operation=f"{done.operation:,}", took=took(done.ms))
+        )
         self._call.setText(done.call)
         for figure in figures(done.effect.comparison):
             before, after = self._values[figure.name]
@@ -129,7 +134,9 @@ class EffectView(QFrame):
         measured = self._since is not None and len(self._since) == _MEASURED_TOKENS
         before.setText(_rate(list(self._samples)))
         after.setText(f"→ {_rate(self._since or [])}" if measured else "→ …")
-        after.setToolTip("" if measured else f"Measured with the next {_MEASURED_TOKENS} tokens of an answer")
+        after.setToolTip(
+            "" if measured else tr("Measured with the next {n} tokens of an answer").format(n=_MEASURED_TOKENS)
+        )
 
     @Slot()
     def _on_undo_clicked(self) -> None:

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QSpinBox, Q
 
 from kvdesk.chat import ConversationId
 from kvdesk.protocol.operations import BatchRefused
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.collapsible import Collapsible
 from kvdesk.ui.widgets.controls import Choice, label, roomy, set_tone
 from kvdesk.ui.widgets.theme import Theme
@@ -51,15 +52,15 @@ class OperationsPanel(QWidget):
         self._spec = REMOVE  # its call is shown
         self._buttons: dict[OperationSpec, QPushButton] = {}
         self._target = Choice(theme)
-        self._target.setAccessibleName("Sequence to operate on")
+        self._target.setAccessibleName(tr("Sequence to operate on"))
         self._target.setSizeAdjustPolicy(Choice.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._target.setMinimumContentsLength(8)
         self._target.currentIndexChanged.connect(self._on_target_changed)
-        self._p0 = _spin("First position", -1, "start")
-        self._p1 = _spin("Position after the last", -1, "end")
-        self._shift = _spin("Positions to shift by", -_MAX_POS)
+        self._p0 = _spin(tr("First position"), -1, tr("start"))
+        self._p1 = _spin(tr("Position after the last"), -1, tr("end"))
+        self._shift = _spin(tr("Positions to shift by"), -_MAX_POS)
         self._shift.setValue(-1)
-        self._pos = _spin("Position to try a token at", 0)
+        self._pos = _spin(tr("Position to try a token at"), 0)
         for box in (self._p0, self._p1):
             box.valueChanged.connect(self._on_range_changed)
         for box in (self._shift, self._pos):
@@ -69,8 +70,8 @@ class OperationsPanel(QWidget):
         self._call.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._remark = label("", tone="secondary", scale="small")
         self._remark.setWordWrap(True)
-        self._collapsible = Collapsible(theme, "Operations", self._make_body(), *beside)
-        self._collapsible.button.setToolTip("Change the cache by hand: remove, fork, shift, swap, compact")
+        self._collapsible = Collapsible(theme, tr("Operations"), self._make_body(), *beside)
+        self._collapsible.button.setToolTip(tr("Change the cache by hand: remove, fork, shift, swap, compact"))
         self._collapsible.toggled.connect(self._on_toggled)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -167,7 +168,11 @@ class OperationsPanel(QWidget):
 
     def show_refused(self, event: BatchRefused) -> None:
         """llama.cpp said no to a token that was tried."""
-        self._remark.setText(f"{event.sentence} (X = {event.x:,}, Y = {event.y:,}: Y must be X + 1)")
+        self._remark.setText(
+            tr("{sentence} (X = {x}, Y = {y}: Y must be X + 1)").format(
+                sentence=event.sentence, x=f"{event.x:,}", y=f"{event.y:,}"
+            )
+        )
         set_tone(self._remark, "warning")
 
     @Slot(bool)
@@ -211,13 +216,15 @@ class OperationsPanel(QWidget):
             shown = alternative(spec, chosen.target)
             why = refusal(shown, chosen, state)
             button.setEnabled(not why)
-            button.setText(shown.label)
-            button.setAccessibleName(shown.label)
-            button.setToolTip("\n".join(line for line in (shown.tip, call_of(shown, chosen, state), why) if line))
+            button.setText(tr(shown.label))
+            button.setAccessibleName(tr(shown.label))
+            button.setToolTip("\n".join(line for line in (tr(shown.tip), call_of(shown, chosen, state), why) if line))
         shown = alternative(self._spec, chosen.target)
         self._call.setText(call_of(shown, chosen, state))
         why = refusal(shown, chosen, state)
-        self._remark.setText(f"{shown.label.rstrip('…')}: {why}" if why else remark(shown, chosen, state) or shown.tip)
+        self._remark.setText(
+            f"{tr(shown.label).rstrip('…')}: {why}" if why else remark(shown, chosen, state) or tr(shown.tip)
+        )
         set_tone(self._remark, "secondary")
 
     def _make_body(self) -> QWidget:
@@ -226,13 +233,13 @@ class OperationsPanel(QWidget):
         grid.setVerticalSpacing(4)
         for column in range(_COLUMNS):
             grid.setColumnStretch(column, 1)
-        grid.addWidget(label("Sequence", tone="secondary", scale="small"), 0, 0)
+        grid.addWidget(label(tr("Sequence"), tone="secondary", scale="small"), 0, 0)
         grid.addWidget(self._target, 0, 1, 1, 3)
-        grid.addWidget(label("Positions", tone="secondary", scale="small"), 1, 0)
+        grid.addWidget(label(tr("Positions"), tone="secondary", scale="small"), 1, 0)
         between = QHBoxLayout()
         between.setSpacing(8)
         between.addWidget(self._p0, 1)
-        between.addWidget(label("to", tone="secondary", scale="small"))
+        between.addWidget(label(tr("to"), tone="secondary", scale="small"))
         between.addWidget(self._p1, 1)
         grid.addLayout(between, 1, 1, 1, 3)
         grid.setRowMinimumHeight(2, 4)
@@ -262,7 +269,7 @@ class OperationsPanel(QWidget):
         return body
 
     def _make_button(self, spec: OperationSpec) -> QPushButton:
-        button = QPushButton(spec.label)
+        button = QPushButton(tr(spec.label))
         button.setProperty("scale", "small")
         button.setMinimumWidth(0)
         button.clicked.connect(lambda: self._press(spec))
@@ -298,5 +305,6 @@ def _key(target: Target) -> tuple[int, str | None]:
 
 
 def _name(target: Target) -> str:
-    where = f"seq {target.seq_id}" if target.seq_id >= 0 else "no sequence"
-    return f"{target.title}  ·  {where}{'  ·  swapped out' if target.swapped_bytes else ''}"
+    where = tr("seq {seq_id}").format(seq_id=target.seq_id) if target.seq_id >= 0 else tr("no sequence")
+    swapped = "  ·  " + tr("swapped out") if target.swapped_bytes else ""
+    return f"{target.title}  ·  {where}{swapped}"

@@ -12,13 +12,22 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QVBoxLayout
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import ContextPreview
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import label
 
 _NAMED: Final = 3  # conversations; the others are counted
 _CHOICES: Final = (
-    ("state", "Keep their states", "Their K and V are saved and put back into the new context: nothing is read again"),
-    ("tokens", "Read them again now", "They are prefilled one after another, with progress and Cancel"),
-    ("nothing", "Read them when needed", "Each conversation is prefilled at its next turn"),
+    (
+        "state",
+        marked("Keep their states"),
+        marked("Their K and V are saved and put back into the new context: nothing is read again"),
+    ),
+    (
+        "tokens",
+        marked("Read them again now"),
+        marked("They are prefilled one after another, with progress and Cancel"),
+    ),
+    ("nothing", marked("Read them when needed"), marked("Each conversation is prefilled at its next turn")),
 )
 
 
@@ -33,7 +42,7 @@ class RebuildQuestion(QFrame):
     def __init__(self) -> None:
         super().__init__()
         self.setProperty("card", "ask")
-        self.setAccessibleName("Rebuild the context?")
+        self.setAccessibleName(tr("Rebuild the context?"))
         self._settings: ContextSettings | None = None
         self._what = label("", weight="strong", scale="small")
         self._call = label(calls.new_context(), family="mono", tone="secondary")
@@ -43,10 +52,12 @@ class RebuildQuestion(QFrame):
         self._buttons: dict[str, QPushButton] = {}
         buttons = QGridLayout()
         buttons.setSpacing(8)
-        for place, (keep, text, tip) in enumerate((*_CHOICES, ("", "Cancel", "Everything stays as it is"))):
-            button = QPushButton(text)
+        for place, (keep, text, tip) in enumerate(
+            (*_CHOICES, ("", marked("Cancel"), marked("Everything stays as it is")))
+        ):
+            button = QPushButton(tr(text))
             button.setProperty("scale", "small")
-            button.setToolTip(tip)
+            button.setToolTip(tr(tip))
             button.clicked.connect(partial(self._on_clicked, keep))
             buttons.addWidget(button, place // 2, place % 2)
             self._buttons[keep] = button
@@ -70,12 +81,16 @@ class RebuildQuestion(QFrame):
     def ask(self, settings: ContextSettings, held: Sequence[tuple[str, int]]) -> None:
         """Ask. `held`: title and tokens of every conversation in the cache."""
         self._settings = settings
-        named = [f"{n:,} tokens of “{title}”" for title, n in held[:_NAMED]]
+        named = [tr("{n} tokens of “{title}”").format(n=f"{n:,}", title=title) for title, n in held[:_NAMED]]
         if more := held[_NAMED:]:
-            named.append(f"{sum(n for _, n in more):,} of {len(more)} more")
-        together = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
-        self._what.setText(f"Rebuilding removes {together} from the cache. The texts stay.")
-        self._cost.setText("How long reading them again takes is being estimated …")
+            named.append(tr("{n_tokens} of {n} more").format(n_tokens=f"{sum(n for _, n in more):,}", n=len(more)))
+        together = (
+            tr("{first} and {last}").format(first=", ".join(named[:-1]), last=named[-1]) if len(named) > 1 else named[0]
+        )
+        self._what.setText(
+            tr("Rebuilding removes {together} from the cache. The texts stay.").format(together=together)
+        )
+        self._cost.setText(tr("How long reading them again takes is being estimated …"))
         self._buttons["state"].setEnabled(False)
         self.show()
         self._buttons["tokens"].setFocus()
@@ -86,13 +101,21 @@ class RebuildQuestion(QFrame):
         if preview.settings != self._settings:
             return
         seconds = preview.seconds
-        measured = "" if seconds is None else f"takes about {seconds:,.1f} s at the measured speed"
-        how_long = measured or "takes a time that has not been measured yet"
-        kept = "Where their states are kept, nothing is read again."
+        measured = (
+            ""
+            if seconds is None
+            else tr("takes about {seconds} s at the measured speed").format(seconds=f"{seconds:,.1f}")
+        )
+        how_long = measured or tr("takes a time that has not been measured yet")
+        kept = tr("Where their states are kept, nothing is read again.")
         states = kept if preview.carries_state else preview.why_not_carried
-        self._cost.setText(f"Reading {preview.n_tokens:,} tokens again {how_long}. {states}".rstrip())
+        self._cost.setText(
+            tr("Reading {n_tokens} tokens again {how_long}. {states}")
+            .format(n_tokens=f"{preview.n_tokens:,}", how_long=how_long, states=states)
+            .rstrip()
+        )
         self._buttons["state"].setEnabled(preview.carries_state)
-        self._buttons["state"].setToolTip(preview.why_not_carried or _CHOICES[0][2])
+        self._buttons["state"].setToolTip(preview.why_not_carried or tr(_CHOICES[0][2]))
 
     def forget(self) -> None:
         """There is another context, or none: the question is no more."""

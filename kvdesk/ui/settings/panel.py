@@ -33,7 +33,7 @@ from kvdesk.settings import (
     Settings,
     ThemeChoice,
 )
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 from kvdesk.ui.operations.context_ledger import ContextLedger
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows
@@ -43,7 +43,11 @@ from kvdesk.viewmodel.cache_state import CacheState
 
 _TABLES: Final[Mapping[str, type[BaseModel]]] = {"sampling": Sampling, "cache": CachePolicy, "context": ContextSettings}
 _FEATURES: Final = {"cache": Feature.CACHE_POLICY, "context": Feature.REBUILD}  # that the settings of a table need
-_THEMES: Final = {ThemeChoice.SYSTEM: "Follow the system", ThemeChoice.LIGHT: "Light", ThemeChoice.DARK: "Dark"}
+_THEMES: Final = {
+    ThemeChoice.SYSTEM: marked("Follow the system"),
+    ThemeChoice.LIGHT: marked("Light"),
+    ThemeChoice.DARK: marked("Dark"),
+}
 
 
 class SettingsPanel(QDialog):
@@ -57,7 +61,7 @@ class SettingsPanel(QDialog):
         super().__init__(parent)
         self._state = state or CacheState()
         self._for_rebuild = False  # opened to rebuild, even with the same settings
-        self.setWindowTitle("Settings")
+        self.setWindowTitle(tr("Settings"))
         self._theme = theme
         self._settings = Settings()
         self._unedited: dict[str, dict[str, Any]] = {}  # by table: what it showed before anybody edited it
@@ -65,16 +69,16 @@ class SettingsPanel(QDialog):
         self._rows = SettingRows(theme)
         self._rows.edited.connect(self._on_edited)
         self._theme_choice = Choice(theme)
-        self._theme_choice.setAccessibleName("Theme")
+        self._theme_choice.setAccessibleName(tr("Theme"))
         for value, name in _THEMES.items():
-            self._theme_choice.addItem(name, value)
+            self._theme_choice.addItem(tr(name), value)
         self._language_choice = Choice(theme)
         self._language_choice.setAccessibleName(tr("Language"))
         for language, code in {tr("Follow the system"): "system", "English": "en", **_native_names()}.items():
             self._language_choice.addItem(language, code)
         self._prompt = QPlainTextEdit()
         self._prompt.setProperty("boxed", True)
-        self._prompt.setAccessibleName("System prompt")
+        self._prompt.setAccessibleName(tr("System prompt"))
         self._prompt.setTabChangesFocus(True)
         self._presets = PresetBar(theme, self._as_preset)
         self._presets.chosen.connect(self._on_preset_chosen)
@@ -91,10 +95,10 @@ class SettingsPanel(QDialog):
         self._nothing = label(tr("No setting has these words."), tone="secondary")
         self._nothing.hide()
         self._problem = label("", tone="danger", scale="small")
-        self._apply = QPushButton("Apply")
+        self._apply = QPushButton(tr("Apply"))
         self._apply.setProperty("primary", True)
         self._apply.clicked.connect(self._on_apply_clicked)
-        defaults, self._close = QPushButton("Restore defaults"), QPushButton("Close")
+        defaults, self._close = QPushButton(tr("Restore defaults")), QPushButton(tr("Close"))
         defaults.clicked.connect(self._on_defaults_clicked)
         self._close.clicked.connect(self.close)
         for button in (self._apply, defaults, self._close):
@@ -112,7 +116,7 @@ class SettingsPanel(QDialog):
         inner.addWidget(self._nothing)
         inner.addStretch(1)
         scroll = self._scroll = QScrollArea()
-        scroll.setAccessibleName("Settings")
+        scroll.setAccessibleName(tr("Settings"))
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(content)
@@ -300,30 +304,32 @@ class SettingsPanel(QDialog):
         self._problem.setText(tr("A text cannot be used as it is.") if problem else "")
         refused = bool(problem) or (rebuild and bool(self._ledger.refused))
         self._apply.setEnabled((edited != self._settings or self._for_rebuild) and not refused)
-        self._apply.setText("Apply and rebuild" if rebuild else "Apply")
+        self._apply.setText(tr("Apply and rebuild") if rebuild else tr("Apply"))
 
     def _edited(self) -> Settings:
         tables = {table: model(**self._rows.values(table)) for table, model in _TABLES.items()}
         return self._settings.model_copy(update={**tables, "system_prompt": self._prompt.toPlainText()})
 
     def _fill(self) -> None:
-        self._rows.add_heading("Appearance", first=True)
+        self._rows.add_heading(tr("Appearance"), first=True)
         self._rows.add_row(Settings.model_fields["theme"], self._theme_choice)
         self._theme_choice.currentIndexChanged.connect(self._on_theme_changed)
         if catalogues():
             self._rows.add_row(Settings.model_fields["language"], self._language_choice)
             self._language_choice.currentIndexChanged.connect(self._on_language_changed)
-        about = Settings.model_fields["system_prompt"].description or ""
-        self._rows.add_heading("System prompt")
-        self._rows.add_widget(self._prompt, f"System prompt {about}")
-        self._rows.add_widget(label(about, tone="secondary", scale="small"), f"System prompt {about}")
+        about = tr(Settings.model_fields["system_prompt"].description or "")
+        self._rows.add_heading(tr("System prompt"))
+        self._rows.add_widget(self._prompt, tr("System prompt {about}").format(about=about))
+        self._rows.add_widget(
+            label(about, tone="secondary", scale="small"), tr("System prompt {about}").format(about=about)
+        )
         self._prompt.textChanged.connect(self._on_edited)
-        self._rows.add_heading("Sampling")
+        self._rows.add_heading(tr("Sampling"))
         self._rows.add_widget(self._presets, tr("Sampling preset"))
         self._table("sampling")
-        self._rows.add_heading("Cache")
+        self._rows.add_heading(tr("Cache"))
         self._table("cache")
-        self._rows.add_heading("Context")
+        self._rows.add_heading(tr("Context"))
         self._table("context")
 
     def _table(self, table: str) -> None:

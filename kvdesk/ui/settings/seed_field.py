@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QDoubleSpinBox, QVBoxLayout, QWidget
 
 from kvdesk.settings import RANDOM_SEED
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import roomy, wheel_scrolls
 
 
@@ -16,11 +17,11 @@ class SeedField(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.random = QCheckBox("Random")
+        self.random = QCheckBox(tr("Random"))
         self.number = QDoubleSpinBox()  # a spin box of integers ends at 2^31 - 1
         self.number.setDecimals(0)
         self.number.setRange(0, RANDOM_SEED - 1)
-        self.number.setAccessibleName("Seed")
+        self.number.setAccessibleName(tr("Seed"))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(4)

@@ -175,10 +175,12 @@ def _operations(parts: WindowParts, there: There) -> Iterator[Action]:
         return other or operations.refusal(spec, state.selected or ConversationId(""))
 
     whole = ((COMPACT, tr("Compact the cache…")), (CLEAR, tr("Clear the cache")), (UNDO, tr("Undo the last operation")))
-    own = [(spec, tr("This chat: {operation}").format(operation=spec.menu)) for spec in OPERATIONS if spec.menu]
+    own = [(spec, tr("This chat: {operation}").format(operation=tr(spec.menu))) for spec in OPERATIONS if spec.menu]
     for spec, label in (*own, *whole):
         name = spec.label.rstrip("…").lower().replace(" ", "_")
-        yield Action(f"cache.{name}", label, there(partial(run, spec)), tip=spec.tip, refusal=partial(refusal, spec))
+        yield Action(
+            f"cache.{name}", label, there(partial(run, spec)), tip=tr(spec.tip), refusal=partial(refusal, spec)
+        )
 
 
 def _view(parts: WindowParts, settings: WindowSettings, there: There) -> tuple[Action, ...]:

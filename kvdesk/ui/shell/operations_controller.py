@@ -129,7 +129,7 @@ class OperationsController(QObject):
         target = self._state.target_of(conversation)
         for spec in OPERATIONS:
             if spec.menu and alternative(spec, target) is spec:
-                self._add_action(menu, spec.menu, spec, conversation)
+                self._add_action(menu, tr(spec.menu), spec, conversation)
 
     def fill_message_menu(self, menu: QMenu, conversation: ConversationId, message: MessageId) -> None:
         """Add the operations on the cells of a message."""
@@ -209,7 +209,7 @@ class OperationsController(QObject):
         why = self.refusal(spec, conversation, p0, p1)
         call = call_of(spec, Chosen(self._state.target_of(conversation), p0, p1), self._state)
         action = menu.addAction(text)
-        action.setToolTip(why or f"{spec.tip}\n{call}".rstrip())
+        action.setToolTip(why or f"{tr(spec.tip)}\n{call}".rstrip())
         action.setEnabled(not why)
         action.triggered.connect(lambda: self.request(spec, conversation, p0, p1))
 

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem,
 
 from kvdesk.cache.packing import Entry
 from kvdesk.cache.recording import Recording
+from kvdesk.translation import tr
 from kvdesk.ui.timeline.rows import DECODE, Row, Shown, TimelineRows
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
@@ -137,10 +138,16 @@ class TimelineModel(QAbstractListModel):
             return row, self.entry(row.last)
         if role == Qt.ItemDataRole.ToolTipRole:
             words = f"{row.last:,}: {_words(row, self.entry(row.last))}"
-            return plain_tip(f"{words}\nCells changed: {row.n_cells:,}, in {took(row.ms)}")
+            return plain_tip(
+                tr("{words}\nCells changed: {n_cells}, in {took}").format(
+                    words=words, n_cells=f"{row.n_cells:,}", took=took(row.ms)
+                )
+            )
         entry = self.entry(row.last)
         name = entry.operation.name if entry else ""
-        return f"{row.last:,} {name}{f' ×{row.n:,}' if row.n > 1 else ''}, {took(row.ms)}, {row.n_cells:,} cells"
+        times = f" ×{row.n:,}" if row.n > 1 else ""
+        n_cells = tr("{n} cells").format(n=f"{row.n_cells:,}")
+        return f"{row.last:,} {name}{times}, {took(row.ms)}, {n_cells}"
 
 
 class TimelineDelegate(QStyledItemDelegate):
@@ -195,7 +202,7 @@ class TimelineDelegate(QStyledItemDelegate):
 def _words(row: Row, entry: Entry | None) -> str:
     """The text of a row."""
     if entry is None:
-        return "no longer recorded"
+        return tr("no longer recorded")
     operation = entry.operation
     if row.n > 1:
         return f"{operation.name} ×{row.n:,}"

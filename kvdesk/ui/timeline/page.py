@@ -28,6 +28,7 @@ from PySide6.QtWidgets import (
 
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import UserError
+from kvdesk.translation import tr
 from kvdesk.ui.map.small_map import SmallMap
 from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE, TimelineDelegate, TimelineModel
@@ -65,16 +66,16 @@ class TimelinePage(QWidget):
         self._stale = True
         self._choosing = True  # the row becomes current by hand
         self._model = TimelineModel(self)
-        self._map = SmallMap(theme, "Map of the cache after the operation that is shown", 80)
+        self._map = SmallMap(theme, tr("Map of the cache after the operation that is shown"), 80)
         self._map.show_token_texts(texts)
         self._band = QFrame()
         self._band.setProperty("card", "history")
         self._band_text = label("")
         self._band_text.setWordWrap(True)
-        self._now = QPushButton("Back to now")
+        self._now = QPushButton(tr("Back to now"))
         self._now.setProperty("scale", "small")
         self._now.clicked.connect(self.follow)
-        self._following = label("The map follows what happens. Choose an operation to see the map after it.")
+        self._following = label(tr("The map follows what happens. Choose an operation to see the map after it."))
         self._following.setProperty("tone", "secondary")
         self._following.setProperty("scale", "small")
         self._following.setWordWrap(True)
@@ -87,22 +88,22 @@ class TimelinePage(QWidget):
         self._scrubber.stepped.connect(self._on_stepped)
         self._filter = Choice(theme)
         self._filter.setProperty("scale", "small")
-        self._filter.setAccessibleName("Operations that are listed")
+        self._filter.setAccessibleName(tr("Operations that are listed"))
         for shown in Shown:
-            self._filter.addItem(shown.value, shown)
+            self._filter.addItem(tr(shown.value), shown)
         self._filter.currentIndexChanged.connect(self._on_filter_changed)
         self._which = Choice(theme)
         self._which.setProperty("scale", "small")
-        self._which.setAccessibleName("Context whose journal is shown")
-        self._which.addItems(["Journal of this context", "Journal before the rebuild"])
+        self._which.setAccessibleName(tr("Context whose journal is shown"))
+        self._which.addItems([tr("Journal of this context"), tr("Journal before the rebuild")])
         self._which.currentIndexChanged.connect(self._on_which_changed)
         self._which.hide()
         self._count = ElidedLabel()
         self._count.setProperty("tone", "secondary")
         self._count.setProperty("scale", "small")
-        self._export = QPushButton("Export…")
+        self._export = QPushButton(tr("Export…"))
         self._export.setProperty("scale", "small")
-        self._export.setToolTip("Saves the journal as JSON lines; `kvdesk replay FILE` opens it without a model")
+        self._export.setToolTip(tr("Saves the journal as JSON lines; `kvdesk replay FILE` opens it without a model"))
         self._export.clicked.connect(self._on_export_clicked)
         self._at_end = True  # of the list
         self._list = self._make_list(theme)
@@ -293,7 +294,9 @@ class TimelinePage(QWidget):
     def _on_export_clicked(self) -> None:
         if self._recording is None:
             return
-        if file := ask_where_to_save(self, "Export the journal", "kvdesk-journal.jsonl", "JSON lines (*.jsonl)"):
+        if file := ask_where_to_save(
+            self, tr("Export the journal"), "kvdesk-journal.jsonl", tr("JSON lines (*.jsonl)")
+        ):
             self.export_requested.emit(str(file), self._recording)
 
     def _ask(self) -> None:
@@ -324,20 +327,26 @@ class TimelinePage(QWidget):
         at = last if self._at is None else self._at
         self._scrubber.show_range(first, last, at)
         self._export.setEnabled(recording is not None and len(recording) > 0)
-        n = f"{len(recording):,} operations" if recording else ""
+        n = tr("{n} operations").format(n=f"{len(recording):,}") if recording else ""
         self._count.setText(n)
         self._state_line.setCurrentIndex(1 if self._at is not None or not self._live else 0)
         self._now.setVisible(self._live)
-        tail = ", before the rebuild" if self.is_past else ", not now" if self._live else f" of {last:,}"
-        self._band_text.setText(f"State after operation {at:,}{tail}")
+        tail = (
+            tr(", before the rebuild")
+            if self.is_past
+            else tr(", not now")
+            if self._live
+            else tr(" of {last}").format(last=f"{last:,}")
+        )
+        self._band_text.setText(tr("State after operation {at}{tail}").format(at=f"{at:,}", tail=tail))
         self._show_details(at)
 
     def _show_details(self, number: int) -> None:
         """The call, its time, reason and cells. Cells placed and freed only for the chosen row: that takes time."""
         entry = self._model.entry(number)
         if entry is None:
-            nothing = "Every operation on the cache will be listed here, with its call and duration."
-            begin = "The journal begins here." if self._recording is not None and self._recording.last else nothing
+            nothing = tr("Every operation on the cache will be listed here, with its call and duration.")
+            begin = tr("The journal begins here.") if self._recording is not None and self._recording.last else nothing
             self._what.setText("")
             self._call.setText("")
             self._about.setText(begin)
@@ -349,10 +358,14 @@ class TimelinePage(QWidget):
         self._what.setText(f"{operation.number:,}  {operation.name}{who}")
         self._call.setText(operation.call)
         when = datetime.fromtimestamp(operation.at_s).astimezone().strftime("%H:%M:%S")
-        cells = f"{entry.n_cells:,} cell{'' if entry.n_cells == 1 else 's'} changed"
-        about = [f"{when}, took {took(operation.ms)}, {cells}{self._difference(number)}."]
+        cells = tr("1 cell changed") if entry.n_cells == 1 else tr("{n} cells changed").format(n=f"{entry.n_cells:,}")
+        about = [
+            tr("{when}, took {took}, {cells}{difference}.").format(
+                when=when, took=took(operation.ms), cells=cells, difference=self._difference(number)
+            )
+        ]
         if operation.reason:
-            about.append(f"Why: {operation.reason}.")
+            about.append(tr("Why: {reason}.").format(reason=operation.reason))
         self._about.setText(" ".join(about))
         done = self._history.effects.get(number)
         if done is None:
@@ -370,7 +383,7 @@ class TimelinePage(QWidget):
         except UserError:
             return ""
         placed, freed = sum(c.n_placed for c in changes), sum(c.n_freed for c in changes)
-        return f": {placed:,} placed, {freed:,} freed"
+        return tr(": {placed} placed, {freed} freed").format(placed=f"{placed:,}", freed=f"{freed:,}")
 
     def _colour_of(self, conversation: str) -> int | None:
         known = next((c for c in self._state.conversations.values() if c.id == conversation), None)
@@ -393,7 +406,7 @@ class TimelinePage(QWidget):
         view = QTableView()
         view.setModel(self._model)
         view.setItemDelegate(TimelineDelegate(theme, self._colour_of, view))
-        view.setAccessibleName("Operations")
+        view.setAccessibleName(tr("Operations"))
         view.setShowGrid(False)
         view.setTabKeyNavigation(False)
         view.setFrameShape(QFrame.Shape.NoFrame)
@@ -406,7 +419,7 @@ class TimelinePage(QWidget):
         rows.hide()
         rows.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
         for corner in view.findChildren(QAbstractButton):  # Qt's own, hidden with the headers
-            corner.setAccessibleName("All operations")
+            corner.setAccessibleName(tr("All operations"))
         self._fit_rows(view)
         self._theme.changed.connect(self._on_look_changed)
         # By rows Qt lays the last one to the lower edge, and all jump by a part of one as soon as another follows.
@@ -435,7 +448,7 @@ class TimelinePage(QWidget):
             inner.addWidget(widget)
         inner.addStretch(1)
         scroll = QScrollArea()
-        scroll.setAccessibleName("What the operation did")
+        scroll.setAccessibleName(tr("What the operation did"))
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scroll.setWidget(details)

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from kvdesk.cache.packing import Entry
+from kvdesk.translation import marked
 
 DECODE: Final = "decode"
 
@@ -20,9 +21,9 @@ DECODE: Final = "decode"
 class Shown(StrEnum):
     """Which rows there are."""
 
-    FOLDED = "Decodes grouped"
-    OTHERS = "Without decodes"
-    ALL = "All"
+    FOLDED = marked("Decodes grouped")
+    OTHERS = marked("Without decodes")
+    ALL = marked("All")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Final
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QSlider, QWidget
 
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import Choice, IconButton
 from kvdesk.ui.widgets.theme import Theme
 
@@ -23,19 +24,19 @@ class Scrubber(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._slider = QSlider(Qt.Orientation.Horizontal)
-        self._slider.setAccessibleName("Operation that is shown")
+        self._slider.setAccessibleName(tr("Operation that is shown"))
         self._slider.setEnabled(False)
         self._slider.valueChanged.connect(self.moved)
-        self._back = IconButton(theme, "step-back", "One operation back")
-        self._play = IconButton(theme, "play", "Play the operations from here on")
-        self._forward = IconButton(theme, "step-forward", "One operation forward")
+        self._back = IconButton(theme, "step-back", tr("One operation back"))
+        self._play = IconButton(theme, "play", tr("Play the operations from here on"))
+        self._forward = IconButton(theme, "step-forward", tr("One operation forward"))
         self._back.clicked.connect(lambda: self._step(-1))
         self._forward.clicked.connect(lambda: self._step(1))
         self._play.clicked.connect(self.toggle_play)
         self._speed = Choice(theme)
         self._speed.setProperty("scale", "small")
-        self._speed.setAccessibleName("Operations a second while playing")
-        self._speed.setToolTip("Operations a second while playing")
+        self._speed.setAccessibleName(tr("Operations a second while playing"))
+        self._speed.setToolTip(tr("Operations a second while playing"))
         for speed in _SPEEDS:
             self._speed.addItem(f"{speed * 1000 // _TICK_MS:,} /s", speed)
         self._timer = QTimer(self, interval=_TICK_MS)
@@ -97,6 +98,6 @@ class Scrubber(QWidget):
     def _show_play(self) -> None:
         playing = self._timer.isActive()
         self._play.set_icon_name("pause" if playing else "play")
-        name = "Pause" if playing else "Play the operations from here on"
+        name = tr("Pause") if playing else tr("Play the operations from here on")
         self._play.setAccessibleName(name)
         self._play.setToolTip(name)
