@@ -5,2755 +5,3211 @@
     <name></name>
     <message>
         <source>%n changed</source>
-        <translation type="unfinished"></translation>
+        <translation>%n 项已更改</translation>
     </message>
     <message>
         <source>%n messages deleted.</source>
-        <translation type="unfinished"></translation>
+        <translation>已删除 %n 条消息。</translation>
     </message>
     <message>
         <source>%n more pinned</source>
-        <translation type="unfinished"></translation>
+        <translation>还有 %n 条固定消息</translation>
     </message>
     <message>
         <source>(unverified: its program publishes no description of this format)</source>
-        <translation type="unfinished"></translation>
+        <translation>（未验证：该程序没有公开此格式的说明）</translation>
     </message>
     <message>
         <source>+%n more</source>
-        <translation type="unfinished"></translation>
+        <translation>另有 %n 条</translation>
     </message>
     <message>
         <source>, audited {at}</source>
-        <translation type="unfinished"></translation>
+        <translation>，核对于 {at}</translation>
     </message>
     <message>
         <source>--copies imports once more what is here already.</source>
-        <translation type="unfinished"></translation>
+        <translation>--copies 会把这里已有的内容再导入一次。</translation>
     </message>
     <message>
         <source>1 message deleted.</source>
-        <translation type="unfinished"></translation>
+        <translation>已删除 1 条消息。</translation>
     </message>
     <message>
         <source>1 page</source>
-        <translation type="unfinished"></translation>
+        <translation>1 页</translation>
     </message>
     <message>
         <source>1 thread</source>
-        <translation type="unfinished"></translation>
+        <translation>1 个线程</translation>
     </message>
     <message>
         <source>; decoding reads {speed} GB/s, {how}</source>
-        <translation type="unfinished"></translation>
+        <translation>；解码读取速度 {speed} GB/s，{how}</translation>
     </message>
     <message>
         <source>A Jinja text in the place of the model&apos;s chat template</source>
-        <translation type="unfinished"></translation>
+        <translation>用一段 Jinja 文本代替模型的对话模板</translation>
     </message>
     <message>
         <source>A branch of “{title}” {what}</source>
+        <translation>“{title}”的一个分支：{what}</translation>
+    </message>
+    <message>
+        <source>A conversation cannot be copied onto itself.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>A copy was saved to {file}.</source>
+        <translation>副本已保存到 {file}。</translation>
+    </message>
+    <message>
+        <source>A line of the text has {longest:,} characters, and this model&apos;s tokenizer can take {longest_line:,}: break it up.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>A longer time</source>
-        <translation type="unfinished"></translation>
+        <translation>更长的时间范围</translation>
     </message>
     <message>
         <source>A model is open already: type here and press Enter. Everything is computed on this computer.</source>
-        <translation type="unfinished"></translation>
+        <translation>已经打开了一个模型：在这里输入，然后按 Enter。所有计算都在这台电脑上完成。</translation>
     </message>
     <message>
         <source>A preset sets all samplers at once, and the system prompt where it has one</source>
+        <translation>预设会一次设定所有采样器；如果其中有系统提示词，也会一并设定</translation>
+    </message>
+    <message>
+        <source>A prompt must have some text.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>A sequence breaker is a text of at most {n} bytes.</source>
-        <translation type="unfinished"></translation>
+        <translation>序列断点最多为 {n} 字节的文本。</translation>
     </message>
     <message>
         <source>A shorter time</source>
-        <translation type="unfinished"></translation>
+        <translation>更短的时间范围</translation>
     </message>
     <message>
         <source>A template is checked on this chat first</source>
-        <translation type="unfinished"></translation>
+        <translation>模板会先在这个对话上检查</translation>
     </message>
     <message>
         <source>A text cannot be used as it is.</source>
-        <translation type="unfinished"></translation>
+        <translation>有一项文本无法按现在的写法使用。</translation>
     </message>
     <message>
         <source>A text of the logit bias has no characters.</source>
-        <translation type="unfinished"></translation>
+        <translation>logit 偏置中有一项文本没有字符。</translation>
     </message>
     <message>
         <source>A text that comes with kvdesk</source>
+        <translation>kvdesk 自带的一段文本</translation>
+    </message>
+    <message>
+        <source>A token of the batch belongs to no sequence.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>About kvdesk</source>
-        <translation type="unfinished"></translation>
+        <translation>关于 kvdesk</translation>
     </message>
     <message>
         <source>Actions</source>
-        <translation type="unfinished"></translation>
+        <translation>操作</translation>
     </message>
     <message>
         <source>All</source>
-        <translation type="unfinished"></translation>
+        <translation>全部</translation>
     </message>
     <message>
         <source>All chats that are not here yet are imported, or none.</source>
-        <translation type="unfinished"></translation>
+        <translation>这里还没有的对话会全部导入，否则一个也不导入。</translation>
     </message>
     <message>
         <source>All files (*)</source>
-        <translation type="unfinished"></translation>
+        <translation>所有文件 (*)</translation>
     </message>
     <message>
         <source>All of it</source>
-        <translation type="unfinished"></translation>
+        <translation>全部内容</translation>
     </message>
     <message>
         <source>All of these chats are here already.</source>
-        <translation type="unfinished"></translation>
+        <translation>这些对话这里都已经有了。</translation>
     </message>
     <message>
         <source>All of these chats are imported, or none.</source>
-        <translation type="unfinished"></translation>
+        <translation>这些对话会全部导入，否则一个也不导入。</translation>
     </message>
     <message>
         <source>All parameters of this chat are as in the settings</source>
+        <translation>这个对话的所有参数都与设置相同</translation>
+    </message>
+    <message>
+        <source>All sequences are in use: close a conversation, so that one is free to compute in.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>All series in {unit}</source>
-        <translation type="unfinished"></translation>
+        <translation>所有单位为 {unit} 的曲线</translation>
     </message>
     <message>
         <source>All series without a unit</source>
+        <translation>所有没有单位的曲线</translation>
+    </message>
+    <message>
+        <source>All {n_seq_max} sequences are answering. Wait for one to end.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Also the texts that are otherwise left out of logs, settings and journal. Of other chats too.</source>
-        <translation type="unfinished"></translation>
+        <translation>平时不写入日志、设置和操作记录的文本也包括在内。其他对话的文本同样包括。</translation>
     </message>
     <message>
         <source>An answer is being written; stop it first.</source>
-        <translation type="unfinished"></translation>
+        <translation>正在生成回答，请先停止。</translation>
     </message>
     <message>
         <source>And, where it is ticked</source>
-        <translation type="unfinished"></translation>
+        <translation>以及勾选后才包含的内容</translation>
     </message>
     <message>
         <source>Answer</source>
-        <translation type="unfinished"></translation>
+        <translation>回答</translation>
     </message>
     <message>
         <source>Answer again</source>
-        <translation type="unfinished"></translation>
+        <translation>重新回答</translation>
     </message>
     <message>
         <source>Answer {i} of {n}</source>
-        <translation type="unfinished"></translation>
+        <translation>第 {i} 个回答，共 {n} 个</translation>
     </message>
     <message>
         <source>Answers to “{question}”</source>
-        <translation type="unfinished"></translation>
+        <translation>对“{question}”的回答</translation>
     </message>
     <message>
         <source>Application</source>
-        <translation type="unfinished"></translation>
+        <translation>应用程序</translation>
     </message>
     <message>
         <source>Apply</source>
-        <translation type="unfinished"></translation>
+        <translation>应用</translation>
     </message>
     <message>
         <source>Architecture</source>
-        <translation type="unfinished"></translation>
+        <translation>架构</translation>
     </message>
     <message>
         <source>Archive</source>
-        <translation type="unfinished"></translation>
+        <translation>归档</translation>
     </message>
     <message>
         <source>Archive the chat, or take it out</source>
-        <translation type="unfinished"></translation>
+        <translation>归档对话，或取消归档</translation>
     </message>
     <message>
         <source>Archived (%n)</source>
-        <translation type="unfinished"></translation>
+        <translation>已归档（%n）</translation>
     </message>
     <message>
         <source>As in a new chat</source>
-        <translation type="unfinished"></translation>
+        <translation>与新对话相同</translation>
     </message>
     <message>
         <source>As llama.cpp names it</source>
-        <translation type="unfinished"></translation>
+        <translation>llama.cpp 中的名称</translation>
     </message>
     <message>
         <source>As text</source>
-        <translation type="unfinished"></translation>
+        <translation>作为文本</translation>
     </message>
     <message>
         <source>As the file says</source>
-        <translation type="unfinished"></translation>
+        <translation>按文件所述</translation>
     </message>
     <message>
         <source>Attach all of {name} again</source>
-        <translation type="unfinished"></translation>
+        <translation>重新附加完整的 {name}</translation>
     </message>
     <message>
         <source>Attach files</source>
-        <translation type="unfinished"></translation>
+        <translation>附加文件</translation>
     </message>
     <message>
         <source>Attach files…</source>
-        <translation type="unfinished"></translation>
+        <translation>附加文件…</translation>
     </message>
     <message>
         <source>Attach text, code, PDF or DOCX files (Ctrl+Shift+A); dropping and pasting them works too</source>
-        <translation type="unfinished"></translation>
+        <translation>附加文本、代码、PDF 或 DOCX 文件（Ctrl+Shift+A）；也可以拖放或粘贴</translation>
     </message>
     <message>
         <source>Attachments</source>
-        <translation type="unfinished"></translation>
+        <translation>附件</translation>
     </message>
     <message>
         <source>Audit</source>
-        <translation type="unfinished"></translation>
+        <translation>核对</translation>
     </message>
     <message>
         <source>Audit at {at}: {result}</source>
-        <translation type="unfinished"></translation>
+        <translation>{at} 的核对结果：{result}</translation>
     </message>
     <message>
         <source>Audit the cell map</source>
-        <translation type="unfinished"></translation>
+        <translation>核对单元图</translation>
     </message>
     <message>
         <source>Back</source>
-        <translation type="unfinished"></translation>
+        <translation>返回</translation>
     </message>
     <message>
         <source>Back to the chat</source>
-        <translation type="unfinished"></translation>
+        <translation>返回对话</translation>
     </message>
     <message>
         <source>Back to the chat (Esc)</source>
-        <translation type="unfinished"></translation>
+        <translation>返回对话 (Esc)</translation>
     </message>
     <message>
         <source>Back to the chats</source>
-        <translation type="unfinished"></translation>
+        <translation>返回对话列表</translation>
     </message>
     <message>
         <source>Back to the conversations</source>
-        <translation type="unfinished"></translation>
+        <translation>返回对话</translation>
     </message>
     <message>
         <source>Back to the conversations (Esc)</source>
-        <translation type="unfinished"></translation>
+        <translation>返回对话 (Esc)</translation>
     </message>
     <message>
         <source>Back to the default</source>
-        <translation type="unfinished"></translation>
+        <translation>恢复默认值</translation>
     </message>
     <message>
         <source>Back to the default: {value}</source>
-        <translation type="unfinished"></translation>
+        <translation>恢复默认值：{value}</translation>
     </message>
     <message>
         <source>Batches and threads</source>
-        <translation type="unfinished"></translation>
+        <translation>批大小与线程</translation>
     </message>
     <message>
         <source>Becomes a version of its own; the answer as it was stays.</source>
-        <translation type="unfinished"></translation>
+        <translation>会成为一个单独的版本；原来的回答保持不变。</translation>
     </message>
     <message>
         <source>Being written…</source>
-        <translation type="unfinished"></translation>
+        <translation>正在生成…</translation>
     </message>
     <message>
         <source>Branches</source>
-        <translation type="unfinished"></translation>
+        <translation>分支</translation>
     </message>
     <message>
         <source>Branches (Ctrl+Shift+B)</source>
-        <translation type="unfinished"></translation>
+        <translation>分支 (Ctrl+Shift+B)</translation>
     </message>
     <message>
         <source>Branches of this chat</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话的分支</translation>
     </message>
     <message>
         <source>Bring it back where it stood</source>
-        <translation type="unfinished"></translation>
+        <translation>恢复到原来的位置</translation>
     </message>
     <message>
         <source>Cache</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存</translation>
     </message>
     <message>
         <source>Cancel</source>
-        <translation type="unfinished"></translation>
+        <translation>取消</translation>
     </message>
     <message>
         <source>Cancel (Esc)</source>
-        <translation type="unfinished"></translation>
+        <translation>取消 (Esc)</translation>
     </message>
     <message>
         <source>Cells of its cache: {used} of {size} used, high-water mark {mark}</source>
-        <translation type="unfinished"></translation>
+        <translation>其缓存的单元：共 {size} 个，已用 {used} 个，峰值 {mark} 个</translation>
     </message>
     <message>
         <source>Cells of this message</source>
-        <translation type="unfinished"></translation>
+        <translation>这条消息的单元</translation>
     </message>
     <message>
         <source>Change system prompt, sampling and template of this chat ({keys})</source>
-        <translation type="unfinished"></translation>
+        <translation>更改这个对话的系统提示词、采样和模板（{keys}）</translation>
     </message>
     <message>
         <source>Chat</source>
-        <translation type="unfinished"></translation>
+        <translation>对话</translation>
     </message>
     <message>
         <source>Chat template of its own</source>
-        <translation type="unfinished"></translation>
+        <translation>单独的对话模板</translation>
     </message>
     <message>
         <source>Chat with GGUF models on a laptop, and see what the KV cache is doing.</source>
-        <translation type="unfinished"></translation>
+        <translation>在笔记本电脑上与 GGUF 模型对话，并查看 KV 缓存在做什么。</translation>
     </message>
     <message>
         <source>Chat: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>对话：{text}</translation>
     </message>
     <message>
         <source>Chats</source>
-        <translation type="unfinished"></translation>
+        <translation>对话</translation>
     </message>
     <message>
         <source>Chats of kvdesk, ChatGPT, LM Studio, llama.cpp ({endings})</source>
-        <translation type="unfinished"></translation>
+        <translation>kvdesk、ChatGPT、LM Studio、llama.cpp 的对话 ({endings})</translation>
     </message>
     <message>
         <source>Choose a file…</source>
-        <translation type="unfinished"></translation>
+        <translation>选择文件…</translation>
     </message>
     <message>
         <source>Choose a grammar or a JSON schema: there can be only one.</source>
-        <translation type="unfinished"></translation>
+        <translation>语法和 JSON schema 只能选用一种。</translation>
     </message>
     <message>
         <source>Choose a text</source>
-        <translation type="unfinished"></translation>
+        <translation>选择文本</translation>
     </message>
     <message>
         <source>Choose its cells for an operation</source>
-        <translation type="unfinished"></translation>
+        <translation>选择其单元进行操作</translation>
     </message>
     <message>
         <source>Clear the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>清空缓存</translation>
     </message>
     <message>
         <source>Close</source>
-        <translation type="unfinished"></translation>
+        <translation>关闭</translation>
     </message>
     <message>
         <source>Close (Esc)</source>
-        <translation type="unfinished"></translation>
+        <translation>关闭 (Esc)</translation>
     </message>
     <message>
         <source>Close and lose what is not saved?</source>
-        <translation type="unfinished"></translation>
+        <translation>关闭并丢弃未保存的内容？</translation>
     </message>
     <message>
         <source>Close the branches</source>
-        <translation type="unfinished"></translation>
+        <translation>关闭分支视图</translation>
     </message>
     <message>
         <source>Collapse the folder, or go to its head</source>
-        <translation type="unfinished"></translation>
+        <translation>折叠文件夹，或跳到文件夹标题</translation>
     </message>
     <message>
         <source>Command palette</source>
-        <translation type="unfinished"></translation>
+        <translation>命令面板</translation>
     </message>
     <message>
         <source>Compact the cache…</source>
-        <translation type="unfinished"></translation>
+        <translation>压实缓存…</translation>
     </message>
     <message>
         <source>Compare the answers side by side</source>
-        <translation type="unfinished"></translation>
+        <translation>并排比较各个回答</translation>
     </message>
     <message>
         <source>Compare these answers</source>
-        <translation type="unfinished"></translation>
+        <translation>比较这些回答</translation>
     </message>
     <message>
         <source>Compares every cell with the engine&apos;s own state</source>
-        <translation type="unfinished"></translation>
+        <translation>将每个单元与引擎自身的状态进行比较</translation>
     </message>
     <message>
         <source>Complete</source>
+        <translation>已完成</translation>
+    </message>
+    <message>
+        <source>Contents of the report</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Context full</source>
-        <translation type="unfinished"></translation>
+        <translation>上下文已满</translation>
     </message>
     <message>
         <source>Context: show what it is filled with</source>
-        <translation type="unfinished"></translation>
+        <translation>上下文：显示它由哪些内容占用</translation>
     </message>
     <message>
         <source>Continue the answer</source>
-        <translation type="unfinished"></translation>
+        <translation>继续回答</translation>
     </message>
     <message>
         <source>Continue where it ended: only new tokens are computed</source>
+        <translation>从结束处继续：只计算新的 token</translation>
+    </message>
+    <message>
+        <source>Conversation and summaries</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Conversations</source>
-        <translation type="unfinished"></translation>
+        <translation>对话</translation>
     </message>
     <message>
         <source>Copied.</source>
-        <translation type="unfinished"></translation>
+        <translation>已复制。</translation>
     </message>
     <message>
         <source>Copies the lines that are shown</source>
-        <translation type="unfinished"></translation>
+        <translation>复制当前显示的行</translation>
     </message>
     <message>
         <source>Copy</source>
-        <translation type="unfinished"></translation>
+        <translation>复制</translation>
     </message>
     <message>
         <source>Copy as Markdown</source>
-        <translation type="unfinished"></translation>
+        <translation>复制为 Markdown</translation>
     </message>
     <message>
         <source>Copy as plain text</source>
-        <translation type="unfinished"></translation>
+        <translation>复制为纯文本</translation>
     </message>
     <message>
         <source>Copy the message</source>
-        <translation type="unfinished"></translation>
+        <translation>复制消息</translation>
     </message>
     <message>
         <source>Copy the selection</source>
-        <translation type="unfinished"></translation>
+        <translation>复制所选内容</translation>
     </message>
     <message>
         <source>Copy the versions</source>
-        <translation type="unfinished"></translation>
+        <translation>复制版本信息</translation>
     </message>
     <message>
         <source>Counting the tokens …</source>
-        <translation type="unfinished"></translation>
+        <translation>正在统计 token 数…</translation>
     </message>
     <message>
         <source>Creative</source>
-        <translation type="unfinished"></translation>
+        <translation>有创意</translation>
     </message>
     <message>
         <source>DRY</source>
-        <translation type="unfinished"></translation>
+        <translation>DRY</translation>
     </message>
     <message>
         <source>DRY: no repeated sequences</source>
-        <translation type="unfinished"></translation>
+        <translation>DRY：避免重复的序列</translation>
     </message>
     <message>
         <source>Data type of most of its weights</source>
-        <translation type="unfinished"></translation>
+        <translation>其大部分权重的数据类型</translation>
     </message>
     <message>
         <source>Data types of K and V, and flash attention</source>
-        <translation type="unfinished"></translation>
+        <translation>K 和 V 的数据类型，以及 flash attention</translation>
     </message>
     <message>
         <source>Decode speed of the last tokens</source>
-        <translation type="unfinished"></translation>
+        <translation>最近若干 token 的解码速度</translation>
     </message>
     <message>
         <source>Default</source>
-        <translation type="unfinished"></translation>
+        <translation>默认</translation>
     </message>
     <message>
         <source>Default {default}, from {low} to {high}</source>
-        <translation type="unfinished"></translation>
+        <translation>默认值 {default}，范围 {low} 到 {high}</translation>
     </message>
     <message>
         <source>Delete</source>
-        <translation type="unfinished"></translation>
+        <translation>删除</translation>
     </message>
     <message>
         <source>Delete question and answer</source>
-        <translation type="unfinished"></translation>
+        <translation>删除问题和回答</translation>
     </message>
     <message>
         <source>Delete the chat</source>
-        <translation type="unfinished"></translation>
+        <translation>删除对话</translation>
     </message>
     <message>
         <source>Delete the file</source>
-        <translation type="unfinished"></translation>
+        <translation>删除文件</translation>
     </message>
     <message>
         <source>Delete this message</source>
-        <translation type="unfinished"></translation>
+        <translation>删除这条消息</translation>
     </message>
     <message>
         <source>Delete {file} ({size}) from the disk? The application that downloaded it loses it too.</source>
-        <translation type="unfinished"></translation>
+        <translation>从磁盘删除 {file}（{size}）？下载它的应用程序也将无法再使用它。</translation>
     </message>
     <message>
         <source>Deleted: “{title}”</source>
-        <translation type="unfinished"></translation>
+        <translation>已删除：“{title}”</translation>
     </message>
     <message>
         <source>Deleted: “{title}” and %n more</source>
-        <translation type="unfinished"></translation>
+        <translation>已删除：“{title}”及另外 %n 个</translation>
     </message>
     <message>
         <source>Delete…</source>
-        <translation type="unfinished"></translation>
+        <translation>删除…</translation>
     </message>
     <message>
         <source>Details</source>
+        <translation>详细信息</translation>
+    </message>
+    <message>
+        <source>Difficult questions and code, with 16 GB of memory</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Dismiss this message</source>
-        <translation type="unfinished"></translation>
+        <translation>关闭这条提示</translation>
     </message>
     <message>
         <source>Done</source>
-        <translation type="unfinished"></translation>
+        <translation>完成</translation>
     </message>
     <message>
         <source>Draft</source>
-        <translation type="unfinished"></translation>
+        <translation>草稿</translation>
     </message>
     <message>
         <source>Draft and attachments are estimated until you pause</source>
-        <translation type="unfinished"></translation>
+        <translation>停止输入之前，草稿和附件的占用只是估计值</translation>
     </message>
     <message>
         <source>Each answer becomes a branch; the question is prefilled only once</source>
-        <translation type="unfinished"></translation>
+        <translation>每个回答成为一个分支；问题只预填充一次</translation>
     </message>
     <message>
         <source>Each square is a cell of the KV cache: one token, in the colour of its chat. Grey cells are free.</source>
-        <translation type="unfinished"></translation>
+        <translation>每个方块是 KV 缓存的一个单元：一个 token，颜色表示所属的对话。灰色的单元是空闲的。</translation>
     </message>
     <message>
         <source>Edit the answer…</source>
-        <translation type="unfinished"></translation>
+        <translation>编辑回答…</translation>
     </message>
     <message>
         <source>Edited by you</source>
-        <translation type="unfinished"></translation>
+        <translation>由你编辑</translation>
     </message>
     <message>
         <source>Edit…</source>
-        <translation type="unfinished"></translation>
+        <translation>编辑…</translation>
     </message>
     <message>
         <source>Else its answers are sampled as the settings say.</source>
-        <translation type="unfinished"></translation>
+        <translation>否则其回答按设置采样。</translation>
     </message>
     <message>
         <source>Error: {sentence}</source>
-        <translation type="unfinished"></translation>
+        <translation>错误：{sentence}</translation>
     </message>
     <message>
         <source>Errors</source>
-        <translation type="unfinished"></translation>
+        <translation>错误</translation>
     </message>
     <message>
         <source>Every operation since the context was made, without the tokens.</source>
+        <translation>上下文创建以来的每一次操作，不含 token。</translation>
+    </message>
+    <message>
+        <source>Everyday questions in many languages; can reason</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Expected: a token reads {size} of weights, and this machine reads {speed} GB/s of them.</source>
-        <translation type="unfinished"></translation>
+        <translation>预计值：每个 token 要读取 {size} 权重，这台电脑读取权重的速度为 {speed} GB/s。</translation>
     </message>
     <message>
         <source>Export all chats…</source>
-        <translation type="unfinished"></translation>
+        <translation>导出所有对话…</translation>
     </message>
     <message>
         <source>Export the chat</source>
-        <translation type="unfinished"></translation>
+        <translation>导出对话</translation>
     </message>
     <message>
         <source>Export the chats in it…</source>
-        <translation type="unfinished"></translation>
+        <translation>导出其中的对话…</translation>
     </message>
     <message>
         <source>Export the chat…</source>
-        <translation type="unfinished"></translation>
+        <translation>导出对话…</translation>
     </message>
     <message>
         <source>Export the preset</source>
-        <translation type="unfinished"></translation>
+        <translation>导出预设</translation>
     </message>
     <message>
         <source>Export {n} chats</source>
-        <translation type="unfinished"></translation>
+        <translation>导出 {n} 个对话</translation>
     </message>
     <message>
         <source>Export…</source>
+        <translation>导出…</translation>
+    </message>
+    <message>
+        <source>Fast answers in many languages, Chinese too; can reason</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Favourite</source>
-        <translation type="unfinished"></translation>
+        <translation>收藏</translation>
     </message>
     <message>
         <source>Filter</source>
-        <translation type="unfinished"></translation>
+        <translation>筛选</translation>
     </message>
     <message>
         <source>Filter models</source>
-        <translation type="unfinished"></translation>
+        <translation>筛选模型</translation>
     </message>
     <message>
         <source>Filter the log</source>
-        <translation type="unfinished"></translation>
+        <translation>筛选日志</translation>
     </message>
     <message>
         <source>Find a shortcut</source>
-        <translation type="unfinished"></translation>
+        <translation>查找快捷键</translation>
     </message>
     <message>
         <source>Find an action</source>
-        <translation type="unfinished"></translation>
+        <translation>查找操作</translation>
     </message>
     <message>
         <source>First cell</source>
-        <translation type="unfinished"></translation>
+        <translation>第一个单元</translation>
     </message>
     <message>
         <source>First token after</source>
-        <translation type="unfinished"></translation>
+        <translation>首个 token 用时</translation>
     </message>
     <message>
         <source>Fits here</source>
-        <translation type="unfinished"></translation>
+        <translation>能否运行</translation>
     </message>
     <message>
         <source>Fold {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>折叠 {name}</translation>
     </message>
     <message>
         <source>Folder {name}, {state}, chats: %n</source>
-        <translation type="unfinished"></translation>
+        <translation>文件夹 {name}，{state}，对话数：%n</translation>
     </message>
     <message>
         <source>Follow the system</source>
-        <translation type="unfinished"></translation>
+        <translation>跟随系统</translation>
     </message>
     <message>
         <source>Forget cells</source>
-        <translation type="unfinished"></translation>
+        <translation>遗忘单元</translation>
     </message>
     <message>
         <source>Fork the chat after it</source>
-        <translation type="unfinished"></translation>
+        <translation>从此处之后分叉对话</translation>
     </message>
     <message>
         <source>Format</source>
-        <translation type="unfinished"></translation>
+        <translation>格式</translation>
     </message>
     <message>
         <source>Found in</source>
-        <translation type="unfinished"></translation>
+        <translation>发现于</translation>
     </message>
     <message>
         <source>Free</source>
-        <translation type="unfinished"></translation>
+        <translation>空闲</translation>
     </message>
     <message>
         <source>From kvdesk&apos;s own JSON, or an export of ChatGPT, LM Studio or llama.cpp&apos;s web UI</source>
-        <translation type="unfinished"></translation>
+        <translation>来自 kvdesk 自己的 JSON，或 ChatGPT、LM Studio、llama.cpp 网页界面的导出文件</translation>
     </message>
     <message>
         <source>GGUF models (*.gguf);;All files (*)</source>
-        <translation type="unfinished"></translation>
+        <translation>GGUF 模型 (*.gguf);;所有文件 (*)</translation>
     </message>
     <message>
         <source>Go to the list</source>
-        <translation type="unfinished"></translation>
+        <translation>跳到列表</translation>
     </message>
     <message>
         <source>Go to the pinned message: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>跳到固定的消息：{text}</translation>
     </message>
     <message>
         <source>Grammar, JSON schema, logit bias</source>
-        <translation type="unfinished"></translation>
+        <translation>语法、JSON schema、logit 偏置</translation>
     </message>
     <message>
         <source>Graphs</source>
-        <translation type="unfinished"></translation>
+        <translation>图表</translation>
     </message>
     <message>
         <source>HTML, the branch that is shown (*.html)</source>
-        <translation type="unfinished"></translation>
+        <translation>HTML，当前显示的分支 (*.html)</translation>
     </message>
     <message>
         <source>Hello</source>
-        <translation type="unfinished"></translation>
+        <translation>你好</translation>
     </message>
     <message>
         <source>Here you choose what happens then: stop, or let the oldest messages go.</source>
-        <translation type="unfinished"></translation>
+        <translation>在这里选择届时如何处理：停止，或移除最早的消息。</translation>
     </message>
     <message>
         <source>Here you open another model, a GGUF file. Ctrl+, opens the settings.</source>
-        <translation type="unfinished"></translation>
+        <translation>在这里打开其他模型（GGUF 文件）。按 Ctrl+, 打开设置。</translation>
     </message>
     <message>
         <source>Hide the inspector</source>
-        <translation type="unfinished"></translation>
+        <translation>隐藏检查器</translation>
     </message>
     <message>
         <source>Hide the inspector (Ctrl+I)</source>
-        <translation type="unfinished"></translation>
+        <translation>隐藏检查器 (Ctrl+I)</translation>
     </message>
     <message>
         <source>History</source>
-        <translation type="unfinished"></translation>
+        <translation>历史</translation>
     </message>
     <message>
         <source>Import</source>
-        <translation type="unfinished"></translation>
+        <translation>导入</translation>
     </message>
     <message>
         <source>Import a preset</source>
-        <translation type="unfinished"></translation>
+        <translation>导入预设</translation>
     </message>
     <message>
         <source>Import chats</source>
-        <translation type="unfinished"></translation>
+        <translation>导入对话</translation>
     </message>
     <message>
         <source>Import chats…</source>
-        <translation type="unfinished"></translation>
+        <translation>导入对话…</translation>
     </message>
     <message>
         <source>Import once more what is here already, as copies</source>
-        <translation type="unfinished"></translation>
+        <translation>将这里已有的内容再导入一份副本</translation>
     </message>
     <message>
         <source>Import one chat</source>
-        <translation type="unfinished"></translation>
+        <translation>导入 1 个对话</translation>
     </message>
     <message>
         <source>Import {n} chats</source>
-        <translation type="unfinished"></translation>
+        <translation>导入 {n} 个对话</translation>
     </message>
     <message>
         <source>Import…</source>
-        <translation type="unfinished"></translation>
+        <translation>导入…</translation>
     </message>
     <message>
         <source>In the cell map</source>
-        <translation type="unfinished"></translation>
+        <translation>在单元图中</translation>
     </message>
     <message>
         <source>In the graphs</source>
-        <translation type="unfinished"></translation>
+        <translation>在图表中</translation>
     </message>
     <message>
         <source>In the list of conversations</source>
-        <translation type="unfinished"></translation>
+        <translation>在对话列表中</translation>
     </message>
     <message>
         <source>In the message box</source>
-        <translation type="unfinished"></translation>
+        <translation>在消息输入框中</translation>
     </message>
     <message>
         <source>Info</source>
-        <translation type="unfinished"></translation>
+        <translation>信息</translation>
     </message>
     <message>
         <source>It always holds</source>
-        <translation type="unfinished"></translation>
+        <translation>始终包含</translation>
     </message>
     <message>
         <source>It answers questions about the cache by experiments. Ctrl+Shift+P finds everything else, this tour too; F1 shows all keys.</source>
-        <translation type="unfinished"></translation>
+        <translation>它用实验回答关于缓存的问题。按 Ctrl+Shift+P 可以找到其他所有功能，包括这个导览；按 F1 显示所有快捷键。</translation>
     </message>
     <message>
         <source>It could not be saved: {why}.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法保存：{why}。</translation>
     </message>
     <message>
         <source>It needs {needed}, and {free} are free.</source>
-        <translation type="unfinished"></translation>
+        <translation>需要 {needed}，空闲 {free}。</translation>
     </message>
     <message>
         <source>Its chats stay, in no folder</source>
-        <translation type="unfinished"></translation>
+        <translation>其中的对话会保留，不再属于任何文件夹</translation>
     </message>
     <message>
         <source>Its place in the cache is known after the next answer in this chat.</source>
+        <translation>这个对话得到下一个回答后，才能知道它在缓存中的位置。</translation>
+    </message>
+    <message>
+        <source>Its state is larger than what may be kept outside the cache: raise the limit in settings.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>JSON (*.json)</source>
-        <translation type="unfinished"></translation>
+        <translation>JSON (*.json)</translation>
     </message>
     <message>
         <source>JSON, with everything (*.json)</source>
-        <translation type="unfinished"></translation>
+        <translation>JSON，包含全部内容 (*.json)</translation>
     </message>
     <message>
         <source>Journal of the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存的操作记录</translation>
     </message>
     <message>
         <source>KV cache</source>
-        <translation type="unfinished"></translation>
+        <translation>KV 缓存</translation>
     </message>
     <message>
         <source>KV {used} of {all} MB</source>
-        <translation type="unfinished"></translation>
+        <translation>KV {used} / {all} MB</translation>
     </message>
     <message>
         <source>Keep it</source>
-        <translation type="unfinished"></translation>
+        <translation>保留</translation>
     </message>
     <message>
         <source>Keep kvdesk open</source>
-        <translation type="unfinished"></translation>
+        <translation>不关闭 kvdesk</translation>
     </message>
     <message>
         <source>Keep this one</source>
-        <translation type="unfinished"></translation>
+        <translation>保留这个</translation>
     </message>
     <message>
         <source>Keep this one: {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>保留这个：{name}</translation>
     </message>
     <message>
         <source>Keep what fits</source>
-        <translation type="unfinished"></translation>
+        <translation>保留放得下的部分</translation>
     </message>
     <message>
         <source>Keeps the first part of what is attached, as much as fits beside the text and an answer</source>
-        <translation type="unfinished"></translation>
+        <translation>保留附件开头的部分，长度以文本和回答之外的剩余空间为限</translation>
     </message>
     <message>
         <source>Language</source>
-        <translation type="unfinished"></translation>
+        <translation>语言</translation>
     </message>
     <message>
         <source>Larger text</source>
-        <translation type="unfinished"></translation>
+        <translation>更大的文字</translation>
     </message>
     <message>
         <source>Last cell</source>
-        <translation type="unfinished"></translation>
+        <translation>最后一个单元</translation>
     </message>
     <message>
         <source>Last used</source>
-        <translation type="unfinished"></translation>
+        <translation>上次使用</translation>
     </message>
     <message>
         <source>Least level</source>
-        <translation type="unfinished"></translation>
+        <translation>最低级别</translation>
     </message>
     <message>
         <source>Leave</source>
-        <translation type="unfinished"></translation>
+        <translation>退出</translation>
     </message>
     <message>
         <source>Leave the answer as it was (Esc)</source>
-        <translation type="unfinished"></translation>
+        <translation>回答保持原样 (Esc)</translation>
     </message>
     <message>
         <source>Leave the tour (Esc)</source>
-        <translation type="unfinished"></translation>
+        <translation>退出导览 (Esc)</translation>
     </message>
     <message>
         <source>Leave what is open, or stop the answer</source>
-        <translation type="unfinished"></translation>
+        <translation>离开当前界面，或停止回答</translation>
     </message>
     <message>
         <source>Left out</source>
-        <translation type="unfinished"></translation>
+        <translation>未包含</translation>
     </message>
     <message>
         <source>Length limit reached</source>
-        <translation type="unfinished"></translation>
+        <translation>达到长度上限</translation>
     </message>
     <message>
         <source>Licence</source>
-        <translation type="unfinished"></translation>
+        <translation>许可证</translation>
     </message>
     <message>
         <source>Licences</source>
-        <translation type="unfinished"></translation>
+        <translation>许可证</translation>
     </message>
     <message>
         <source>Line {line} of the grammar cannot be read: {what}.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法读取语法的第 {line} 行：{what}。</translation>
     </message>
     <message>
         <source>Line {line} of the logit bias is not a token id, or a text in quotes, and a number.</source>
-        <translation type="unfinished"></translation>
+        <translation>logit 偏置的第 {line} 行应为一个 token id 或带引号的文本，再加一个数字。</translation>
     </message>
     <message>
         <source>Line {line} of the logit bias is out of range: -100 to 100.</source>
-        <translation type="unfinished"></translation>
+        <translation>logit 偏置的第 {line} 行超出范围：-100 到 100。</translation>
     </message>
     <message>
         <source>Log</source>
-        <translation type="unfinished"></translation>
+        <translation>日志</translation>
     </message>
     <message>
         <source>Log lines of llama.cpp and kvdesk appear here.</source>
-        <translation type="unfinished"></translation>
+        <translation>llama.cpp 和 kvdesk 的日志显示在这里。</translation>
     </message>
     <message>
         <source>Logs of kvdesk and llama.cpp</source>
+        <translation>llama.cpp 和 kvdesk 的日志</translation>
+    </message>
+    <message>
+        <source>Long texts in European languages; can reason</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Look again</source>
-        <translation type="unfinished"></translation>
+        <translation>重新查找</translation>
     </message>
     <message>
         <source>Looking through the folders of other applications…</source>
-        <translation type="unfinished"></translation>
+        <translation>正在查找其他应用程序的文件夹…</translation>
     </message>
     <message>
         <source>Map of the experiment&apos;s own cache</source>
-        <translation type="unfinished"></translation>
+        <translation>实验自身缓存的单元图</translation>
     </message>
     <message>
         <source>Markdown (*.md)</source>
-        <translation type="unfinished"></translation>
+        <translation>Markdown (*.md)</translation>
     </message>
     <message>
         <source>Markdown, the branch that is shown (*.md)</source>
-        <translation type="unfinished"></translation>
+        <translation>Markdown，当前显示的分支 (*.md)</translation>
     </message>
     <message>
         <source>Measured when it ran last.</source>
-        <translation type="unfinished"></translation>
+        <translation>上次运行时测得。</translation>
     </message>
     <message>
         <source>Memory of K and V: used, of what is allocated</source>
-        <translation type="unfinished"></translation>
+        <translation>K 和 V 的内存：已分配中的已用部分</translation>
     </message>
     <message>
         <source>Menu</source>
-        <translation type="unfinished"></translation>
+        <translation>菜单</translation>
     </message>
     <message>
         <source>Message: {text}</source>
-        <translation type="unfinished"></translation>
+        <translation>消息：{text}</translation>
     </message>
     <message>
         <source>Messages</source>
-        <translation type="unfinished"></translation>
+        <translation>消息</translation>
     </message>
     <message>
         <source>Min P</source>
-        <translation type="unfinished"></translation>
+        <translation>Min P</translation>
     </message>
     <message>
         <source>Mirostat 1</source>
-        <translation type="unfinished"></translation>
+        <translation>Mirostat 1</translation>
     </message>
     <message>
         <source>Mirostat 2</source>
-        <translation type="unfinished"></translation>
+        <translation>Mirostat 2</translation>
     </message>
     <message>
         <source>Mirostat, adaptive P</source>
-        <translation type="unfinished"></translation>
+        <translation>Mirostat、adaptive P</translation>
     </message>
     <message>
         <source>Model</source>
-        <translation type="unfinished"></translation>
+        <translation>模型</translation>
     </message>
     <message>
         <source>Models</source>
-        <translation type="unfinished"></translation>
+        <translation>模型</translation>
     </message>
     <message>
         <source>Models and settings</source>
-        <translation type="unfinished"></translation>
+        <translation>模型与设置</translation>
     </message>
     <message>
         <source>Models on this computer</source>
-        <translation type="unfinished"></translation>
+        <translation>这台电脑上的模型</translation>
     </message>
     <message>
         <source>Models on this computer…</source>
-        <translation type="unfinished"></translation>
+        <translation>这台电脑上的模型…</translation>
     </message>
     <message>
         <source>More about presets</source>
-        <translation type="unfinished"></translation>
+        <translation>预设的更多操作</translation>
     </message>
     <message>
         <source>Move</source>
-        <translation type="unfinished"></translation>
+        <translation>移动</translation>
     </message>
     <message>
         <source>Move down</source>
-        <translation type="unfinished"></translation>
+        <translation>下移</translation>
     </message>
     <message>
         <source>Move down (Alt+Down)</source>
-        <translation type="unfinished"></translation>
+        <translation>下移 (Alt+Down)</translation>
     </message>
     <message>
         <source>Move the chat to a folder</source>
-        <translation type="unfinished"></translation>
+        <translation>将对话移到文件夹</translation>
     </message>
     <message>
         <source>Move the cursor</source>
-        <translation type="unfinished"></translation>
+        <translation>移动光标</translation>
     </message>
     <message>
         <source>Move to folder</source>
-        <translation type="unfinished"></translation>
+        <translation>移到文件夹</translation>
     </message>
     <message>
         <source>Move up</source>
-        <translation type="unfinished"></translation>
+        <translation>上移</translation>
     </message>
     <message>
         <source>Move up (Alt+Up)</source>
-        <translation type="unfinished"></translation>
+        <translation>上移 (Alt+Up)</translation>
     </message>
     <message>
         <source>Move “{title}” to a new folder</source>
+        <translation>将“{title}”移到新文件夹</translation>
+    </message>
+    <message>
+        <source>Moved positions wait for the next decode, and there is no free sequence to do one in.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Moving sequence {seq_id} by {shift} gives its recurrent state a negative position.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Moving sequence {seq_id} by {shift} goes beyond what llama.cpp can count.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>My preset</source>
-        <translation type="unfinished"></translation>
+        <translation>我的预设</translation>
     </message>
     <message>
         <source>Name of the folder</source>
-        <translation type="unfinished"></translation>
+        <translation>文件夹名称</translation>
     </message>
     <message>
         <source>Name of the new folder</source>
-        <translation type="unfinished"></translation>
+        <translation>新文件夹的名称</translation>
     </message>
     <message>
         <source>Name of the preset</source>
-        <translation type="unfinished"></translation>
+        <translation>预设名称</translation>
     </message>
     <message>
         <source>New chat</source>
-        <translation type="unfinished"></translation>
+        <translation>新对话</translation>
     </message>
     <message>
         <source>New folder…</source>
-        <translation type="unfinished"></translation>
+        <translation>新建文件夹…</translation>
     </message>
     <message>
         <source>New line</source>
-        <translation type="unfinished"></translation>
+        <translation>换行</translation>
     </message>
     <message>
         <source>Next</source>
-        <translation type="unfinished"></translation>
+        <translation>下一步</translation>
     </message>
     <message>
         <source>Next search result</source>
-        <translation type="unfinished"></translation>
+        <translation>下一个搜索结果</translation>
     </message>
     <message>
         <source>No action has these letters.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有包含这些字母的操作。</translation>
     </message>
     <message>
         <source>No answer is being written in this chat.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话没有正在生成的回答。</translation>
     </message>
     <message>
         <source>No chat has the id or title {name}.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有 id 或标题为 {name} 的对话。</translation>
     </message>
     <message>
         <source>No chat is open.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有打开的对话。</translation>
     </message>
     <message>
         <source>No chat was deleted in the last seconds.</source>
-        <translation type="unfinished"></translation>
+        <translation>最近几秒内没有删除对话。</translation>
     </message>
     <message>
         <source>No context</source>
-        <translation type="unfinished"></translation>
+        <translation>没有上下文</translation>
     </message>
     <message>
         <source>No favourite</source>
-        <translation type="unfinished"></translation>
+        <translation>不再收藏</translation>
     </message>
     <message>
         <source>No folder</source>
+        <translation>没有文件夹</translation>
+    </message>
+    <message>
+        <source>No model is loaded: open a GGUF file first.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>No model is open.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有打开的模型。</translation>
     </message>
     <message>
         <source>No question of this chat has several answers. “Answer again” makes another one.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话中没有有多个回答的问题。“重新回答”可以再生成一个。</translation>
     </message>
     <message>
         <source>No setting has these words.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有包含这些词的设置。</translation>
     </message>
     <message>
         <source>No system prompt</source>
-        <translation type="unfinished"></translation>
+        <translation>没有系统提示词</translation>
     </message>
     <message>
         <source>No system prompt. Say here how the model is to answer in this chat.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有系统提示词。在这里说明模型在这个对话中应如何回答。</translation>
     </message>
     <message>
         <source>Nothing found. Titles and texts are searched.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有找到。搜索范围是标题和正文。</translation>
     </message>
     <message>
         <source>Nothing is prefilled again for this: the cache has all of it that it has now.</source>
-        <translation type="unfinished"></translation>
+        <translation>这不需要重新预填充：缓存中现有的内容全部可用。</translation>
     </message>
     <message>
         <source>Nothing to import</source>
-        <translation type="unfinished"></translation>
+        <translation>没有可导入的内容</translation>
     </message>
     <message>
         <source>Nothing was imported: all of its chats are here already.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有导入任何内容：其中的对话这里都已经有了。</translation>
     </message>
     <message>
         <source>Numbers in all its weights</source>
-        <translation type="unfinished"></translation>
+        <translation>全部权重中的数值个数</translation>
     </message>
     <message>
         <source>Of all its files</source>
+        <translation>其所有文件的</translation>
+    </message>
+    <message>
+        <source>Of this model&apos;s {n_split} files {n} are missing: {first}.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Off</source>
-        <translation type="unfinished"></translation>
+        <translation>关闭</translation>
     </message>
     <message>
         <source>One chat of this file has more than {n} MB; kvdesk reads no larger ones.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个文件中有一个对话超过 {n} MB；kvdesk 不读取更大的对话。</translation>
     </message>
     <message>
         <source>One chat was imported.</source>
-        <translation type="unfinished"></translation>
+        <translation>已导入 1 个对话。</translation>
     </message>
     <message>
         <source>One zip file is written where you choose. Nothing is sent: you give it to whom you want.</source>
+        <translation>会在你选择的位置写入一个 zip 文件。不会发送任何内容：由你决定交给谁。</translation>
+    </message>
+    <message>
+        <source>Only a whole conversation can be removed: no part of this model&apos;s state can.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Only the last answer of a chat can be continued.</source>
-        <translation type="unfinished"></translation>
+        <translation>只能继续对话的最后一个回答。</translation>
     </message>
     <message>
         <source>Only this one: what follows stays. It can be undone</source>
-        <translation type="unfinished"></translation>
+        <translation>只删除这一条：后面的内容保留。可以撤销</translation>
     </message>
     <message>
         <source>Open</source>
-        <translation type="unfinished"></translation>
+        <translation>打开</translation>
     </message>
     <message>
         <source>Open a file…</source>
-        <translation type="unfinished"></translation>
+        <translation>打开文件…</translation>
     </message>
     <message>
         <source>Open a model</source>
-        <translation type="unfinished"></translation>
+        <translation>打开模型</translation>
     </message>
     <message>
         <source>Open a model…</source>
-        <translation type="unfinished"></translation>
+        <translation>打开模型…</translation>
     </message>
     <message>
         <source>Open the embedded model</source>
-        <translation type="unfinished"></translation>
+        <translation>打开内置模型</translation>
     </message>
     <message>
         <source>Open the folder</source>
-        <translation type="unfinished"></translation>
+        <translation>打开文件夹</translation>
     </message>
     <message>
         <source>Open the inspector (Ctrl+I) to operate on the cache by hand.</source>
-        <translation type="unfinished"></translation>
+        <translation>打开检查器 (Ctrl+I) 后可以手动操作缓存。</translation>
     </message>
     <message>
         <source>Open the inspector to see which are in the cache.</source>
+        <translation>打开检查器可以查看哪些在缓存中。</translation>
+    </message>
+    <message>
+        <source>Operation {number:,} cannot be undone any more: its copy of the cache is gone.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Order of the samplers</source>
-        <translation type="unfinished"></translation>
+        <translation>采样器的顺序</translation>
     </message>
     <message>
         <source>Own sampling for this chat</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话单独的采样设置</translation>
     </message>
     <message>
         <source>Own template for this chat</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话单独的模板</translation>
     </message>
     <message>
         <source>Own template of this chat (Jinja)</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话单独的模板 (Jinja)</translation>
     </message>
     <message>
         <source>Own values</source>
-        <translation type="unfinished"></translation>
+        <translation>单独的值</translation>
     </message>
     <message>
         <source>Parameters</source>
-        <translation type="unfinished"></translation>
+        <translation>参数</translation>
     </message>
     <message>
         <source>Parameters of this chat</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话的参数</translation>
     </message>
     <message>
         <source>Parameters: {changes}</source>
-        <translation type="unfinished"></translation>
+        <translation>参数：{changes}</translation>
     </message>
     <message>
         <source>Pasted text</source>
-        <translation type="unfinished"></translation>
+        <translation>粘贴的文本</translation>
     </message>
     <message>
         <source>Pasted text {n}</source>
-        <translation type="unfinished"></translation>
+        <translation>粘贴的文本 {n}</translation>
     </message>
     <message>
         <source>Penalties for repetition</source>
-        <translation type="unfinished"></translation>
+        <translation>重复惩罚</translation>
     </message>
     <message>
         <source>Pin</source>
-        <translation type="unfinished"></translation>
+        <translation>固定</translation>
     </message>
     <message>
         <source>Pin or unpin the chat</source>
-        <translation type="unfinished"></translation>
+        <translation>固定对话，或取消固定</translation>
     </message>
     <message>
         <source>Pinned messages</source>
-        <translation type="unfinished"></translation>
+        <translation>固定的消息</translation>
     </message>
     <message>
         <source>Pinned messages are listed over the chat. A pin does not keep a message in the context.</source>
-        <translation type="unfinished"></translation>
+        <translation>固定的消息列在对话上方。固定不会让消息留在上下文中。</translation>
     </message>
     <message>
         <source>Pinned: a click goes there. A pin does not keep it in the context.</source>
+        <translation>已固定：点击可跳到该消息。固定不会让它留在上下文中。</translation>
+    </message>
+    <message>
+        <source>Position {pos} does not exist: this model has learned {n_positions} positions.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Position {pos} is beyond what llama.cpp can count.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Position {pos} is negative.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Precise</source>
-        <translation type="unfinished"></translation>
+        <translation>精确</translation>
     </message>
     <message>
         <source>Prefilled tokens</source>
-        <translation type="unfinished"></translation>
+        <translation>预填充的 token</translation>
     </message>
     <message>
         <source>Preset</source>
-        <translation type="unfinished"></translation>
+        <translation>预设</translation>
     </message>
     <message>
         <source>Presets (*.json)</source>
-        <translation type="unfinished"></translation>
+        <translation>预设 (*.json)</translation>
     </message>
     <message>
         <source>Presets (*.json);;All files (*)</source>
-        <translation type="unfinished"></translation>
+        <translation>预设 (*.json);;所有文件 (*)</translation>
     </message>
     <message>
         <source>Previous search result</source>
-        <translation type="unfinished"></translation>
+        <translation>上一个搜索结果</translation>
     </message>
     <message>
         <source>Progress of the import</source>
-        <translation type="unfinished"></translation>
+        <translation>导入进度</translation>
     </message>
     <message>
         <source>Prompt of this chat, token by token</source>
-        <translation type="unfinished"></translation>
+        <translation>逐个 token 查看这个对话的提示词</translation>
     </message>
     <message>
         <source>Put {name} into the message box as text</source>
-        <translation type="unfinished"></translation>
+        <translation>将 {name} 作为文本放入输入框</translation>
     </message>
     <message>
         <source>Puts it into the message box; what you send becomes a new branch, this one stays</source>
-        <translation type="unfinished"></translation>
+        <translation>将它放入输入框；发送后会成为新的分支，当前分支保留</translation>
     </message>
     <message>
         <source>Questions about the cache, answered by experiments</source>
-        <translation type="unfinished"></translation>
+        <translation>用实验回答关于缓存的问题</translation>
     </message>
     <message>
         <source>Quit</source>
-        <translation type="unfinished"></translation>
+        <translation>退出</translation>
     </message>
     <message>
         <source>Read another time</source>
-        <translation type="unfinished"></translation>
+        <translation>查看其他时刻</translation>
     </message>
     <message>
         <source>Reading</source>
+        <translation>正在读取</translation>
+    </message>
+    <message>
+        <source>Reading what is there already…</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Reading {name}…</source>
-        <translation type="unfinished"></translation>
+        <translation>正在读取 {name}…</translation>
     </message>
     <message>
         <source>Reading: {done:.1f} of {total:.1f} MB</source>
-        <translation type="unfinished"></translation>
+        <translation>正在读取：{done:.1f} / {total:.1f} MB</translation>
     </message>
     <message>
         <source>Rebuild context</source>
-        <translation type="unfinished"></translation>
+        <translation>重建上下文</translation>
     </message>
     <message>
         <source>Rebuild the context</source>
-        <translation type="unfinished"></translation>
+        <translation>重建上下文</translation>
     </message>
     <message>
         <source>Rebuilding…</source>
-        <translation type="unfinished"></translation>
+        <translation>正在重建…</translation>
     </message>
     <message>
         <source>Remove its cells</source>
-        <translation type="unfinished"></translation>
+        <translation>移除其单元</translation>
     </message>
     <message>
         <source>Remove its cells and all after it</source>
-        <translation type="unfinished"></translation>
+        <translation>移除其单元以及之后的所有单元</translation>
     </message>
     <message>
         <source>Remove the folder</source>
-        <translation type="unfinished"></translation>
+        <translation>删除文件夹</translation>
     </message>
     <message>
         <source>Remove {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>移除 {name}</translation>
     </message>
     <message>
         <source>Rename</source>
-        <translation type="unfinished"></translation>
+        <translation>重命名</translation>
     </message>
     <message>
         <source>Rename preset</source>
-        <translation type="unfinished"></translation>
+        <translation>重命名预设</translation>
     </message>
     <message>
         <source>Rename the chat</source>
-        <translation type="unfinished"></translation>
+        <translation>重命名对话</translation>
     </message>
     <message>
         <source>Rename…</source>
-        <translation type="unfinished"></translation>
+        <translation>重命名…</translation>
     </message>
     <message>
         <source>Repeat, presence and frequency penalties</source>
-        <translation type="unfinished"></translation>
+        <translation>重复、存在和频率惩罚</translation>
     </message>
     <message>
         <source>Report a problem</source>
-        <translation type="unfinished"></translation>
+        <translation>报告问题</translation>
     </message>
     <message>
         <source>Report a problem…</source>
-        <translation type="unfinished"></translation>
+        <translation>报告问题…</translation>
     </message>
     <message>
         <source>Reset the zoom</source>
-        <translation type="unfinished"></translation>
+        <translation>重置缩放</translation>
     </message>
     <message>
         <source>Reset {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>重置 {name}</translation>
     </message>
     <message>
         <source>Reused tokens</source>
-        <translation type="unfinished"></translation>
+        <translation>复用的 token</translation>
     </message>
     <message>
         <source>Room for the answer</source>
-        <translation type="unfinished"></translation>
+        <translation>留给回答的空间</translation>
     </message>
     <message>
         <source>Same answer every time</source>
-        <translation type="unfinished"></translation>
+        <translation>每次回答相同</translation>
     </message>
     <message>
         <source>Sampling</source>
-        <translation type="unfinished"></translation>
+        <translation>采样</translation>
     </message>
     <message>
         <source>Sampling is no part of the prompt: changing it costs nothing in the cache.</source>
-        <translation type="unfinished"></translation>
+        <translation>采样不属于提示词：更改它不会影响缓存。</translation>
     </message>
     <message>
         <source>Sampling preset</source>
-        <translation type="unfinished"></translation>
+        <translation>采样预设</translation>
     </message>
     <message>
         <source>Save</source>
-        <translation type="unfinished"></translation>
+        <translation>保存</translation>
     </message>
     <message>
         <source>Save (Ctrl+Enter)</source>
-        <translation type="unfinished"></translation>
+        <translation>保存 (Ctrl+Enter)</translation>
     </message>
     <message>
         <source>Save and continue</source>
-        <translation type="unfinished"></translation>
+        <translation>保存并继续</translation>
     </message>
     <message>
         <source>Save as preset</source>
-        <translation type="unfinished"></translation>
+        <translation>保存为预设</translation>
     </message>
     <message>
         <source>Save as preset…</source>
-        <translation type="unfinished"></translation>
+        <translation>保存为预设…</translation>
     </message>
     <message>
         <source>Save elsewhere</source>
-        <translation type="unfinished"></translation>
+        <translation>保存到其他位置</translation>
     </message>
     <message>
         <source>Save elsewhere…</source>
-        <translation type="unfinished"></translation>
+        <translation>保存到其他位置…</translation>
     </message>
     <message>
         <source>Save report…</source>
-        <translation type="unfinished"></translation>
+        <translation>保存报告…</translation>
     </message>
     <message>
         <source>Save the code</source>
-        <translation type="unfinished"></translation>
+        <translation>保存代码</translation>
     </message>
     <message>
         <source>Save the log</source>
-        <translation type="unfinished"></translation>
+        <translation>保存日志</translation>
     </message>
     <message>
         <source>Save the report</source>
-        <translation type="unfinished"></translation>
+        <translation>保存报告</translation>
     </message>
     <message>
         <source>Save this code as a file</source>
-        <translation type="unfinished"></translation>
+        <translation>将这段代码保存为文件</translation>
     </message>
     <message>
         <source>Saved to {name}.</source>
-        <translation type="unfinished"></translation>
+        <translation>已保存到 {name}。</translation>
     </message>
     <message>
         <source>Saves it as Markdown, HTML, or JSON with everything</source>
-        <translation type="unfinished"></translation>
+        <translation>保存为 Markdown、HTML，或包含全部内容的 JSON</translation>
     </message>
     <message>
         <source>Saves the differences between the map and the engine as JSON</source>
-        <translation type="unfinished"></translation>
+        <translation>将单元图与引擎之间的差异保存为 JSON</translation>
     </message>
     <message>
         <source>Saves the lines that are shown</source>
-        <translation type="unfinished"></translation>
+        <translation>保存当前显示的行</translation>
     </message>
     <message>
         <source>Save…</source>
-        <translation type="unfinished"></translation>
+        <translation>保存…</translation>
     </message>
     <message>
         <source>Saving: {n} of {total} messages</source>
-        <translation type="unfinished"></translation>
+        <translation>正在保存：{n} / {total} 条消息</translation>
     </message>
     <message>
         <source>Scroll the messages</source>
-        <translation type="unfinished"></translation>
+        <translation>滚动消息</translation>
     </message>
     <message>
         <source>Search (Ctrl+K)</source>
-        <translation type="unfinished"></translation>
+        <translation>搜索 (Ctrl+K)</translation>
     </message>
     <message>
         <source>Search results</source>
-        <translation type="unfinished"></translation>
+        <translation>搜索结果</translation>
     </message>
     <message>
         <source>Search settings</source>
-        <translation type="unfinished"></translation>
+        <translation>搜索设置</translation>
     </message>
     <message>
         <source>Search the conversations</source>
-        <translation type="unfinished"></translation>
+        <translation>搜索对话</translation>
     </message>
     <message>
         <source>Select as the cursor moves</source>
-        <translation type="unfinished"></translation>
+        <translation>移动光标时选择</translation>
     </message>
     <message>
         <source>Send</source>
-        <translation type="unfinished"></translation>
+        <translation>发送</translation>
     </message>
     <message>
         <source>Send this queued message earlier</source>
-        <translation type="unfinished"></translation>
+        <translation>将这条排队的消息提前发送</translation>
     </message>
     <message>
         <source>Send this queued message later</source>
+        <translation>将这条排队的消息推后发送</translation>
+    </message>
+    <message>
+        <source>Sequence {seq_id} does not exist: this context has sequences 0 to {last}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Sequence {seq_id} holds nothing that could be asked.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Settings</source>
-        <translation type="unfinished"></translation>
+        <translation>设置</translation>
     </message>
     <message>
         <source>Settings of the context</source>
-        <translation type="unfinished"></translation>
+        <translation>上下文的设置</translation>
     </message>
     <message>
         <source>Shortcuts</source>
-        <translation type="unfinished"></translation>
+        <translation>快捷键</translation>
     </message>
     <message>
         <source>Show more of the inspector, or the map and four numbers</source>
-        <translation type="unfinished"></translation>
+        <translation>显示检查器的更多内容，或只显示单元图和四个数值</translation>
     </message>
     <message>
         <source>Show or hide the branches</source>
-        <translation type="unfinished"></translation>
+        <translation>显示或隐藏分支</translation>
     </message>
     <message>
         <source>Show or hide the cache inspector</source>
-        <translation type="unfinished"></translation>
+        <translation>显示或隐藏缓存检查器</translation>
     </message>
     <message>
         <source>Show or hide the conversations</source>
-        <translation type="unfinished"></translation>
+        <translation>显示或隐藏对话列表</translation>
     </message>
     <message>
         <source>Show or hide the drawing times of the cell map</source>
-        <translation type="unfinished"></translation>
+        <translation>显示或隐藏单元图的绘制用时</translation>
     </message>
     <message>
         <source>Show the laboratory, or the conversations</source>
-        <translation type="unfinished"></translation>
+        <translation>显示实验室或对话</translation>
     </message>
     <message>
         <source>Show the page {page}</source>
-        <translation type="unfinished"></translation>
+        <translation>显示“{page}”页面</translation>
     </message>
     <message>
         <source>Show the page {page} of the inspector</source>
-        <translation type="unfinished"></translation>
+        <translation>显示检查器的“{page}”页面</translation>
     </message>
     <message>
         <source>Show the text of {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>显示 {name} 的文本</translation>
     </message>
     <message>
         <source>Show the whole map</source>
-        <translation type="unfinished"></translation>
+        <translation>显示整张图</translation>
     </message>
     <message>
         <source>Show these answers side by side</source>
-        <translation type="unfinished"></translation>
+        <translation>并排显示这些回答</translation>
     </message>
     <message>
         <source>Six steps through the window</source>
-        <translation type="unfinished"></translation>
+        <translation>用六步了解这个窗口</translation>
     </message>
     <message>
         <source>Size</source>
-        <translation type="unfinished"></translation>
+        <translation>大小</translation>
     </message>
     <message>
         <source>Smaller text</source>
-        <translation type="unfinished"></translation>
+        <translation>更小的文字</translation>
     </message>
     <message>
         <source>Speed here</source>
-        <translation type="unfinished"></translation>
+        <translation>在这台电脑上的速度</translation>
     </message>
     <message>
         <source>Stop reading {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>停止读取 {name}</translation>
     </message>
     <message>
         <source>Stop the answer</source>
-        <translation type="unfinished"></translation>
+        <translation>停止回答</translation>
     </message>
     <message>
         <source>Stopped by you</source>
-        <translation type="unfinished"></translation>
+        <translation>由你停止</translation>
     </message>
     <message>
         <source>System prompt</source>
-        <translation type="unfinished"></translation>
+        <translation>系统提示词</translation>
     </message>
     <message>
         <source>System prompt and sampling of the settings, template of the model</source>
-        <translation type="unfinished"></translation>
+        <translation>系统提示词和采样按设置，模板由模型提供</translation>
     </message>
     <message>
         <source>System prompt of its own</source>
-        <translation type="unfinished"></translation>
+        <translation>单独的系统提示词</translation>
     </message>
     <message>
         <source>System prompt of this chat</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话的系统提示词</translation>
     </message>
     <message>
         <source>System prompt, sampling and template of this chat, and what changing them costs</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话的系统提示词、采样和模板，以及更改它们的代价</translation>
     </message>
     <message>
         <source>Take out of the archive</source>
-        <translation type="unfinished"></translation>
+        <translation>取消归档</translation>
     </message>
     <message>
         <source>Temperature</source>
-        <translation type="unfinished"></translation>
+        <translation>温度</translation>
     </message>
     <message>
         <source>Template and prompt</source>
-        <translation type="unfinished"></translation>
+        <translation>模板与提示词</translation>
     </message>
     <message>
         <source>Template of the model (Jinja)</source>
-        <translation type="unfinished"></translation>
+        <translation>模型的模板 (Jinja)</translation>
     </message>
     <message>
         <source>Text</source>
-        <translation type="unfinished"></translation>
+        <translation>文本</translation>
     </message>
     <message>
         <source>Text (*.txt)</source>
-        <translation type="unfinished"></translation>
+        <translation>文本 (*.txt)</translation>
     </message>
     <message>
         <source>Text in the size of the system</source>
-        <translation type="unfinished"></translation>
+        <translation>文字大小跟随系统</translation>
     </message>
     <message>
         <source>Text of the answer</source>
-        <translation type="unfinished"></translation>
+        <translation>回答的正文</translation>
     </message>
     <message>
         <source>Text, code, PDF and DOCX files, as text</source>
-        <translation type="unfinished"></translation>
+        <translation>文本、代码、PDF 和 DOCX 文件，作为文本</translation>
     </message>
     <message>
         <source>Text, code, PDF, DOCX (*)</source>
-        <translation type="unfinished"></translation>
+        <translation>文本、代码、PDF、DOCX (*)</translation>
     </message>
     <message>
         <source>The JSON schema cannot be used: {names} are numbers from 0 to {n:,}.</source>
-        <translation type="unfinished"></translation>
+        <translation>JSON schema 无法使用：{names} 应为 0 到 {n:,} 的数字。</translation>
     </message>
     <message>
         <source>The JSON schema cannot be used: {problem}.</source>
-        <translation type="unfinished"></translation>
+        <translation>JSON schema 无法使用：{problem}。</translation>
     </message>
     <message>
         <source>The JSON schema is not JSON: {problem}.</source>
-        <translation type="unfinished"></translation>
+        <translation>JSON schema 不是有效的 JSON：{problem}。</translation>
     </message>
     <message>
         <source>The JSON schema is not an object, such as {example}.</source>
-        <translation type="unfinished"></translation>
+        <translation>JSON schema 不是对象，例如 {example}。</translation>
     </message>
     <message>
         <source>The JSON schema is too large.</source>
-        <translation type="unfinished"></translation>
+        <translation>JSON schema 太大。</translation>
     </message>
     <message>
         <source>The JSON schema’s pattern {pattern} cannot be used.</source>
-        <translation type="unfinished"></translation>
+        <translation>JSON schema 的 pattern {pattern} 无法使用。</translation>
     </message>
     <message>
         <source>The ZIP {file} is damaged.</source>
-        <translation type="unfinished"></translation>
+        <translation>ZIP 文件 {file} 已损坏。</translation>
     </message>
     <message>
         <source>The answer begins.</source>
-        <translation type="unfinished"></translation>
+        <translation>回答开始。</translation>
     </message>
     <message>
         <source>The answer has ended.</source>
-        <translation type="unfinished"></translation>
+        <translation>回答已结束。</translation>
     </message>
     <message>
         <source>The answer so far does not follow the grammar, so it cannot be continued.</source>
-        <translation type="unfinished"></translation>
+        <translation>目前为止的回答不符合语法，因此无法继续。</translation>
     </message>
     <message>
         <source>The answer was continued; in all {generated} tokens of it, and {computed} computed for prompts</source>
-        <translation type="unfinished"></translation>
+        <translation>这个回答被继续过；总共 {generated} 个 token，为提示词计算了 {computed} 个</translation>
     </message>
     <message>
         <source>The answer was not finished.</source>
-        <translation type="unfinished"></translation>
+        <translation>回答没有完成。</translation>
     </message>
     <message>
         <source>The answer was stopped.</source>
-        <translation type="unfinished"></translation>
+        <translation>回答已停止。</translation>
     </message>
     <message>
         <source>The application that downloaded it</source>
+        <translation>下载它的应用程序</translation>
+    </message>
+    <message>
+        <source>The batch has {n} tokens, but n_batch is {n_batch}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The batch is empty.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The batch must have one position, one set of sequences and one flag for each token.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The best of those for 8 GB of memory; code, many languages</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The cache has no room for this conversation.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The cell map</source>
-        <translation type="unfinished"></translation>
+        <translation>单元图</translation>
     </message>
     <message>
         <source>The cells of its cache are shown here as they change</source>
-        <translation type="unfinished"></translation>
+        <translation>其缓存的单元会随着变化显示在这里</translation>
     </message>
     <message>
         <source>The chat goes on from this answer (Enter); the others stay as branches</source>
-        <translation type="unfinished"></translation>
+        <translation>对话从这个回答继续（Enter）；其他回答保留为分支</translation>
     </message>
     <message>
         <source>The chat that is open, with all its texts</source>
-        <translation type="unfinished"></translation>
+        <translation>当前打开的对话，包括其全部文本</translation>
     </message>
     <message>
         <source>The chat was saved to {file}.</source>
-        <translation type="unfinished"></translation>
+        <translation>对话已保存到 {file}。</translation>
     </message>
     <message>
         <source>The chat “{title}” cannot be read: {field} is not as it should be.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法读取对话“{title}”：{field} 不符合要求。</translation>
     </message>
     <message>
         <source>The chat “{title}” has token ids that are none.</source>
-        <translation type="unfinished"></translation>
+        <translation>对话“{title}”中有无效的 token id。</translation>
     </message>
     <message>
         <source>The chat “{title}” has two messages with the same id.</source>
-        <translation type="unfinished"></translation>
+        <translation>对话“{title}”中有两条 id 相同的消息。</translation>
     </message>
     <message>
         <source>The chat “{title}” is damaged: its messages follow one another in a circle.</source>
-        <translation type="unfinished"></translation>
+        <translation>对话“{title}”已损坏：其中的消息前后相连成环。</translation>
     </message>
     <message>
         <source>The chats are open in kvdesk&apos;s window: close it, or export and import there.</source>
-        <translation type="unfinished"></translation>
+        <translation>这些对话已在 kvdesk 的窗口中打开：请关闭窗口，或在窗口中导出和导入。</translation>
     </message>
     <message>
         <source>The chats could not be written to {file}: {why}.</source>
+        <translation>无法将对话写入 {file}：{why}。</translation>
+    </message>
+    <message>
+        <source>The connection was lost.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The conversations were saved by a newer kvdesk (format {found}, this one knows {version}); they are left as they are. Please update kvdesk.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The database {file} cannot be read ({why}).</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The database {file} is damaged.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The disk is full: make room, then resume. What was downloaded is kept.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The download cannot be written: {why}.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The embedded model is not installed.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有安装内置模型。</translation>
     </message>
     <message>
         <source>The engine has stopped.</source>
-        <translation type="unfinished"></translation>
+        <translation>引擎已停止。</translation>
     </message>
     <message>
         <source>The engine has stopped. Restart kvdesk.</source>
-        <translation type="unfinished"></translation>
+        <translation>引擎已停止。请重新启动 kvdesk。</translation>
     </message>
     <message>
         <source>The export was ended because kvdesk was closed.</source>
-        <translation type="unfinished"></translation>
+        <translation>kvdesk 已关闭，导出因此中止。</translation>
     </message>
     <message>
         <source>The file cannot be read ({why}).</source>
-        <translation type="unfinished"></translation>
+        <translation>无法读取文件（{why}）。</translation>
     </message>
     <message>
         <source>The file could not be read: the process that reads it ended.</source>
+        <translation>无法读取文件：读取它的进程已结束。</translation>
+    </message>
+    <message>
+        <source>The file on the hub changes while it is downloaded.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The file on the hub has changed: the download begins again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The folder {folder} cannot be made: {why}. KVDESK_HOME names another.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The grammar allows no token of this model here.</source>
-        <translation type="unfinished"></translation>
+        <translation>语法在此处不允许这个模型的任何 token。</translation>
     </message>
     <message>
         <source>The grammar has a character that is no text.</source>
-        <translation type="unfinished"></translation>
+        <translation>语法中有不属于文本的字符。</translation>
     </message>
     <message>
         <source>The grammar has no rule “root”, with which answers begin.</source>
-        <translation type="unfinished"></translation>
+        <translation>语法中没有规则“root”，而回答从它开始。</translation>
     </message>
     <message>
         <source>The grammar has no rule “{name}”, which another names.</source>
-        <translation type="unfinished"></translation>
+        <translation>语法中没有规则“{name}”，但有其他规则引用了它。</translation>
     </message>
     <message>
         <source>The grammar is too ambiguous: a text can be read in too many ways.</source>
-        <translation type="unfinished"></translation>
+        <translation>语法歧义太多：一段文本可以有太多种解读方式。</translation>
     </message>
     <message>
         <source>The grammar is too large.</source>
-        <translation type="unfinished"></translation>
+        <translation>语法太大。</translation>
     </message>
     <message>
         <source>The grammar’s rule “{name}” begins with itself, for ever.</source>
-        <translation type="unfinished"></translation>
+        <translation>语法的规则“{name}”以自身开头，没有终点。</translation>
     </message>
     <message>
         <source>The grammar’s rule “{name}” can begin in too many ways.</source>
-        <translation type="unfinished"></translation>
+        <translation>语法的规则“{name}”有太多种开头方式。</translation>
     </message>
     <message>
         <source>The grammar’s {text} is not one token of this model.</source>
+        <translation>语法中的 {text} 不是这个模型的单个 token。</translation>
+    </message>
+    <message>
+        <source>The hub gives no SHA-256 of {file}: it could not be checked.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The laboratory</source>
-        <translation type="unfinished"></translation>
+        <translation>实验室</translation>
     </message>
     <message>
         <source>The largest context for which there is free memory now, and the type of K and V</source>
-        <translation type="unfinished"></translation>
+        <translation>当前空闲内存可容纳的最大上下文，以及 K 和 V 的类型</translation>
     </message>
     <message>
         <source>The logit bias names token {token}, and this model has {n:,} tokens.</source>
+        <translation>logit 偏置使用了 token {token}，而这个模型有 {n:,} 个 token。</translation>
+    </message>
+    <message>
+        <source>The message has {n_characters:,} characters, far more than the {n_ctx:,} tokens of the context hold.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The model goes on where your text ends; what is before your change stays in the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>模型从你的文本结尾处继续；你的改动之前的内容留在缓存中</translation>
     </message>
     <message>
         <source>The model has ended this answer by itself.</source>
-        <translation type="unfinished"></translation>
+        <translation>模型自行结束了这个回答。</translation>
     </message>
     <message>
         <source>The name in the file, or of the file</source>
-        <translation type="unfinished"></translation>
+        <translation>文件中记录的名称，或文件名</translation>
     </message>
     <message>
         <source>The name of a preset has 1 to {n} characters.</source>
-        <translation type="unfinished"></translation>
+        <translation>预设名称应有 1 到 {n} 个字符。</translation>
     </message>
     <message>
         <source>The new answer becomes a branch beside the one that is there</source>
-        <translation type="unfinished"></translation>
+        <translation>新的回答会成为现有回答旁边的一个分支</translation>
     </message>
     <message>
         <source>The preset cannot be saved ({why}).</source>
-        <translation type="unfinished"></translation>
+        <translation>无法保存预设（{why}）。</translation>
     </message>
     <message>
         <source>The preset cannot be used: {where}: {problem}.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法使用预设：{where}：{problem}。</translation>
     </message>
     <message>
         <source>The preset was saved to {file}.</source>
-        <translation type="unfinished"></translation>
+        <translation>预设已保存到 {file}。</translation>
     </message>
     <message>
         <source>The process that reads the file cannot be started: {why}.</source>
+        <translation>无法启动读取文件的进程：{why}。</translation>
+    </message>
+    <message>
+        <source>The process that renders chat templates could not be started.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The prompt of this chat</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话的提示词</translation>
     </message>
     <message>
         <source>The prompt of this chat appears here once a model is open.</source>
-        <translation type="unfinished"></translation>
+        <translation>打开模型后，这里会显示这个对话的提示词。</translation>
     </message>
     <message>
         <source>The prompt of this chat has {n} tokens, {cached} of them in the cache.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话的提示词有 {n} 个 token，其中 {cached} 个在缓存中。</translation>
     </message>
     <message>
         <source>The question with all versions of its answer</source>
+        <translation>问题及其回答的所有版本</translation>
+    </message>
+    <message>
+        <source>The report could not be written to {path}: {why}.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The report was saved to {name}.</source>
+        <translation>报告已保存到 {name}。</translation>
+    </message>
+    <message>
+        <source>The saved state has positions that llama.cpp could never remove again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The saved state has {n} cells, but a stream has {size}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The saved state holds {kind} of another type than this context.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The saved state is of a context with more than {n_seq_max} sequences.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The saved state was made with flash attention switched the other way.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The server began again with the first byte.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The settings are too large to be saved: delete a preset.</source>
+        <translation>设置太大，无法保存：请删除一个预设。</translation>
+    </message>
+    <message>
+        <source>The settings cannot be saved ({why}).</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The template of the model appears here once one is open.</source>
-        <translation type="unfinished"></translation>
+        <translation>打开模型后，这里会显示模型的模板。</translation>
     </message>
     <message>
         <source>The text has characters that are no text.</source>
-        <translation type="unfinished"></translation>
+        <translation>文本中有无效的字符。</translation>
     </message>
     <message>
         <source>The text has more than {n:,} characters.</source>
+        <translation>文本超过 {n:,} 个字符。</translation>
+    </message>
+    <message>
+        <source>The text has more than {repeated:,} blanks or digits in a row, and this model&apos;s tokenizer would take far too long for them: break them up.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The token cannot be kept: {why}.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Theme: as the system has it</source>
-        <translation type="unfinished"></translation>
+        <translation>主题：跟随系统</translation>
     </message>
     <message>
         <source>Theme: dark</source>
-        <translation type="unfinished"></translation>
+        <translation>主题：深色</translation>
     </message>
     <message>
         <source>Theme: light</source>
-        <translation type="unfinished"></translation>
+        <translation>主题：浅色</translation>
     </message>
     <message>
         <source>There are more than {n:,} biases.</source>
-        <translation type="unfinished"></translation>
+        <translation>偏置超过 {n:,} 个。</translation>
     </message>
     <message>
         <source>There are more than {n} sequence breakers.</source>
-        <translation type="unfinished"></translation>
+        <translation>序列断点超过 {n} 个。</translation>
     </message>
     <message>
         <source>There are no chats yet.</source>
+        <translation>还没有对话。</translation>
+    </message>
+    <message>
+        <source>There are no logits for entry {row} of the last batch.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>There are {n} presets already; delete one first.</source>
-        <translation type="unfinished"></translation>
+        <translation>已有 {n} 个预设；请先删除一个。</translation>
     </message>
     <message>
         <source>There is another preset called “{name}”.</source>
+        <translation>已有另一个名为“{name}”的预设。</translation>
+    </message>
+    <message>
+        <source>There is no file {path}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>There is no memory for a state of {mb:,.0f} MB.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>There is no mismatch to report: the map has agreed with the engine.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>There is no parameter {key}; there are: {names}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>There is not enough memory to tokenize the text.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>They may hold your name. Otherwise only the names of files are written.</source>
-        <translation type="unfinished"></translation>
+        <translation>其中可能含有你的姓名。不勾选则只写入文件名。</translation>
     </message>
     <message>
         <source>Thinking…</source>
-        <translation type="unfinished"></translation>
+        <translation>正在思考…</translation>
     </message>
     <message>
         <source>This ZIP has no file of chats, such as conversations.json.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个 ZIP 中没有对话文件，例如 conversations.json。</translation>
     </message>
     <message>
         <source>This ZIP has too many files.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个 ZIP 中的文件太多。</translation>
     </message>
     <message>
         <source>This ZIP is damaged.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个 ZIP 已损坏。</translation>
     </message>
     <message>
         <source>This ZIP is locked with a password.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个 ZIP 受密码保护。</translation>
     </message>
     <message>
         <source>This ZIP is packed in a way that kvdesk does not read.</source>
-        <translation type="unfinished"></translation>
+        <translation>kvdesk 无法读取这个 ZIP 的压缩方式。</translation>
     </message>
     <message>
         <source>This chat has no answer to continue.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话没有可以继续的回答。</translation>
     </message>
     <message>
         <source>This chat has no cells in the cache.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话在缓存中没有单元。</translation>
     </message>
     <message>
         <source>This chat has no messages.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话没有消息。</translation>
     </message>
     <message>
         <source>This chat has one branch only.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话只有一个分支。</translation>
     </message>
     <message>
         <source>This chat has {n} characters. The prompt is shown, and a template checked, up to {most}.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话有 {n} 个字符。提示词的显示和模板的检查最多支持 {most} 个字符。</translation>
     </message>
     <message>
         <source>This chat is not swapped out.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话没有被换出。</translation>
     </message>
     <message>
         <source>This chat: forget its cells</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话：遗忘其单元</translation>
     </message>
     <message>
         <source>This chat: {operation}</source>
+        <translation>这个对话：{operation}</translation>
+    </message>
+    <message>
+        <source>This conversation has nothing in the cache that could be verified.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>This conversation has nothing in the cache.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>This conversation is being answered: verify it when the answer is there.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>This conversation is not swapped out.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>This engine does not say what that costs.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个引擎不说明其代价。</translation>
     </message>
     <message>
         <source>This file has more than {chats} chats or {messages} messages.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个文件中的对话超过 {chats} 个，或消息超过 {messages} 条。</translation>
     </message>
     <message>
         <source>This file has more than {n} MB of chats; kvdesk imports no more at once.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个文件中的对话超过 {n} MB；kvdesk 一次不导入更多。</translation>
     </message>
     <message>
         <source>This file is damaged, or is not JSON.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个文件已损坏，或不是 JSON。</translation>
     </message>
     <message>
         <source>This file is no export that kvdesk knows: it reads its own, ChatGPT&apos;s, LM Studio&apos;s and llama.cpp&apos;s.</source>
-        <translation type="unfinished"></translation>
+        <translation>这不是 kvdesk 认识的导出文件：它可以读取自己的、ChatGPT 的、LM Studio 的和 llama.cpp 的导出文件。</translation>
     </message>
     <message>
         <source>This file is not JSON.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个文件不是 JSON。</translation>
     </message>
     <message>
         <source>This file is not a preset of kvdesk.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个文件不是 kvdesk 的预设。</translation>
     </message>
     <message>
         <source>This file is not a preset: it is not JSON.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个文件不是预设：它不是 JSON。</translation>
     </message>
     <message>
         <source>This file is not readable: its JSON is nested too deeply.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法读取这个文件：其 JSON 嵌套太深。</translation>
     </message>
     <message>
         <source>This file is not text in UTF-8.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个文件不是 UTF-8 文本。</translation>
     </message>
     <message>
         <source>This file is too large for a preset.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个文件作为预设太大。</translation>
     </message>
     <message>
         <source>This file needs more memory to be read than kvdesk gives it.</source>
-        <translation type="unfinished"></translation>
+        <translation>读取这个文件所需的内存超过 kvdesk 允许的范围。</translation>
     </message>
     <message>
         <source>This file says that kvdesk wrote it, but not in which version of the format.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个文件注明由 kvdesk 写入，但没有注明格式的版本。</translation>
     </message>
     <message>
         <source>This file was written by a newer kvdesk (format {found}, this one knows {known}).</source>
+        <translation>这个文件由更新版本的 kvdesk 写入（格式 {found}，当前版本支持 {known}）。</translation>
+    </message>
+    <message>
+        <source>This is not the name of a file.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>This key works in the cell map.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个键用于单元图。</translation>
     </message>
     <message>
         <source>This key works in the graphs.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个键用于图表。</translation>
     </message>
     <message>
         <source>This key works in the list of conversations.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个键用于对话列表。</translation>
     </message>
     <message>
         <source>This key works in the message box.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个键用于消息输入框。</translation>
     </message>
     <message>
         <source>This message is on another branch. Wait until the answer has ended.</source>
-        <translation type="unfinished"></translation>
+        <translation>这条消息在另一个分支上。请等待回答结束。</translation>
     </message>
     <message>
         <source>This model belongs to kvdesk itself and stays.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个模型属于 kvdesk 自身，会一直保留。</translation>
     </message>
     <message>
         <source>This model is open: open another one first.</source>
+        <translation>这个模型正在使用：请先打开其他模型。</translation>
+    </message>
+    <message>
+        <source>This model looks ahead: its batches cannot be larger than n_ubatch, {n_ubatch}.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>This preset was made by a newer version of kvdesk.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个预设由更新版本的 kvdesk 创建。</translation>
     </message>
     <message>
         <source>This template cannot be used; the one before stays in force.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法使用这个模板；之前的模板继续有效。</translation>
     </message>
     <message>
         <source>Thought for {min} min {s} s</source>
-        <translation type="unfinished"></translation>
+        <translation>思考了 {min} 分 {s} 秒</translation>
     </message>
     <message>
         <source>Thought for {s} s</source>
-        <translation type="unfinished"></translation>
+        <translation>思考了 {s} 秒</translation>
     </message>
     <message>
         <source>Thought, {n} words</source>
-        <translation type="unfinished"></translation>
+        <translation>思考过程，{n} 个词</translation>
     </message>
     <message>
         <source>Threads used to decode</source>
-        <translation type="unfinished"></translation>
+        <translation>解码使用的线程</translation>
     </message>
     <message>
         <source>Three more answers at once</source>
-        <translation type="unfinished"></translation>
+        <translation>一次再生成三个回答</translation>
     </message>
     <message>
         <source>Time</source>
-        <translation type="unfinished"></translation>
+        <translation>时间</translation>
     </message>
     <message>
         <source>Timeline</source>
+        <translation>时间线</translation>
+    </message>
+    <message>
+        <source>To compute {n:,} tokens afresh, as many cells must be free.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Token {token} is not in the vocabulary of {n_vocab} tokens.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Tokens a second it writes: measured when it ran last, or expected (≈)</source>
-        <translation type="unfinished"></translation>
+        <translation>每秒写出的 token 数：上次运行时测得，或为预计值（≈）</translation>
     </message>
     <message>
         <source>Tokens of context it was trained for</source>
-        <translation type="unfinished"></translation>
+        <translation>训练时的上下文长度（token）</translation>
     </message>
     <message>
         <source>Tokens of the answer</source>
-        <translation type="unfinished"></translation>
+        <translation>回答的 token</translation>
     </message>
     <message>
         <source>Tokens of the context, {n} in all</source>
-        <translation type="unfinished"></translation>
+        <translation>上下文的 token，共 {n} 个</translation>
     </message>
     <message>
         <source>Tokens per second</source>
-        <translation type="unfinished"></translation>
+        <translation>每秒 token 数</translation>
     </message>
     <message>
         <source>Top K</source>
-        <translation type="unfinished"></translation>
+        <translation>Top K</translation>
     </message>
     <message>
         <source>Top P</source>
-        <translation type="unfinished"></translation>
+        <translation>Top P</translation>
     </message>
     <message>
         <source>Top n-sigma</source>
-        <translation type="unfinished"></translation>
+        <translation>Top n-sigma</translation>
     </message>
     <message>
         <source>Tour</source>
-        <translation type="unfinished"></translation>
+        <translation>导览</translation>
     </message>
     <message>
         <source>Trained for</source>
-        <translation type="unfinished"></translation>
+        <translation>训练长度</translation>
     </message>
     <message>
         <source>Type</source>
-        <translation type="unfinished"></translation>
+        <translation>类型</translation>
     </message>
     <message>
         <source>Types and layout of the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存的类型与布局</translation>
     </message>
     <message>
         <source>Typical P</source>
-        <translation type="unfinished"></translation>
+        <translation>Typical P</translation>
     </message>
     <message>
         <source>Under each answer stands how many tokens came from the cache, how many were computed, and how fast. Point at it for more.</source>
-        <translation type="unfinished"></translation>
+        <translation>每个回答下方显示有多少 token 来自缓存、多少是计算的，以及速度。将鼠标移到上面可查看更多。</translation>
     </message>
     <message>
         <source>Undo</source>
-        <translation type="unfinished"></translation>
+        <translation>撤销</translation>
     </message>
     <message>
         <source>Undo (Ctrl+Z in the list)</source>
-        <translation type="unfinished"></translation>
+        <translation>撤销（在列表中按 Ctrl+Z）</translation>
     </message>
     <message>
         <source>Undo the deletion</source>
-        <translation type="unfinished"></translation>
+        <translation>撤销删除</translation>
     </message>
     <message>
         <source>Undo the deletion of a chat</source>
-        <translation type="unfinished"></translation>
+        <translation>撤销删除对话</translation>
     </message>
     <message>
         <source>Undo the last operation</source>
-        <translation type="unfinished"></translation>
+        <translation>撤销上一次操作</translation>
     </message>
     <message>
         <source>Unpin</source>
-        <translation type="unfinished"></translation>
+        <translation>取消固定</translation>
     </message>
     <message>
         <source>Unpin this message</source>
-        <translation type="unfinished"></translation>
+        <translation>取消固定这条消息</translation>
     </message>
     <message>
         <source>Unpin: {text}</source>
+        <translation>取消固定：{text}</translation>
+    </message>
+    <message>
+        <source>V as {type_v} needs flash attention: llama.cpp refuses it without.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>V of type {type_v} needs flash attention.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Versions</source>
+        <translation>版本</translation>
+    </message>
+    <message>
+        <source>Very old machines; short answers in English</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>View</source>
-        <translation type="unfinished"></translation>
+        <translation>视图</translation>
     </message>
     <message>
         <source>Wait until all answers have ended</source>
+        <translation>请等待所有回答结束</translation>
+    </message>
+    <message>
+        <source>Wait until the work that is being shown has ended, or cancel it.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Warnings</source>
-        <translation type="unfinished"></translation>
+        <translation>警告</translation>
     </message>
     <message>
         <source>What an answer cost</source>
-        <translation type="unfinished"></translation>
+        <translation>一个回答的代价</translation>
     </message>
     <message>
         <source>What is attached to a message stays when it is edited</source>
-        <translation type="unfinished"></translation>
+        <translation>编辑消息时，其附件保持不变</translation>
     </message>
     <message>
         <source>What other applications downloaded, whether it fits, and how fast it should be</source>
-        <translation type="unfinished"></translation>
+        <translation>其他应用程序下载的模型，能否在这里运行，以及预计的速度</translation>
     </message>
     <message>
         <source>What this costs in the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>这对缓存的影响</translation>
     </message>
     <message>
         <source>What was sent before, while the box is empty</source>
-        <translation type="unfinished"></translation>
+        <translation>输入框为空时，调出之前发送的内容</translation>
     </message>
     <message>
         <source>When it was opened last</source>
-        <translation type="unfinished"></translation>
+        <translation>上次打开的时间</translation>
     </message>
     <message>
         <source>When the context is full</source>
-        <translation type="unfinished"></translation>
+        <translation>上下文已满时</translation>
     </message>
     <message>
         <source>Whole paths of files</source>
+        <translation>文件的完整路径</translation>
+    </message>
+    <message>
+        <source>With this architecture llama.cpp writes beyond its memory where a token of a batch belongs to several sequences, and aborts.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>With this architecture llama.cpp writes the states of several sequences in one batch to wrong places, and aborts: each sequence needs a batch of its own.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>With this template there is no prompt.</source>
-        <translation type="unfinished"></translation>
+        <translation>使用这个模板得不到提示词。</translation>
     </message>
     <message>
         <source>Without what stands in quotation marks, and without what errors say: it could be from a chat.</source>
-        <translation type="unfinished"></translation>
+        <translation>不含引号中的内容和错误的具体说明：它们可能来自对话。</translation>
     </message>
     <message>
         <source>Work under way</source>
-        <translation type="unfinished"></translation>
+        <translation>正在进行的工作</translation>
     </message>
     <message>
         <source>Write a message</source>
-        <translation type="unfinished"></translation>
+        <translation>输入消息</translation>
     </message>
     <message>
         <source>Writes these chats as Markdown, on another disk</source>
+        <translation>将这些对话以 Markdown 写入其他磁盘</translation>
+    </message>
+    <message>
+        <source>Writing and summaries</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>XTC</source>
-        <translation type="unfinished"></translation>
+        <translation>XTC</translation>
     </message>
     <message>
         <source>XTC, typical P, top n-sigma, dynamic temperature</source>
-        <translation type="unfinished"></translation>
+        <translation>XTC、typical P、top n-sigma、动态温度</translation>
     </message>
     <message>
         <source>You</source>
+        <translation>你</translation>
+    </message>
+    <message>
+        <source>You have no permission to read {path}.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Your conversations are listed here. Send a message to start one.</source>
-        <translation type="unfinished"></translation>
+        <translation>这里列出你的对话。发送一条消息即可开始。</translation>
     </message>
     <message>
         <source>Your text becomes a version beside this one; the model can continue it</source>
-        <translation type="unfinished"></translation>
+        <translation>你的文本会成为这个回答旁边的一个版本；模型可以接着写</translation>
     </message>
     <message>
         <source>Zip files (*.zip)</source>
-        <translation type="unfinished"></translation>
+        <translation>Zip 文件 (*.zip)</translation>
     </message>
     <message>
         <source>Zoom in</source>
-        <translation type="unfinished"></translation>
+        <translation>放大</translation>
     </message>
     <message>
         <source>Zoom out</source>
+        <translation>缩小</translation>
+    </message>
+    <message>
+        <source>a number</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>a number is missing, or too large</source>
-        <translation type="unfinished"></translation>
+        <translation>缺少数字，或数字太大</translation>
     </message>
     <message>
         <source>a token is written &lt;[id]&gt; or &lt;text&gt;</source>
+        <translation>token 写作 &lt;[id]&gt; 或 &lt;text&gt;</translation>
+    </message>
+    <message>
+        <source>a whole number</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>about {seconds} s</source>
-        <translation type="unfinished"></translation>
+        <translation>约 {seconds} 秒</translation>
     </message>
     <message>
         <source>attached files</source>
-        <translation type="unfinished"></translation>
+        <translation>附加的文件</translation>
     </message>
     <message>
         <source>calls of tools</source>
-        <translation type="unfinished"></translation>
+        <translation>工具调用</translation>
     </message>
     <message>
         <source>collapsed</source>
-        <translation type="unfinished"></translation>
+        <translation>已折叠</translation>
     </message>
     <message>
         <source>comes with kvdesk</source>
-        <translation type="unfinished"></translation>
+        <translation>kvdesk 自带</translation>
     </message>
     <message>
         <source>empty chats</source>
-        <translation type="unfinished"></translation>
+        <translation>空对话</translation>
     </message>
     <message>
         <source>expanded</source>
-        <translation type="unfinished"></translation>
+        <translation>已展开</translation>
     </message>
     <message>
         <source>from the memory&apos;s bandwidth alone</source>
-        <translation type="unfinished"></translation>
+        <translation>仅根据内存带宽估算</translation>
     </message>
     <message>
         <source>hexadecimal digits are missing</source>
-        <translation type="unfinished"></translation>
+        <translation>缺少十六进制数字</translation>
     </message>
     <message>
         <source>hidden messages</source>
-        <translation type="unfinished"></translation>
+        <translation>隐藏的消息</translation>
     </message>
     <message>
         <source>in the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>在缓存中</translation>
     </message>
     <message>
         <source>kvdesk chats</source>
-        <translation type="unfinished"></translation>
+        <translation>kvdesk 对话</translation>
     </message>
     <message>
         <source>kvdesk chats.md</source>
-        <translation type="unfinished"></translation>
+        <translation>kvdesk 对话.md</translation>
     </message>
     <message>
         <source>less than 0.1 s</source>
+        <translation>不到 0.1 秒</translation>
+    </message>
+    <message>
+        <source>llama.cpp cannot load {file}: {reason}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>llama.cpp cannot make a context of {n:,} cells with K as {type_k} and V as {type_v}.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>llama.cpp cannot use the grammar.</source>
+        <translation>llama.cpp 无法使用这个语法。</translation>
+    </message>
+    <message>
+        <source>llama.cpp did not accept the saved state; the cache is empty now.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>llama.cpp saved {copied:,} of {size:,} bytes of its state.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>llama.cpp&apos;s name: {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>llama.cpp 中的名称：{name}</translation>
     </message>
     <message>
         <source>measured with a model that ran here</source>
-        <translation type="unfinished"></translation>
+        <translation>用在这里运行过的一个模型测得</translation>
     </message>
     <message>
         <source>more than {n:,} repetitions</source>
-        <translation type="unfinished"></translation>
+        <translation>重复超过 {n:,} 次</translation>
     </message>
     <message>
         <source>no</source>
-        <translation type="unfinished"></translation>
+        <translation>不能</translation>
     </message>
     <message>
         <source>not in the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>不在缓存中</translation>
     </message>
     <message>
         <source>not known</source>
-        <translation type="unfinished"></translation>
+        <translation>未知</translation>
     </message>
     <message>
         <source>nothing</source>
-        <translation type="unfinished"></translation>
+        <translation>无</translation>
     </message>
     <message>
         <source>open</source>
-        <translation type="unfinished"></translation>
+        <translation>已展开</translation>
     </message>
     <message>
         <source>opened here</source>
-        <translation type="unfinished"></translation>
+        <translation>在这里打开过</translation>
     </message>
     <message>
         <source>other content</source>
-        <translation type="unfinished"></translation>
+        <translation>其他内容</translation>
     </message>
     <message>
         <source>parentheses are nested too deeply</source>
-        <translation type="unfinished"></translation>
+        <translation>括号嵌套太深</translation>
     </message>
     <message>
         <source>pasted text</source>
-        <translation type="unfinished"></translation>
+        <translation>粘贴的文本</translation>
     </message>
     <message>
         <source>pictures</source>
-        <translation type="unfinished"></translation>
+        <translation>图片</translation>
     </message>
     <message>
         <source>read as {encoding}</source>
-        <translation type="unfinished"></translation>
+        <translation>按 {encoding} 读取</translation>
     </message>
     <message>
         <source>references to web pages</source>
-        <translation type="unfinished"></translation>
+        <translation>网页引用</translation>
     </message>
     <message>
         <source>results of tools</source>
-        <translation type="unfinished"></translation>
+        <translation>工具结果</translation>
     </message>
     <message>
         <source>seed {seed}</source>
-        <translation type="unfinished"></translation>
+        <translation>种子 {seed}</translation>
     </message>
     <message>
         <source>seq_id {n}</source>
-        <translation type="unfinished"></translation>
+        <translation>seq_id {n}</translation>
     </message>
     <message>
         <source>shown</source>
-        <translation type="unfinished"></translation>
+        <translation>显示</translation>
     </message>
     <message>
         <source>something else than a rule’s parts</source>
-        <translation type="unfinished"></translation>
+        <translation>不属于规则组成部分的内容</translation>
     </message>
     <message>
         <source>sound and video</source>
-        <translation type="unfinished"></translation>
+        <translation>声音和视频</translation>
     </message>
     <message>
         <source>special</source>
-        <translation type="unfinished"></translation>
+        <translation>特殊</translation>
     </message>
     <message>
         <source>special token</source>
-        <translation type="unfinished"></translation>
+        <translation>特殊 token</translation>
     </message>
     <message>
         <source>system messages</source>
-        <translation type="unfinished"></translation>
+        <translation>系统消息</translation>
     </message>
     <message>
         <source>system prompt</source>
-        <translation type="unfinished"></translation>
+        <translation>系统提示词</translation>
     </message>
     <message>
         <source>template</source>
-        <translation type="unfinished"></translation>
+        <translation>模板</translation>
     </message>
     <message>
         <source>the first {n} characters</source>
-        <translation type="unfinished"></translation>
+        <translation>前 {n} 个字符</translation>
     </message>
     <message>
         <source>the first {n} of {all} pages</source>
-        <translation type="unfinished"></translation>
+        <translation>前 {n} 页，共 {all} 页</translation>
     </message>
     <message>
         <source>the grammar ends in the middle of a text</source>
-        <translation type="unfinished"></translation>
+        <translation>语法在文本中间结束</translation>
     </message>
     <message>
         <source>the most repetitions are fewer than the least</source>
-        <translation type="unfinished"></translation>
+        <translation>最多重复次数小于最少重复次数</translation>
     </message>
     <message>
         <source>the name of a rule is missing</source>
-        <translation type="unfinished"></translation>
+        <translation>缺少规则名称</translation>
     </message>
     <message>
         <source>there is nothing to repeat</source>
-        <translation type="unfinished"></translation>
+        <translation>没有可以重复的内容</translation>
     </message>
     <message>
         <source>to be computed</source>
-        <translation type="unfinished"></translation>
+        <translation>待计算</translation>
     </message>
     <message>
         <source>token</source>
-        <translation type="unfinished"></translation>
+        <translation>token</translation>
     </message>
     <message>
         <source>versions and processor, settings without their texts, and what can be done to the cache of the open model</source>
+        <translation>版本和处理器、不含文本的设置，以及可以对当前模型的缓存进行的操作</translation>
+    </message>
+    <message>
+        <source>{address} is no web address of a model hub.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{file} cannot be deleted: {why}.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法删除 {file}：{why}。</translation>
     </message>
     <message>
         <source>{file} cannot be read: {why}.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法读取 {file}：{why}。</translation>
     </message>
     <message>
         <source>{file} cannot be written: {why}.</source>
+        <translation>无法写入 {file}：{why}。</translation>
+    </message>
+    <message>
+        <source>{file} does not have the SHA-256 that the hub gives, and was deleted. Download it again.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{file} has no chats.</source>
+        <translation>{file} 中没有对话。</translation>
+    </message>
+    <message>
+        <source>{file} is GGUF version {version}; llama.cpp here reads versions 2 and 3.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is a GGUF for big-endian machines; this one is little-endian.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is a database of another program; kvdesk leaves it as it is.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is a folder, not a model file.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is a later part of a model; open the first part{first}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is an encoder: it cannot continue a text, so it cannot chat.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is cut off: {bytes} are missing. Download it again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is damaged: it claims an impossible size.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is damaged: it claims to be one of {n_split:,} files.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is damaged: {error}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is empty.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is not a database; kvdesk leaves it as it is.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is not a file but a device or pipe.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{file} is part of a model in several files, but has lost its name&apos;s ending.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{file} is too large or too deeply nested to be read.</source>
+        <translation>{file} 太大或嵌套太深，无法读取。</translation>
+    </message>
+    <message>
+        <source>{file} keeps no cache ({architecture}): it cannot be decoded.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{file} must end in one of {endings}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 必须以 {endings} 之一结尾。</translation>
     </message>
     <message>
         <source>{first} to {last}</source>
+        <translation>{first} 到 {last}</translation>
+    </message>
+    <message>
+        <source>{host} answered something that is not the protocol of a model hub.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} answers with error {status}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} cannot be reached.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} does not accept the token, or wants one.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} does not answer.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{host} has no {what}, or it is private.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{key} takes {kind} from {low:g} to {high:g} (it is {value:g}).</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{kind} {id} “{text}” at position {position}, {where}</source>
+        <translation>{kind} {id}“{text}”，位置 {position}，{where}</translation>
+    </message>
+    <message>
+        <source>{missing} MB are still to come, and {free} MB are free on the disk: make room, then resume.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{name} could not be read.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法读取 {name}。</translation>
     </message>
     <message>
         <source>{name} could not be read: the reader stopped. It may be damaged.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法读取 {name}：读取进程已停止。文件可能已损坏。</translation>
     </message>
     <message>
         <source>{name} could not be read: {reason}.</source>
+        <translation>无法读取 {name}：{reason}。</translation>
+    </message>
+    <message>
+        <source>{name} did not finish within {limit_s:g} seconds.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{name} has no text: its pages are probably scanned pictures. Only text can be attached.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 中没有文本：它的页面可能是扫描的图片。只能附加文本。</translation>
     </message>
     <message>
         <source>{name} is a picture. Text, code, PDF and DOCX files can be attached.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 是图片。可以附加文本、代码、PDF 和 DOCX 文件。</translation>
     </message>
     <message>
         <source>{name} is an archive, or a document of another kind. Attach text, PDF or DOCX files.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 是压缩包，或其他类型的文档。请附加文本、PDF 或 DOCX 文件。</translation>
     </message>
     <message>
         <source>{name} is attached</source>
-        <translation type="unfinished"></translation>
+        <translation>已附加 {name}</translation>
     </message>
     <message>
         <source>{name} is damaged and cannot be read.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 已损坏，无法读取。</translation>
     </message>
     <message>
         <source>{name} is empty.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 是空文件。</translation>
     </message>
     <message>
         <source>{name} is in an old Office format. Save it as DOCX or PDF and attach that.</source>
+        <translation>{name} 是旧的 Office 格式。请另存为 DOCX 或 PDF 再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is no name for a file here.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{name} is no text file. Text, code, PDF and DOCX files can be attached.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 不是文本文件。可以附加文本、代码、PDF 和 DOCX 文件。</translation>
     </message>
     <message>
         <source>{name} is protected with a password, so it cannot be read.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 受密码保护，无法读取。</translation>
     </message>
     <message>
         <source>{name} is too large to be attached.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 太大，无法附加。</translation>
     </message>
     <message>
         <source>{name} needs more memory than a file of its kind should, so it was left out.</source>
+        <translation>{name} 所需的内存超过这类文件应有的范围，因此没有包含。</translation>
+    </message>
+    <message>
+        <source>{name} of type {kind} needs heads of a multiple of {block} numbers; this model&apos;s differ.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{name} random</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 随机</translation>
     </message>
     <message>
         <source>{name} took longer than {seconds} seconds to read, so it was left out.</source>
-        <translation type="unfinished"></translation>
+        <translation>读取 {name} 用时超过 {seconds} 秒，因此没有包含。</translation>
     </message>
     <message>
         <source>{name}, first part</source>
-        <translation type="unfinished"></translation>
+        <translation>{name}，第一部分</translation>
     </message>
     <message>
         <source>{n} chats were imported.</source>
-        <translation type="unfinished"></translation>
+        <translation>已导入 {n} 个对话。</translation>
     </message>
     <message>
         <source>{n} chats were saved to {file}.</source>
-        <translation type="unfinished"></translation>
+        <translation>已将 {n} 个对话保存到 {file}。</translation>
     </message>
     <message>
         <source>{n} files at once are too many: at most {most} can be attached.</source>
-        <translation type="unfinished"></translation>
+        <translation>一次 {n} 个文件太多：最多可以附加 {most} 个。</translation>
     </message>
     <message>
         <source>{n} models, {fitting} of them fit into the {free} of memory that are free now</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 个模型，其中 {fitting} 个可在当前空闲的 {free} 内存中运行</translation>
     </message>
     <message>
         <source>{n} of them here already</source>
-        <translation type="unfinished"></translation>
+        <translation>其中 {n} 个这里已有</translation>
     </message>
     <message>
         <source>{n} of {all}</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} / {all}</translation>
     </message>
     <message>
         <source>{n} of {most} threads</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} / {most} 个线程</translation>
     </message>
     <message>
         <source>{n} pages</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 页</translation>
     </message>
     <message>
         <source>{n} threads</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 个线程</translation>
     </message>
     <message>
         <source>{n} tok/s</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} tok/s</translation>
     </message>
     <message>
         <source>{n} tokens</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 个 token</translation>
     </message>
     <message>
         <source>{n} tokens are prefilled again with the next answer.</source>
-        <translation type="unfinished"></translation>
+        <translation>下一个回答会重新预填充 {n} 个 token。</translation>
     </message>
     <message>
         <source>{n} tokens are prefilled again with the next answer: {time}.</source>
-        <translation type="unfinished"></translation>
+        <translation>下一个回答会重新预填充 {n} 个 token：{time}。</translation>
     </message>
     <message>
         <source>{n} tokens in the middle are not shown</source>
-        <translation type="unfinished"></translation>
+        <translation>中间的 {n} 个 token 没有显示</translation>
     </message>
     <message>
         <source>{n} tokens of context with K and V in {kind} take {needed}; {free} are free.</source>
-        <translation type="unfinished"></translation>
+        <translation>上下文 {n} 个 token、K 和 V 为 {kind} 时需要 {needed}；空闲 {free}。</translation>
     </message>
     <message>
         <source>{n} tokens: {cached} in the cache, {new} to be computed.</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 个 token：{cached} 个在缓存中，{new} 个待计算。</translation>
     </message>
     <message>
         <source>{n} values of sampling</source>
+        <translation>{n} 个采样值</translation>
+    </message>
+    <message>
+        <source>{repo} is no name of a repository: it is owner/name.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{text}, a favourite</source>
+        <translation>{text}，已收藏</translation>
+    </message>
+    <message>
+        <source>{url} is the address of a server; this engine opens GGUF files of this machine.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{what} is only for those who accept its terms on {host}: accept them there, and enter your token.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{what}: {done} of {total} tokens</source>
+        <translation>{what}：{done} / {total} 个 token</translation>
+    </message>
+    <message>
+        <source>{why} Trying again in {s} s.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{why} What was downloaded is kept: resume later.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>“)” is missing</source>
-        <translation type="unfinished"></translation>
+        <translation>缺少“)”</translation>
     </message>
     <message>
         <source>“::=” is missing after the name of a rule</source>
-        <translation type="unfinished"></translation>
+        <translation>规则名称后缺少“::=”</translation>
     </message>
     <message>
         <source>“\{char}” means nothing</source>
-        <translation type="unfinished"></translation>
+        <translation>“\{char}”没有意义</translation>
     </message>
     <message>
         <source>“{name}” is a built-in preset: choose another name.</source>
-        <translation type="unfinished"></translation>
+        <translation>“{name}”是内置预设：请使用其他名称。</translation>
     </message>
     <message>
         <source>“{name}” was deleted; its values are still shown.</source>
-        <translation type="unfinished"></translation>
+        <translation>“{name}”已删除；它的值仍然显示。</translation>
     </message>
     <message>
         <source>“{name}” was imported.</source>
-        <translation type="unfinished"></translation>
+        <translation>“{name}”已导入。</translation>
     </message>
     <message>
         <source>“{title}” is {verdict} ({n} tokens computed again in {time}).</source>
-        <translation type="unfinished"></translation>
+        <translation>“{title}”：{verdict}（重新计算了 {n} 个 token，用时 {time}）。</translation>
     </message>
     <message>
         <source>“{title}” {what}</source>
-        <translation type="unfinished"></translation>
+        <translation>“{title}”：{what}</translation>
     </message>
     <message>
         <source>“}” is missing</source>
-        <translation type="unfinished"></translation>
+        <translation>缺少“}”</translation>
     </message>
 </context>
 </TS>
