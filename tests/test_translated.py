@@ -1,0 +1,157 @@
+"""What the widgets show is given to `tr`: no call that shows a text is given a bare literal."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.places import ROOT
+
+NOT_YET: Final = frozenset({"chat", "markdown"})
+"""Folders of kvdesk/ui whose texts are still to be given to `tr`."""
+ROOMS: Final = (
+    "viewmodel",
+    *sorted(
+        f"ui/{room.name}"
+        for room in (ROOT / "kvdesk" / "ui").iterdir()
+        if any(room.glob("*.py")) and room.name not in NOT_YET
+    ),
+)
+EVERY: Final = tuple(range(9))
+SHOWN: Final[dict[str, tuple[int, ...]]] = {
+    "setText": (0,),
+    "setToolTip": (0,),
+    "setTitle": (0,),
+    "setWindowTitle": (0,),
+    "setAccessibleName": (0,),
+    "setAccessibleDescription": (0,),
+    "setPlaceholderText": (0,),
+    "setSpecialValueText": (0,),
+    "setPrefix": (0,),
+    "setSuffix": (0,),
+    "addAction": EVERY,
+    "addItem": (0,),
+    "addItems": (0,),
+    "addTab": (1,),
+    "drawText": EVERY,
+    "elidedText": (0,),
+    "QPushButton": (0,),
+    "QCheckBox": (0,),
+    "QRadioButton": (0,),
+    "QLabel": (0,),
+    "QListWidgetItem": (0,),
+    "getOpenFileName": (1, 3),
+    "getSaveFileName": (1, 3),
+    "getText": (1, 2),
+    "ask_where_to_save": (1, 3),
+    "label": (0,),
+    "ElidedLabel": (0,),
+    "IconButton": (2, 3),
+    "Action": (1,),
+    "Collapsible": (1,),
+    "ThinProgress": (1,),
+    "SmallMap": (1,),
+    "Row": (0, 1),
+    "Column": (0, 1),
+    "Group": (0,),
+    "Table": (0,),
+    "UserError": (0,),
+}
+"""What shows a text: the places of its texts among the arguments. Keywords are looked at by `KEYWORDS`."""
+KEYWORDS: Final = frozenset({"text", "tip", "title", "name", "caption", "empty", "widest", "placeholder"})
+ALLOWED: Final = {
+    "n_kv": "llama.cpp's name",
+    "{} (Ctrl+Shift+I)": "keys have the same names everywhere",
+    "--set {}={}": "an option of the command line",
+    "kvdesk": "the name of the program",
+    "kvdesk: graphs": "the title inside an exported drawing",
+}
+"""Texts that are the same in every language, and why."""
+_LETTERS: Final = re.compile(r"[^\W\d_]{2,}")
+
+
+def bare(source: str) -> Iterator[tuple[int, str]]:
+    """Those of `shown_literals` that have a word and are not allowed."""
+    return (found for found in shown_literals(source) if _LETTERS.search(found[1]) and found[1] not in ALLOWED)
+
+
+def shown_literals(source: str) -> Iterator[tuple[int, str]]:
+    """Line and text of every literal that is shown as it is; values of f-strings as {}."""
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        places = SHOWN.get(name)
+        if places is None:
+            continue
+        texts = [node.args[i] for i in places if i < len(node.args)]
+        texts += [keyword.value for keyword in node.keywords if keyword.arg in KEYWORDS]
+        for text in texts:
+            yield from _literals(text)
+
+
+def _literals(node: ast.expr) -> Iterator[tuple[int, str]]:
+    """The literals that the value of an expression can consist of; what a call returns is not looked at."""
+    match node:
+        case ast.Constant(value=str(text)):
+            yield node.lineno, text
+        case ast.JoinedStr(values=values):
+            parts = (part.value if isinstance(part, ast.Constant) else "{}" for part in values)
+            yield node.lineno, "".join(map(str, parts))
+            for part in values:
+                if isinstance(part, ast.FormattedValue):
+                    yield from _literals(part.value)
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from _literals(body)
+            yield from _literals(orelse)
+        case ast.BinOp(left=left, right=right):
+            yield from _literals(left)
+            yield from _literals(right)
+        case ast.BoolOp(values=values) | ast.List(elts=values) | ast.Tuple(elts=values):
+            for value in values:
+                yield from _literals(value)
+        case _:
+            pass
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_every_text_that_is_shown_is_translated(room: str) -> None:
+    files = sorted((ROOT / "kvdesk" / room).rglob("*.py"))
+    assert files
+    found = [
+        f"{Path(file).relative_to(ROOT)}:{line} {text!r}"
+        for file in files
+        for line, text in bare(file.read_text("utf-8"))
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("source", "texts"),
+    [
+        ("button.setText('Apply')", ["Apply"]),
+        ("button.setText(tr('Apply'))", []),
+        ("button.setText(f'{n} cells')", ["{} cells"]),
+        ("button.setText(f'{n}: {took(ms)}')", []),
+        ("button.setText('Apply' if a else tr('Close'))", ["Apply"]),
+        ("label(tr('Cells') + ' in use', tone='small')", [" in use"]),
+        ("""label(f"{n} {'cell' if n == 1 else tr('cells')}")""", ["cell"]),
+        ("IconButton(theme, 'close', tr('Close'), tip='Close it')", ["Close it"]),
+        ("menu.addAction(icon, 'Copy')", ["Copy"]),
+        ("setText(f'{n} MB')", []),
+        ("widget.setObjectName('list')", []),
+    ],
+)
+def test_bare_texts_are_found(source: str, texts: list[str]) -> None:
+    assert [text for _, text in bare(source)] == texts
+
+
+def test_nothing_is_allowed_in_vain() -> None:
+    files = [file for room in ROOMS for file in (ROOT / "kvdesk" / room).rglob("*.py")]
+    shown = {text for file in files for _, text in shown_literals(file.read_text("utf-8"))}
+    assert set(ALLOWED) <= shown
