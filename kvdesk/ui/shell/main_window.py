@@ -92,7 +92,7 @@ class MainWindow(WindowSignals):
         self.action_set = ActionSet(
             self,
             window_actions(parts, self.intents, self.shown_settings, self.help),
-            lambda why: self.show_result(why, "warning"),
+            self.show_result,
         )
         for button, action in BUTTONS.items():
             self.action_set.name_button(cast("QWidget", self.findChild(QWidget, button)), action)

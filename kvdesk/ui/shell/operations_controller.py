@@ -120,7 +120,7 @@ class OperationsController(QObject):
     def request(self, spec: OperationSpec, conversation: ConversationId, p0: int = -1, p1: int = -1) -> None:
         """Do something to a conversation's cells, or say why not."""
         if why := self.refusal(spec, conversation, p0, p1):
-            self._strip.show_result(why, "warning")
+            self._strip.show_result(why)
         else:
             self._request(spec, Chosen(self._state.target_of(conversation), p0, p1))
 

@@ -10,8 +10,10 @@ from PySide6.QtWidgets import QMenu, QToolButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.protocol.chat import EngineDied
+from kvdesk.ui.shell import activity_strip
 from kvdesk.ui.shell.action_table import BUTTONS
 from kvdesk.ui.shell.main_window import MainWindow
+from tests.places import ROOT
 from tests.ui.samples import ONE, message
 
 
@@ -48,6 +50,24 @@ def test_what_cannot_be_done_says_why(window: MainWindow, qtbot: QtBot) -> None:
     window.apply_event(EngineDied("It is gone.", ""))
     assert window.action_set["model.open"].refusal() == "The engine has stopped. Restart kvdesk."
     assert sent == []
+
+
+def test_why_something_cannot_be_done_goes_by_itself(
+    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity_strip, "READ_MS", 20)
+    monkeypatch.setattr(activity_strip, "READ_MS_PER_CHARACTER", 0)
+    monkeypatch.setattr(activity_strip.ActivityStrip, "underMouse", lambda _self: False)
+    window.action_set.run("chat.stop")
+    assert window.activity.text == "No answer is being written in this chat."
+    qtbot.waitUntil(lambda: window.activity.text == "")
+
+
+def test_the_readme_names_the_keys_of_every_action(window: MainWindow) -> None:
+    told = (ROOT / "README.md").read_text(encoding="utf-8").split("## Keyboard")[1].split("\n## ")[0]
+    actions = [window.action_set[name] for name in all_actions(window)]
+    keys = [action.sequences[0].toString() for action in actions if action.keys]
+    assert [key for key in keys if key not in told] == []
 
 
 def test_every_refusal_is_empty_or_a_sentence(empty_window: MainWindow, window: MainWindow) -> None:
