@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Annotated, Literal
 
 from pydantic import Discriminator, Tag, TypeAdapter
@@ -232,37 +233,44 @@ class Failed:
 
 ExperimentEvent = Started | Progress | Sample | CellsSeen | Finished | Failed
 
-_EVENT: TypeAdapter[ExperimentEvent] = TypeAdapter(
-    Annotated[
-        Annotated[Started, Tag("started")]
-        | Annotated[Progress, Tag("progress")]
-        | Annotated[Sample, Tag("sample")]
-        | Annotated[CellsSeen, Tag("cells")]
-        | Annotated[Finished, Tag("finished")]
-        | Annotated[Failed, Tag("failed")],
-        Discriminator(lambda value: value["kind"] if isinstance(value, dict) else value.kind),
-    ]
-)
-_REQUEST = TypeAdapter(Request)
+
+@cache  # made when it is first used: the window imports this module and may never run an experiment
+def _event() -> TypeAdapter[ExperimentEvent]:
+    return TypeAdapter(
+        Annotated[
+            Annotated[Started, Tag("started")]
+            | Annotated[Progress, Tag("progress")]
+            | Annotated[Sample, Tag("sample")]
+            | Annotated[CellsSeen, Tag("cells")]
+            | Annotated[Finished, Tag("finished")]
+            | Annotated[Failed, Tag("failed")],
+            Discriminator(lambda value: value["kind"] if isinstance(value, dict) else value.kind),
+        ]
+    )
+
+
+@cache
+def _request() -> TypeAdapter[Request]:
+    return TypeAdapter(Request)
 
 
 def event_to_json(event: ExperimentEvent) -> bytes:
     """One line, without its end."""
-    return _EVENT.dump_json(event)
+    return _event().dump_json(event)
 
 
 def event_from_json(line: bytes) -> ExperimentEvent:
     """Raises ValueError where it is none."""
-    return _EVENT.validate_json(line)
+    return _event().validate_json(line)
 
 
 def request_to_json(request: Request) -> str:
-    return _REQUEST.dump_json(request).decode()
+    return _request().dump_json(request).decode()
 
 
 def request_from_json(text: str) -> Request:
     """Raises ValueError where it is none."""
-    return _REQUEST.validate_json(text)
+    return _request().validate_json(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,13 +287,15 @@ class Record:
     format: Literal["kvdesk-experiment-1"] = "kvdesk-experiment-1"
 
 
-_RECORD = TypeAdapter(Record)
+@cache
+def _record() -> TypeAdapter[Record]:
+    return TypeAdapter(Record)
 
 
 def record_to_json(record: Record) -> bytes:
-    return _RECORD.dump_json(record, indent=1)
+    return _record().dump_json(record, indent=1)
 
 
 def record_from_json(data: bytes) -> Record:
     """Raises ValueError where it is none."""
-    return _RECORD.validate_json(data)
+    return _record().validate_json(data)
