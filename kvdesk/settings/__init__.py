@@ -200,7 +200,7 @@ class CachePolicy(Table):
         "message starts sooner",
     )
     overflow: Overflow = Field(
-        Overflow.STOP, title="When full", description="What new conversations do when their context is full"
+        Overflow.STOP, title="When full", description="What new chats do when their context is full"
     )
     n_keep: int = Field(
         0,
@@ -257,7 +257,7 @@ class Settings(Table):
     context: ContextSettings = Field(default_factory=ContextSettings)
     sampling: Sampling = Field(default_factory=Sampling)
     cache: CachePolicy = Field(default_factory=CachePolicy)
-    system_prompt: str = Field("", description="System prompt of new conversations")
+    system_prompt: str = Field("", description="System prompt of new chats")
     presets: tuple[Preset, ...] = Field((), description="Presets that the person saved")
     models: tuple[UsedModel, ...] = Field((), description="Favourites, and models that were opened, the last one first")
     theme: ThemeChoice = Field(ThemeChoice.SYSTEM, title="Theme", description="Light, dark, or that of the system")

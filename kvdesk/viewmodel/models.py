@@ -127,7 +127,7 @@ def summary(rows: Iterable[ModelRow], machine: Machine) -> str:
     """Of the whole page, one line."""
     known = list(rows)
     fitting = sum(row.fits for row in known)
-    said = tr("{n} models, {fitting} of them fit into the {free} of memory that are free now").format(
+    said = tr("Models that fit into the {free} of memory that are free now: {fitting} of {n}").format(
         n=len(known), fitting=fitting, free=_size(machine.available)
     )
     if not machine.bytes_s:

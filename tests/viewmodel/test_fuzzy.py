@@ -16,7 +16,7 @@ def test_what_nobody_meant_is_not(wanted: str) -> None:
 
 
 def test_whole_words_and_beginnings_come_first() -> None:
-    texts = ["Show or hide the conversations", "Settings", "Settings of the context", "Rebuild the context"]
+    texts = ["Show or hide the chats", "Settings", "Settings of the context", "Rebuild the context"]
 
     def order(wanted: str) -> list[str]:
         found = {text: one.score for text in texts if (one := match(wanted, text)) is not None}

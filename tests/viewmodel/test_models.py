@@ -84,7 +84,7 @@ def test_one_line_says_how_many_fit() -> None:
     rows = [row_of(FACTS, Fit(8192, CacheType.F16, 1), None, MACHINE), row_of(FACTS, None, None, MACHINE)]
     said = summary(rows, MACHINE)
     assert said.startswith(
-        "2 models, 1 of them fit into the 8.0 GB of memory that are free now; decoding reads 20.0 GB/s"
+        "Models that fit into the 8.0 GB of memory that are free now: 1 of 2; decoding reads 20.0 GB/s"
     )
     assert said.endswith("measured with a model that ran here")
-    assert summary(rows, Machine(0, measured=False, available=8_000_000_000)).endswith("free now")
+    assert summary(rows, Machine(0, measured=False, available=8_000_000_000)).endswith("free now: 1 of 2")

@@ -59,7 +59,7 @@ class ConversationList(QWidget):
         self._model.moved.connect(self.moved)
         self._search = QLineEdit()
         self._search.setPlaceholderText(tr("Search (Ctrl+K)"))
-        self._search.setAccessibleName(tr("Search the conversations"))
+        self._search.setAccessibleName(tr("Search the chats"))
         self._search.setClearButtonEnabled(True)
         self._search.textChanged.connect(self._on_search_changed)
         self._search.returnPressed.connect(self._on_search_entered)
@@ -278,7 +278,7 @@ class ConversationList(QWidget):
             elif self._found_for == self._search.text():  # else the database has not answered yet
                 self._stack.setCurrentWidget(self._none)
         else:
-            self._none.setText(tr("Your conversations are listed here. Send a message to start one."))
+            self._none.setText(tr("Your chats are listed here. Send a message to start one."))
             self._stack.setCurrentWidget(self._view if self._model.rowCount() else self._none)
 
     @Slot(str)

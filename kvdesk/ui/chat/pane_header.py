@@ -34,7 +34,7 @@ class PaneHeader(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        sidebar = IconButton(theme, "sidebar", "Show or hide the conversations", "Conversations (Ctrl+B)")
+        sidebar = IconButton(theme, "sidebar", "Show or hide the chats", "Chats (Ctrl+B)")
         sidebar.setObjectName("sidebarButton")
         sidebar.clicked.connect(self.sidebar_clicked)
         inspector = IconButton(theme, "inspector", "Show or hide the cache inspector", "Cache inspector (Ctrl+I)")
@@ -146,7 +146,7 @@ class PaneHeader(QWidget):
         set_tone(self._meter, "danger" if use.n_tokens >= use.n_ctx else "secondary")
         cached = "all of them" if use.n_cached >= use.n_tokens else f"{use.n_cached:,}" if use.n_cached else "none"
         where = f"; {cached} in the cache" if use.n_tokens else ""
-        self._meter.setToolTip(f"This conversation takes {use.n_tokens:,} of {use.n_ctx:,} tokens of context{where}")
+        self._meter.setToolTip(f"This chat takes {use.n_tokens:,} of {use.n_ctx:,} tokens of context{where}")
 
 
 def _facts(model: ModelInfo) -> str:

@@ -76,7 +76,7 @@ class LabPage(QWidget):
         self.setup.cancel_clicked.connect(self.cancel_requested)
         self.past.chosen.connect(self._on_chosen)
         self.result.report_clicked.connect(self.report_requested)
-        back = IconButton(theme, "chevron-left", tr("Back to the conversations"), tr("Back to the conversations (Esc)"))
+        back = IconButton(theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Esc)"))
         back.clicked.connect(self.back_clicked)
         split = QSplitter(Qt.Orientation.Horizontal)
         split.setHandleWidth(1)

@@ -173,7 +173,7 @@ class ModelsPage(QWidget):
         return view
 
     def _make_head(self, theme: Theme) -> QHBoxLayout:
-        back = IconButton(theme, "chevron-left", tr("Back to the conversations"), tr("Back to the conversations (Esc)"))
+        back = IconButton(theme, "chevron-left", tr("Back to the chats"), tr("Back to the chats (Esc)"))
         back.clicked.connect(self.back_clicked)
         refresh = QPushButton(tr("Look again"))
         refresh.clicked.connect(self.refresh_clicked)

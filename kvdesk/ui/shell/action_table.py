@@ -57,7 +57,7 @@ def _chat(
 ) -> tuple[Action, ...]:
     return (
         Action("chat.new", tr("New chat"), there(intents.new_chat), "Ctrl+N"),
-        Action("chat.search", tr("Search the conversations"), there(intents.focus_search), "Ctrl+K"),
+        Action("chat.search", tr("Search the chats"), there(intents.focus_search), "Ctrl+K"),
         Action("chat.next_hit", tr("Next search result"), there(partial(intents.step_hit, 1)), "F3"),
         Action("chat.previous_hit", tr("Previous search result"), there(partial(intents.step_hit, -1)), "Shift+F3"),
         Action("chat.write", tr("Write a message"), there(parts.chat.composer.focus_edit), "Ctrl+L"),
@@ -185,7 +185,7 @@ def _operations(parts: WindowParts, there: There) -> Iterator[Action]:
 
 def _view(parts: WindowParts, settings: WindowSettings, there: There) -> tuple[Action, ...]:
     return (
-        Action("view.sidebar", tr("Show or hide the conversations"), there(settings.toggle_sidebar), "Ctrl+B"),
+        Action("view.sidebar", tr("Show or hide the chats"), there(settings.toggle_sidebar), "Ctrl+B"),
         Action("view.inspector", tr("Show or hide the cache inspector"), there(settings.toggle_inspector), "Ctrl+I"),
         Action(
             "view.instruments",
@@ -212,7 +212,7 @@ def _view(parts: WindowParts, settings: WindowSettings, there: There) -> tuple[A
         Action("view.theme_system", tr("Theme: as the system has it"), partial(settings.use_theme, ThemeChoice.SYSTEM)),
         Action(
             "view.lab",
-            tr("Show the laboratory, or the conversations"),
+            tr("Show the laboratory, or the chats"),
             parts.rooms.toggle_lab,
             "Ctrl+Shift+L",
             tr("Questions about the cache, answered by experiments"),
@@ -262,8 +262,8 @@ def widget_keys() -> tuple[ActionGroup, ...]:
             (tr("What was sent before, while the box is empty"), "Up; Down"),
         ),
         _keys(
-            tr("In the list of conversations"),
-            tr("This key works in the list of conversations."),
+            tr("In the list of chats"),
+            tr("This key works in the list of chats."),
             (tr("Rename the chat"), "F2"),
             (tr("Delete the chat"), "Del"),
             (tr("Undo the deletion"), "Ctrl+Z"),

@@ -87,6 +87,7 @@ class ReportDialog(QDialog):
         close.clicked.connect(self.close)
         row = QHBoxLayout()
         row.setContentsMargins(24, 8, 24, 16)
+        row.setSpacing(8)
         row.addStretch(1)
         row.addWidget(close)
         row.addWidget(save)

@@ -148,6 +148,9 @@ QSplitter::handle:hover {{ background: {c.accent}; }}
 QProgressBar {{ background: transparent; border: none; }}
 QProgressBar::chunk {{ background: {c.accent}; }}
 QCheckBox, QRadioButton {{ spacing: 8px; }}
+QCheckBox::indicator:unchecked {{ width: 12px; height: 12px; border-radius: 3px; border: 1px solid {handle};
+    background: {c.raised}; }}
+QCheckBox::indicator:unchecked:focus {{ border-color: {c.text}; }}
 QRadioButton::indicator {{ width: 12px; height: 12px; border-radius: 7px; border: 1px solid {handle};
     background: {c.raised}; }}
 QRadioButton::indicator:checked {{ border: 4px solid {c.accent}; border-radius: 7px; width: 6px; height: 6px;

@@ -324,7 +324,7 @@ def meter(window: MainWindow) -> str:
 def test_the_meter_says_how_full_the_conversation_is_and_the_cached_part_apart(window: MainWindow) -> None:
     assert meter(window) == "", "nobody has said"
     window.apply_event(ContextUse(ONE, 1082, 0, 1024))
-    assert meter(window) == "This conversation takes 1,082 of 1,024 tokens of context; none in the cache"
+    assert meter(window) == "This chat takes 1,082 of 1,024 tokens of context; none in the cache"
     assert window.chat._header._meter.text() == "106% of 1,024"
     window.apply_event(cache_view())
     window._events._write_numbers()
