@@ -104,7 +104,7 @@ class OverflowPlan:
 class OverflowPolicy:
     """One of the policies, as it is declared: once, in the module of its name.
 
-    label, description  for the person; on the button in the header the last word of the label stands alone
+    label, description  shown by `tr`; on the button in the header the last word of the label stands alone
     requires            operations on the cache without which it stops (rows of the capability matrix)
     plan                what is evicted in a situation in which tokens are missing
     evicts              False: the answer ends instead

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvdesk.policies.overflow.oldest import oldest_messages, recomputed_sentence, stop_unremovable, tokens_of
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
 from kvdesk.settings import Overflow
+from kvdesk.translation import marked
 
 
 def _plan(now: Situation, can: Abilities) -> OverflowPlan:
@@ -19,8 +20,8 @@ def _plan(now: Situation, can: Abilities) -> OverflowPlan:
 
 POLICY = OverflowPolicy(
     Overflow.RECOMPUTE,
-    "Recompute",
-    "Slow, exact: the oldest messages are removed and all others are computed again.",
+    marked("Recompute"),
+    marked("Slow, exact: the oldest messages are removed and all others are computed again."),
     _plan,
     exact=True,
 )

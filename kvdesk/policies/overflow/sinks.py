@@ -15,6 +15,7 @@ from kvdesk.policies.overflow.oldest import (
 )
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
 from kvdesk.settings import Overflow
+from kvdesk.translation import marked
 
 
 def _plan(now: Situation, can: Abilities) -> OverflowPlan:
@@ -58,8 +59,10 @@ def _after_the_sinks(now: Situation, missing: int) -> tuple[int, ...]:
 
 POLICY = OverflowPolicy(
     Overflow.SINKS,
-    "Attention sinks",
-    "Fast, least exact: even this answer's beginning may be removed. The first tokens and the latest messages stay.",
+    marked("Attention sinks"),
+    marked(
+        "Fast, least exact: even this answer's beginning may be removed. The first tokens and the latest messages stay."
+    ),
     _plan,
     requires=("partial seq_rm", "seq_add"),
     keeps_first_tokens=True,

@@ -12,6 +12,7 @@ from kvdesk.policies.overflow.oldest import (
 )
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
 from kvdesk.settings import Overflow
+from kvdesk.translation import marked
 
 
 def _plan(now: Situation, can: Abilities) -> OverflowPlan:
@@ -26,9 +27,11 @@ def _plan(now: Situation, can: Abilities) -> OverflowPlan:
 
 POLICY = OverflowPolicy(
     Overflow.SLIDE,
-    "Slide",
-    "Fast, nearly exact: the oldest messages are removed. What was computed from them for later messages is kept, so "
-    "answers differ a little from those of a shorter conversation.",
+    marked("Slide"),
+    marked(
+        "Fast, nearly exact: the oldest messages are removed. What was computed from them for later messages is kept, "
+        "so answers differ a little from those of a shorter conversation."
+    ),
     _plan,
     requires=("partial seq_rm", "seq_add"),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvdesk.policies.overflow.oldest import stop
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, OverflowPolicy, Situation
 from kvdesk.settings import Overflow
+from kvdesk.translation import marked
 
 
 def _plan(now: Situation, _can: Abilities) -> OverflowPlan:
@@ -13,8 +14,8 @@ def _plan(now: Situation, _can: Abilities) -> OverflowPlan:
 
 POLICY = OverflowPolicy(
     Overflow.STOP,
-    "Stop",
-    "The answer ends and says that the context is full. Nothing is removed.",
+    marked("Stop"),
+    marked("The answer ends and says that the context is full. Nothing is removed."),
     _plan,
     evicts=False,
 )

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFrame, QRadioButton, QVBoxLayout, QWidget
 from kvdesk.policies.overflow import POLICIES, policy_of
 from kvdesk.protocol.operations import Capability
 from kvdesk.settings import Overflow
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import ElidedButton, label
 
 _WIDTH: Final = 400
@@ -25,16 +26,16 @@ class OverflowChoice(QFrame):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup)
         self.setProperty("card", "ask")
-        self.setAccessibleName("When the context is full")
+        self.setAccessibleName(tr("When the context is full"))
         self.setFixedWidth(_WIDTH)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 12, 12, 12)
         column.setSpacing(4)
-        column.addWidget(label("When the context of this conversation is full", weight="strong"))
+        column.addWidget(label(tr("When the context of this conversation is full"), weight="strong"))
         self._buttons: dict[Overflow, QRadioButton] = {}
         self._reasons = {}
         for policy in POLICIES:
-            button = self._buttons[policy.name] = QRadioButton(policy.label)
+            button = self._buttons[policy.name] = QRadioButton(tr(policy.label))
             button.clicked.connect(lambda _checked=False, chosen=policy.name: self._choose(chosen))
             reason = self._reasons[policy.name] = label("", tone="secondary", scale="small")
             reason.setWordWrap(True)
@@ -60,7 +61,7 @@ class OverflowChoice(QFrame):
             cannot = next((row.why for row in rows if row is not None and not row.allowed), "")
             button = self._buttons[policy.name]
             button.setEnabled(not cannot)
-            why = f"Not with this model and context. {cannot}" if cannot else policy.description
+            why = f"{tr('Not with this model and context.')} {cannot}" if cannot else tr(policy.description)
             self._reasons[policy.name].setText(why)
             button.setAccessibleDescription(why)
 
@@ -95,10 +96,11 @@ class OverflowButton(ElidedButton):
 
     def show_chosen(self, overflow: Overflow) -> None:
         policy = policy_of(overflow)
-        name = policy.label
-        self.setText(f"When full: {name.lower().split()[-1]}")
-        self.setAccessibleName(f"When the context is full: {name}")
-        self.setToolTip(f"When the context is full: {name}. {policy.description}")
+        name = tr(policy.label)
+        said = tr("When the context is full: {policy}").format(policy=name)
+        self.setText(tr("When full: {policy}").format(policy=name.lower().split()[-1]))
+        self.setAccessibleName(said)
+        self.setToolTip(f"{said}. {tr(policy.description)}")
         self._choice.show_chosen(overflow)
 
     def minimumSizeHint(self) -> QSize:

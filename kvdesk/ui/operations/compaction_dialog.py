@@ -199,7 +199,7 @@ class CompactionDialog(QDialog):
             button.setChecked(i == 0)
             self._layouts.addButton(button, i)
             grid.addWidget(button, i, 0)
-            grid.addWidget(label(about, tone="secondary", scale="small"), i, 1)
+            grid.addWidget(label(tr(about), tone="secondary", scale="small"), i, 1)
         self._layouts.idToggled.connect(lambda _id, on: self._on_layout_chosen() if on else None)
         return grid
 

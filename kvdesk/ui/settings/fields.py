@@ -127,7 +127,7 @@ def _long_control(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWid
 
 def _label_of(value: StrEnum) -> str:
     if isinstance(value, Overflow):
-        return policy_of(value).label
+        return tr(policy_of(value).label)
     if isinstance(value, Mirostat):
         return {Mirostat.OFF: tr("Off"), Mirostat.V1: tr("Mirostat 1"), Mirostat.V2: tr("Mirostat 2")}[value]
     return value.value
