@@ -21,6 +21,7 @@ from kvdesk.app.exporting import ChatExport
 from kvdesk.app.help_desk import HelpDesk
 from kvdesk.app.importing import ChatImport
 from kvdesk.app.laboratory import Laboratory
+from kvdesk.app.model_downloads import ModelDownloads
 from kvdesk.app.model_library import ModelLibrary
 from kvdesk.app.search import Search
 from kvdesk.app.silence import Silence
@@ -77,6 +78,10 @@ class Controller(QObject):
         self._silence = Silence(window, worker)
         self.laboratory = Laboratory(window, marker.embedded)
         self.models = ModelLibrary(window, lambda: self.settings, self._keep_models, marker.embedded)
+        self.downloads = ModelDownloads(
+            window, lambda: self.settings.hub_endpoint, self._keep_endpoint, self.models.refresh
+        )
+        window.rooms.models_made.connect(self.downloads.connect_page)
         self._listeners = (self._cache.apply, self._help.apply, self._apply, self.laboratory.apply, self.models.apply)
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
@@ -135,6 +140,7 @@ class Controller(QObject):
         for ended in (
             self.chat_list.finish,
             self.laboratory.close,
+            self.downloads.close,
             self.models.close,
             self.imports.close,
             self.exports.close,
@@ -282,6 +288,10 @@ class Controller(QObject):
 
     def _keep_models(self, models: tuple[UsedModel, ...]) -> None:
         self.settings = self.settings.model_copy(update={"models": models})
+        self._save_settings()
+
+    def _keep_endpoint(self, endpoint: str) -> None:
+        self.settings = self.settings.model_copy(update={"hub_endpoint": endpoint})
         self._save_settings()
 
     def _send_policy(self) -> None:

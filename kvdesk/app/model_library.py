@@ -67,6 +67,7 @@ class ModelLibrary(QObject):
             case ModelLoaded():
                 source = event.model.source
                 self._open = source.path if isinstance(source, LocalFile) else None
+                self._window.show_better(self._open is not None and self._open == self._embedded)
                 self._change(used_ms=int(time.time() * 1000), context=self._settings().context)
                 self.refresh()
             case ContextReady():

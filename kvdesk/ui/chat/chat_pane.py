@@ -49,6 +49,7 @@ class ChatPane(QWidget):
     undelete_clicked = Signal()
     open_model_clicked = Signal()
     models_clicked = Signal()
+    better_clicked = Signal()
     sidebar_clicked = Signal()
     inspector_clicked = Signal()
     menu_clicked = Signal(QPoint)  # where the main menu comes to lie
@@ -67,6 +68,7 @@ class ChatPane(QWidget):
         self._header = PaneHeader(theme)
         self._header.open_model_clicked.connect(self.open_model_clicked)
         self._header.models_clicked.connect(self.models_clicked)
+        self._header.better_clicked.connect(self.better_clicked)
         self._header.embedded_clicked.connect(self.embedded_clicked)
         self._header.sidebar_clicked.connect(self.sidebar_clicked)
         self._header.inspector_clicked.connect(self.inspector_clicked)
@@ -358,6 +360,10 @@ class ChatPane(QWidget):
     def show_embedded(self, available: bool) -> None:
         """Whether the embedded model can be opened from the model's menu."""
         self._header.set_embedded(available)
+
+    def show_better(self, there: bool) -> None:
+        """Whether the way to better models is shown beside the model's name."""
+        self._header.set_better(there)
 
     def show_use(self, use: ContextUse | None, *, has_context: bool) -> None:
         """How full the conversation's context is; None: not known."""

@@ -18,6 +18,7 @@ from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.readout import megabytes
 
 ONE_LINE_PX: Final = 720  # from here on it has one line
+BETTER_PX: Final = 560  # from here on there is room for the way to better models, which is in the model's menu too
 
 
 class PaneHeader(QWidget):
@@ -25,6 +26,7 @@ class PaneHeader(QWidget):
 
     open_model_clicked = Signal()
     models_clicked = Signal()
+    better_clicked = Signal()
     embedded_clicked = Signal()
     sidebar_clicked = Signal()
     inspector_clicked = Signal()
@@ -55,10 +57,18 @@ class PaneHeader(QWidget):
         self._model.setToolTip("Open another model (Ctrl+O)")
         self._menu = QMenu(self)
         self._menu.addAction(tr("Models on this computer…"), self.models_clicked.emit)
+        self._menu.addAction(tr("Get models…"), self.better_clicked.emit)
         self._menu.addAction("Open a model file…", self.open_model_clicked.emit)
         self._embedded = self._menu.addAction("Open the embedded model", self.embedded_clicked.emit)
         self._embedded.setEnabled(False)
         self._model.clicked.connect(self._on_model_clicked)
+        self._better = ElidedButton(tr("Get a better model"))
+        self._better.setProperty("quiet", True)
+        self._better.setProperty("scale", "small")
+        self._better.setToolTip(tr("The embedded model is very small: see which others run well here"))
+        self._better.clicked.connect(self.better_clicked)
+        self._better.hide()
+        self._has_better = False
         self._meter = NumberLabel()
         self._meter.setProperty("tone", "secondary")
         self._meter.setProperty("scale", "small")
@@ -69,7 +79,7 @@ class PaneHeader(QWidget):
         facts = QHBoxLayout(self._facts)
         facts.setContentsMargins(0, 0, 0, 0)
         facts.setSpacing(0)  # buttons bring their own
-        for fact in (self._model, self._meter, self.overflow, self.parameters):
+        for fact in (self._model, self._better, self._meter, self.overflow, self.parameters):
             facts.addWidget(fact)
         facts.addStretch(1)
         self._first = QHBoxLayout()
@@ -92,6 +102,7 @@ class PaneHeader(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The title stands above the rest where one line is too short for both."""
         super().resizeEvent(event)
+        self._show_better()
         is_narrow = self.width() < self._theme.px(ONE_LINE_PX)
         if is_narrow and self._lines.count() == 1:
             self._lines.addWidget(self._facts)
@@ -101,6 +112,14 @@ class PaneHeader(QWidget):
     def set_branches(self, there: bool) -> None:
         """Whether the chat has several branches."""
         self._branches.setVisible(there)
+
+    def set_better(self, there: bool) -> None:
+        """Whether the embedded model is open, which is the smallest there is."""
+        self._has_better = there
+        self._show_better()
+
+    def _show_better(self) -> None:
+        self._better.setVisible(self._has_better and self.width() >= self._theme.px(BETTER_PX))
 
     @property
     def meter_text(self) -> str:

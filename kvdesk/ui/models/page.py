@@ -1,4 +1,5 @@
-"""The page of models: a table of what other applications downloaded and what was opened, with what each can do here.
+"""The page of models: a table of what other applications downloaded and what was opened, with what each can do here;
+and the part where one gets more of them.
 
 Signals (intents)
     back_clicked()               show the conversations again
@@ -18,17 +19,21 @@ from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
     QAbstractItemView,
+    QButtonGroup,
     QHBoxLayout,
     QHeaderView,
     QLineEdit,
     QMenu,
     QPushButton,
+    QStackedWidget,
     QTableView,
+    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from kvdesk.translation import tr
+from kvdesk.ui.models.get_models import GetModels
 from kvdesk.ui.models.table import ModelTable, SortedModels
 from kvdesk.ui.widgets.controls import Banner, IconButton, label
 from kvdesk.ui.widgets.theme import Theme
@@ -91,13 +96,22 @@ class ModelsPage(QWidget):
         self._yes.clicked.connect(self._on_yes)
         self._no.clicked.connect(self._end_question)
         self._asked: ModelRow | None = None
+        self.get_models = GetModels(theme)
+        here = QWidget()
+        there = QVBoxLayout(here)
+        there.setContentsMargins(0, 0, 0, 0)
+        there.setSpacing(8)
+        there.addWidget(self.banner)
+        there.addWidget(self.view, 1)
+        there.addLayout(self._make_foot())
+        self._parts = QStackedWidget()
+        self._parts.addWidget(here)
+        self._parts.addWidget(self.get_models)
         column = QVBoxLayout(self)
         column.setContentsMargins(12, 10, 12, 12)
         column.setSpacing(8)
         column.addLayout(self._make_head(theme))
-        column.addWidget(self.banner)
-        column.addWidget(self.view, 1)
-        column.addLayout(self._make_foot())
+        column.addWidget(self._parts, 1)
         self._end_question()
         self._show_choice()
 
@@ -128,12 +142,25 @@ class ModelsPage(QWidget):
         """These and no others. The one that was chosen stays so."""
         chosen = self.chosen
         self._table.set_rows(rows)
+        self.get_models.show_machine(machine)
         self._said.setText(summary(rows, machine))
         path = chosen.path if chosen is not None else None
         for n, row in enumerate(self.rows):
             if row.path == path or (path is None and n == 0):
                 self.view.setCurrentIndex(self._sorted.index(n, 0))
         self._show_choice()
+
+    @property
+    def shows_get(self) -> bool:
+        return self._parts.currentWidget() is self.get_models
+
+    def show_part(self, *, get: bool) -> None:
+        """What is on this computer, or what can be downloaded."""
+        (self._get_button if get else self._here_button).setChecked(True)
+        self._parts.setCurrentIndex(int(get))
+        for part in self._of_here:
+            part.setVisible(not get)
+        (self.get_models.search if get else self.view).setFocus()
 
     def leave(self) -> bool:
         """Esc: a question is answered with no. False where there was none."""
@@ -179,10 +206,23 @@ class ModelsPage(QWidget):
         refresh.clicked.connect(self.refresh_clicked)
         file = QPushButton(tr("Open a file…"))
         file.clicked.connect(self.file_clicked)
+        self._here_button, self._get_button = QToolButton(), QToolButton()
+        choice = QButtonGroup(self)
+        for button, caption in ((self._here_button, tr("On this computer")), (self._get_button, tr("Get models"))):
+            button.setText(caption)
+            button.setCheckable(True)
+            button.setProperty("tab", True)
+            choice.addButton(button)
+        self._here_button.setChecked(True)
+        self._here_button.clicked.connect(lambda: self.show_part(get=False))
+        self._get_button.clicked.connect(lambda: self.show_part(get=True))
+        self._of_here = (self.filter, refresh, file)
         head = QHBoxLayout()
         head.setSpacing(8)
         head.addWidget(back)
         head.addWidget(label(tr("Models"), scale="large"))
+        head.addWidget(self._here_button)
+        head.addWidget(self._get_button)
         head.addStretch(1)
         head.addWidget(self.filter)
         head.addWidget(refresh)

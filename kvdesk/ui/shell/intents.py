@@ -260,6 +260,7 @@ class Intents(QObject):
         menus.regenerate_clicked.connect(self.regenerate)
         chat.open_model_clicked.connect(self.open_model)
         chat.models_clicked.connect(self._parts.rooms.show_models)
+        chat.better_clicked.connect(self._parts.rooms.show_get_models)
         chat.sidebar_clicked.connect(self._settings.toggle_sidebar)
         chat.inspector_clicked.connect(self._settings.toggle_inspector)
         self._parts.unsaved.save_requested.connect(window.unsaved_save_requested)

@@ -213,6 +213,10 @@ class MainWindow(WindowSignals):
         self._chat.show_embedded(available)
         self.intents.has_embedded = available
 
+    def show_better(self, there: bool) -> None:
+        """Whether the way to better models is shown: the embedded model is open."""
+        self._chat.show_better(there)
+
     def show_result(self, sentence: str, tone: str = "") -> None:
         self._strip.show_result(sentence, tone)
 

@@ -98,6 +98,13 @@ class Rooms(QStackedWidget):
             self.switched.emit()
 
     @Slot()
+    def show_get_models(self) -> None:
+        """Where models are downloaded."""
+        self.show_models()
+        assert self._models is not None
+        self._models.show_part(get=True)
+
+    @Slot()
     def leave(self) -> None:
         """Esc: a question of the room is answered with no, else the conversations are shown again."""
         if not (self._models is not None and self.shows_models and self._models.leave()):

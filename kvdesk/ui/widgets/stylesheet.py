@@ -125,6 +125,8 @@ QTreeView::item:selected:focus {{ background: {c.selection}; }}
 QTableView {{ selection-background-color: transparent; }}
 QTableView::item, QTableView::item:selected {{ background: transparent; border: none; }}
 QTableView#models::item {{ padding: 0 8px; }}
+QTreeView#models::item {{ padding: 4px 8px; }}
+QTreeView#models QHeaderView::section,
 QTableView#models QHeaderView::section {{ padding-left: 8px; padding-right: 8px; }}
 QTableView#models::item:selected {{ background: {c.hover}; }}
 QTableView#models::item:selected:focus {{ background: {c.selection}; }}

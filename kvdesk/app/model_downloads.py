@@ -1,0 +1,191 @@
+"""Downloads behind their part of the page of models. The hub is asked on threads of their own, and only once the
+person has opened that part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from threading import Thread
+from typing import TYPE_CHECKING, Final
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from kvdesk.errors import KvdeskError, UserError, unexpected
+from kvdesk.library.download_queue import Download, DownloadQueue, State
+from kvdesk.library.hub import Hub, is_repo, keep_token, read_token
+from kvdesk.library.recommended import recommended
+from kvdesk.translation import tr
+from kvdesk.viewmodel.downloads import Offer, offers_of, recommended_offers
+
+if TYPE_CHECKING:
+    from kvdesk.ui.models.get_models import GetModels
+    from kvdesk.ui.models.page import ModelsPage
+
+_THREADS: Final = "kvdesk-hub"
+
+
+class ModelDownloads(QObject):
+    """endpoint, keep_endpoint: of the settings. finished: called when a model has come."""
+
+    _told = Signal(object)  # the downloads
+    _answered = Signal(object, object)  # which question, and what shows its answer
+
+    def __init__(
+        self,
+        parent: QObject,
+        endpoint: Callable[[], str],
+        keep_endpoint: Callable[[str], None],
+        finished: Callable[[], None],
+    ) -> None:
+        super().__init__(parent)
+        self._endpoint, self._keep_endpoint, self._finished = endpoint, keep_endpoint, finished
+        self._part: GetModels | None = None
+        self._page: ModelsPage | None = None
+        self._queue: DownloadQueue | None = None
+        self._downloads: tuple[Download, ...] = ()
+        self._question: object = None  # the last search; an answer to an older one is dropped
+        self._closed = False
+        self._told.connect(self._on_told)
+        self._answered.connect(self._on_answered)
+
+    def connect_page(self, page: ModelsPage) -> None:
+        """The page was made."""
+        self._page, self._part = page, page.get_models
+        part = self._part
+        part.shown.connect(self._on_shown)
+        part.search_requested.connect(self._on_search)
+        part.files_requested.connect(self._on_files)
+        part.download_requested.connect(self._on_download)
+        part.pause_clicked.connect(lambda key: self._made_queue().pause(key))
+        part.resume_clicked.connect(lambda key: self._made_queue().resume(key))
+        part.cancel_clicked.connect(lambda key: self._made_queue().cancel(key))
+        part.open_clicked.connect(self._on_open)
+        part.access_changed.connect(self._on_access_changed)
+
+    def close(self) -> None:
+        """Downloads are paused."""
+        self._closed = True
+        if self._queue is not None:
+            self._queue.close()
+
+    # --- intents ------------------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_shown(self) -> None:
+        """The first time; nothing is asked of the network yet."""
+        if self._queue is None and self._part is not None and not self._closed:
+            self._part.show_recommended(recommended_offers(recommended()))
+            self._part.show_access(self._endpoint(), has_token=bool(read_token()))
+            self._made_queue().restore()
+
+    @Slot(str)
+    def _on_search(self, words: str) -> None:
+        part = self._shown_part()
+        repo = words.removeprefix("https://huggingface.co/").strip("/")
+        if is_repo(repo):
+            self._on_files(repo)
+        else:
+            self._ask(lambda hub: partial(part.show_repos, hub.search(words)))
+
+    @Slot(str)
+    def _on_files(self, repo: str) -> None:
+        part = self._shown_part()
+        self._ask(lambda hub: partial(part.show_files, repo, offers_of(hub.models(repo))))
+
+    @Slot(object)
+    def _on_download(self, offer: Offer) -> None:
+        part, queue = self._shown_part(), self._made_queue()
+        if offer.model is not None:
+            queue.add(offer.model)
+            return
+
+        def found(hub: Hub) -> Callable[[], None]:
+            models = hub.models(offer.repo)
+            model = next((model for model in models if model.files[0].name == offer.file), None)
+            if model is None:
+                raise UserError(tr("{repo} has no {file} any more.").format(repo=offer.repo, file=offer.file))
+
+            def add() -> None:
+                part.show_found()
+                queue.add(model)
+
+            return add
+
+        self._ask(found)
+
+    @Slot(str)
+    def _on_open(self, key: str) -> None:
+        path = next((one.path for one in self._downloads if one.key == key), None)
+        if path is not None and self._page is not None:
+            self._page.open_requested.emit(path)
+
+    @Slot(str, object)
+    def _on_access_changed(self, endpoint: str, token: str | None) -> None:
+        part = self._shown_part()
+        try:
+            Hub(endpoint)
+            if token is not None:
+                keep_token(token)
+        except UserError as error:
+            part.show_problem(str(error))
+            return
+        part.banner.hide()
+        self._keep_endpoint(endpoint)
+        part.show_access(endpoint, has_token=bool(read_token()))
+
+    # --- threads ------------------------------------------------------------------------------------------------------
+
+    def _ask(self, ask: Callable[[Hub], Callable[[], None]]) -> None:
+        """On a thread that nobody waits for; what `ask` returns shows the answer, on this one."""
+        self._shown_part().show_waiting()
+        self._question = question = object()
+        endpoint = self._endpoint()
+
+        def run() -> None:
+            try:
+                answer: Callable[[], None] | str = ask(Hub(endpoint, read_token()))
+            except KvdeskError as error:
+                answer = str(error)
+            except Exception as error:  # noqa: BLE001 - it is told
+                answer = unexpected(error)
+            if not self._closed:
+                with suppress(RuntimeError):  # the window was closed meanwhile
+                    self._answered.emit(question, answer)
+
+        Thread(target=run, name=_THREADS, daemon=True).start()
+
+    @Slot(object, object)
+    def _on_answered(self, question: object, answer: Callable[[], None] | str) -> None:
+        if question is not self._question or self._closed:
+            return
+        if isinstance(answer, str):
+            self._shown_part().show_problem(answer)
+        else:
+            answer()
+
+    def _made_queue(self) -> DownloadQueue:
+        if self._queue is None:
+            self._queue = DownloadQueue(lambda: Hub(self._endpoint(), read_token()), self._tell)
+        return self._queue
+
+    def _tell(self, downloads: tuple[Download, ...]) -> None:
+        """From any thread."""
+        if not self._closed:
+            with suppress(RuntimeError):
+                self._told.emit(downloads)
+
+    @Slot(object)
+    def _on_told(self, downloads: tuple[Download, ...]) -> None:
+        if self._closed:
+            return
+        before = {one.key for one in self._downloads if one.state is State.DONE}
+        self._downloads = downloads
+        self._shown_part().show_downloads(downloads)
+        if any(one.state is State.DONE and one.key not in before for one in downloads):
+            self._finished()
+
+    def _shown_part(self) -> GetModels:
+        assert self._part is not None
+        return self._part

@@ -1,0 +1,134 @@
+"""The downloads: a line for each, with its progress and what can be done with it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import QFrame, QGridLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
+
+from kvdesk.library.download_queue import Download, State
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import ElidedLabel, ThinProgress, plain_tip, set_tone
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.downloads import progress_text
+
+_MOST_PX: Final = 160
+_BUTTON_PX: Final = 84
+
+
+class DownloadRow(QWidget):
+    """One of them."""
+
+    pause_clicked = Signal(str)
+    resume_clicked = Signal(str)
+    cancel_clicked = Signal(str)
+    open_clicked = Signal(str)
+
+    def __init__(self, theme: Theme, download: Download) -> None:
+        super().__init__()
+        self._key = download.key
+        self._state: State | None = None
+        self.name = ElidedLabel(download.title)
+        self.text = ElidedLabel()
+        self.text.setProperty("scale", "small")
+        self.text.setProperty("tone", "secondary")
+        self.progress = ThinProgress(theme, tr("Progress of {name}").format(name=download.title))
+        self.main, self.cancel = QPushButton(), QPushButton()
+        self.main.setMinimumWidth(theme.px(_BUTTON_PX))
+        self.cancel.setMinimumWidth(theme.px(_BUTTON_PX))
+        self.main.clicked.connect(self._on_main)
+        self.cancel.clicked.connect(self._on_cancel)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(0, 4, 8, 4)
+        grid.setHorizontalSpacing(8)
+        grid.setVerticalSpacing(2)
+        grid.addWidget(self.name, 0, 0)
+        grid.addWidget(self.text, 0, 1)
+        grid.addWidget(self.progress, 1, 0, 1, 2)
+        grid.addWidget(self.main, 0, 2, 2, 1)
+        grid.addWidget(self.cancel, 0, 3, 2, 1)
+        grid.setColumnStretch(0, 2)
+        grid.setColumnStretch(1, 3)
+        self.show_download(download)
+
+    def show_download(self, download: Download) -> None:
+        text = progress_text(download)
+        self.text.setText(text)
+        self.text.setToolTip(plain_tip(text))
+        share = download.done_bytes / download.total_bytes if download.total_bytes else 0.0
+        self.progress.set_share(None if download.state is State.DONE else share)
+        if download.state is self._state:
+            return
+        self._state = download.state
+        set_tone(self.text, "danger" if download.state is State.FAILED else "secondary")
+        match download.state:
+            case State.WAITING | State.RUNNING:
+                captions = tr("Pause"), tr("Cancel")
+            case State.PAUSED | State.FAILED:
+                captions = tr("Resume"), tr("Cancel")
+            case State.DONE:
+                captions = tr("Open"), tr("Remove from the list")
+        for button, caption in zip((self.main, self.cancel), captions, strict=True):
+            button.setText(caption)
+            button.setAccessibleName(f"{caption}: {download.title}")
+
+    @Slot()
+    def _on_main(self) -> None:
+        match self._state:
+            case State.WAITING | State.RUNNING:
+                self.pause_clicked.emit(self._key)
+            case State.DONE:
+                self.open_clicked.emit(self._key)
+            case _:
+                self.resume_clicked.emit(self._key)
+
+    @Slot()
+    def _on_cancel(self) -> None:
+        self.cancel_clicked.emit(self._key)
+
+
+class DownloadRows(QScrollArea):
+    """All of them; hidden while there is none."""
+
+    pause_clicked = Signal(str)
+    resume_clicked = Signal(str)
+    cancel_clicked = Signal(str)
+    open_clicked = Signal(str)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self.rows: dict[str, DownloadRow] = {}
+        self.setAccessibleName(tr("Downloads"))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        inside = QWidget()
+        inside.setProperty("pane", "panel")
+        inside.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._column = QVBoxLayout(inside)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(0)
+        self.setWidget(inside)
+        self.hide()
+
+    def show_downloads(self, downloads: tuple[Download, ...]) -> None:
+        """These and no others, in this order."""
+        known = {download.key for download in downloads}
+        for key in [key for key in self.rows if key not in known]:
+            self.rows.pop(key).deleteLater()
+        for download in downloads:
+            if download.key in self.rows:
+                self.rows[download.key].show_download(download)
+                continue
+            row = self.rows[download.key] = DownloadRow(self._theme, download)
+            row.pause_clicked.connect(self.pause_clicked)
+            row.resume_clicked.connect(self.resume_clicked)
+            row.cancel_clicked.connect(self.cancel_clicked)
+            row.open_clicked.connect(self.open_clicked)
+            self._column.addWidget(row)
+        height = sum(row.sizeHint().height() for row in self.rows.values())
+        self.setFixedHeight(min(height, self._theme.px(_MOST_PX)))
+        self.setVisible(bool(self.rows))

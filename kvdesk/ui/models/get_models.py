@@ -1,0 +1,313 @@
+"""Models to download: those that are recommended, or what a search of the hub found; and the downloads.
+
+Signals (intents)
+    shown()                        the person has come here: only now the network may be asked
+    search_requested(str)          words or owner/name; answer with `show_repos` or `show_problem`
+    files_requested(str)           of a repository; answer with `show_files` or `show_problem`
+    download_requested(Offer)
+    pause_clicked(str), resume_clicked(str), cancel_clicked(str), open_clicked(str)    of a download, by its key
+    access_changed(str, str)       address of the hub, token; None for a token that stays
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QColor, QShowEvent
+from PySide6.QtWidgets import (
+    QHBoxLayout,
+    QHeaderView,
+    QLineEdit,
+    QPushButton,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.library.download_queue import Download
+from kvdesk.library.hub import Repo
+from kvdesk.translation import tr
+from kvdesk.ui.models.download_rows import DownloadRows
+from kvdesk.ui.widgets.controls import Banner, label, plain_tip
+from kvdesk.ui.widgets.theme import Theme
+from kvdesk.viewmodel.downloads import Offer, cells_of, columns, repo_remark
+from kvdesk.viewmodel.models import Machine
+
+_WIDTHS: Final = (290, 90, 90, 90, 110)
+_NUMBERS: Final = (2, 4)
+_ROLE: Final = Qt.ItemDataRole.UserRole
+
+
+class GetModels(QWidget):
+    """Shows what it is told; says what a person wants."""
+
+    shown = Signal()
+    search_requested = Signal(str)
+    files_requested = Signal(str)
+    download_requested = Signal(object)
+    pause_clicked = Signal(str)
+    resume_clicked = Signal(str)
+    cancel_clicked = Signal(str)
+    open_clicked = Signal(str)
+    access_changed = Signal(str, object)
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._machine: Machine | None = None
+        self._recommended: tuple[Offer, ...] = ()
+        self.banner = Banner(theme)
+        self.search = QLineEdit()
+        self.search.setPlaceholderText(tr("Search Hugging Face: words, or owner/name"))
+        self.search.setAccessibleName(tr("Search the model hub"))
+        self.search.setClearButtonEnabled(True)
+        self.search.returnPressed.connect(self._on_search)
+        self.search.textChanged.connect(self._on_text)
+        find = QPushButton(tr("Search"))
+        find.clicked.connect(self._on_search)
+        self._access_button = QPushButton(tr("Access…"))
+        self._access_button.setProperty("quiet", True)
+        self._access_button.setToolTip(tr("Address of the hub or of a mirror, and your token"))
+        self._access_button.setCheckable(True)
+        self._access_button.toggled.connect(self._on_access_toggled)
+        self.tree = self._make_tree()
+        self._said = label("", tone="secondary", scale="small")
+        self._said.setWordWrap(True)
+        self.download = QPushButton(tr("Download"))
+        self.download.setProperty("primary", True)
+        self.download.clicked.connect(self._on_download)
+        self.downloads = DownloadRows(theme)
+        self.downloads.pause_clicked.connect(self.pause_clicked)
+        self.downloads.resume_clicked.connect(self.resume_clicked)
+        self.downloads.cancel_clicked.connect(self.cancel_clicked)
+        self.downloads.open_clicked.connect(self.open_clicked)
+        head = QHBoxLayout()
+        head.setSpacing(8)
+        head.addWidget(self.search, 1)
+        head.addWidget(find)
+        head.addWidget(self._access_button)
+        foot = QHBoxLayout()
+        foot.setSpacing(8)
+        foot.addWidget(self._said, 1)
+        foot.addWidget(self.download)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(8)
+        column.addLayout(head)
+        column.addWidget(self._make_access())
+        column.addWidget(self.banner)
+        column.addWidget(self.tree, 1)
+        column.addLayout(foot)
+        column.addWidget(self.downloads)
+        self._show_choice()
+
+    @property
+    def chosen(self) -> Offer | None:
+        item = self.tree.currentItem()
+        value = item.data(0, _ROLE) if item is not None else None
+        return value if isinstance(value, Offer) else None
+
+    @property
+    def said(self) -> str:
+        """The line under the list."""
+        return self._said.text()
+
+    def show_recommended(self, offers: tuple[Offer, ...]) -> None:
+        """What is there without a search."""
+        self._recommended = offers
+        self._fill(tr("Good models to begin with"), offers)
+        self._said.setText(tr("Sizes are those of November 2026; the hub is asked before a download."))
+
+    def show_machine(self, machine: Machine) -> None:
+        """Whether models fit and how fast they are can be said now."""
+        self._machine = machine
+        for item in self._items():
+            offer = item.data(0, _ROLE)
+            if isinstance(offer, Offer):
+                self._show_cells(item, offer)
+
+    def show_access(self, endpoint: str, *, has_token: bool) -> None:
+        """What is set now. A token is never shown."""
+        self._endpoint.setText(endpoint)
+        self._token.setPlaceholderText(tr("A token is kept") if has_token else tr("Token, for models with terms"))
+
+    def show_waiting(self) -> None:
+        """The hub is asked."""
+        self.banner.hide()
+        self._said.setText(tr("Asking the hub…"))
+
+    def show_found(self) -> None:
+        """What was asked for is in the list of downloads now."""
+        self._said.setText("")
+
+    def show_problem(self, sentence: str) -> None:
+        """The hub was asked in vain. What the list had stays."""
+        self._said.setText("")
+        self.banner.show_error(sentence)
+
+    def show_repos(self, repos: Sequence[Repo]) -> None:
+        """What a search found: their files are asked for when they are unfolded."""
+        self.tree.clear()
+        for repo in repos:
+            item = QTreeWidgetItem(self.tree, [repo.name])
+            item.setData(0, _ROLE, repo.name)
+            item.setText(5, repo_remark(repo))
+            item.setToolTip(5, plain_tip(item.text(5)))
+            item.setChildIndicatorPolicy(QTreeWidgetItem.ChildIndicatorPolicy.ShowIndicator)
+        n = len(repos)
+        self._said.setText(
+            tr("%n repositories; unfold one to see its files", n) if n else tr("Nothing with GGUF files has this name.")
+        )
+        if (first := self.tree.topLevelItem(0)) is not None:
+            self.tree.setCurrentItem(first)
+            self.tree.setFocus()
+
+    def show_files(self, repo: str, offers: tuple[Offer, ...]) -> None:
+        """Below the repository where it is listed, else alone."""
+        item = next((item for item in self._items() if item.data(0, _ROLE) == repo), None)
+        if item is None:
+            self._fill(repo, offers)
+        else:
+            item.takeChildren()
+            self._add(item, offers)
+            item.setExpanded(True)
+        said = tr("%n models in {repo}", len(offers)) if offers else tr("{repo} has no GGUF files.")
+        self._said.setText(said.format(repo=repo))
+
+    def show_downloads(self, downloads: tuple[Download, ...]) -> None:
+        self.downloads.show_downloads(downloads)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.shown.emit()
+
+    # --- making -------------------------------------------------------------------------------------------------------
+
+    def _make_tree(self) -> QTreeWidget:
+        tree = QTreeWidget()
+        tree.setObjectName("models")
+        tree.setAccessibleName(tr("Models to download"))
+        tree.setColumnCount(len(columns()))
+        header = tree.headerItem()
+        for n, (caption, tip) in enumerate(columns()):
+            header.setText(n, caption)
+            header.setToolTip(n, tip)
+            if n in _NUMBERS:
+                header.setTextAlignment(n, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        for n, width in enumerate(_WIDTHS):
+            tree.setColumnWidth(n, width)
+        tree.header().setSectionResizeMode(5, QHeaderView.ResizeMode.Stretch)
+        tree.setUniformRowHeights(True)
+        tree.setWordWrap(False)
+        tree.currentItemChanged.connect(self._on_current)
+        tree.itemExpanded.connect(self._on_expanded)
+        tree.itemActivated.connect(self._on_activated)
+        return tree
+
+    def _make_access(self) -> QWidget:
+        self._endpoint, self._token = QLineEdit(), QLineEdit()
+        self._endpoint.setPlaceholderText("https://huggingface.co")
+        self._endpoint.setAccessibleName(tr("Address of the model hub"))
+        self._token.setAccessibleName(tr("Token for the model hub"))
+        self._token.setEchoMode(QLineEdit.EchoMode.Password)
+        keep, forget = QPushButton(tr("Keep")), QPushButton(tr("Forget the token"))
+        keep.clicked.connect(self._on_keep)
+        forget.clicked.connect(self._on_forget)
+        for field in (self._endpoint, self._token):
+            field.returnPressed.connect(self._on_keep)
+        self._access = QWidget()
+        line = QHBoxLayout(self._access)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(8)
+        for part in (self._endpoint, self._token):
+            line.addWidget(part, 1)
+        line.addWidget(keep)
+        line.addWidget(forget)
+        self._access.hide()
+        return self._access
+
+    def _fill(self, title: str, offers: tuple[Offer, ...]) -> None:
+        self.tree.clear()
+        top = QTreeWidgetItem(self.tree, [title])
+        self._add(top, offers)
+        top.setExpanded(True)
+        if (first := top.child(0)) is not None:
+            self.tree.setCurrentItem(first)
+
+    def _add(self, parent: QTreeWidgetItem, offers: tuple[Offer, ...]) -> None:
+        for offer in offers:
+            item = QTreeWidgetItem(parent)
+            item.setData(0, _ROLE, offer)
+            self._show_cells(item, offer)
+
+    def _show_cells(self, item: QTreeWidgetItem, offer: Offer) -> None:
+        for n, cell in enumerate(cells_of(offer, self._machine)):
+            item.setText(n, cell.text)
+            item.setToolTip(n, plain_tip(cell.tip or cell.text))
+            if n in _NUMBERS:
+                item.setTextAlignment(n, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            if n == 5:
+                item.setForeground(n, QColor(self._theme.colours.secondary))
+
+    def _items(self) -> list[QTreeWidgetItem]:
+        tops = [self.tree.topLevelItem(n) for n in range(self.tree.topLevelItemCount())]
+        items = [item for top in tops if top for item in (top, *(top.child(n) for n in range(top.childCount())))]
+        return [item for item in items if item is not None]
+
+    # --- what a person does -------------------------------------------------------------------------------------------
+
+    @Slot()
+    def _on_search(self) -> None:
+        if words := self.search.text().strip():
+            self.search_requested.emit(words)
+
+    @Slot(str)
+    def _on_text(self, text: str) -> None:
+        if not text and self._recommended:
+            self.banner.hide()
+            self.show_recommended(self._recommended)
+
+    @Slot()
+    def _on_current(self) -> None:
+        self._show_choice()
+
+    @Slot(QTreeWidgetItem)
+    def _on_expanded(self, item: QTreeWidgetItem) -> None:
+        repo = item.data(0, _ROLE)
+        if isinstance(repo, str) and not item.childCount():
+            self.files_requested.emit(repo)
+
+    @Slot(QTreeWidgetItem, int)
+    def _on_activated(self, item: QTreeWidgetItem) -> None:
+        if isinstance(item.data(0, _ROLE), Offer):
+            self._on_download()
+
+    @Slot()
+    def _on_download(self) -> None:
+        if (offer := self.chosen) is not None:
+            self.banner.hide()
+            self.download_requested.emit(offer)
+
+    @Slot(bool)
+    def _on_access_toggled(self, shown: bool) -> None:
+        self._access.setVisible(shown)
+        if shown:
+            self._endpoint.setFocus()
+
+    @Slot()
+    def _on_keep(self) -> None:
+        token = self._token.text().strip()
+        self._token.clear()
+        self._access_button.setChecked(False)
+        self.access_changed.emit(self._endpoint.text().strip(), token or None)
+
+    @Slot()
+    def _on_forget(self) -> None:
+        self._token.clear()
+        self.access_changed.emit(self._endpoint.text().strip(), "")
+
+    def _show_choice(self) -> None:
+        self.download.setEnabled(self.chosen is not None)

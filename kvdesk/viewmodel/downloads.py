@@ -1,0 +1,117 @@
+"""What can be downloaded and what is on its way, as texts, without Qt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from kvdesk.library.download_queue import Download, State
+from kvdesk.library.hub import RemoteModel, Repo, quantization_of
+from kvdesk.library.recommended import Recommended
+from kvdesk.translation import tr
+from kvdesk.viewmodel.models import Cell, Machine
+
+BESIDE_WEIGHTS: Final = 512 << 20
+"""Bytes for a context and buffers that "fits" counts beside the file, before its header can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A model file that can be downloaded. model: None where the hub is to be asked for it first."""
+
+    repo: str
+    file: str
+    title: str
+    size_bytes: int
+    remark: str
+    model: RemoteModel | None = None
+
+
+def offers_of(models: tuple[RemoteModel, ...]) -> tuple[Offer, ...]:
+    """Of a repository."""
+    return tuple(Offer(m.repo, m.files[0].name, m.title, m.size_bytes, _parts(m), m) for m in models)
+
+
+def recommended_offers(models: tuple[Recommended, ...]) -> tuple[Offer, ...]:
+    """The list that kvdesk brings along."""
+    return tuple(
+        Offer(m.repo, m.file, m.file.removesuffix(".gguf"), m.size_mb * 10**6, f"{m.good_for} · {m.licence}")
+        for m in models
+    )
+
+
+def columns() -> tuple[tuple[str, str], ...]:
+    """Captions and what they mean."""
+    return (
+        (tr("Model"), tr("Repository, and the files in it")),
+        (tr("Type"), tr("Quantization, as the file's name says")),
+        (tr("Size"), tr("Of all files of the model")),
+        (tr("Fits here"), tr("Whether the file and 0.5 GB for a context fit into the memory that is free now")),
+        (tr("Speed here"), tr("Tokens a second that it should write, if a token reads the whole file")),
+        (tr("About"), tr("What it is good for, and its licence")),
+    )
+
+
+def cells_of(offer: Offer, machine: Machine | None) -> tuple[Cell, ...]:
+    """In the order of `columns`. machine: None before it was measured."""
+    size = offer.size_bytes
+    fits, speed = Cell("–", 0), Cell("–", 0.0)
+    if machine is not None and size:
+        has_room = size + BESIDE_WEIGHTS <= machine.available
+        fits = Cell(tr("yes") if has_room else tr("no"), int(has_room))
+        tok_s = machine.bytes_s / size
+        if tok_s:
+            speed = Cell(f"≈ {tok_s:,.0f} tok/s" if tok_s >= 10 else f"≈ {tok_s:.1f} tok/s", tok_s)
+    return (
+        Cell(offer.title, offer.title.lower(), f"{offer.repo}/{offer.file}"),
+        Cell(quantization_of(offer.file) or "–", ""),
+        Cell(megabytes(size), size),
+        fits,
+        speed,
+        Cell(offer.remark, offer.remark),
+    )
+
+
+def repo_remark(repo: Repo) -> str:
+    """Licence, downloads, and whether terms are to be accepted."""
+    parts = [repo.licence, tr("{n} downloads a month").format(n=f"{repo.n_downloads:,}")]
+    if repo.gated:
+        parts.append(tr("terms to accept, token needed"))
+    return " · ".join(part for part in parts if part)
+
+
+def progress_text(download: Download) -> str:
+    """Of a line in the list of downloads."""
+    done, total = megabytes(download.done_bytes), megabytes(download.total_bytes)
+    amount = tr("{done} of {total}").format(done=done, total=total)
+    match download.state:
+        case State.WAITING:
+            said = tr("waiting · {amount}").format(amount=amount)
+        case State.PAUSED:
+            said = tr("paused · {amount}").format(amount=amount)
+        case State.FAILED:
+            return download.remark
+        case State.DONE:
+            return tr("downloaded · {total}").format(total=total)
+        case State.RUNNING:
+            said = amount
+            if download.bytes_s:
+                said += f" · {download.bytes_s / 1e6:.1f} MB/s"
+            if download.left_s is not None:
+                said += " · " + tr("{time} left").format(time=_time(download.left_s))
+    return f"{said} · {download.remark}" if download.remark else said
+
+
+def megabytes(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.0f} MB"
+
+
+def _time(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 100 else f"{minutes / 60:.1f} h"
+
+
+def _parts(model: RemoteModel) -> str:
+    return tr("%n files", len(model.files)) if len(model.files) > 1 else ""

@@ -1,0 +1,141 @@
+"""Getting models in the window: searched, downloaded, opened; offline is a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from kvdesk import paths
+from kvdesk.app.model_downloads import ModelDownloads
+from kvdesk.library import download
+from kvdesk.library.download_queue import State
+from kvdesk.library.hub import read_token
+from kvdesk.protocol.chat import LocalFile, ModelInfo, ModelLoaded
+from kvdesk.settings import Settings
+from kvdesk.ui.models.get_models import GetModels
+from tests.app.conftest import Rig
+from tests.library.hub_server import HubServer
+
+TIMEOUT_MS = 20_000
+REPO, FILE = "maker/small-GGUF", "small-Q4_K_M.gguf"
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[HubServer]:
+    monkeypatch.setenv("KVDESK_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(download, "WAITS_S", (0.0,))
+    for name in ("HF_TOKEN", "HF_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    with HubServer({REPO: {FILE: b"GGUF" * 10_000}}) as server:
+        yield server
+
+
+@pytest.fixture
+def rig(server: HubServer, make_rig: Callable[..., Rig]) -> Rig:
+    rig = make_rig(settings=Settings(hub_endpoint=server.endpoint))
+    rig.window.show()
+    rig.window.rooms.show_get_models()
+    return rig
+
+
+@pytest.fixture
+def part(rig: Rig) -> GetModels:
+    page = rig.window.rooms.models
+    assert page is not None
+    assert page.shows_get
+    return page.get_models
+
+
+def test_a_model_is_searched_downloaded_and_opened(part: GetModels, rig: Rig, server: HubServer, qtbot: QtBot) -> None:
+    assert part.tree.topLevelItem(0).childCount() == 8  # the list that comes along
+    assert server.hub_authorizations == []  # nothing was asked of the network
+    part.search.setText("small")
+    part.search.returnPressed.emit()
+    qtbot.waitUntil(lambda: part.tree.topLevelItem(0).text(0) == REPO, timeout=TIMEOUT_MS)
+    part.tree.topLevelItem(0).setExpanded(True)
+    qtbot.waitUntil(lambda: part.tree.topLevelItem(0).childCount() == 1, timeout=TIMEOUT_MS)
+    file = part.tree.topLevelItem(0).child(0)
+    assert file is not None
+    part.tree.setCurrentItem(file)
+    part.download.click()
+    key = f"{REPO}/{FILE}"
+    qtbot.waitUntil(
+        lambda: key in part.downloads.rows and part.downloads.rows[key].main.text() == "Open", timeout=TIMEOUT_MS
+    )
+    path = paths.models_dir() / REPO / FILE
+    assert path.read_bytes() == b"GGUF" * 10_000
+    opened: list[str] = []
+    rig.window.model_open_requested.connect(opened.append)
+    part.downloads.rows[key].main.click()
+    assert opened == [str(path)]
+    assert rig.window.rooms.shows_chats
+
+
+def test_a_repository_is_found_by_its_name(part: GetModels, qtbot: QtBot) -> None:
+    part.search.setText(f"https://huggingface.co/{REPO}")
+    part.search.returnPressed.emit()
+    qtbot.waitUntil(lambda: part.chosen is not None and part.chosen.file == FILE, timeout=TIMEOUT_MS)
+
+
+def test_offline_is_a_sentence_and_the_list_stays(rig: Rig, part: GetModels, qtbot: QtBot) -> None:
+    part.access_changed.emit("http://127.0.0.1:9", None)
+    assert rig.controller.settings.hub_endpoint == "http://127.0.0.1:9"
+    part.download.click()  # the first of the list
+    qtbot.waitUntil(lambda: part.banner.sentence == "127.0.0.1:9 cannot be reached.", timeout=TIMEOUT_MS)
+    assert part.tree.topLevelItem(0).childCount() == 8
+
+
+def test_one_that_the_hub_no_longer_has_is_said(part: GetModels, server: HubServer, qtbot: QtBot) -> None:
+    assert part.chosen is not None
+    server.files[part.chosen.repo] = {"other.gguf": b"x"}
+    part.download.click()
+    qtbot.waitUntil(lambda: part.banner.sentence.endswith("any more."), timeout=TIMEOUT_MS)
+    assert part.downloads.rows == {}
+
+
+def test_a_token_is_kept_apart_from_the_settings(rig: Rig, part: GetModels, server: HubServer) -> None:
+    part.access_changed.emit(server.endpoint, "hf_private")
+    assert read_token() == "hf_private"
+    assert "hf_private" not in rig.controller.settings.model_dump_json()
+    part.access_changed.emit("nonsense", "another")
+    assert "is no web address" in part.banner.sentence
+    assert read_token() == "hf_private"
+    part.access_changed.emit(server.endpoint, "")
+    assert read_token() == ""
+
+
+def test_the_embedded_model_leads_to_better_ones(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot
+) -> None:
+    library = rig.controller.models
+    monkeypatch.setattr(library, "_embedded", tmp_path / "own.gguf")
+    better = rig.window._chat._header._better
+    library.apply(ModelLoaded(ModelInfo(LocalFile(tmp_path / "own.gguf"), "SmolLM2")))
+    rig.window.rooms.show_chats()
+    rig.window.resize(1400, 800)
+    qtbot.waitUntil(better.isVisible, timeout=TIMEOUT_MS)
+    better.click()
+    page = rig.window.rooms.models
+    assert page is not None
+    assert rig.window.rooms.shows_models
+    assert page.shows_get
+    library.apply(ModelLoaded(ModelInfo(LocalFile(tmp_path / "large.gguf"), "Large")))
+    rig.window.rooms.show_chats()
+    assert not better.isVisible()
+
+
+def test_what_runs_is_paused_at_the_end(rig: Rig, part: GetModels, server: HubServer, qtbot: QtBot) -> None:
+    downloads: ModelDownloads = rig.controller.downloads
+    server.files[REPO][FILE] = b"GGUF" * 1_000_000
+    part.search.setText(REPO)
+    part.search.returnPressed.emit()
+    qtbot.waitUntil(lambda: part.chosen is not None and part.chosen.file == FILE, timeout=TIMEOUT_MS)
+    server.on_piece = lambda sent: downloads._queue.close() if sent >= 1 << 20 and downloads._queue else None
+    part.download.click()
+    qtbot.waitUntil(lambda: any(one.done_bytes for one in downloads._downloads), timeout=TIMEOUT_MS)
+    downloads.close()
+    assert all(one.state is not State.DONE for one in downloads._downloads)
+    assert not (paths.models_dir() / REPO / FILE).exists()
