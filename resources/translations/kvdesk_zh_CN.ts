@@ -4,6 +4,46 @@
 <context>
     <name></name>
     <message>
+        <source> (rebuilt at {rebuilt_at})</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source> ({decode_tok_s} tok/s)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source> ({reading_tok_s} tok/s)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source> Saved state cannot be carried over: {why}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source> and </source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source> at {speed} GB/s</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source> in about {time}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source> of about {duration}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source> of {last}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>% of H</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>%n changed</source>
         <translation>%n 项已更改</translation>
     </message>
@@ -14,6 +54,18 @@
     <message>
         <source>%n more pinned</source>
         <translation>还有 %n 条固定消息</translation>
+    </message>
+    <message>
+        <source>(H - U) / H, 0 when H is 0: free cells that attention still reads</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>(generated tokens - 1) / (time of the last token - time of the first)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>(prompt tokens - reused tokens) / wall time of prefill, K-shift included; a dash where fewer than {few_tokens} tokens were read</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>(unverified: its program publishes no description of this format)</source>
@@ -28,12 +80,36 @@
         <translation>，核对于 {at}</translation>
     </message>
     <message>
+        <source>, before the rebuild</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>, not now</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>--copies imports once more what is here already.</source>
         <translation>--copies 会把这里已有的内容再导入一次。</translation>
     </message>
     <message>
+        <source>1 - largest free run / (N - U). For information: cells are placed one by one, so it makes nothing fail</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>1 cell changed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>1 cell selected</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>1 message deleted.</source>
         <translation>已删除 1 条消息。</translation>
+    </message>
+    <message>
+        <source>1 operation ago</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>1 page</source>
@@ -44,8 +120,28 @@
         <translation>1 个线程</translation>
     </message>
     <message>
+        <source>2 x the tensor bytes of the state</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>5 min</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>95 % interval</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>: {placed} placed, {freed} freed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>; decoding reads {speed} GB/s, {how}</source>
         <translation>；解码读取速度 {speed} GB/s，{how}</translation>
+    </message>
+    <message>
+        <source>; {most} MB at most</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>A Jinja text in the place of the model&apos;s chat template</source>
@@ -57,7 +153,7 @@
     </message>
     <message>
         <source>A conversation cannot be copied onto itself.</source>
-        <translation type="unfinished"></translation>
+        <translation>不能将对话复制到它自身。</translation>
     </message>
     <message>
         <source>A copy was saved to {file}.</source>
@@ -65,7 +161,7 @@
     </message>
     <message>
         <source>A line of the text has {longest:,} characters, and this model&apos;s tokenizer can take {longest_line:,}: break it up.</source>
-        <translation type="unfinished"></translation>
+        <translation>文本中有一行长 {longest:,} 个字符，而这个模型的分词器最多支持 {longest_line:,} 个：请分成几行。</translation>
     </message>
     <message>
         <source>A longer time</source>
@@ -81,15 +177,23 @@
     </message>
     <message>
         <source>A prompt must have some text.</source>
-        <translation type="unfinished"></translation>
+        <translation>提示词不能为空。</translation>
     </message>
     <message>
         <source>A sequence breaker is a text of at most {n} bytes.</source>
         <translation>序列断点最多为 {n} 字节的文本。</translation>
     </message>
     <message>
+        <source>A shift by 0 moves nothing.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>A shorter time</source>
         <translation>更短的时间范围</translation>
+    </message>
+    <message>
+        <source>A simulation: llama.cpp has no pages.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>A template is checked on this chat first</source>
@@ -109,7 +213,7 @@
     </message>
     <message>
         <source>A token of the batch belongs to no sequence.</source>
-        <translation type="unfinished"></translation>
+        <translation>批次中有一个 token 不属于任何序列。</translation>
     </message>
     <message>
         <source>About kvdesk</source>
@@ -120,8 +224,20 @@
         <translation>操作</translation>
     </message>
     <message>
+        <source>After</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Age</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>All</source>
         <translation>全部</translation>
+    </message>
+    <message>
+        <source>All cells of all caches, used or not</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>All chats that are not here yet are imported, or none.</source>
@@ -130,6 +246,10 @@
     <message>
         <source>All files (*)</source>
         <translation>所有文件 (*)</translation>
+    </message>
+    <message>
+        <source>All numbers</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>All of it</source>
@@ -144,12 +264,16 @@
         <translation>这些对话会全部导入，否则一个也不导入。</translation>
     </message>
     <message>
+        <source>All operations</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>All parameters of this chat are as in the settings</source>
         <translation>这个对话的所有参数都与设置相同</translation>
     </message>
     <message>
         <source>All sequences are in use: close a conversation, so that one is free to compute in.</source>
-        <translation type="unfinished"></translation>
+        <translation>所有序列都在使用：请关闭一个对话，留出一个用于计算。</translation>
     </message>
     <message>
         <source>All series in {unit}</source>
@@ -160,8 +284,12 @@
         <translation>所有没有单位的曲线</translation>
     </message>
     <message>
-        <source>All {n_seq_max} sequences are answering. Wait for one to end.</source>
+        <source>All tensors of the model; mapped from the file, so the system may drop them when memory is short</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>All {n_seq_max} sequences are answering. Wait for one to end.</source>
+        <translation>全部 {n_seq_max} 个序列都在生成回答。请等待其中一个结束。</translation>
     </message>
     <message>
         <source>Also the texts that are otherwise left out of logs, settings and journal. Of other chats too.</source>
@@ -188,8 +316,16 @@
         <translation>第 {i} 个回答，共 {n} 个</translation>
     </message>
     <message>
+        <source>Answers that began, since the model was opened</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Answers to “{question}”</source>
         <translation>对“{question}”的回答</translation>
+    </message>
+    <message>
+        <source>Appearance</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Application</source>
@@ -198,6 +334,10 @@
     <message>
         <source>Apply</source>
         <translation>应用</translation>
+    </message>
+    <message>
+        <source>Apply and rebuild</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Architecture</source>
@@ -232,6 +372,10 @@
         <translation>按文件所述</translation>
     </message>
     <message>
+        <source>At most {memory_bytes} of memory, one core, {about}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Attach all of {name} again</source>
         <translation>重新附加完整的 {name}</translation>
     </message>
@@ -264,8 +408,16 @@
         <translation>核对单元图</translation>
     </message>
     <message>
+        <source>B over A</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Back</source>
         <translation>返回</translation>
+    </message>
+    <message>
+        <source>Back to now</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Back to the chat</source>
@@ -300,6 +452,10 @@
         <translation>批大小与线程</translation>
     </message>
     <message>
+        <source>Batches cut into more than one ubatch, of {n_decodes}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Becomes a version of its own; the answer as it was stays.</source>
         <translation>会成为一个单独的版本；原来的回答保持不变。</translation>
     </message>
@@ -324,8 +480,24 @@
         <translation>恢复到原来的位置</translation>
     </message>
     <message>
+        <source>By {property}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Bytes</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Bytes / (get + set)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Cache</source>
         <translation>缓存</translation>
+    </message>
+    <message>
+        <source>Calls that kvdesk did not make, because llama.cpp would have aborted or damaged the cache</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Cancel</source>
@@ -336,6 +508,22 @@
         <translation>取消 (Esc)</translation>
     </message>
     <message>
+        <source>Carry over their saved state</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cell map of the KV cache</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cells</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cells in use</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Cells of its cache: {used} of {size} used, high-water mark {mark}</source>
         <translation>其缓存的单元：共 {size} 个，已用 {used} 个，峰值 {mark} 个</translation>
     </message>
@@ -344,8 +532,52 @@
         <translation>这条消息的单元</translation>
     </message>
     <message>
+        <source>Cells that at least one sequence holds</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cells that at least one sequence holds (the engine&apos;s `used`)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cells that attention reads (`n_kv`), up to the dashed line in the map</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cells that attention reads for the next token</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cells that find_slot tested for the last batch, wrap included</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cells that hold the sequence</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cells that more than one sequence holds</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cells that more than one sequence holds: stored once</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cells whose position had moved, of all flushes</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Cells: the {max_streams} fullest of {n} streams</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Change system prompt, sampling and template of this chat ({keys})</source>
         <translation>更改这个对话的系统提示词、采样和模板（{keys}）</translation>
+    </message>
+    <message>
+        <source>Change the cache by hand: remove, fork, shift, swap, compact</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Chat</source>
@@ -380,12 +612,20 @@
         <translation>语法和 JSON schema 只能选用一种。</translation>
     </message>
     <message>
+        <source>Choose a model</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Choose a text</source>
         <translation>选择文本</translation>
     </message>
     <message>
         <source>Choose its cells for an operation</source>
         <translation>选择其单元进行操作</translation>
+    </message>
+    <message>
+        <source>Clear</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Clear the cache</source>
@@ -412,12 +652,44 @@
         <translation>折叠文件夹，或跳到文件夹标题</translation>
     </message>
     <message>
+        <source>Colour the cell map by</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Colour: {meaning}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Coloured by {property}: {entries}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Command palette</source>
         <translation>命令面板</translation>
     </message>
     <message>
+        <source>Compact</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Compact the cache</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Compact the cache…</source>
         <translation>压实缓存…</translation>
+    </message>
+    <message>
+        <source>Compaction</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Compaction: {name}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Compact…</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Compare the answers side by side</source>
@@ -428,6 +700,14 @@
         <translation>比较这些回答</translation>
     </message>
     <message>
+        <source>Compared with the engine&apos;s own state afterwards: the map agrees.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Compared with the state that was undone:</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Compares every cell with the engine&apos;s own state</source>
         <translation>将每个单元与引擎自身的状态进行比较</translation>
     </message>
@@ -436,12 +716,24 @@
         <translation>已完成</translation>
     </message>
     <message>
+        <source>Computes the conversation again in a free sequence and compares the logits of the next token</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Contents of the report</source>
+        <translation>报告的内容</translation>
+    </message>
+    <message>
+        <source>Context</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Context full</source>
         <translation>上下文已满</translation>
+    </message>
+    <message>
+        <source>Context whose journal is shown</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Context: show what it is filled with</source>
@@ -456,16 +748,28 @@
         <translation>从结束处继续：只计算新的 token</translation>
     </message>
     <message>
-        <source>Conversation and summaries</source>
+        <source>Conversation</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Conversation and summaries</source>
+        <translation>对话与摘要</translation>
     </message>
     <message>
         <source>Conversations</source>
         <translation>对话</translation>
     </message>
     <message>
+        <source>Conversations in the cache</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Copied.</source>
         <translation>已复制。</translation>
+    </message>
+    <message>
+        <source>Copies of the whole cache from before operations by hand; the oldest go first</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Copies the lines that are shown</source>
@@ -504,12 +808,24 @@
         <translation>有创意</translation>
     </message>
     <message>
+        <source>Ctrl and click selects a second one to compare.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Ctrl and the wheel zoom, a drag moves the time axis; keys: Left, Right, Ctrl+Left, Ctrl+Right, +, -, End</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>DRY</source>
         <translation>DRY</translation>
     </message>
     <message>
         <source>DRY: no repeated sequences</source>
         <translation>DRY：避免重复的序列</translation>
+    </message>
+    <message>
+        <source>Dark</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Data type of most of its weights</source>
@@ -522,6 +838,18 @@
     <message>
         <source>Decode speed of the last tokens</source>
         <translation>最近若干 token 的解码速度</translation>
+    </message>
+    <message>
+        <source>Decodes grouped</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Decodes one token there: llama.cpp takes it only right after the sequence&apos;s last position</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Decodes that rotated K first; each rotates the whole capacity</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Default</source>
@@ -573,11 +901,19 @@
     </message>
     <message>
         <source>Difficult questions and code, with 16 GB of memory</source>
+        <translation>难题和代码，需要 16 GB 内存</translation>
+    </message>
+    <message>
+        <source>Dismiss this comparison</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Dismiss this message</source>
         <translation>关闭这条提示</translation>
+    </message>
+    <message>
+        <source>Dismiss this refused batch</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Done</source>
@@ -592,8 +928,24 @@
         <translation>停止输入之前，草稿和附件的占用只是估计值</translation>
     </message>
     <message>
+        <source>Drawing (SVG)…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Each answer becomes a branch; the question is prefilled only once</source>
         <translation>每个回答成为一个分支；问题只预填充一次</translation>
+    </message>
+    <message>
+        <source>Each conversation in the cache gets a ruler of its positions.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Each conversation is prefilled at its next turn</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Each holds one token that the model need not read again (llama.cpp&apos;s `used`)</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Each square is a cell of the KV cache: one token, in the colour of its chat. Grey cells are free.</source>
@@ -616,6 +968,10 @@
         <translation>否则其回答按设置采样。</translation>
     </message>
     <message>
+        <source>End the experiment&apos;s process at once; its samples are lost</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Error: {sentence}</source>
         <translation>错误：{sentence}</translation>
     </message>
@@ -624,16 +980,36 @@
         <translation>错误</translation>
     </message>
     <message>
+        <source>Every graph</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Every operation on the cache will be listed here, with its call and duration.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Every operation since the context was made, without the tokens.</source>
         <translation>上下文创建以来的每一次操作，不含 token。</translation>
     </message>
     <message>
+        <source>Every series (CSV)…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Everyday questions in many languages; can reason</source>
+        <translation>多种语言的日常问题；支持推理</translation>
+    </message>
+    <message>
+        <source>Everything stays as it is</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Expected: a token reads {size} of weights, and this machine reads {speed} GB/s of them.</source>
         <translation>预计值：每个 token 要读取 {size} 权重，这台电脑读取权重的速度为 {speed} GB/s。</translation>
+    </message>
+    <message>
+        <source>Export</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Export all chats…</source>
@@ -652,6 +1028,14 @@
         <translation>导出对话…</translation>
     </message>
     <message>
+        <source>Export the graphs</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Export the journal</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Export the preset</source>
         <translation>导出预设</translation>
     </message>
@@ -665,11 +1049,19 @@
     </message>
     <message>
         <source>Fast answers in many languages, Chinese too; can reason</source>
-        <translation type="unfinished"></translation>
+        <translation>多种语言的快速回答，包括中文；支持推理</translation>
     </message>
     <message>
         <source>Favourite</source>
         <translation>收藏</translation>
+    </message>
+    <message>
+        <source>Figures</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Figures of both</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Filter</source>
@@ -696,8 +1088,16 @@
         <translation>第一个单元</translation>
     </message>
     <message>
+        <source>First position</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>First token after</source>
         <translation>首个 token 用时</translation>
+    </message>
+    <message>
+        <source>Fit</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Fits here</source>
@@ -712,12 +1112,32 @@
         <translation>文件夹 {name}，{state}，对话数：%n</translation>
     </message>
     <message>
+        <source>Follow</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Follow the newest reading</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Follow the system</source>
         <translation>跟随系统</translation>
     </message>
     <message>
         <source>Forget cells</source>
         <translation>遗忘单元</translation>
+    </message>
+    <message>
+        <source>Forget this conversation&apos;s cells</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Fork</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Fork into a new chat</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Fork the chat after it</source>
@@ -736,12 +1156,32 @@
         <translation>空闲</translation>
     </message>
     <message>
+        <source>Free cells before the last used one, in % of the cells up to there; attention reads them too</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Frees the context and makes a new one; every conversation is computed again at its next message.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>From kvdesk&apos;s own JSON, or an export of ChatGPT, LM Studio or llama.cpp&apos;s web UI</source>
         <translation>来自 kvdesk 自己的 JSON，或 ChatGPT、LM Studio、llama.cpp 网页界面的导出文件</translation>
     </message>
     <message>
+        <source>From the file&apos;s header and the settings, before the load</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>GGUF models (*.gguf);;All files (*)</source>
         <translation>GGUF 模型 (*.gguf);;所有文件 (*)</translation>
+    </message>
+    <message>
+        <source>Gaps between tokens of one answer, the latest; with several answers at once, from batch to batch</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Gaps in between</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Go to the list</source>
@@ -758,6 +1198,22 @@
     <message>
         <source>Graphs</source>
         <translation>图表</translation>
+    </message>
+    <message>
+        <source>Graphs over time</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Group by conversation</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>H, the highest of all streams</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>H: index of the last non-empty cell + 1 (`used_max_p1`)</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>HTML, the branch that is shown (*.html)</source>
@@ -784,8 +1240,20 @@
         <translation>隐藏检查器 (Ctrl+I)</translation>
     </message>
     <message>
+        <source>High water: index of the last non-empty cell + 1</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>History</source>
         <translation>历史</translation>
+    </message>
+    <message>
+        <source>Hole ratio (H - U) / H: free cells below the high-water mark, which attention still reads</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>How long reading them again takes is being estimated …</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Import</source>
@@ -840,6 +1308,10 @@
         <translation>信息</translation>
     </message>
     <message>
+        <source>Inter-token latency</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>It always holds</source>
         <translation>始终包含</translation>
     </message>
@@ -850,6 +1322,18 @@
     <message>
         <source>It could not be saved: {why}.</source>
         <translation>无法保存：{why}。</translation>
+    </message>
+    <message>
+        <source>It holds no cells.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It is not swapped out.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It is swapped out: swap it in first.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>It needs {needed}, and {free} are free.</source>
@@ -865,19 +1349,47 @@
     </message>
     <message>
         <source>Its state is larger than what may be kept outside the cache: raise the limit in settings.</source>
-        <translation type="unfinished"></translation>
+        <translation>其状态超过缓存之外可保存的上限：请在设置中提高限制。</translation>
     </message>
     <message>
         <source>JSON (*.json)</source>
         <translation>JSON (*.json)</translation>
     </message>
     <message>
+        <source>JSON lines (*.jsonl)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>JSON, with everything (*.json)</source>
         <translation>JSON，包含全部内容 (*.json)</translation>
     </message>
     <message>
+        <source>Journal before the rebuild</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Journal of the cache</source>
         <translation>缓存的操作记录</translation>
+    </message>
+    <message>
+        <source>Journal of this context</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>K and V</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>K-shift flushes</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>K-shift pending</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>KL {kl_max} nats, logits differ by at most {max_difference}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>KV cache</source>
@@ -896,6 +1408,26 @@
         <translation>不关闭 kvdesk</translation>
     </message>
     <message>
+        <source>Keep only</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Keep only its cells</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Keep order</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Keep the newest reading in sight (End)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Keep their states</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Keep this one</source>
         <translation>保留这个</translation>
     </message>
@@ -910,6 +1442,14 @@
     <message>
         <source>Keeps the first part of what is attached, as much as fits beside the text and an answer</source>
         <translation>保留附件开头的部分，长度以文本和回答之外的剩余空间为限</translation>
+    </message>
+    <message>
+        <source>Keys of all layers</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Lab</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Language</source>
@@ -952,6 +1492,10 @@
         <translation>未包含</translation>
     </message>
     <message>
+        <source>Legend of the cell map</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Length limit reached</source>
         <translation>达到长度上限</translation>
     </message>
@@ -962,6 +1506,10 @@
     <message>
         <source>Licences</source>
         <translation>许可证</translation>
+    </message>
+    <message>
+        <source>Light</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Line {line} of the grammar cannot be read: {what}.</source>
@@ -984,12 +1532,16 @@
         <translation>llama.cpp 和 kvdesk 的日志显示在这里。</translation>
     </message>
     <message>
+        <source>Logits of one batch entry for every sequence</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Logs of kvdesk and llama.cpp</source>
         <translation>llama.cpp 和 kvdesk 的日志</translation>
     </message>
     <message>
         <source>Long texts in European languages; can reason</source>
-        <translation type="unfinished"></translation>
+        <translation>欧洲语言的长文本；支持推理</translation>
     </message>
     <message>
         <source>Look again</source>
@@ -998,6 +1550,22 @@
     <message>
         <source>Looking through the folders of other applications…</source>
         <translation>正在查找其他应用程序的文件夹…</translation>
+    </message>
+    <message>
+        <source>Makes a new context; conversations are forgotten, prefilled again or carried over</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Map of the cache after a compaction</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Map of the cache after the operation that is shown</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Map of the cache now</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Map of the experiment&apos;s own cache</source>
@@ -1012,8 +1580,28 @@
         <translation>Markdown，当前显示的分支 (*.md)</translation>
     </message>
     <message>
+        <source>Maximal intervals of empty cells</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Measured when it ran last.</source>
         <translation>上次运行时测得。</translation>
+    </message>
+    <message>
+        <source>Measured with the next {n} tokens of an answer</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Median of the rounds so far; lines from the lowest to the highest</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Memory</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Memory kept for the next state that is saved, moved or audited; for a minute</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Memory of K and V: used, of what is allocated</source>
@@ -1022,6 +1610,10 @@
     <message>
         <source>Menu</source>
         <translation>菜单</translation>
+    </message>
+    <message>
+        <source>Message</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Message: {text}</source>
@@ -1072,6 +1664,10 @@
         <translation>预设的更多操作</translation>
     </message>
     <message>
+        <source>More rounds and larger contexts</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Move</source>
         <translation>移动</translation>
     </message>
@@ -1109,19 +1705,35 @@
     </message>
     <message>
         <source>Moved positions wait for the next decode, and there is no free sequence to do one in.</source>
+        <translation>已移动的位置要等到下一次解码，而没有空闲的序列可用于解码。</translation>
+    </message>
+    <message>
+        <source>Moves these positions; K is rotated before the next decode</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Moves used cells to the front; first shows what would change</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Moving sequence {seq_id} by {shift} gives its recurrent state a negative position.</source>
-        <translation type="unfinished"></translation>
+        <translation>将序列 {seq_id} 移动 {shift} 会使其循环状态的位置为负。</translation>
     </message>
     <message>
         <source>Moving sequence {seq_id} by {shift} goes beyond what llama.cpp can count.</source>
-        <translation type="unfinished"></translation>
+        <translation>将序列 {seq_id} 移动 {shift} 会超出 llama.cpp 的计数范围。</translation>
     </message>
     <message>
         <source>My preset</source>
         <translation>我的预设</translation>
+    </message>
+    <message>
+        <source>N x streams x the row of one cell in all layers</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>N: the cells of the stream</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Name of the folder</source>
@@ -1164,6 +1776,10 @@
         <translation>这个对话没有正在生成的回答。</translation>
     </message>
     <message>
+        <source>No cell changed.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>No chat has the id or title {name}.</source>
         <translation>没有 id 或标题为 {name} 的对话。</translation>
     </message>
@@ -1176,8 +1792,20 @@
         <translation>最近几秒内没有删除对话。</translation>
     </message>
     <message>
+        <source>No compaction yet: nothing has moved K and V.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>No context</source>
         <translation>没有上下文</translation>
+    </message>
+    <message>
+        <source>No conversation is in the cache: nothing is prefilled again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>No conversation owns this sequence.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>No favourite</source>
@@ -1188,8 +1816,12 @@
         <translation>没有文件夹</translation>
     </message>
     <message>
-        <source>No model is loaded: open a GGUF file first.</source>
+        <source>No model is loaded.</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>No model is loaded: open a GGUF file first.</source>
+        <translation>没有加载模型：请先打开一个 GGUF 文件。</translation>
     </message>
     <message>
         <source>No model is open.</source>
@@ -1198,6 +1830,14 @@
     <message>
         <source>No question of this chat has several answers. “Answer again” makes another one.</source>
         <translation>这个对话中没有有多个回答的问题。“重新回答”可以再生成一个。</translation>
+    </message>
+    <message>
+        <source>No sequence holds a cell yet.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>No sequence is in the cache yet.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>No setting has these words.</source>
@@ -1210,6 +1850,10 @@
     <message>
         <source>No system prompt. Say here how the model is to answer in this chat.</source>
         <translation>没有系统提示词。在这里说明模型在这个对话中应如何回答。</translation>
+    </message>
+    <message>
+        <source>None yet: Run makes the first one.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Nothing found. Titles and texts are searched.</source>
@@ -1228,6 +1872,10 @@
         <translation>没有导入任何内容：其中的对话这里都已经有了。</translation>
     </message>
     <message>
+        <source>Now</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Numbers in all its weights</source>
         <translation>全部权重中的数值个数</translation>
     </message>
@@ -1236,8 +1884,16 @@
         <translation>其所有文件的</translation>
     </message>
     <message>
-        <source>Of this model&apos;s {n_split} files {n} are missing: {first}.</source>
+        <source>Of all requests</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Of all {n} gaps since the model was opened</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Of this model&apos;s {n_split} files {n} are missing: {first}.</source>
+        <translation>这个模型共 {n_split} 个文件，缺少 {n} 个：{first}。</translation>
     </message>
     <message>
         <source>Off</source>
@@ -1252,11 +1908,31 @@
         <translation>已导入 1 个对话。</translation>
     </message>
     <message>
+        <source>One operation back</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>One operation forward</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>One square is one token, in its chat&apos;s colour; grey is free.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>One state for every sequence</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>One zip file is written where you choose. Nothing is sent: you give it to whom you want.</source>
         <translation>会在你选择的位置写入一个 zip 文件。不会发送任何内容：由你决定交给谁。</translation>
     </message>
     <message>
         <source>Only a whole conversation can be removed: no part of this model&apos;s state can.</source>
+        <translation>只能移除整个对话：这个模型的状态不能部分移除。</translation>
+    </message>
+    <message>
+        <source>Only the cell map and four numbers (Ctrl+Shift+I)</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -1280,6 +1956,10 @@
         <translation>打开模型</translation>
     </message>
     <message>
+        <source>Open a model, or choose a file, to run an experiment on.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Open a model…</source>
         <translation>打开模型…</translation>
     </message>
@@ -1300,7 +1980,35 @@
         <translation>打开检查器可以查看哪些在缓存中。</translation>
     </message>
     <message>
+        <source>Open the page with plots, samples and machine in the browser</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Open the report</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Operation that is shown</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Operation {number:,} cannot be undone any more: its copy of the cache is gone.</source>
+        <translation>操作 {number:,} 已无法撤销：它的缓存副本已经不在。</translation>
+    </message>
+    <message>
+        <source>Operations</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Operations a second while playing</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Operations that are listed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Operations, positions, graphs, timeline, log</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -1324,8 +2032,24 @@
         <translation>单独的值</translation>
     </message>
     <message>
+        <source>P50 of the last {rolling} gaps before; of up to 64 gaps since</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Pages</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Pages of {page_size}: {n_pages} held = {n_slots} slots, {n_empty} empty ({waste} wasted), {n_shared} shared. llama.cpp: {n_used} cells for the same.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Parameters</source>
         <translation>参数</translation>
+    </message>
+    <message>
+        <source>Parameters and machine</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Parameters of this chat</source>
@@ -1336,6 +2060,10 @@
         <translation>参数：{changes}</translation>
     </message>
     <message>
+        <source>Past results</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Pasted text</source>
         <translation>粘贴的文本</translation>
     </message>
@@ -1344,8 +2072,16 @@
         <translation>粘贴的文本 {n}</translation>
     </message>
     <message>
+        <source>Pause</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Penalties for repetition</source>
         <translation>重复惩罚</translation>
+    </message>
+    <message>
+        <source>Picture (PNG)…</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Pin</source>
@@ -1368,20 +2104,80 @@
         <translation>已固定：点击可跳到该消息。固定不会让它留在上下文中。</translation>
     </message>
     <message>
-        <source>Position {pos} does not exist: this model has learned {n_positions} positions.</source>
+        <source>Placing and K-shift</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Play the operations from here on</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Position</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Position after the last</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Position duplicates, in cells: cells - distinct positions</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Position holes, in positions: (pos_max - pos_min + 1) - distinct positions</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Position to try a token at</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Position {pos} does not exist: this model has learned {n_positions} positions.</source>
+        <translation>位置 {pos} 不存在：这个模型学习了 {n_positions} 个位置。</translation>
     </message>
     <message>
         <source>Position {pos} is beyond what llama.cpp can count.</source>
-        <translation type="unfinished"></translation>
+        <translation>位置 {pos} 超出 llama.cpp 的计数范围。</translation>
     </message>
     <message>
         <source>Position {pos} is negative.</source>
+        <translation>位置 {pos} 为负。</translation>
+    </message>
+    <message>
+        <source>Positions</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Positions cannot be below 0: shift by {first} at most.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Positions have moved whose K is rotated before the next decode</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Positions of each conversation</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Positions of {name}: {range_text}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Positions to shift by</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Precise</source>
         <translation>精确</translation>
+    </message>
+    <message>
+        <source>Prefill again now</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Prefill at their next message</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Prefilled tokens</source>
@@ -1404,12 +2200,20 @@
         <translation>上一个搜索结果</translation>
     </message>
     <message>
+        <source>Progress of the experiment</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Progress of the import</source>
         <translation>导入进度</translation>
     </message>
     <message>
         <source>Prompt of this chat, token by token</source>
         <translation>逐个 token 查看这个对话的提示词</translation>
+    </message>
+    <message>
+        <source>Prompt tokens that were in the cache already</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Put {name} into the message box as text</source>
@@ -1420,6 +2224,22 @@
         <translation>将它放入输入框；发送后会成为新的分支，当前分支保留</translation>
     </message>
     <message>
+        <source>Puts the saved sequence back: nothing is computed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Puts the whole cache back as it was before the last operation by hand</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Puts the whole cache back as it was before this operation</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Questions</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Questions about the cache, answered by experiments</source>
         <translation>用实验回答关于缓存的问题</translation>
     </message>
@@ -1428,8 +2248,24 @@
         <translation>退出</translation>
     </message>
     <message>
+        <source>Random</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Read another time</source>
         <translation>查看其他时刻</translation>
+    </message>
+    <message>
+        <source>Read per new token</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Read them again now</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Read them when needed</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Reading</source>
@@ -1437,6 +2273,10 @@
     </message>
     <message>
         <source>Reading what is there already…</source>
+        <translation>正在读取已有的内容…</translation>
+    </message>
+    <message>
+        <source>Reading {n_tokens} tokens again {how_long}. {states}</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -1456,8 +2296,32 @@
         <translation>重建上下文</translation>
     </message>
     <message>
+        <source>Rebuild the context?</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Rebuilding removes {together} from the cache. The texts stay.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Rebuilding…</source>
         <translation>正在重建…</translation>
+    </message>
+    <message>
+        <source>Rebuild…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Recently used first</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Refused batch: {sentence}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Remove its cells</source>
@@ -1474,6 +2338,22 @@
     <message>
         <source>Remove {name}</source>
         <translation>移除 {name}</translation>
+    </message>
+    <message>
+        <source>Removes everything from the cache; the texts stay</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Removes the cells of all other sequences</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Removes these positions of the sequence from the cache</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Removes this conversation&apos;s cells from the cache; its text stays.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Rename</source>
@@ -1512,16 +2392,56 @@
         <translation>重置 {name}</translation>
     </message>
     <message>
+        <source>Restore defaults</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Results</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Return codes</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Reuse</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Reused last time</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Reused tokens</source>
         <translation>复用的 token</translation>
+    </message>
+    <message>
+        <source>Reused tokens / prompt tokens of all requests since the model was opened</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Reused tokens / prompt tokens of one request</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Room for the answer</source>
         <translation>留给回答的空间</translation>
     </message>
     <message>
+        <source>Run</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Run it in a process of its own</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Same answer every time</source>
         <translation>每次回答相同</translation>
+    </message>
+    <message>
+        <source>Samples are drawn here as they come</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Sampling</source>
@@ -1596,8 +2516,16 @@
         <translation>将单元图与引擎之间的差异保存为 JSON</translation>
     </message>
     <message>
+        <source>Saves the journal as JSON lines; `kvdesk replay FILE` opens it without a model</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Saves the lines that are shown</source>
         <translation>保存当前显示的行</translation>
+    </message>
+    <message>
+        <source>Saves the sequence outside the cache and removes its cells</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Save…</source>
@@ -1606,6 +2534,14 @@
     <message>
         <source>Saving: {n} of {total} messages</source>
         <translation>正在保存：{n} / {total} 条消息</translation>
+    </message>
+    <message>
+        <source>Scale: positions 0 to {scale}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Scatter, in runs: runs of neighbouring cells - 1, so 0 is one piece</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Scroll the messages</source>
@@ -1628,6 +2564,10 @@
         <translation>搜索对话</translation>
     </message>
     <message>
+        <source>Seed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Select as the cursor moves</source>
         <translation>移动光标时选择</translation>
     </message>
@@ -1644,11 +2584,31 @@
         <translation>将这条排队的消息推后发送</translation>
     </message>
     <message>
-        <source>Sequence {seq_id} does not exist: this context has sequences 0 to {last}.</source>
+        <source>Sequence</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
+        <source>Sequence to operate on</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Sequence {seq_id} does not exist: this context has sequences 0 to {last}.</source>
+        <translation>序列 {seq_id} 不存在：这个上下文的序列为 0 到 {last}。</translation>
+    </message>
+    <message>
         <source>Sequence {seq_id} holds nothing that could be asked.</source>
+        <translation>序列 {seq_id} 中没有可以查询的内容。</translation>
+    </message>
+    <message>
+        <source>Sequences</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Sequences per cell</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Series that are drawn</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -1660,8 +2620,36 @@
         <translation>上下文的设置</translation>
     </message>
     <message>
+        <source>Share of free cells below H, which attention still reads</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Shift by</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Short</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Shortcuts</source>
         <translation>快捷键</translation>
+    </message>
+    <message>
+        <source>Show all cells</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Show everything</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Show less</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Show more</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Show more of the inspector, or the map and four numbers</source>
@@ -1686,6 +2674,10 @@
     <message>
         <source>Show the laboratory, or the conversations</source>
         <translation>显示实验室或对话</translation>
+    </message>
+    <message>
+        <source>Show the last {time}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Show the page {page}</source>
@@ -1720,8 +2712,36 @@
         <translation>更小的文字</translation>
     </message>
     <message>
+        <source>Speed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Speed here</source>
         <translation>在这台电脑上的速度</translation>
+    </message>
+    <message>
+        <source>Speeds and cells are drawn here while the model works.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Starting its process…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Starts a new chat that shares these cells: they are not stored twice</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>State after operation {at}{tail}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>States of conversations on their way from memory to disk</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>States of conversations outside the cache, in memory; on disk there may be more</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Stop reading {name}</source>
@@ -1734,6 +2754,30 @@
     <message>
         <source>Stopped by you</source>
         <translation>由你停止</translation>
+    </message>
+    <message>
+        <source>Sum of sequences per used cell / U: 1 when nothing is shared</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Supposed: {supposed}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Swap in</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Swap in again</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Swap out</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Swap out of the cache</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>System prompt</source>
@@ -1752,12 +2796,24 @@
         <translation>这个对话的系统提示词</translation>
     </message>
     <message>
+        <source>System prompt {about}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>System prompt, sampling and template of this chat, and what changing them costs</source>
         <translation>这个对话的系统提示词、采样和模板，以及更改它们的代价</translation>
     </message>
     <message>
+        <source>TTFT: from sending to the first token sampled; queue, restore and K-shift included</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Take out of the archive</source>
         <translation>取消归档</translation>
+    </message>
+    <message>
+        <source>Takes at most {memory_bytes} of memory and one processor core (more where threads are the question), in a process of its own. It reads about {read} tokens and writes {written}: {time}. Conversations go on, but an answer that is written meanwhile disturbs the timings.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Temperature</source>
@@ -1848,28 +2904,36 @@
         <translation>回答已停止。</translation>
     </message>
     <message>
+        <source>The answer will stand here: a verdict with the numbers it rests on, plots, figures and tables. Run measures it on the chosen model and keeps a report with all samples.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The application that downloaded it</source>
         <translation>下载它的应用程序</translation>
     </message>
     <message>
         <source>The batch has {n} tokens, but n_batch is {n_batch}.</source>
-        <translation type="unfinished"></translation>
+        <translation>批次有 {n} 个 token，但 n_batch 为 {n_batch}。</translation>
     </message>
     <message>
         <source>The batch is empty.</source>
-        <translation type="unfinished"></translation>
+        <translation>批次为空。</translation>
     </message>
     <message>
         <source>The batch must have one position, one set of sequences and one flag for each token.</source>
-        <translation type="unfinished"></translation>
+        <translation>批次的每个 token 必须有一个位置、一组序列和一个标志。</translation>
     </message>
     <message>
         <source>The best of those for 8 GB of memory; code, many languages</source>
+        <translation>8 GB 内存可用的最佳模型；代码、多种语言</translation>
+    </message>
+    <message>
+        <source>The cache as it is</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The cache has no room for this conversation.</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存没有空间容纳这个对话。</translation>
     </message>
     <message>
         <source>The cell map</source>
@@ -1878,6 +2942,18 @@
     <message>
         <source>The cells of its cache are shown here as they change</source>
         <translation>其缓存的单元会随着变化显示在这里</translation>
+    </message>
+    <message>
+        <source>The cells of the cache appear here as soon as a model is open.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The cells that attention reads</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The cells that attention reads: min(N, max(256, H rounded up to 256))</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The chat goes on from this answer (Enter); the others stay as branches</source>
@@ -1917,27 +2993,27 @@
     </message>
     <message>
         <source>The connection was lost.</source>
-        <translation type="unfinished"></translation>
+        <translation>连接已断开。</translation>
     </message>
     <message>
         <source>The conversations were saved by a newer kvdesk (format {found}, this one knows {version}); they are left as they are. Please update kvdesk.</source>
-        <translation type="unfinished"></translation>
+        <translation>对话由更新版本的 kvdesk 保存（格式 {found}，当前版本支持 {version}）；它们保持原样。请更新 kvdesk。</translation>
     </message>
     <message>
         <source>The database {file} cannot be read ({why}).</source>
-        <translation type="unfinished"></translation>
+        <translation>无法读取数据库 {file}（{why}）。</translation>
     </message>
     <message>
         <source>The database {file} is damaged.</source>
-        <translation type="unfinished"></translation>
+        <translation>数据库 {file} 已损坏。</translation>
     </message>
     <message>
         <source>The disk is full: make room, then resume. What was downloaded is kept.</source>
-        <translation type="unfinished"></translation>
+        <translation>磁盘已满：请腾出空间后继续。已下载的内容会保留。</translation>
     </message>
     <message>
         <source>The download cannot be written: {why}.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法写入下载内容：{why}。</translation>
     </message>
     <message>
         <source>The embedded model is not installed.</source>
@@ -1965,15 +3041,15 @@
     </message>
     <message>
         <source>The file on the hub changes while it is downloaded.</source>
-        <translation type="unfinished"></translation>
+        <translation>下载过程中，hub 上的文件正在变化。</translation>
     </message>
     <message>
         <source>The file on the hub has changed: the download begins again.</source>
-        <translation type="unfinished"></translation>
+        <translation>hub 上的文件已更改：重新开始下载。</translation>
     </message>
     <message>
         <source>The folder {folder} cannot be made: {why}. KVDESK_HOME names another.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法创建文件夹 {folder}：{why}。可用 KVDESK_HOME 指定其他文件夹。</translation>
     </message>
     <message>
         <source>The grammar allows no token of this model here.</source>
@@ -2012,7 +3088,15 @@
         <translation>语法中的 {text} 不是这个模型的单个 token。</translation>
     </message>
     <message>
+        <source>The graph of one ubatch; grows with n_ubatch</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The hub gives no SHA-256 of {file}: it could not be checked.</source>
+        <translation>hub 没有提供 {file} 的 SHA-256：无法校验。</translation>
+    </message>
+    <message>
+        <source>The journal begins here.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -2028,8 +3112,16 @@
         <translation>logit 偏置使用了 token {token}，而这个模型有 {n:,} 个 token。</translation>
     </message>
     <message>
-        <source>The message has {n_characters:,} characters, far more than the {n_ctx:,} tokens of the context hold.</source>
+        <source>The longest interval of empty cells</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The map follows what happens. Choose an operation to see the map after it.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The message has {n_characters:,} characters, far more than the {n_ctx:,} tokens of the context hold.</source>
+        <translation>消息有 {n_characters:,} 个字符，远超过上下文能容纳的 {n_ctx:,} 个 token。</translation>
     </message>
     <message>
         <source>The model goes on where your text ends; what is before your change stays in the cache</source>
@@ -2069,7 +3161,7 @@
     </message>
     <message>
         <source>The process that renders chat templates could not be started.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法启动渲染对话模板的进程。</translation>
     </message>
     <message>
         <source>The prompt of this chat</source>
@@ -2088,8 +3180,12 @@
         <translation>问题及其回答的所有版本</translation>
     </message>
     <message>
-        <source>The report could not be written to {path}: {why}.</source>
+        <source>The range is empty: its end lies before its start.</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The report could not be written to {path}: {why}.</source>
+        <translation>无法将报告写入 {path}：{why}。</translation>
     </message>
     <message>
         <source>The report was saved to {name}.</source>
@@ -2097,27 +3193,27 @@
     </message>
     <message>
         <source>The saved state has positions that llama.cpp could never remove again.</source>
-        <translation type="unfinished"></translation>
+        <translation>保存的状态中有 llama.cpp 无法再移除的位置。</translation>
     </message>
     <message>
         <source>The saved state has {n} cells, but a stream has {size}.</source>
-        <translation type="unfinished"></translation>
+        <translation>保存的状态有 {n} 个单元，但一个 stream 只有 {size} 个。</translation>
     </message>
     <message>
         <source>The saved state holds {kind} of another type than this context.</source>
-        <translation type="unfinished"></translation>
+        <translation>保存的状态中 {kind} 的类型与这个上下文不同。</translation>
     </message>
     <message>
         <source>The saved state is of a context with more than {n_seq_max} sequences.</source>
-        <translation type="unfinished"></translation>
+        <translation>保存的状态来自序列多于 {n_seq_max} 个的上下文。</translation>
     </message>
     <message>
         <source>The saved state was made with flash attention switched the other way.</source>
-        <translation type="unfinished"></translation>
+        <translation>保存的状态是在 flash attention 开关相反时生成的。</translation>
     </message>
     <message>
         <source>The server began again with the first byte.</source>
-        <translation type="unfinished"></translation>
+        <translation>服务器从第一个字节重新开始发送。</translation>
     </message>
     <message>
         <source>The settings are too large to be saved: delete a preset.</source>
@@ -2125,6 +3221,10 @@
     </message>
     <message>
         <source>The settings cannot be saved ({why}).</source>
+        <translation>无法保存设置（{why}）。</translation>
+    </message>
+    <message>
+        <source>The short form: within three minutes</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -2141,10 +3241,26 @@
     </message>
     <message>
         <source>The text has more than {repeated:,} blanks or digits in a row, and this model&apos;s tokenizer would take far too long for them: break them up.</source>
-        <translation type="unfinished"></translation>
+        <translation>文本中有超过 {repeated:,} 个连续的空格或数字，这个模型的分词器处理它们会用时过长：请将它们分开。</translation>
     </message>
     <message>
         <source>The token cannot be kept: {why}.</source>
+        <translation>无法保存 token：{why}。</translation>
+    </message>
+    <message>
+        <source>The verdicts are the same.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The verdicts differ.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Their K and V are saved and put back into the new context: nothing is read again</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Theme</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -2173,7 +3289,7 @@
     </message>
     <message>
         <source>There are no logits for entry {row} of the last batch.</source>
-        <translation type="unfinished"></translation>
+        <translation>上一个批次的第 {row} 项没有 logits。</translation>
     </message>
     <message>
         <source>There are {n} presets already; delete one first.</source>
@@ -2185,22 +3301,30 @@
     </message>
     <message>
         <source>There is no file {path}.</source>
-        <translation type="unfinished"></translation>
+        <translation>文件 {path} 不存在。</translation>
     </message>
     <message>
         <source>There is no memory for a state of {mb:,.0f} MB.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有内存可容纳 {mb:,.0f} MB 的状态。</translation>
     </message>
     <message>
         <source>There is no mismatch to report: the map has agreed with the engine.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有可报告的不一致：单元图与引擎一致。</translation>
     </message>
     <message>
         <source>There is no parameter {key}; there are: {names}.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有参数 {key}；可用的参数：{names}。</translation>
     </message>
     <message>
         <source>There is not enough memory to tokenize the text.</source>
+        <translation>内存不足，无法对文本分词。</translation>
+    </message>
+    <message>
+        <source>There is nothing to undo.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>They are prefilled one after another, with progress and Cancel</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -2265,19 +3389,19 @@
     </message>
     <message>
         <source>This conversation has nothing in the cache that could be verified.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话在缓存中没有可以验证的内容。</translation>
     </message>
     <message>
         <source>This conversation has nothing in the cache.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话在缓存中没有内容。</translation>
     </message>
     <message>
         <source>This conversation is being answered: verify it when the answer is there.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话正在生成回答：请在回答完成后验证。</translation>
     </message>
     <message>
         <source>This conversation is not swapped out.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话没有被换出。</translation>
     </message>
     <message>
         <source>This engine does not say what that costs.</source>
@@ -2337,7 +3461,7 @@
     </message>
     <message>
         <source>This is not the name of a file.</source>
-        <translation type="unfinished"></translation>
+        <translation>这不是文件名。</translation>
     </message>
     <message>
         <source>This key works in the cell map.</source>
@@ -2368,8 +3492,12 @@
         <translation>这个模型正在使用：请先打开其他模型。</translation>
     </message>
     <message>
-        <source>This model looks ahead: its batches cannot be larger than n_ubatch, {n_ubatch}.</source>
+        <source>This model keeps no attention cache: there are no cells.</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>This model looks ahead: its batches cannot be larger than n_ubatch, {n_ubatch}.</source>
+        <translation>这个模型会向前看：它的批次不能大于 n_ubatch（{n_ubatch}）。</translation>
     </message>
     <message>
         <source>This preset was made by a newer version of kvdesk.</source>
@@ -2404,15 +3532,27 @@
         <translation>时间</translation>
     </message>
     <message>
+        <source>Time per token against n_kv</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Time since the first reading</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Timeline</source>
         <translation>时间线</translation>
     </message>
     <message>
         <source>To compute {n:,} tokens afresh, as many cells must be free.</source>
-        <translation type="unfinished"></translation>
+        <translation>重新计算 {n:,} 个 token，需要同样多的空闲单元。</translation>
     </message>
     <message>
         <source>Token {token} is not in the vocabulary of {n_vocab} tokens.</source>
+        <translation>Token {token} 不在 {n_vocab} 个 token 的词表中。</translation>
+    </message>
+    <message>
+        <source>Tokens / time of llama_decode, over 0.25 s</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -2432,8 +3572,20 @@
         <translation>上下文的 token，共 {n} 个</translation>
     </message>
     <message>
+        <source>Tokens of the last prompt that were in the cache already; the others had to be read</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Tokens per second</source>
         <translation>每秒 token 数</translation>
+    </message>
+    <message>
+        <source>Tokens to a page</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Tokens to a page of the simulated allocator</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Top K</source>
@@ -2456,6 +3608,10 @@
         <translation>训练长度</translation>
     </message>
     <message>
+        <source>Try at</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Type</source>
         <translation>类型</translation>
     </message>
@@ -2466,6 +3622,14 @@
     <message>
         <source>Typical P</source>
         <translation>Typical P</translation>
+    </message>
+    <message>
+        <source>U: non-empty cells (the engine&apos;s `used`)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Ubatches the last batch was cut into</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Under each answer stands how many tokens came from the cache, how many were computed, and how fast. Point at it for more.</source>
@@ -2504,11 +3668,27 @@
         <translation>取消固定：{text}</translation>
     </message>
     <message>
-        <source>V as {type_v} needs flash attention: llama.cpp refuses it without.</source>
+        <source>Used cells x the row of one cell in all layers</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
+        <source>V as {type_v} needs flash attention: llama.cpp refuses it without.</source>
+        <translation>V 为 {type_v} 需要 flash attention：没有它 llama.cpp 会拒绝。</translation>
+    </message>
+    <message>
         <source>V of type {type_v} needs flash attention.</source>
+        <translation>V 的类型 {type_v} 需要 flash attention。</translation>
+    </message>
+    <message>
+        <source>Values of all layers</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Verify</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Verify its cells</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -2517,7 +3697,7 @@
     </message>
     <message>
         <source>Very old machines; short answers in English</source>
-        <translation type="unfinished"></translation>
+        <translation>很旧的电脑；英文短回答</translation>
     </message>
     <message>
         <source>View</source>
@@ -2529,6 +3709,14 @@
     </message>
     <message>
         <source>Wait until the work that is being shown has ended, or cancel it.</source>
+        <translation>请等待正在显示的工作结束，或取消它。</translation>
+    </message>
+    <message>
+        <source>Wall time of get and set</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Wall time of the llama_decode calls that rotated K, their tokens included</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -2536,8 +3724,24 @@
         <translation>警告</translation>
     </message>
     <message>
+        <source>Wasted attention span, in cells: n_kv - cells visible at the next position</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>What an answer cost</source>
         <translation>一个回答的代价</translation>
+    </message>
+    <message>
+        <source>What did that do?</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>What differs between the runs</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>What happens to the conversations in the cache</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>What is attached to a message stays when it is edited</source>
@@ -2546,6 +3750,10 @@
     <message>
         <source>What other applications downloaded, whether it fits, and how fast it should be</source>
         <translation>其他应用程序下载的模型，能否在这里运行，以及预计的速度</translation>
+    </message>
+    <message>
+        <source>What the operation did</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>What this costs in the cache</source>
@@ -2564,20 +3772,36 @@
         <translation>上下文已满时</translation>
     </message>
     <message>
+        <source>Where their states are kept, nothing is read again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Whole</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Whole paths of files</source>
         <translation>文件的完整路径</translation>
     </message>
     <message>
-        <source>With this architecture llama.cpp writes beyond its memory where a token of a batch belongs to several sequences, and aborts.</source>
+        <source>Why: {reason}.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
+        <source>With this architecture llama.cpp writes beyond its memory where a token of a batch belongs to several sequences, and aborts.</source>
+        <translation>在这种架构下，如果批次中的一个 token 属于多个序列，llama.cpp 会越界写内存并中止。</translation>
+    </message>
+    <message>
         <source>With this architecture llama.cpp writes the states of several sequences in one batch to wrong places, and aborts: each sequence needs a batch of its own.</source>
-        <translation type="unfinished"></translation>
+        <translation>在这种架构下，llama.cpp 会把一个批次中多个序列的状态写到错误的位置并中止：每个序列需要单独的批次。</translation>
     </message>
     <message>
         <source>With this template there is no prompt.</source>
         <translation>使用这个模板得不到提示词。</translation>
+    </message>
+    <message>
+        <source>Without decodes</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Without what stands in quotation marks, and without what errors say: it could be from a chat.</source>
@@ -2592,11 +3816,23 @@
         <translation>输入消息</translation>
     </message>
     <message>
+        <source>Write the graphs as a picture, or every series as a table</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Writes these chats as Markdown, on another disk</source>
         <translation>将这些对话以 Markdown 写入其他磁盘</translation>
     </message>
     <message>
         <source>Writing and summaries</source>
+        <translation>写作与摘要</translation>
+    </message>
+    <message>
+        <source>Written: {file}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>X {x}, next valid position {next}, Y {y}</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -2613,7 +3849,7 @@
     </message>
     <message>
         <source>You have no permission to read {path}.</source>
-        <translation type="unfinished"></translation>
+        <translation>你没有读取 {path} 的权限。</translation>
     </message>
     <message>
         <source>Your conversations are listed here. Send a message to start one.</source>
@@ -2637,11 +3873,15 @@
     </message>
     <message>
         <source>a number</source>
-        <translation type="unfinished"></translation>
+        <translation>一个数字</translation>
     </message>
     <message>
         <source>a number is missing, or too large</source>
         <translation>缺少数字，或数字太大</translation>
+    </message>
+    <message>
+        <source>a simulation: the pages that a paged allocator would hold for the same content</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>a token is written &lt;[id]&gt; or &lt;text&gt;</source>
@@ -2649,6 +3889,18 @@
     </message>
     <message>
         <source>a whole number</source>
+        <translation>一个整数</translation>
+    </message>
+    <message>
+        <source>about {duration} at the speed measured just now</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>about {duration} at the speed of the last run on this model</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>about {n} tok/s</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -2656,12 +3908,100 @@
         <translation>约 {seconds} 秒</translation>
     </message>
     <message>
+        <source>after</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>allocated</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>alternating pages</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>and {n} more</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>at {time}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>attached files</source>
         <translation>附加的文件</translation>
     </message>
     <message>
+        <source>batch splits, last batch</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>batches</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>batches that were split</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>before</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>being written to disk</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>between tokens P50</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>branch {branch}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>branches of a chat</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>by the last operation</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>bytes moved</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>calls of tools</source>
         <translation>工具调用</translation>
+    </message>
+    <message>
+        <source>capacity</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>cell {cell}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>cells</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>cells that attention reads (n_kv)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>changed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>changed strongly</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>chosen</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>collapsed</source>
@@ -2672,16 +4012,124 @@
         <translation>kvdesk 自带</translation>
     </message>
     <message>
+        <source>compute</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>compute buffers</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>cores</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>cumulative</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>decode</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>decode, last request</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>decode, now</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>done</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>duration</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>each conversation&apos;s cells side by side</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>empty</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>empty chats</source>
         <translation>空对话</translation>
+    </message>
+    <message>
+        <source>end</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>estimated</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>exact</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>expanded</source>
         <translation>已展开</translation>
     </message>
     <message>
+        <source>external fragmentation</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>failed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>figure</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>first</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>first token {seconds}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>form</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>free</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>free in n_kv</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>free runs</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>freed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>from the memory&apos;s bandwidth alone</source>
         <translation>仅根据内存带宽估算</translation>
+    </message>
+    <message>
+        <source>grouped by conversation, the last used in front</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>head</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>held</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>hexadecimal digits are missing</source>
@@ -2692,8 +4140,40 @@
         <translation>隐藏的消息</translation>
     </message>
     <message>
+        <source>high water</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>hole ratio</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>holes</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>how long that takes is measured when it starts</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>how many operations ago the cell was written</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>how many sequences hold the cell</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>in the cache</source>
         <translation>在缓存中</translation>
+    </message>
+    <message>
+        <source>is the same</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>just written</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>kvdesk chats</source>
@@ -2704,16 +4184,24 @@
         <translation>kvdesk 对话.md</translation>
     </message>
     <message>
+        <source>largest free run</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>last {rolling} gaps</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>less than 0.1 s</source>
         <translation>不到 0.1 秒</translation>
     </message>
     <message>
         <source>llama.cpp cannot load {file}: {reason}</source>
-        <translation type="unfinished"></translation>
+        <translation>llama.cpp 无法加载 {file}：{reason}</translation>
     </message>
     <message>
         <source>llama.cpp cannot make a context of {n:,} cells with K as {type_k} and V as {type_v}.</source>
-        <translation type="unfinished"></translation>
+        <translation>llama.cpp 无法创建 {n:,} 个单元、K 为 {type_k}、V 为 {type_v} 的上下文。</translation>
     </message>
     <message>
         <source>llama.cpp cannot use the grammar.</source>
@@ -2721,27 +4209,143 @@
     </message>
     <message>
         <source>llama.cpp did not accept the saved state; the cache is empty now.</source>
-        <translation type="unfinished"></translation>
+        <translation>llama.cpp 没有接受保存的状态；缓存现在为空。</translation>
     </message>
     <message>
         <source>llama.cpp saved {copied:,} of {size:,} bytes of its state.</source>
-        <translation type="unfinished"></translation>
+        <translation>llama.cpp 只保存了其状态 {size:,} 字节中的 {copied:,} 字节。</translation>
     </message>
     <message>
         <source>llama.cpp&apos;s name: {name}</source>
         <translation>llama.cpp 中的名称：{name}</translation>
     </message>
     <message>
+        <source>llama_decode returned -1: the batch is not valid, nothing happened</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>llama_decode returned -2: the graph could not be allocated</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>llama_decode returned -3: the graph could not be computed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>llama_decode returned 0: every token is in the cache</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>llama_decode returned 1: no cells for the batch, nothing was placed (K-shifts are applied)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>llama_decode returned 2: stopped by the abort callback; finished ubatches stay</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>llama_decode returned another code</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>map mirrored since operation {operation}{doubt}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>map not verified: {detail}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>map verified at operation {operation}{rebuilt}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>measured</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>measured value</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>measured with a model that ran here</source>
         <translation>用在这里运行过的一个模型测得</translation>
+    </message>
+    <message>
+        <source>median</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>message {number} of {n}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>messages</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>min(N, max(256, H rounded up to 256)): the cells that attention reads</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>model</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>more than {n:,} repetitions</source>
         <translation>重复超过 {n:,} 次</translation>
     </message>
     <message>
+        <source>moved</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>moved cells rotated</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>n_kv x the row of one cell in all layers: what attention reads for a token</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>next</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>next …</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>no</source>
         <translation>不能</translation>
+    </message>
+    <message>
+        <source>no conversation</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>no longer recorded</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>no longer shared</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>no memory</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>no page yet</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>no room</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>no sequence</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>not in the cache</source>
@@ -2752,8 +4356,32 @@
         <translation>未知</translation>
     </message>
     <message>
+        <source>not measured yet</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>nothing</source>
         <translation>无</translation>
+    </message>
+    <message>
+        <source>now</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>occupied</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>of {capacity}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>of {capacity} cells</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>of {n} tokens</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>open</source>
@@ -2764,8 +4392,40 @@
         <translation>在这里打开过</translation>
     </message>
     <message>
+        <source>operation {operation}  ·  {took}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>other</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>other content</source>
         <translation>其他内容</translation>
+    </message>
+    <message>
+        <source>others</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>out of the sliding window: overwritten next</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>output buffer</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>overwritten next</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>page not full</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>page {page}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>parentheses are nested too deeply</source>
@@ -2780,28 +4440,175 @@
         <translation>图片</translation>
     </message>
     <message>
+        <source>placed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>position</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>position {low}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>position {pos}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>positions</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>positions {low} to {high}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>prefill</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>prefill, last request</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>prefilled {prefilled_tokens}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>prefix hits</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>prefix hits, cumulative</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>prefix hits, last request</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>prompt tokens</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>prompt {prompt} tokens: {reused} were in the cache, {prefilled} were computed{read}
+answer {generated} tokens{decoded}
+{continued}from sending to the first token {ttft}
+sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>read as {encoding}</source>
         <translation>按 {encoding} 读取</translation>
+    </message>
+    <message>
+        <source>recurrent</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>recurrent state</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>references to web pages</source>
         <translation>网页引用</translation>
     </message>
     <message>
+        <source>refused</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>refused by kvdesk</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>requests</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>results of tools</source>
         <translation>工具结果</translation>
+    </message>
+    <message>
+        <source>reused tokens</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>reused {reused_tokens}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>running</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>runs</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>runs of cells: {runs}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>saved conversations</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>scatter</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>seed</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>seed {seed}</source>
         <translation>种子 {seed}</translation>
     </message>
     <message>
+        <source>seq {seq_id}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>seq_id {n}</source>
         <translation>seq_id {n}</translation>
     </message>
     <message>
+        <source>sequence {seq_id}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>shared</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>shared cells</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>shared now</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>sharing factor</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>shifted to other positions</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>short</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>shown</source>
         <translation>显示</translation>
+    </message>
+    <message>
+        <source>slot search, last batch</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>something else than a rule’s parts</source>
@@ -2820,6 +4627,26 @@
         <translation>特殊 token</translation>
     </message>
     <message>
+        <source>start</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>stopped</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>stream {i}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>stream {stream}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>swapped out</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>system messages</source>
         <translation>系统消息</translation>
     </message>
@@ -2828,8 +4655,20 @@
         <translation>系统提示词</translation>
     </message>
     <message>
+        <source>takes a time that has not been measured yet</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>takes about {seconds} s at the measured speed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>template</source>
         <translation>模板</translation>
+    </message>
+    <message>
+        <source>the engine reports other numbers</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>the first {n} characters</source>
@@ -2852,23 +4691,167 @@
         <translation>缺少规则名称</translation>
     </message>
     <message>
+        <source>the position (pos) of the token in its sequence</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>the same order without gaps</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>the same up to rounding</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>there is nothing to repeat</source>
         <translation>没有可以重复的内容</translation>
+    </message>
+    <message>
+        <source>threads</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>throughput</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>time</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>time of flushes</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>time per token</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>time per token, median at n_kv</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>time to first token</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>times</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>to</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>to be computed</source>
         <translation>待计算</translation>
     </message>
     <message>
+        <source>together</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>tok/s</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>token</source>
         <translation>token</translation>
+    </message>
+    <message>
+        <source>token {token}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>tokens</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>transfer buffers</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>twice</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>ubatches</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>undo</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>unknown message</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>up to n_kv</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>used</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>versions and processor, settings without their texts, and what can be done to the cache of the open model</source>
         <translation>版本和处理器、不含文本的设置，以及可以对当前模型的缓存进行的操作</translation>
     </message>
     <message>
+        <source>was “{was}” and is “{now}”</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>wasted</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>weights</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>which conversation holds the cell; shared cells have the colours of two</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>which message of its conversation the token belongs to</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>whole</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>whole session</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>written</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>written {ago}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>yes</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{address} is no web address of a model hub.</source>
+        <translation>{address} 不是模型 hub 的网址。</translation>
+    </message>
+    <message>
+        <source>{age} operations ago</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{decode_tok_s} tok/s</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{done} of {total}</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -2880,12 +4863,16 @@
         <translation>无法读取 {file}：{why}。</translation>
     </message>
     <message>
+        <source>{file} cannot be written</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{file} cannot be written: {why}.</source>
         <translation>无法写入 {file}：{why}。</translation>
     </message>
     <message>
         <source>{file} does not have the SHA-256 that the hub gives, and was deleted. Download it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 的 SHA-256 与 hub 提供的不符，已删除。请重新下载。</translation>
     </message>
     <message>
         <source>{file} has no chats.</source>
@@ -2893,59 +4880,59 @@
     </message>
     <message>
         <source>{file} is GGUF version {version}; llama.cpp here reads versions 2 and 3.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 是 GGUF 版本 {version}；这里的 llama.cpp 可读取版本 2 和 3。</translation>
     </message>
     <message>
         <source>{file} is a GGUF for big-endian machines; this one is little-endian.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 是用于大端机器的 GGUF；这台电脑是小端。</translation>
     </message>
     <message>
         <source>{file} is a database of another program; kvdesk leaves it as it is.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 是其他程序的数据库；kvdesk 保持其原样。</translation>
     </message>
     <message>
         <source>{file} is a folder, not a model file.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 是文件夹，不是模型文件。</translation>
     </message>
     <message>
         <source>{file} is a later part of a model; open the first part{first}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 是模型的后续部分；请打开第一部分{first}。</translation>
     </message>
     <message>
         <source>{file} is an encoder: it cannot continue a text, so it cannot chat.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 是编码器：它不能续写文本，因此不能对话。</translation>
     </message>
     <message>
         <source>{file} is cut off: {bytes} are missing. Download it again.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 不完整：缺少 {bytes}。请重新下载。</translation>
     </message>
     <message>
         <source>{file} is damaged: it claims an impossible size.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 已损坏：它声明的大小不可能。</translation>
     </message>
     <message>
         <source>{file} is damaged: it claims to be one of {n_split:,} files.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 已损坏：它声明自己是 {n_split:,} 个文件之一。</translation>
     </message>
     <message>
         <source>{file} is damaged: {error}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 已损坏：{error}。</translation>
     </message>
     <message>
         <source>{file} is empty.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 是空文件。</translation>
     </message>
     <message>
         <source>{file} is not a database; kvdesk leaves it as it is.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 不是数据库；kvdesk 保持其原样。</translation>
     </message>
     <message>
         <source>{file} is not a file but a device or pipe.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 不是文件，而是设备或管道。</translation>
     </message>
     <message>
         <source>{file} is part of a model in several files, but has lost its name&apos;s ending.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 是多文件模型的一部分，但文件名的结尾已丢失。</translation>
     </message>
     <message>
         <source>{file} is too large or too deeply nested to be read.</source>
@@ -2953,11 +4940,15 @@
     </message>
     <message>
         <source>{file} keeps no cache ({architecture}): it cannot be decoded.</source>
-        <translation type="unfinished"></translation>
+        <translation>{file} 没有缓存（{architecture}）：无法对它解码。</translation>
     </message>
     <message>
         <source>{file} must end in one of {endings}.</source>
         <translation>{file} 必须以 {endings} 之一结尾。</translation>
+    </message>
+    <message>
+        <source>{first} and {last}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{first} to {last}</source>
@@ -2965,38 +4956,61 @@
     </message>
     <message>
         <source>{host} answered something that is not the protocol of a model hub.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host} 的应答不符合模型 hub 的协议。</translation>
     </message>
     <message>
         <source>{host} answers with error {status}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host} 返回错误 {status}。</translation>
     </message>
     <message>
         <source>{host} cannot be reached.</source>
-        <translation type="unfinished"></translation>
+        <translation>无法连接 {host}。</translation>
     </message>
     <message>
         <source>{host} does not accept the token, or wants one.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host} 不接受这个 token，或需要一个 token。</translation>
     </message>
     <message>
         <source>{host} does not answer.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host} 没有应答。</translation>
     </message>
     <message>
         <source>{host} has no {what}, or it is private.</source>
-        <translation type="unfinished"></translation>
+        <translation>{host} 没有 {what}，或它不公开。</translation>
     </message>
     <message>
         <source>{key} takes {kind} from {low:g} to {high:g} (it is {value:g}).</source>
-        <translation type="unfinished"></translation>
+        <translation>{key} 应为 {low:g} 到 {high:g} 之间的{kind}（现在是 {value:g}）。</translation>
     </message>
     <message>
         <source>{kind} {id} “{text}” at position {position}, {where}</source>
         <translation>{kind} {id}“{text}”，位置 {position}，{where}</translation>
     </message>
     <message>
+        <source>{low} to {high}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{low} to {high}{unit}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{missing} MB are still to come, and {free} MB are free on the disk: make room, then resume.</source>
+        <translation>还需下载 {missing} MB，而磁盘空闲 {free} MB：请腾出空间后继续。</translation>
+    </message>
+    <message>
+        <source>{n_tokens} of {n} more</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name}
+{sequence}, {cells} cells, {shared} of them shared
+positions [{first}, {end}), {missing} missing between{where}
+next valid position {end}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} ({keys} in the map)</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -3012,8 +5026,12 @@
         <translation>无法读取 {name}：{reason}。</translation>
     </message>
     <message>
-        <source>{name} did not finish within {limit_s:g} seconds.</source>
+        <source>{name} could not be written: {why}</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{name} did not finish within {limit_s:g} seconds.</source>
+        <translation>{name} 没有在 {limit_s:g} 秒内完成。</translation>
     </message>
     <message>
         <source>{name} has no text: its pages are probably scanned pictures. Only text can be attached.</source>
@@ -3045,7 +5063,7 @@
     </message>
     <message>
         <source>{name} is no name for a file here.</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 不能用作这里的文件名。</translation>
     </message>
     <message>
         <source>{name} is no text file. Text, code, PDF and DOCX files can be attached.</source>
@@ -3060,12 +5078,16 @@
         <translation>{name} 太大，无法附加。</translation>
     </message>
     <message>
+        <source>{name} must end in .png, .svg or .csv</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{name} needs more memory than a file of its kind should, so it was left out.</source>
         <translation>{name} 所需的内存超过这类文件应有的范围，因此没有包含。</translation>
     </message>
     <message>
         <source>{name} of type {kind} needs heads of a multiple of {block} numbers; this model&apos;s differ.</source>
-        <translation type="unfinished"></translation>
+        <translation>类型为 {kind} 的 {name} 要求 head 大小是 {block} 的倍数；这个模型不是。</translation>
     </message>
     <message>
         <source>{name} random</source>
@@ -3080,6 +5102,34 @@
         <translation>{name}，第一部分</translation>
     </message>
     <message>
+        <source>{n} MB, estimated</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{n} are carried over: nothing is computed.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{n} are prefilled again{time}; it can be cancelled.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{n} are removed from the cache; each chat is prefilled again at its next message.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{n} cells</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{n} cells changed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{n} cells selected</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{n} chats were imported.</source>
         <translation>已导入 {n} 个对话。</translation>
     </message>
@@ -3090,6 +5140,10 @@
     <message>
         <source>{n} files at once are too many: at most {most} can be attached.</source>
         <translation>一次 {n} 个文件太多：最多可以附加 {most} 个。</translation>
+    </message>
+    <message>
+        <source>{n} free</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{n} models, {fitting} of them fit into the {free} of memory that are free now</source>
@@ -3108,8 +5162,28 @@
         <translation>{n} / {most} 个线程</translation>
     </message>
     <message>
+        <source>{n} operations</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{n} operations ago</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{n} pages</source>
         <translation>{n} 页</translation>
+    </message>
+    <message>
+        <source>{n} samples</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{n} sequence</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{n} streams</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{n} threads</source>
@@ -3140,6 +5214,10 @@
         <translation>上下文 {n} 个 token、K 和 V 为 {kind} 时需要 {needed}；空闲 {free}。</translation>
     </message>
     <message>
+        <source>{n} tokens of “{title}”</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{n} tokens: {cached} in the cache, {new} to be computed.</source>
         <translation>{n} 个 token：{cached} 个在缓存中，{new} 个待计算。</translation>
     </message>
@@ -3148,7 +5226,31 @@
         <translation>{n} 个采样值</translation>
     </message>
     <message>
+        <source>{p} of 100 gaps are at most so long, by nearest rank</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{repo} is no name of a repository: it is owner/name.</source>
+        <translation>{repo} 不是仓库名称：应为 所有者/名称。</translation>
+    </message>
+    <message>
+        <source>{seconds} min</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{sentence} (X = {x}, Y = {y}: Y must be X + 1)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{size} MB of K and V moved{speed}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{size} MB to move   decode speed {predicted}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{stayed} stayed</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -3156,23 +5258,64 @@
         <translation>{text}，已收藏</translation>
     </message>
     <message>
-        <source>{url} is the address of a server; this engine opens GGUF files of this machine.</source>
+        <source>{title} over time</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
-        <source>{what} is only for those who accept its terms on {host}: accept them there, and enter your token.</source>
+        <source>{title}, branch {branch}</source>
         <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{title}: sequence {seq_id}{part}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{title}: {y_label} over {x_label}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{total} of {available} MB free</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{url} is the address of a server; this engine opens GGUF files of this machine.</source>
+        <translation>{url} 是服务器的地址；这个引擎只打开这台电脑上的 GGUF 文件。</translation>
+    </message>
+    <message>
+        <source>{what} is only for those who accept its terms on {host}: accept them there, and enter your token.</source>
+        <translation>{what} 只提供给在 {host} 上接受其条款的用户：请在那里接受，然后输入你的 token。</translation>
     </message>
     <message>
         <source>{what}: {done} of {total} tokens</source>
         <translation>{what}：{done} / {total} 个 token</translation>
     </message>
     <message>
-        <source>{why} Trying again in {s} s.</source>
+        <source>{what}: “{was}” and “{now}” are equally likely.</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
+        <source>{what}; the likeliest {likeliest}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{when} UTC · {model} · {form} form · {seconds} s</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{when}, took {took}, {cells}{difference}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{why} Trying again in {s} s.</source>
+        <translation>{why}{s} 秒后重试。</translation>
+    </message>
+    <message>
         <source>{why} What was downloaded is kept: resume later.</source>
+        <translation>{why}已下载的内容会保留：可以稍后继续。</translation>
+    </message>
+    <message>
+        <source>{words}
+Cells changed: {n_cells}, in {took}</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -3186,6 +5329,10 @@
     <message>
         <source>“\{char}” means nothing</source>
         <translation>“\{char}”没有意义</translation>
+    </message>
+    <message>
+        <source>“{busy}” is running</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>“{name}” is a built-in preset: choose another name.</source>
@@ -3206,6 +5353,14 @@
     <message>
         <source>“{title}” {what}</source>
         <translation>“{title}”：{what}</translation>
+    </message>
+    <message>
+        <source>“{title}”: the probabilities of the next token are exactly the same.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>“{title}”: the probabilities of the next token are {verdict} ({numbers})</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>“}” is missing</source>
