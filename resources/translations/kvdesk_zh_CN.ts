@@ -5,43 +5,43 @@
     <name></name>
     <message>
         <source> (rebuilt at {rebuilt_at})</source>
-        <translation type="unfinished"></translation>
+        <translation>（于 {rebuilt_at} 重建）</translation>
     </message>
     <message>
         <source> ({decode_tok_s} tok/s)</source>
-        <translation type="unfinished"></translation>
+        <translation>（{decode_tok_s} tok/s）</translation>
     </message>
     <message>
         <source> ({reading_tok_s} tok/s)</source>
-        <translation type="unfinished"></translation>
+        <translation>（{reading_tok_s} tok/s）</translation>
     </message>
     <message>
         <source> Saved state cannot be carried over: {why}</source>
-        <translation type="unfinished"></translation>
+        <translation>无法保留其保存的状态：{why}</translation>
     </message>
     <message>
         <source> and </source>
-        <translation type="unfinished"></translation>
+        <translation> 和 </translation>
     </message>
     <message>
         <source> at {speed} GB/s</source>
-        <translation type="unfinished"></translation>
+        <translation>，速度 {speed} GB/s</translation>
     </message>
     <message>
         <source> in about {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>，约需 {time}</translation>
     </message>
     <message>
         <source> of about {duration}</source>
-        <translation type="unfinished"></translation>
+        <translation>，约 {duration}</translation>
     </message>
     <message>
         <source> of {last}</source>
-        <translation type="unfinished"></translation>
+        <translation> / {last}</translation>
     </message>
     <message>
         <source>% of H</source>
-        <translation type="unfinished"></translation>
+        <translation>占 H 的 %</translation>
     </message>
     <message>
         <source>%n changed</source>
@@ -57,15 +57,15 @@
     </message>
     <message>
         <source>(H - U) / H, 0 when H is 0: free cells that attention still reads</source>
-        <translation type="unfinished"></translation>
+        <translation>(H - U) / H，H 为 0 时为 0：注意力仍会读取的空闲单元</translation>
     </message>
     <message>
         <source>(generated tokens - 1) / (time of the last token - time of the first)</source>
-        <translation type="unfinished"></translation>
+        <translation>（生成的 token 数 - 1）/（最后一个 token 的时间 - 第一个的时间）</translation>
     </message>
     <message>
         <source>(prompt tokens - reused tokens) / wall time of prefill, K-shift included; a dash where fewer than {few_tokens} tokens were read</source>
-        <translation type="unfinished"></translation>
+        <translation>（提示词 token 数 - 复用的 token 数）/ 预填充的实际用时，包括 K-shift；读取少于 {few_tokens} 个 token 时显示短横线</translation>
     </message>
     <message>
         <source>(unverified: its program publishes no description of this format)</source>
@@ -81,11 +81,11 @@
     </message>
     <message>
         <source>, before the rebuild</source>
-        <translation type="unfinished"></translation>
+        <translation>，重建之前</translation>
     </message>
     <message>
         <source>, not now</source>
-        <translation type="unfinished"></translation>
+        <translation>，不是现在</translation>
     </message>
     <message>
         <source>--copies imports once more what is here already.</source>
@@ -93,15 +93,15 @@
     </message>
     <message>
         <source>1 - largest free run / (N - U). For information: cells are placed one by one, so it makes nothing fail</source>
-        <translation type="unfinished"></translation>
+        <translation>1 - 最大空闲段 / (N - U)。仅供参考：单元逐个放置，因此不会导致失败</translation>
     </message>
     <message>
         <source>1 cell changed</source>
-        <translation type="unfinished"></translation>
+        <translation>1 个单元已变化</translation>
     </message>
     <message>
         <source>1 cell selected</source>
-        <translation type="unfinished"></translation>
+        <translation>已选择 1 个单元</translation>
     </message>
     <message>
         <source>1 message deleted.</source>
@@ -109,7 +109,7 @@
     </message>
     <message>
         <source>1 operation ago</source>
-        <translation type="unfinished"></translation>
+        <translation>1 次操作前</translation>
     </message>
     <message>
         <source>1 page</source>
@@ -121,19 +121,19 @@
     </message>
     <message>
         <source>2 x the tensor bytes of the state</source>
-        <translation type="unfinished"></translation>
+        <translation>状态张量字节数的 2 倍</translation>
     </message>
     <message>
         <source>5 min</source>
-        <translation type="unfinished"></translation>
+        <translation>5 分钟</translation>
     </message>
     <message>
         <source>95 % interval</source>
-        <translation type="unfinished"></translation>
+        <translation>95 % 区间</translation>
     </message>
     <message>
         <source>: {placed} placed, {freed} freed</source>
-        <translation type="unfinished"></translation>
+        <translation>：放置 {placed} 个，释放 {freed} 个</translation>
     </message>
     <message>
         <source>; decoding reads {speed} GB/s, {how}</source>
@@ -141,7 +141,7 @@
     </message>
     <message>
         <source>; {most} MB at most</source>
-        <translation type="unfinished"></translation>
+        <translation>；最多 {most} MB</translation>
     </message>
     <message>
         <source>A Jinja text in the place of the model&apos;s chat template</source>
@@ -185,7 +185,7 @@
     </message>
     <message>
         <source>A shift by 0 moves nothing.</source>
-        <translation type="unfinished"></translation>
+        <translation>移动 0 不会有任何变化。</translation>
     </message>
     <message>
         <source>A shorter time</source>
@@ -193,7 +193,7 @@
     </message>
     <message>
         <source>A simulation: llama.cpp has no pages.</source>
-        <translation type="unfinished"></translation>
+        <translation>模拟：llama.cpp 没有页。</translation>
     </message>
     <message>
         <source>A template is checked on this chat first</source>
@@ -225,11 +225,11 @@
     </message>
     <message>
         <source>After</source>
-        <translation type="unfinished"></translation>
+        <translation>之后</translation>
     </message>
     <message>
         <source>Age</source>
-        <translation type="unfinished"></translation>
+        <translation>新旧</translation>
     </message>
     <message>
         <source>All</source>
@@ -237,7 +237,7 @@
     </message>
     <message>
         <source>All cells of all caches, used or not</source>
-        <translation type="unfinished"></translation>
+        <translation>所有缓存的全部单元，无论是否使用</translation>
     </message>
     <message>
         <source>All chats that are not here yet are imported, or none.</source>
@@ -249,7 +249,7 @@
     </message>
     <message>
         <source>All numbers</source>
-        <translation type="unfinished"></translation>
+        <translation>所有数值</translation>
     </message>
     <message>
         <source>All of it</source>
@@ -265,7 +265,7 @@
     </message>
     <message>
         <source>All operations</source>
-        <translation type="unfinished"></translation>
+        <translation>所有操作</translation>
     </message>
     <message>
         <source>All parameters of this chat are as in the settings</source>
@@ -285,7 +285,7 @@
     </message>
     <message>
         <source>All tensors of the model; mapped from the file, so the system may drop them when memory is short</source>
-        <translation type="unfinished"></translation>
+        <translation>模型的所有张量；从文件映射，内存不足时系统可能会释放</translation>
     </message>
     <message>
         <source>All {n_seq_max} sequences are answering. Wait for one to end.</source>
@@ -317,7 +317,7 @@
     </message>
     <message>
         <source>Answers that began, since the model was opened</source>
-        <translation type="unfinished"></translation>
+        <translation>模型打开以来开始的回答</translation>
     </message>
     <message>
         <source>Answers to “{question}”</source>
@@ -325,7 +325,7 @@
     </message>
     <message>
         <source>Appearance</source>
-        <translation type="unfinished"></translation>
+        <translation>外观</translation>
     </message>
     <message>
         <source>Application</source>
@@ -337,7 +337,7 @@
     </message>
     <message>
         <source>Apply and rebuild</source>
-        <translation type="unfinished"></translation>
+        <translation>应用并重建</translation>
     </message>
     <message>
         <source>Architecture</source>
@@ -373,7 +373,7 @@
     </message>
     <message>
         <source>At most {memory_bytes} of memory, one core, {about}</source>
-        <translation type="unfinished"></translation>
+        <translation>最多占用 {memory_bytes} 内存和一个核心，{about}</translation>
     </message>
     <message>
         <source>Attach all of {name} again</source>
@@ -409,7 +409,7 @@
     </message>
     <message>
         <source>B over A</source>
-        <translation type="unfinished"></translation>
+        <translation>B 相对于 A</translation>
     </message>
     <message>
         <source>Back</source>
@@ -417,7 +417,7 @@
     </message>
     <message>
         <source>Back to now</source>
-        <translation type="unfinished"></translation>
+        <translation>返回现在</translation>
     </message>
     <message>
         <source>Back to the chat</source>
@@ -453,7 +453,7 @@
     </message>
     <message>
         <source>Batches cut into more than one ubatch, of {n_decodes}</source>
-        <translation type="unfinished"></translation>
+        <translation>被切成多个 ubatch 的批次，共 {n_decodes} 个</translation>
     </message>
     <message>
         <source>Becomes a version of its own; the answer as it was stays.</source>
@@ -481,15 +481,15 @@
     </message>
     <message>
         <source>By {property}</source>
-        <translation type="unfinished"></translation>
+        <translation>按{property}</translation>
     </message>
     <message>
         <source>Bytes</source>
-        <translation type="unfinished"></translation>
+        <translation>字节</translation>
     </message>
     <message>
         <source>Bytes / (get + set)</source>
-        <translation type="unfinished"></translation>
+        <translation>字节 /（读取 + 写入的时间）</translation>
     </message>
     <message>
         <source>Cache</source>
@@ -497,7 +497,7 @@
     </message>
     <message>
         <source>Calls that kvdesk did not make, because llama.cpp would have aborted or damaged the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>kvdesk 没有执行的调用，因为 llama.cpp 会中止或损坏缓存</translation>
     </message>
     <message>
         <source>Cancel</source>
@@ -509,19 +509,19 @@
     </message>
     <message>
         <source>Carry over their saved state</source>
-        <translation type="unfinished"></translation>
+        <translation>保留其保存的状态</translation>
     </message>
     <message>
         <source>Cell map of the KV cache</source>
-        <translation type="unfinished"></translation>
+        <translation>KV 缓存的单元图</translation>
     </message>
     <message>
         <source>Cells</source>
-        <translation type="unfinished"></translation>
+        <translation>单元</translation>
     </message>
     <message>
         <source>Cells in use</source>
-        <translation type="unfinished"></translation>
+        <translation>已用单元</translation>
     </message>
     <message>
         <source>Cells of its cache: {used} of {size} used, high-water mark {mark}</source>
@@ -533,43 +533,43 @@
     </message>
     <message>
         <source>Cells that at least one sequence holds</source>
-        <translation type="unfinished"></translation>
+        <translation>至少属于一个序列的单元</translation>
     </message>
     <message>
         <source>Cells that at least one sequence holds (the engine&apos;s `used`)</source>
-        <translation type="unfinished"></translation>
+        <translation>至少属于一个序列的单元（引擎的 `used`）</translation>
     </message>
     <message>
         <source>Cells that attention reads (`n_kv`), up to the dashed line in the map</source>
-        <translation type="unfinished"></translation>
+        <translation>注意力读取的单元（`n_kv`），到图中的虚线为止</translation>
     </message>
     <message>
         <source>Cells that attention reads for the next token</source>
-        <translation type="unfinished"></translation>
+        <translation>注意力为下一个 token 读取的单元</translation>
     </message>
     <message>
         <source>Cells that find_slot tested for the last batch, wrap included</source>
-        <translation type="unfinished"></translation>
+        <translation>find_slot 为上一个批次检查的单元，包括回绕</translation>
     </message>
     <message>
         <source>Cells that hold the sequence</source>
-        <translation type="unfinished"></translation>
+        <translation>该序列占用的单元</translation>
     </message>
     <message>
         <source>Cells that more than one sequence holds</source>
-        <translation type="unfinished"></translation>
+        <translation>属于多个序列的单元</translation>
     </message>
     <message>
         <source>Cells that more than one sequence holds: stored once</source>
-        <translation type="unfinished"></translation>
+        <translation>属于多个序列的单元：只存储一份</translation>
     </message>
     <message>
         <source>Cells whose position had moved, of all flushes</source>
-        <translation type="unfinished"></translation>
+        <translation>所有 flush 中位置移动过的单元</translation>
     </message>
     <message>
         <source>Cells: the {max_streams} fullest of {n} streams</source>
-        <translation type="unfinished"></translation>
+        <translation>单元：{n} 个 stream 中最满的 {max_streams} 个</translation>
     </message>
     <message>
         <source>Change system prompt, sampling and template of this chat ({keys})</source>
@@ -577,7 +577,7 @@
     </message>
     <message>
         <source>Change the cache by hand: remove, fork, shift, swap, compact</source>
-        <translation type="unfinished"></translation>
+        <translation>手动更改缓存：移除、分叉、移动、换出换入、压实</translation>
     </message>
     <message>
         <source>Chat</source>
@@ -613,7 +613,7 @@
     </message>
     <message>
         <source>Choose a model</source>
-        <translation type="unfinished"></translation>
+        <translation>选择模型</translation>
     </message>
     <message>
         <source>Choose a text</source>
@@ -625,7 +625,7 @@
     </message>
     <message>
         <source>Clear</source>
-        <translation type="unfinished"></translation>
+        <translation>清除</translation>
     </message>
     <message>
         <source>Clear the cache</source>
@@ -653,15 +653,15 @@
     </message>
     <message>
         <source>Colour the cell map by</source>
-        <translation type="unfinished"></translation>
+        <translation>单元图的着色方式</translation>
     </message>
     <message>
         <source>Colour: {meaning}</source>
-        <translation type="unfinished"></translation>
+        <translation>颜色：{meaning}</translation>
     </message>
     <message>
         <source>Coloured by {property}: {entries}</source>
-        <translation type="unfinished"></translation>
+        <translation>按{property}着色：{entries}</translation>
     </message>
     <message>
         <source>Command palette</source>
@@ -669,11 +669,11 @@
     </message>
     <message>
         <source>Compact</source>
-        <translation type="unfinished"></translation>
+        <translation>压实</translation>
     </message>
     <message>
         <source>Compact the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>压实缓存</translation>
     </message>
     <message>
         <source>Compact the cache…</source>
@@ -681,15 +681,15 @@
     </message>
     <message>
         <source>Compaction</source>
-        <translation type="unfinished"></translation>
+        <translation>压实</translation>
     </message>
     <message>
         <source>Compaction: {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>压实：{name}</translation>
     </message>
     <message>
         <source>Compact…</source>
-        <translation type="unfinished"></translation>
+        <translation>压实…</translation>
     </message>
     <message>
         <source>Compare the answers side by side</source>
@@ -701,11 +701,11 @@
     </message>
     <message>
         <source>Compared with the engine&apos;s own state afterwards: the map agrees.</source>
-        <translation type="unfinished"></translation>
+        <translation>之后与引擎自身的状态比较：单元图一致。</translation>
     </message>
     <message>
         <source>Compared with the state that was undone:</source>
-        <translation type="unfinished"></translation>
+        <translation>与撤销前的状态相比：</translation>
     </message>
     <message>
         <source>Compares every cell with the engine&apos;s own state</source>
@@ -717,7 +717,7 @@
     </message>
     <message>
         <source>Computes the conversation again in a free sequence and compares the logits of the next token</source>
-        <translation type="unfinished"></translation>
+        <translation>在一个空闲序列中重新计算这个对话，并比较下一个 token 的 logits</translation>
     </message>
     <message>
         <source>Contents of the report</source>
@@ -725,7 +725,7 @@
     </message>
     <message>
         <source>Context</source>
-        <translation type="unfinished"></translation>
+        <translation>上下文</translation>
     </message>
     <message>
         <source>Context full</source>
@@ -733,7 +733,7 @@
     </message>
     <message>
         <source>Context whose journal is shown</source>
-        <translation type="unfinished"></translation>
+        <translation>显示其操作记录的上下文</translation>
     </message>
     <message>
         <source>Context: show what it is filled with</source>
@@ -749,7 +749,7 @@
     </message>
     <message>
         <source>Conversation</source>
-        <translation type="unfinished"></translation>
+        <translation>对话</translation>
     </message>
     <message>
         <source>Conversation and summaries</source>
@@ -761,7 +761,7 @@
     </message>
     <message>
         <source>Conversations in the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存中的对话</translation>
     </message>
     <message>
         <source>Copied.</source>
@@ -769,7 +769,7 @@
     </message>
     <message>
         <source>Copies of the whole cache from before operations by hand; the oldest go first</source>
-        <translation type="unfinished"></translation>
+        <translation>手动操作之前整个缓存的副本；最早的最先删除</translation>
     </message>
     <message>
         <source>Copies the lines that are shown</source>
@@ -809,11 +809,11 @@
     </message>
     <message>
         <source>Ctrl and click selects a second one to compare.</source>
-        <translation type="unfinished"></translation>
+        <translation>按住 Ctrl 单击可选择第二个进行比较。</translation>
     </message>
     <message>
         <source>Ctrl and the wheel zoom, a drag moves the time axis; keys: Left, Right, Ctrl+Left, Ctrl+Right, +, -, End</source>
-        <translation type="unfinished"></translation>
+        <translation>Ctrl 加滚轮缩放，拖动移动时间轴；按键：Left、Right、Ctrl+Left、Ctrl+Right、+、-、End</translation>
     </message>
     <message>
         <source>DRY</source>
@@ -825,7 +825,7 @@
     </message>
     <message>
         <source>Dark</source>
-        <translation type="unfinished"></translation>
+        <translation>深色</translation>
     </message>
     <message>
         <source>Data type of most of its weights</source>
@@ -841,15 +841,15 @@
     </message>
     <message>
         <source>Decodes grouped</source>
-        <translation type="unfinished"></translation>
+        <translation>合并的 decode</translation>
     </message>
     <message>
         <source>Decodes one token there: llama.cpp takes it only right after the sequence&apos;s last position</source>
-        <translation type="unfinished"></translation>
+        <translation>在那里解码一个 token：llama.cpp 只接受紧接在序列最后位置之后的</translation>
     </message>
     <message>
         <source>Decodes that rotated K first; each rotates the whole capacity</source>
-        <translation type="unfinished"></translation>
+        <translation>先旋转了 K 的 decode；每次都会旋转全部容量</translation>
     </message>
     <message>
         <source>Default</source>
@@ -905,7 +905,7 @@
     </message>
     <message>
         <source>Dismiss this comparison</source>
-        <translation type="unfinished"></translation>
+        <translation>关闭这个比较</translation>
     </message>
     <message>
         <source>Dismiss this message</source>
@@ -913,7 +913,7 @@
     </message>
     <message>
         <source>Dismiss this refused batch</source>
-        <translation type="unfinished"></translation>
+        <translation>关闭这个被拒绝的批次</translation>
     </message>
     <message>
         <source>Done</source>
@@ -929,7 +929,7 @@
     </message>
     <message>
         <source>Drawing (SVG)…</source>
-        <translation type="unfinished"></translation>
+        <translation>矢量图 (SVG)…</translation>
     </message>
     <message>
         <source>Each answer becomes a branch; the question is prefilled only once</source>
@@ -937,15 +937,15 @@
     </message>
     <message>
         <source>Each conversation in the cache gets a ruler of its positions.</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存中的每个对话都有一条显示其位置的标尺。</translation>
     </message>
     <message>
         <source>Each conversation is prefilled at its next turn</source>
-        <translation type="unfinished"></translation>
+        <translation>每个对话在其下一轮预填充</translation>
     </message>
     <message>
         <source>Each holds one token that the model need not read again (llama.cpp&apos;s `used`)</source>
-        <translation type="unfinished"></translation>
+        <translation>每个单元保存一个模型无需再次读取的 token（llama.cpp 的 `used`）</translation>
     </message>
     <message>
         <source>Each square is a cell of the KV cache: one token, in the colour of its chat. Grey cells are free.</source>
@@ -969,7 +969,7 @@
     </message>
     <message>
         <source>End the experiment&apos;s process at once; its samples are lost</source>
-        <translation type="unfinished"></translation>
+        <translation>立即结束实验的进程；其样本会丢失</translation>
     </message>
     <message>
         <source>Error: {sentence}</source>
@@ -981,11 +981,11 @@
     </message>
     <message>
         <source>Every graph</source>
-        <translation type="unfinished"></translation>
+        <translation>所有图表</translation>
     </message>
     <message>
         <source>Every operation on the cache will be listed here, with its call and duration.</source>
-        <translation type="unfinished"></translation>
+        <translation>对缓存的每次操作都会列在这里，包括其调用和用时。</translation>
     </message>
     <message>
         <source>Every operation since the context was made, without the tokens.</source>
@@ -993,7 +993,7 @@
     </message>
     <message>
         <source>Every series (CSV)…</source>
-        <translation type="unfinished"></translation>
+        <translation>所有曲线 (CSV)…</translation>
     </message>
     <message>
         <source>Everyday questions in many languages; can reason</source>
@@ -1001,7 +1001,7 @@
     </message>
     <message>
         <source>Everything stays as it is</source>
-        <translation type="unfinished"></translation>
+        <translation>一切保持原样</translation>
     </message>
     <message>
         <source>Expected: a token reads {size} of weights, and this machine reads {speed} GB/s of them.</source>
@@ -1009,7 +1009,7 @@
     </message>
     <message>
         <source>Export</source>
-        <translation type="unfinished"></translation>
+        <translation>导出</translation>
     </message>
     <message>
         <source>Export all chats…</source>
@@ -1029,11 +1029,11 @@
     </message>
     <message>
         <source>Export the graphs</source>
-        <translation type="unfinished"></translation>
+        <translation>导出图表</translation>
     </message>
     <message>
         <source>Export the journal</source>
-        <translation type="unfinished"></translation>
+        <translation>导出操作记录</translation>
     </message>
     <message>
         <source>Export the preset</source>
@@ -1057,11 +1057,11 @@
     </message>
     <message>
         <source>Figures</source>
-        <translation type="unfinished"></translation>
+        <translation>数值</translation>
     </message>
     <message>
         <source>Figures of both</source>
-        <translation type="unfinished"></translation>
+        <translation>两者的数值</translation>
     </message>
     <message>
         <source>Filter</source>
@@ -1089,7 +1089,7 @@
     </message>
     <message>
         <source>First position</source>
-        <translation type="unfinished"></translation>
+        <translation>第一个位置</translation>
     </message>
     <message>
         <source>First token after</source>
@@ -1097,7 +1097,7 @@
     </message>
     <message>
         <source>Fit</source>
-        <translation type="unfinished"></translation>
+        <translation>适应窗口</translation>
     </message>
     <message>
         <source>Fits here</source>
@@ -1113,11 +1113,11 @@
     </message>
     <message>
         <source>Follow</source>
-        <translation type="unfinished"></translation>
+        <translation>跟随</translation>
     </message>
     <message>
         <source>Follow the newest reading</source>
-        <translation type="unfinished"></translation>
+        <translation>跟随最新的读数</translation>
     </message>
     <message>
         <source>Follow the system</source>
@@ -1129,15 +1129,15 @@
     </message>
     <message>
         <source>Forget this conversation&apos;s cells</source>
-        <translation type="unfinished"></translation>
+        <translation>遗忘这个对话的单元</translation>
     </message>
     <message>
         <source>Fork</source>
-        <translation type="unfinished"></translation>
+        <translation>分叉</translation>
     </message>
     <message>
         <source>Fork into a new chat</source>
-        <translation type="unfinished"></translation>
+        <translation>分叉为新对话</translation>
     </message>
     <message>
         <source>Fork the chat after it</source>
@@ -1157,11 +1157,11 @@
     </message>
     <message>
         <source>Free cells before the last used one, in % of the cells up to there; attention reads them too</source>
-        <translation type="unfinished"></translation>
+        <translation>最后一个已用单元之前的空闲单元，占到该处为止单元的百分比；注意力也会读取它们</translation>
     </message>
     <message>
         <source>Frees the context and makes a new one; every conversation is computed again at its next message.</source>
-        <translation type="unfinished"></translation>
+        <translation>释放上下文并新建一个；每个对话在下一条消息时重新计算。</translation>
     </message>
     <message>
         <source>From kvdesk&apos;s own JSON, or an export of ChatGPT, LM Studio or llama.cpp&apos;s web UI</source>
@@ -1169,7 +1169,7 @@
     </message>
     <message>
         <source>From the file&apos;s header and the settings, before the load</source>
-        <translation type="unfinished"></translation>
+        <translation>加载之前，根据文件头和设置得出</translation>
     </message>
     <message>
         <source>GGUF models (*.gguf);;All files (*)</source>
@@ -1177,11 +1177,11 @@
     </message>
     <message>
         <source>Gaps between tokens of one answer, the latest; with several answers at once, from batch to batch</source>
-        <translation type="unfinished"></translation>
+        <translation>一个回答的 token 之间的最近间隔；同时有多个回答时，为批次之间的间隔</translation>
     </message>
     <message>
         <source>Gaps in between</source>
-        <translation type="unfinished"></translation>
+        <translation>其间的空缺</translation>
     </message>
     <message>
         <source>Go to the list</source>
@@ -1201,19 +1201,19 @@
     </message>
     <message>
         <source>Graphs over time</source>
-        <translation type="unfinished"></translation>
+        <translation>随时间变化的图表</translation>
     </message>
     <message>
         <source>Group by conversation</source>
-        <translation type="unfinished"></translation>
+        <translation>按对话分组</translation>
     </message>
     <message>
         <source>H, the highest of all streams</source>
-        <translation type="unfinished"></translation>
+        <translation>H，所有 stream 中的最高值</translation>
     </message>
     <message>
         <source>H: index of the last non-empty cell + 1 (`used_max_p1`)</source>
-        <translation type="unfinished"></translation>
+        <translation>H：最后一个非空单元的序号 + 1（`used_max_p1`）</translation>
     </message>
     <message>
         <source>HTML, the branch that is shown (*.html)</source>
@@ -1241,7 +1241,7 @@
     </message>
     <message>
         <source>High water: index of the last non-empty cell + 1</source>
-        <translation type="unfinished"></translation>
+        <translation>峰值：最后一个非空单元的序号 + 1</translation>
     </message>
     <message>
         <source>History</source>
@@ -1249,11 +1249,11 @@
     </message>
     <message>
         <source>Hole ratio (H - U) / H: free cells below the high-water mark, which attention still reads</source>
-        <translation type="unfinished"></translation>
+        <translation>空洞率 (H - U) / H：峰值以下、注意力仍会读取的空闲单元</translation>
     </message>
     <message>
         <source>How long reading them again takes is being estimated …</source>
-        <translation type="unfinished"></translation>
+        <translation>正在估算重新读取它们的用时…</translation>
     </message>
     <message>
         <source>Import</source>
@@ -1309,7 +1309,7 @@
     </message>
     <message>
         <source>Inter-token latency</source>
-        <translation type="unfinished"></translation>
+        <translation>token 间延迟</translation>
     </message>
     <message>
         <source>It always holds</source>
@@ -1325,15 +1325,15 @@
     </message>
     <message>
         <source>It holds no cells.</source>
-        <translation type="unfinished"></translation>
+        <translation>它没有占用单元。</translation>
     </message>
     <message>
         <source>It is not swapped out.</source>
-        <translation type="unfinished"></translation>
+        <translation>它没有被换出。</translation>
     </message>
     <message>
         <source>It is swapped out: swap it in first.</source>
-        <translation type="unfinished"></translation>
+        <translation>它已被换出：请先换入。</translation>
     </message>
     <message>
         <source>It needs {needed}, and {free} are free.</source>
@@ -1357,7 +1357,7 @@
     </message>
     <message>
         <source>JSON lines (*.jsonl)</source>
-        <translation type="unfinished"></translation>
+        <translation>JSON 行 (*.jsonl)</translation>
     </message>
     <message>
         <source>JSON, with everything (*.json)</source>
@@ -1365,7 +1365,7 @@
     </message>
     <message>
         <source>Journal before the rebuild</source>
-        <translation type="unfinished"></translation>
+        <translation>重建之前的操作记录</translation>
     </message>
     <message>
         <source>Journal of the cache</source>
@@ -1373,23 +1373,23 @@
     </message>
     <message>
         <source>Journal of this context</source>
-        <translation type="unfinished"></translation>
+        <translation>这个上下文的操作记录</translation>
     </message>
     <message>
         <source>K and V</source>
-        <translation type="unfinished"></translation>
+        <translation>K 和 V</translation>
     </message>
     <message>
         <source>K-shift flushes</source>
-        <translation type="unfinished"></translation>
+        <translation>K-shift flush</translation>
     </message>
     <message>
         <source>K-shift pending</source>
-        <translation type="unfinished"></translation>
+        <translation>等待 K-shift</translation>
     </message>
     <message>
         <source>KL {kl_max} nats, logits differ by at most {max_difference}</source>
-        <translation type="unfinished"></translation>
+        <translation>KL {kl_max} nat，logits 最多相差 {max_difference}</translation>
     </message>
     <message>
         <source>KV cache</source>
@@ -1409,23 +1409,23 @@
     </message>
     <message>
         <source>Keep only</source>
-        <translation type="unfinished"></translation>
+        <translation>仅保留</translation>
     </message>
     <message>
         <source>Keep only its cells</source>
-        <translation type="unfinished"></translation>
+        <translation>仅保留其单元</translation>
     </message>
     <message>
         <source>Keep order</source>
-        <translation type="unfinished"></translation>
+        <translation>保持顺序</translation>
     </message>
     <message>
         <source>Keep the newest reading in sight (End)</source>
-        <translation type="unfinished"></translation>
+        <translation>使最新读数保持可见 (End)</translation>
     </message>
     <message>
         <source>Keep their states</source>
-        <translation type="unfinished"></translation>
+        <translation>保留其状态</translation>
     </message>
     <message>
         <source>Keep this one</source>
@@ -1445,11 +1445,11 @@
     </message>
     <message>
         <source>Keys of all layers</source>
-        <translation type="unfinished"></translation>
+        <translation>所有层的 Key</translation>
     </message>
     <message>
         <source>Lab</source>
-        <translation type="unfinished"></translation>
+        <translation>实验室</translation>
     </message>
     <message>
         <source>Language</source>
@@ -1493,7 +1493,7 @@
     </message>
     <message>
         <source>Legend of the cell map</source>
-        <translation type="unfinished"></translation>
+        <translation>单元图的图例</translation>
     </message>
     <message>
         <source>Length limit reached</source>
@@ -1509,7 +1509,7 @@
     </message>
     <message>
         <source>Light</source>
-        <translation type="unfinished"></translation>
+        <translation>浅色</translation>
     </message>
     <message>
         <source>Line {line} of the grammar cannot be read: {what}.</source>
@@ -1533,7 +1533,7 @@
     </message>
     <message>
         <source>Logits of one batch entry for every sequence</source>
-        <translation type="unfinished"></translation>
+        <translation>每个序列一个批次项的 logits</translation>
     </message>
     <message>
         <source>Logs of kvdesk and llama.cpp</source>
@@ -1553,19 +1553,19 @@
     </message>
     <message>
         <source>Makes a new context; conversations are forgotten, prefilled again or carried over</source>
-        <translation type="unfinished"></translation>
+        <translation>新建上下文；对话会被遗忘、重新预填充或保留</translation>
     </message>
     <message>
         <source>Map of the cache after a compaction</source>
-        <translation type="unfinished"></translation>
+        <translation>压实之后的缓存图</translation>
     </message>
     <message>
         <source>Map of the cache after the operation that is shown</source>
-        <translation type="unfinished"></translation>
+        <translation>所显示操作之后的缓存图</translation>
     </message>
     <message>
         <source>Map of the cache now</source>
-        <translation type="unfinished"></translation>
+        <translation>当前的缓存图</translation>
     </message>
     <message>
         <source>Map of the experiment&apos;s own cache</source>
@@ -1581,7 +1581,7 @@
     </message>
     <message>
         <source>Maximal intervals of empty cells</source>
-        <translation type="unfinished"></translation>
+        <translation>极大的连续空单元区间</translation>
     </message>
     <message>
         <source>Measured when it ran last.</source>
@@ -1589,19 +1589,19 @@
     </message>
     <message>
         <source>Measured with the next {n} tokens of an answer</source>
-        <translation type="unfinished"></translation>
+        <translation>用一个回答接下来的 {n} 个 token 测量</translation>
     </message>
     <message>
         <source>Median of the rounds so far; lines from the lowest to the highest</source>
-        <translation type="unfinished"></translation>
+        <translation>目前各轮的中位数；线段从最低值到最高值</translation>
     </message>
     <message>
         <source>Memory</source>
-        <translation type="unfinished"></translation>
+        <translation>内存</translation>
     </message>
     <message>
         <source>Memory kept for the next state that is saved, moved or audited; for a minute</source>
-        <translation type="unfinished"></translation>
+        <translation>为下一次保存、移动或核对状态保留的内存；保留一分钟</translation>
     </message>
     <message>
         <source>Memory of K and V: used, of what is allocated</source>
@@ -1613,7 +1613,7 @@
     </message>
     <message>
         <source>Message</source>
-        <translation type="unfinished"></translation>
+        <translation>消息</translation>
     </message>
     <message>
         <source>Message: {text}</source>
@@ -1665,7 +1665,7 @@
     </message>
     <message>
         <source>More rounds and larger contexts</source>
-        <translation type="unfinished"></translation>
+        <translation>更多轮次和更大的上下文</translation>
     </message>
     <message>
         <source>Move</source>
@@ -1709,11 +1709,11 @@
     </message>
     <message>
         <source>Moves these positions; K is rotated before the next decode</source>
-        <translation type="unfinished"></translation>
+        <translation>移动这些位置；K 会在下一次 decode 之前旋转</translation>
     </message>
     <message>
         <source>Moves used cells to the front; first shows what would change</source>
-        <translation type="unfinished"></translation>
+        <translation>将已用单元移到前面；先显示会有哪些变化</translation>
     </message>
     <message>
         <source>Moving sequence {seq_id} by {shift} gives its recurrent state a negative position.</source>
@@ -1729,11 +1729,11 @@
     </message>
     <message>
         <source>N x streams x the row of one cell in all layers</source>
-        <translation type="unfinished"></translation>
+        <translation>N x stream 数 x 所有层中一个单元的行</translation>
     </message>
     <message>
         <source>N: the cells of the stream</source>
-        <translation type="unfinished"></translation>
+        <translation>N：stream 的单元数</translation>
     </message>
     <message>
         <source>Name of the folder</source>
@@ -1777,7 +1777,7 @@
     </message>
     <message>
         <source>No cell changed.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有单元变化。</translation>
     </message>
     <message>
         <source>No chat has the id or title {name}.</source>
@@ -1793,7 +1793,7 @@
     </message>
     <message>
         <source>No compaction yet: nothing has moved K and V.</source>
-        <translation type="unfinished"></translation>
+        <translation>还没有压实过：K 和 V 没有移动过。</translation>
     </message>
     <message>
         <source>No context</source>
@@ -1801,11 +1801,11 @@
     </message>
     <message>
         <source>No conversation is in the cache: nothing is prefilled again.</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存中没有对话：无需重新预填充。</translation>
     </message>
     <message>
         <source>No conversation owns this sequence.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有对话拥有这个序列。</translation>
     </message>
     <message>
         <source>No favourite</source>
@@ -1817,7 +1817,7 @@
     </message>
     <message>
         <source>No model is loaded.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有加载模型。</translation>
     </message>
     <message>
         <source>No model is loaded: open a GGUF file first.</source>
@@ -1833,11 +1833,11 @@
     </message>
     <message>
         <source>No sequence holds a cell yet.</source>
-        <translation type="unfinished"></translation>
+        <translation>还没有序列占用单元。</translation>
     </message>
     <message>
         <source>No sequence is in the cache yet.</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存中还没有序列。</translation>
     </message>
     <message>
         <source>No setting has these words.</source>
@@ -1853,7 +1853,7 @@
     </message>
     <message>
         <source>None yet: Run makes the first one.</source>
-        <translation type="unfinished"></translation>
+        <translation>还没有：点击“运行”得到第一个。</translation>
     </message>
     <message>
         <source>Nothing found. Titles and texts are searched.</source>
@@ -1873,7 +1873,7 @@
     </message>
     <message>
         <source>Now</source>
-        <translation type="unfinished"></translation>
+        <translation>现在</translation>
     </message>
     <message>
         <source>Numbers in all its weights</source>
@@ -1885,11 +1885,11 @@
     </message>
     <message>
         <source>Of all requests</source>
-        <translation type="unfinished"></translation>
+        <translation>所有请求的</translation>
     </message>
     <message>
         <source>Of all {n} gaps since the model was opened</source>
-        <translation type="unfinished"></translation>
+        <translation>模型打开以来全部 {n} 个间隔的</translation>
     </message>
     <message>
         <source>Of this model&apos;s {n_split} files {n} are missing: {first}.</source>
@@ -1909,19 +1909,19 @@
     </message>
     <message>
         <source>One operation back</source>
-        <translation type="unfinished"></translation>
+        <translation>后退一次操作</translation>
     </message>
     <message>
         <source>One operation forward</source>
-        <translation type="unfinished"></translation>
+        <translation>前进一次操作</translation>
     </message>
     <message>
         <source>One square is one token, in its chat&apos;s colour; grey is free.</source>
-        <translation type="unfinished"></translation>
+        <translation>一个方块是一个 token，颜色表示其对话；灰色为空闲。</translation>
     </message>
     <message>
         <source>One state for every sequence</source>
-        <translation type="unfinished"></translation>
+        <translation>所有序列共用一个状态</translation>
     </message>
     <message>
         <source>One zip file is written where you choose. Nothing is sent: you give it to whom you want.</source>
@@ -1933,7 +1933,7 @@
     </message>
     <message>
         <source>Only the cell map and four numbers (Ctrl+Shift+I)</source>
-        <translation type="unfinished"></translation>
+        <translation>只显示单元图和四个数值 (Ctrl+Shift+I)</translation>
     </message>
     <message>
         <source>Only the last answer of a chat can be continued.</source>
@@ -1957,7 +1957,7 @@
     </message>
     <message>
         <source>Open a model, or choose a file, to run an experiment on.</source>
-        <translation type="unfinished"></translation>
+        <translation>打开一个模型，或选择一个文件，用来运行实验。</translation>
     </message>
     <message>
         <source>Open a model…</source>
@@ -1981,15 +1981,15 @@
     </message>
     <message>
         <source>Open the page with plots, samples and machine in the browser</source>
-        <translation type="unfinished"></translation>
+        <translation>在浏览器中打开包含图表、样本和机器信息的页面</translation>
     </message>
     <message>
         <source>Open the report</source>
-        <translation type="unfinished"></translation>
+        <translation>打开报告</translation>
     </message>
     <message>
         <source>Operation that is shown</source>
-        <translation type="unfinished"></translation>
+        <translation>当前显示的操作</translation>
     </message>
     <message>
         <source>Operation {number:,} cannot be undone any more: its copy of the cache is gone.</source>
@@ -1997,19 +1997,19 @@
     </message>
     <message>
         <source>Operations</source>
-        <translation type="unfinished"></translation>
+        <translation>操作</translation>
     </message>
     <message>
         <source>Operations a second while playing</source>
-        <translation type="unfinished"></translation>
+        <translation>播放时每秒的操作数</translation>
     </message>
     <message>
         <source>Operations that are listed</source>
-        <translation type="unfinished"></translation>
+        <translation>列出的操作</translation>
     </message>
     <message>
         <source>Operations, positions, graphs, timeline, log</source>
-        <translation type="unfinished"></translation>
+        <translation>操作、位置、图表、时间线、日志</translation>
     </message>
     <message>
         <source>Order of the samplers</source>
@@ -2033,15 +2033,15 @@
     </message>
     <message>
         <source>P50 of the last {rolling} gaps before; of up to 64 gaps since</source>
-        <translation type="unfinished"></translation>
+        <translation>P50：之前为最近 {rolling} 个间隔；之后最多为 64 个间隔</translation>
     </message>
     <message>
         <source>Pages</source>
-        <translation type="unfinished"></translation>
+        <translation>页</translation>
     </message>
     <message>
         <source>Pages of {page_size}: {n_pages} held = {n_slots} slots, {n_empty} empty ({waste} wasted), {n_shared} shared. llama.cpp: {n_used} cells for the same.</source>
-        <translation type="unfinished"></translation>
+        <translation>每页 {page_size}：占用 {n_pages} 页 = {n_slots} 个槽位，{n_empty} 个为空（浪费 {waste}），{n_shared} 页共享。llama.cpp：存储相同内容用 {n_used} 个单元。</translation>
     </message>
     <message>
         <source>Parameters</source>
@@ -2049,7 +2049,7 @@
     </message>
     <message>
         <source>Parameters and machine</source>
-        <translation type="unfinished"></translation>
+        <translation>参数与机器</translation>
     </message>
     <message>
         <source>Parameters of this chat</source>
@@ -2061,7 +2061,7 @@
     </message>
     <message>
         <source>Past results</source>
-        <translation type="unfinished"></translation>
+        <translation>以往的结果</translation>
     </message>
     <message>
         <source>Pasted text</source>
@@ -2073,7 +2073,7 @@
     </message>
     <message>
         <source>Pause</source>
-        <translation type="unfinished"></translation>
+        <translation>暂停</translation>
     </message>
     <message>
         <source>Penalties for repetition</source>
@@ -2081,7 +2081,7 @@
     </message>
     <message>
         <source>Picture (PNG)…</source>
-        <translation type="unfinished"></translation>
+        <translation>图片 (PNG)…</translation>
     </message>
     <message>
         <source>Pin</source>
@@ -2105,31 +2105,31 @@
     </message>
     <message>
         <source>Placing and K-shift</source>
-        <translation type="unfinished"></translation>
+        <translation>放置与 K-shift</translation>
     </message>
     <message>
         <source>Play the operations from here on</source>
-        <translation type="unfinished"></translation>
+        <translation>从这里开始播放操作</translation>
     </message>
     <message>
         <source>Position</source>
-        <translation type="unfinished"></translation>
+        <translation>位置</translation>
     </message>
     <message>
         <source>Position after the last</source>
-        <translation type="unfinished"></translation>
+        <translation>最后位置的下一个</translation>
     </message>
     <message>
         <source>Position duplicates, in cells: cells - distinct positions</source>
-        <translation type="unfinished"></translation>
+        <translation>位置重复（单元数）：单元数 - 不同位置数</translation>
     </message>
     <message>
         <source>Position holes, in positions: (pos_max - pos_min + 1) - distinct positions</source>
-        <translation type="unfinished"></translation>
+        <translation>位置空缺（位置数）：(pos_max - pos_min + 1) - 不同位置数</translation>
     </message>
     <message>
         <source>Position to try a token at</source>
-        <translation type="unfinished"></translation>
+        <translation>尝试放入 token 的位置</translation>
     </message>
     <message>
         <source>Position {pos} does not exist: this model has learned {n_positions} positions.</source>
@@ -2145,27 +2145,27 @@
     </message>
     <message>
         <source>Positions</source>
-        <translation type="unfinished"></translation>
+        <translation>位置</translation>
     </message>
     <message>
         <source>Positions cannot be below 0: shift by {first} at most.</source>
-        <translation type="unfinished"></translation>
+        <translation>位置不能小于 0：最多移动 {first}。</translation>
     </message>
     <message>
         <source>Positions have moved whose K is rotated before the next decode</source>
-        <translation type="unfinished"></translation>
+        <translation>有位置已移动，其 K 会在下一次 decode 之前旋转</translation>
     </message>
     <message>
         <source>Positions of each conversation</source>
-        <translation type="unfinished"></translation>
+        <translation>每个对话的位置</translation>
     </message>
     <message>
         <source>Positions of {name}: {range_text}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 的位置：{range_text}</translation>
     </message>
     <message>
         <source>Positions to shift by</source>
-        <translation type="unfinished"></translation>
+        <translation>移动的位置数</translation>
     </message>
     <message>
         <source>Precise</source>
@@ -2173,11 +2173,11 @@
     </message>
     <message>
         <source>Prefill again now</source>
-        <translation type="unfinished"></translation>
+        <translation>现在重新预填充</translation>
     </message>
     <message>
         <source>Prefill at their next message</source>
-        <translation type="unfinished"></translation>
+        <translation>在其下一条消息时预填充</translation>
     </message>
     <message>
         <source>Prefilled tokens</source>
@@ -2201,7 +2201,7 @@
     </message>
     <message>
         <source>Progress of the experiment</source>
-        <translation type="unfinished"></translation>
+        <translation>实验的进度</translation>
     </message>
     <message>
         <source>Progress of the import</source>
@@ -2213,7 +2213,7 @@
     </message>
     <message>
         <source>Prompt tokens that were in the cache already</source>
-        <translation type="unfinished"></translation>
+        <translation>已经在缓存中的提示词 token</translation>
     </message>
     <message>
         <source>Put {name} into the message box as text</source>
@@ -2225,19 +2225,19 @@
     </message>
     <message>
         <source>Puts the saved sequence back: nothing is computed</source>
-        <translation type="unfinished"></translation>
+        <translation>放回保存的序列：无需计算</translation>
     </message>
     <message>
         <source>Puts the whole cache back as it was before the last operation by hand</source>
-        <translation type="unfinished"></translation>
+        <translation>将整个缓存恢复到上一次手动操作之前的状态</translation>
     </message>
     <message>
         <source>Puts the whole cache back as it was before this operation</source>
-        <translation type="unfinished"></translation>
+        <translation>将整个缓存恢复到这次操作之前的状态</translation>
     </message>
     <message>
         <source>Questions</source>
-        <translation type="unfinished"></translation>
+        <translation>问题</translation>
     </message>
     <message>
         <source>Questions about the cache, answered by experiments</source>
@@ -2249,7 +2249,7 @@
     </message>
     <message>
         <source>Random</source>
-        <translation type="unfinished"></translation>
+        <translation>随机</translation>
     </message>
     <message>
         <source>Read another time</source>
@@ -2257,15 +2257,15 @@
     </message>
     <message>
         <source>Read per new token</source>
-        <translation type="unfinished"></translation>
+        <translation>每个新 token 读取的量</translation>
     </message>
     <message>
         <source>Read them again now</source>
-        <translation type="unfinished"></translation>
+        <translation>现在重新读取</translation>
     </message>
     <message>
         <source>Read them when needed</source>
-        <translation type="unfinished"></translation>
+        <translation>需要时再读取</translation>
     </message>
     <message>
         <source>Reading</source>
@@ -2277,7 +2277,7 @@
     </message>
     <message>
         <source>Reading {n_tokens} tokens again {how_long}. {states}</source>
-        <translation type="unfinished"></translation>
+        <translation>重新读取 {n_tokens} 个 token，{how_long}。{states}</translation>
     </message>
     <message>
         <source>Reading {name}…</source>
@@ -2297,11 +2297,11 @@
     </message>
     <message>
         <source>Rebuild the context?</source>
-        <translation type="unfinished"></translation>
+        <translation>重建上下文？</translation>
     </message>
     <message>
         <source>Rebuilding removes {together} from the cache. The texts stay.</source>
-        <translation type="unfinished"></translation>
+        <translation>重建会从缓存中移除{together}。文本会保留。</translation>
     </message>
     <message>
         <source>Rebuilding…</source>
@@ -2309,19 +2309,19 @@
     </message>
     <message>
         <source>Rebuild…</source>
-        <translation type="unfinished"></translation>
+        <translation>重建…</translation>
     </message>
     <message>
         <source>Recently used first</source>
-        <translation type="unfinished"></translation>
+        <translation>最近使用的在前</translation>
     </message>
     <message>
         <source>Refused batch: {sentence}</source>
-        <translation type="unfinished"></translation>
+        <translation>被拒绝的批次：{sentence}</translation>
     </message>
     <message>
         <source>Remove</source>
-        <translation type="unfinished"></translation>
+        <translation>移除</translation>
     </message>
     <message>
         <source>Remove its cells</source>
@@ -2341,19 +2341,19 @@
     </message>
     <message>
         <source>Removes everything from the cache; the texts stay</source>
-        <translation type="unfinished"></translation>
+        <translation>移除缓存中的全部内容；文本会保留</translation>
     </message>
     <message>
         <source>Removes the cells of all other sequences</source>
-        <translation type="unfinished"></translation>
+        <translation>移除其他所有序列的单元</translation>
     </message>
     <message>
         <source>Removes these positions of the sequence from the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>从缓存中移除该序列的这些位置</translation>
     </message>
     <message>
         <source>Removes this conversation&apos;s cells from the cache; its text stays.</source>
-        <translation type="unfinished"></translation>
+        <translation>从缓存中移除这个对话的单元；其文本会保留。</translation>
     </message>
     <message>
         <source>Rename</source>
@@ -2393,23 +2393,23 @@
     </message>
     <message>
         <source>Restore defaults</source>
-        <translation type="unfinished"></translation>
+        <translation>恢复默认值</translation>
     </message>
     <message>
         <source>Results</source>
-        <translation type="unfinished"></translation>
+        <translation>结果</translation>
     </message>
     <message>
         <source>Return codes</source>
-        <translation type="unfinished"></translation>
+        <translation>返回码</translation>
     </message>
     <message>
         <source>Reuse</source>
-        <translation type="unfinished"></translation>
+        <translation>复用</translation>
     </message>
     <message>
         <source>Reused last time</source>
-        <translation type="unfinished"></translation>
+        <translation>上次复用</translation>
     </message>
     <message>
         <source>Reused tokens</source>
@@ -2417,11 +2417,11 @@
     </message>
     <message>
         <source>Reused tokens / prompt tokens of all requests since the model was opened</source>
-        <translation type="unfinished"></translation>
+        <translation>模型打开以来所有请求复用的 token / 提示词 token</translation>
     </message>
     <message>
         <source>Reused tokens / prompt tokens of one request</source>
-        <translation type="unfinished"></translation>
+        <translation>一个请求复用的 token / 提示词 token</translation>
     </message>
     <message>
         <source>Room for the answer</source>
@@ -2429,11 +2429,11 @@
     </message>
     <message>
         <source>Run</source>
-        <translation type="unfinished"></translation>
+        <translation>运行</translation>
     </message>
     <message>
         <source>Run it in a process of its own</source>
-        <translation type="unfinished"></translation>
+        <translation>在单独的进程中运行</translation>
     </message>
     <message>
         <source>Same answer every time</source>
@@ -2441,7 +2441,7 @@
     </message>
     <message>
         <source>Samples are drawn here as they come</source>
-        <translation type="unfinished"></translation>
+        <translation>样本得到后会画在这里</translation>
     </message>
     <message>
         <source>Sampling</source>
@@ -2517,7 +2517,7 @@
     </message>
     <message>
         <source>Saves the journal as JSON lines; `kvdesk replay FILE` opens it without a model</source>
-        <translation type="unfinished"></translation>
+        <translation>将操作记录保存为 JSON 行；`kvdesk replay FILE` 无需模型即可打开</translation>
     </message>
     <message>
         <source>Saves the lines that are shown</source>
@@ -2525,7 +2525,7 @@
     </message>
     <message>
         <source>Saves the sequence outside the cache and removes its cells</source>
-        <translation type="unfinished"></translation>
+        <translation>将序列保存到缓存之外，并移除其单元</translation>
     </message>
     <message>
         <source>Save…</source>
@@ -2537,11 +2537,11 @@
     </message>
     <message>
         <source>Scale: positions 0 to {scale}</source>
-        <translation type="unfinished"></translation>
+        <translation>刻度：位置 0 到 {scale}</translation>
     </message>
     <message>
         <source>Scatter, in runs: runs of neighbouring cells - 1, so 0 is one piece</source>
-        <translation type="unfinished"></translation>
+        <translation>分散程度（段数）：相邻单元的段数 - 1，因此 0 表示连成一段</translation>
     </message>
     <message>
         <source>Scroll the messages</source>
@@ -2565,7 +2565,7 @@
     </message>
     <message>
         <source>Seed</source>
-        <translation type="unfinished"></translation>
+        <translation>种子</translation>
     </message>
     <message>
         <source>Select as the cursor moves</source>
@@ -2585,11 +2585,11 @@
     </message>
     <message>
         <source>Sequence</source>
-        <translation type="unfinished"></translation>
+        <translation>序列</translation>
     </message>
     <message>
         <source>Sequence to operate on</source>
-        <translation type="unfinished"></translation>
+        <translation>要操作的序列</translation>
     </message>
     <message>
         <source>Sequence {seq_id} does not exist: this context has sequences 0 to {last}.</source>
@@ -2601,15 +2601,15 @@
     </message>
     <message>
         <source>Sequences</source>
-        <translation type="unfinished"></translation>
+        <translation>序列</translation>
     </message>
     <message>
         <source>Sequences per cell</source>
-        <translation type="unfinished"></translation>
+        <translation>每个单元的序列数</translation>
     </message>
     <message>
         <source>Series that are drawn</source>
-        <translation type="unfinished"></translation>
+        <translation>绘制的曲线</translation>
     </message>
     <message>
         <source>Settings</source>
@@ -2621,15 +2621,15 @@
     </message>
     <message>
         <source>Share of free cells below H, which attention still reads</source>
-        <translation type="unfinished"></translation>
+        <translation>H 以下空闲单元的比例，注意力仍会读取它们</translation>
     </message>
     <message>
         <source>Shift by</source>
-        <translation type="unfinished"></translation>
+        <translation>移动</translation>
     </message>
     <message>
         <source>Short</source>
-        <translation type="unfinished"></translation>
+        <translation>简短</translation>
     </message>
     <message>
         <source>Shortcuts</source>
@@ -2637,19 +2637,19 @@
     </message>
     <message>
         <source>Show all cells</source>
-        <translation type="unfinished"></translation>
+        <translation>显示所有单元</translation>
     </message>
     <message>
         <source>Show everything</source>
-        <translation type="unfinished"></translation>
+        <translation>显示全部</translation>
     </message>
     <message>
         <source>Show less</source>
-        <translation type="unfinished"></translation>
+        <translation>显示更少</translation>
     </message>
     <message>
         <source>Show more</source>
-        <translation type="unfinished"></translation>
+        <translation>显示更多</translation>
     </message>
     <message>
         <source>Show more of the inspector, or the map and four numbers</source>
@@ -2677,7 +2677,7 @@
     </message>
     <message>
         <source>Show the last {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>显示最近 {time}</translation>
     </message>
     <message>
         <source>Show the page {page}</source>
@@ -2713,7 +2713,7 @@
     </message>
     <message>
         <source>Speed</source>
-        <translation type="unfinished"></translation>
+        <translation>速度</translation>
     </message>
     <message>
         <source>Speed here</source>
@@ -2721,27 +2721,27 @@
     </message>
     <message>
         <source>Speeds and cells are drawn here while the model works.</source>
-        <translation type="unfinished"></translation>
+        <translation>模型工作时，速度和单元会画在这里。</translation>
     </message>
     <message>
         <source>Starting its process…</source>
-        <translation type="unfinished"></translation>
+        <translation>正在启动其进程…</translation>
     </message>
     <message>
         <source>Starts a new chat that shares these cells: they are not stored twice</source>
-        <translation type="unfinished"></translation>
+        <translation>新建一个共享这些单元的对话：它们不会存储两份</translation>
     </message>
     <message>
         <source>State after operation {at}{tail}</source>
-        <translation type="unfinished"></translation>
+        <translation>操作 {at} 之后的状态{tail}</translation>
     </message>
     <message>
         <source>States of conversations on their way from memory to disk</source>
-        <translation type="unfinished"></translation>
+        <translation>正从内存写入磁盘的对话状态</translation>
     </message>
     <message>
         <source>States of conversations outside the cache, in memory; on disk there may be more</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存之外、内存中的对话状态；磁盘上可能还有更多</translation>
     </message>
     <message>
         <source>Stop reading {name}</source>
@@ -2757,27 +2757,27 @@
     </message>
     <message>
         <source>Sum of sequences per used cell / U: 1 when nothing is shared</source>
-        <translation type="unfinished"></translation>
+        <translation>每个已用单元的序列数之和 / U：没有共享时为 1</translation>
     </message>
     <message>
         <source>Supposed: {supposed}</source>
-        <translation type="unfinished"></translation>
+        <translation>推测：{supposed}</translation>
     </message>
     <message>
         <source>Swap in</source>
-        <translation type="unfinished"></translation>
+        <translation>换入</translation>
     </message>
     <message>
         <source>Swap in again</source>
-        <translation type="unfinished"></translation>
+        <translation>重新换入</translation>
     </message>
     <message>
         <source>Swap out</source>
-        <translation type="unfinished"></translation>
+        <translation>换出</translation>
     </message>
     <message>
         <source>Swap out of the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>从缓存换出</translation>
     </message>
     <message>
         <source>System prompt</source>
@@ -2797,7 +2797,7 @@
     </message>
     <message>
         <source>System prompt {about}</source>
-        <translation type="unfinished"></translation>
+        <translation>系统提示词 {about}</translation>
     </message>
     <message>
         <source>System prompt, sampling and template of this chat, and what changing them costs</source>
@@ -2805,7 +2805,7 @@
     </message>
     <message>
         <source>TTFT: from sending to the first token sampled; queue, restore and K-shift included</source>
-        <translation type="unfinished"></translation>
+        <translation>TTFT：从发送到采样出第一个 token；包括排队、恢复和 K-shift</translation>
     </message>
     <message>
         <source>Take out of the archive</source>
@@ -2813,7 +2813,7 @@
     </message>
     <message>
         <source>Takes at most {memory_bytes} of memory and one processor core (more where threads are the question), in a process of its own. It reads about {read} tokens and writes {written}: {time}. Conversations go on, but an answer that is written meanwhile disturbs the timings.</source>
-        <translation type="unfinished"></translation>
+        <translation>在单独的进程中运行，最多占用 {memory_bytes} 内存和一个处理器核心（研究线程时会更多）。它读取约 {read} 个 token，写出 {written} 个：{time}。对话可以继续，但期间生成的回答会干扰计时。</translation>
     </message>
     <message>
         <source>Temperature</source>
@@ -2905,7 +2905,7 @@
     </message>
     <message>
         <source>The answer will stand here: a verdict with the numbers it rests on, plots, figures and tables. Run measures it on the chosen model and keeps a report with all samples.</source>
-        <translation type="unfinished"></translation>
+        <translation>答案会显示在这里：结论及其依据的数值、图、数据和表格。点击“运行”会在所选模型上测量，并保存包含所有样本的报告。</translation>
     </message>
     <message>
         <source>The application that downloaded it</source>
@@ -2929,7 +2929,7 @@
     </message>
     <message>
         <source>The cache as it is</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存的现状</translation>
     </message>
     <message>
         <source>The cache has no room for this conversation.</source>
@@ -2945,15 +2945,15 @@
     </message>
     <message>
         <source>The cells of the cache appear here as soon as a model is open.</source>
-        <translation type="unfinished"></translation>
+        <translation>打开模型后，缓存的单元会显示在这里。</translation>
     </message>
     <message>
         <source>The cells that attention reads</source>
-        <translation type="unfinished"></translation>
+        <translation>注意力读取的单元</translation>
     </message>
     <message>
         <source>The cells that attention reads: min(N, max(256, H rounded up to 256))</source>
-        <translation type="unfinished"></translation>
+        <translation>注意力读取的单元：min(N, max(256, H 向上取整到 256))</translation>
     </message>
     <message>
         <source>The chat goes on from this answer (Enter); the others stay as branches</source>
@@ -3089,7 +3089,7 @@
     </message>
     <message>
         <source>The graph of one ubatch; grows with n_ubatch</source>
-        <translation type="unfinished"></translation>
+        <translation>一个 ubatch 的计算图；随 n_ubatch 增大</translation>
     </message>
     <message>
         <source>The hub gives no SHA-256 of {file}: it could not be checked.</source>
@@ -3097,7 +3097,7 @@
     </message>
     <message>
         <source>The journal begins here.</source>
-        <translation type="unfinished"></translation>
+        <translation>操作记录从这里开始。</translation>
     </message>
     <message>
         <source>The laboratory</source>
@@ -3113,11 +3113,11 @@
     </message>
     <message>
         <source>The longest interval of empty cells</source>
-        <translation type="unfinished"></translation>
+        <translation>最长的连续空单元区间</translation>
     </message>
     <message>
         <source>The map follows what happens. Choose an operation to see the map after it.</source>
-        <translation type="unfinished"></translation>
+        <translation>单元图会跟随变化。选择一次操作可查看其后的单元图。</translation>
     </message>
     <message>
         <source>The message has {n_characters:,} characters, far more than the {n_ctx:,} tokens of the context hold.</source>
@@ -3181,7 +3181,7 @@
     </message>
     <message>
         <source>The range is empty: its end lies before its start.</source>
-        <translation type="unfinished"></translation>
+        <translation>范围为空：终点在起点之前。</translation>
     </message>
     <message>
         <source>The report could not be written to {path}: {why}.</source>
@@ -3225,7 +3225,7 @@
     </message>
     <message>
         <source>The short form: within three minutes</source>
-        <translation type="unfinished"></translation>
+        <translation>简短形式：三分钟以内</translation>
     </message>
     <message>
         <source>The template of the model appears here once one is open.</source>
@@ -3249,19 +3249,19 @@
     </message>
     <message>
         <source>The verdicts are the same.</source>
-        <translation type="unfinished"></translation>
+        <translation>结论相同。</translation>
     </message>
     <message>
         <source>The verdicts differ.</source>
-        <translation type="unfinished"></translation>
+        <translation>结论不同。</translation>
     </message>
     <message>
         <source>Their K and V are saved and put back into the new context: nothing is read again</source>
-        <translation type="unfinished"></translation>
+        <translation>保存其 K 和 V 并放入新的上下文：无需重新读取</translation>
     </message>
     <message>
         <source>Theme</source>
-        <translation type="unfinished"></translation>
+        <translation>主题</translation>
     </message>
     <message>
         <source>Theme: as the system has it</source>
@@ -3321,11 +3321,11 @@
     </message>
     <message>
         <source>There is nothing to undo.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有可以撤销的操作。</translation>
     </message>
     <message>
         <source>They are prefilled one after another, with progress and Cancel</source>
-        <translation type="unfinished"></translation>
+        <translation>它们会逐个预填充，显示进度并可取消</translation>
     </message>
     <message>
         <source>They may hold your name. Otherwise only the names of files are written.</source>
@@ -3493,7 +3493,7 @@
     </message>
     <message>
         <source>This model keeps no attention cache: there are no cells.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个模型没有注意力缓存：没有单元。</translation>
     </message>
     <message>
         <source>This model looks ahead: its batches cannot be larger than n_ubatch, {n_ubatch}.</source>
@@ -3533,11 +3533,11 @@
     </message>
     <message>
         <source>Time per token against n_kv</source>
-        <translation type="unfinished"></translation>
+        <translation>每个 token 的用时与 n_kv 的关系</translation>
     </message>
     <message>
         <source>Time since the first reading</source>
-        <translation type="unfinished"></translation>
+        <translation>距第一个读数的时间</translation>
     </message>
     <message>
         <source>Timeline</source>
@@ -3553,7 +3553,7 @@
     </message>
     <message>
         <source>Tokens / time of llama_decode, over 0.25 s</source>
-        <translation type="unfinished"></translation>
+        <translation>token 数 / llama_decode 用时，以 0.25 秒为窗口</translation>
     </message>
     <message>
         <source>Tokens a second it writes: measured when it ran last, or expected (≈)</source>
@@ -3573,7 +3573,7 @@
     </message>
     <message>
         <source>Tokens of the last prompt that were in the cache already; the others had to be read</source>
-        <translation type="unfinished"></translation>
+        <translation>上一个提示词中已在缓存中的 token；其余的需要读取</translation>
     </message>
     <message>
         <source>Tokens per second</source>
@@ -3581,11 +3581,11 @@
     </message>
     <message>
         <source>Tokens to a page</source>
-        <translation type="unfinished"></translation>
+        <translation>每页的 token 数</translation>
     </message>
     <message>
         <source>Tokens to a page of the simulated allocator</source>
-        <translation type="unfinished"></translation>
+        <translation>模拟分配器每页的 token 数</translation>
     </message>
     <message>
         <source>Top K</source>
@@ -3609,7 +3609,7 @@
     </message>
     <message>
         <source>Try at</source>
-        <translation type="unfinished"></translation>
+        <translation>尝试位置</translation>
     </message>
     <message>
         <source>Type</source>
@@ -3625,11 +3625,11 @@
     </message>
     <message>
         <source>U: non-empty cells (the engine&apos;s `used`)</source>
-        <translation type="unfinished"></translation>
+        <translation>U：非空单元（引擎的 `used`）</translation>
     </message>
     <message>
         <source>Ubatches the last batch was cut into</source>
-        <translation type="unfinished"></translation>
+        <translation>上一个批次被切成的 ubatch 数</translation>
     </message>
     <message>
         <source>Under each answer stands how many tokens came from the cache, how many were computed, and how fast. Point at it for more.</source>
@@ -3669,7 +3669,7 @@
     </message>
     <message>
         <source>Used cells x the row of one cell in all layers</source>
-        <translation type="unfinished"></translation>
+        <translation>已用单元 x 所有层中一个单元的行</translation>
     </message>
     <message>
         <source>V as {type_v} needs flash attention: llama.cpp refuses it without.</source>
@@ -3681,15 +3681,15 @@
     </message>
     <message>
         <source>Values of all layers</source>
-        <translation type="unfinished"></translation>
+        <translation>所有层的 Value</translation>
     </message>
     <message>
         <source>Verify</source>
-        <translation type="unfinished"></translation>
+        <translation>验证</translation>
     </message>
     <message>
         <source>Verify its cells</source>
-        <translation type="unfinished"></translation>
+        <translation>验证其单元</translation>
     </message>
     <message>
         <source>Versions</source>
@@ -3713,11 +3713,11 @@
     </message>
     <message>
         <source>Wall time of get and set</source>
-        <translation type="unfinished"></translation>
+        <translation>读取和写入的实际用时</translation>
     </message>
     <message>
         <source>Wall time of the llama_decode calls that rotated K, their tokens included</source>
-        <translation type="unfinished"></translation>
+        <translation>旋转了 K 的 llama_decode 调用的实际用时，包括其中的 token</translation>
     </message>
     <message>
         <source>Warnings</source>
@@ -3725,7 +3725,7 @@
     </message>
     <message>
         <source>Wasted attention span, in cells: n_kv - cells visible at the next position</source>
-        <translation type="unfinished"></translation>
+        <translation>浪费的注意力跨度（单元数）：n_kv - 下一个位置可见的单元数</translation>
     </message>
     <message>
         <source>What an answer cost</source>
@@ -3733,15 +3733,15 @@
     </message>
     <message>
         <source>What did that do?</source>
-        <translation type="unfinished"></translation>
+        <translation>产生了什么影响？</translation>
     </message>
     <message>
         <source>What differs between the runs</source>
-        <translation type="unfinished"></translation>
+        <translation>两次运行的不同之处</translation>
     </message>
     <message>
         <source>What happens to the conversations in the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存中的对话如何处理</translation>
     </message>
     <message>
         <source>What is attached to a message stays when it is edited</source>
@@ -3753,7 +3753,7 @@
     </message>
     <message>
         <source>What the operation did</source>
-        <translation type="unfinished"></translation>
+        <translation>操作的结果</translation>
     </message>
     <message>
         <source>What this costs in the cache</source>
@@ -3773,11 +3773,11 @@
     </message>
     <message>
         <source>Where their states are kept, nothing is read again.</source>
-        <translation type="unfinished"></translation>
+        <translation>保留其状态的对话无需重新读取。</translation>
     </message>
     <message>
         <source>Whole</source>
-        <translation type="unfinished"></translation>
+        <translation>完整</translation>
     </message>
     <message>
         <source>Whole paths of files</source>
@@ -3785,7 +3785,7 @@
     </message>
     <message>
         <source>Why: {reason}.</source>
-        <translation type="unfinished"></translation>
+        <translation>原因：{reason}。</translation>
     </message>
     <message>
         <source>With this architecture llama.cpp writes beyond its memory where a token of a batch belongs to several sequences, and aborts.</source>
@@ -3801,7 +3801,7 @@
     </message>
     <message>
         <source>Without decodes</source>
-        <translation type="unfinished"></translation>
+        <translation>不含 decode</translation>
     </message>
     <message>
         <source>Without what stands in quotation marks, and without what errors say: it could be from a chat.</source>
@@ -3817,7 +3817,7 @@
     </message>
     <message>
         <source>Write the graphs as a picture, or every series as a table</source>
-        <translation type="unfinished"></translation>
+        <translation>将图表写为图片，或将所有曲线写为表格</translation>
     </message>
     <message>
         <source>Writes these chats as Markdown, on another disk</source>
@@ -3829,11 +3829,11 @@
     </message>
     <message>
         <source>Written: {file}</source>
-        <translation type="unfinished"></translation>
+        <translation>已写入：{file}</translation>
     </message>
     <message>
         <source>X {x}, next valid position {next}, Y {y}</source>
-        <translation type="unfinished"></translation>
+        <translation>X {x}，下一个有效位置 {next}，Y {y}</translation>
     </message>
     <message>
         <source>XTC</source>
@@ -3881,7 +3881,7 @@
     </message>
     <message>
         <source>a simulation: the pages that a paged allocator would hold for the same content</source>
-        <translation type="unfinished"></translation>
+        <translation>模拟：分页分配器存储相同内容会占用的页</translation>
     </message>
     <message>
         <source>a token is written &lt;[id]&gt; or &lt;text&gt;</source>
@@ -3893,15 +3893,15 @@
     </message>
     <message>
         <source>about {duration} at the speed measured just now</source>
-        <translation type="unfinished"></translation>
+        <translation>按刚才测得的速度约 {duration}</translation>
     </message>
     <message>
         <source>about {duration} at the speed of the last run on this model</source>
-        <translation type="unfinished"></translation>
+        <translation>按上次在这个模型上运行的速度约 {duration}</translation>
     </message>
     <message>
         <source>about {n} tok/s</source>
-        <translation type="unfinished"></translation>
+        <translation>约 {n} tok/s</translation>
     </message>
     <message>
         <source>about {seconds} s</source>
@@ -3909,23 +3909,23 @@
     </message>
     <message>
         <source>after</source>
-        <translation type="unfinished"></translation>
+        <translation>之后</translation>
     </message>
     <message>
         <source>allocated</source>
-        <translation type="unfinished"></translation>
+        <translation>已分配</translation>
     </message>
     <message>
         <source>alternating pages</source>
-        <translation type="unfinished"></translation>
+        <translation>交替的页</translation>
     </message>
     <message>
         <source>and {n} more</source>
-        <translation type="unfinished"></translation>
+        <translation>以及另外 {n} 个</translation>
     </message>
     <message>
         <source>at {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>于 {time}</translation>
     </message>
     <message>
         <source>attached files</source>
@@ -3933,43 +3933,43 @@
     </message>
     <message>
         <source>batch splits, last batch</source>
-        <translation type="unfinished"></translation>
+        <translation>批次切分，上一个批次</translation>
     </message>
     <message>
         <source>batches</source>
-        <translation type="unfinished"></translation>
+        <translation>批次</translation>
     </message>
     <message>
         <source>batches that were split</source>
-        <translation type="unfinished"></translation>
+        <translation>被切分的批次</translation>
     </message>
     <message>
         <source>before</source>
-        <translation type="unfinished"></translation>
+        <translation>之前</translation>
     </message>
     <message>
         <source>being written to disk</source>
-        <translation type="unfinished"></translation>
+        <translation>正在写入磁盘</translation>
     </message>
     <message>
         <source>between tokens P50</source>
-        <translation type="unfinished"></translation>
+        <translation>token 间隔 P50</translation>
     </message>
     <message>
         <source>branch {branch}</source>
-        <translation type="unfinished"></translation>
+        <translation>分支 {branch}</translation>
     </message>
     <message>
         <source>branches of a chat</source>
-        <translation type="unfinished"></translation>
+        <translation>一个对话的分支</translation>
     </message>
     <message>
         <source>by the last operation</source>
-        <translation type="unfinished"></translation>
+        <translation>由上一次操作</translation>
     </message>
     <message>
         <source>bytes moved</source>
-        <translation type="unfinished"></translation>
+        <translation>移动的字节</translation>
     </message>
     <message>
         <source>calls of tools</source>
@@ -3977,31 +3977,31 @@
     </message>
     <message>
         <source>capacity</source>
-        <translation type="unfinished"></translation>
+        <translation>容量</translation>
     </message>
     <message>
         <source>cell {cell}</source>
-        <translation type="unfinished"></translation>
+        <translation>单元 {cell}</translation>
     </message>
     <message>
         <source>cells</source>
-        <translation type="unfinished"></translation>
+        <translation>单元</translation>
     </message>
     <message>
         <source>cells that attention reads (n_kv)</source>
-        <translation type="unfinished"></translation>
+        <translation>注意力读取的单元 (n_kv)</translation>
     </message>
     <message>
         <source>changed</source>
-        <translation type="unfinished"></translation>
+        <translation>已变化</translation>
     </message>
     <message>
         <source>changed strongly</source>
-        <translation type="unfinished"></translation>
+        <translation>变化很大</translation>
     </message>
     <message>
         <source>chosen</source>
-        <translation type="unfinished"></translation>
+        <translation>已选择</translation>
     </message>
     <message>
         <source>collapsed</source>
@@ -4013,47 +4013,47 @@
     </message>
     <message>
         <source>compute</source>
-        <translation type="unfinished"></translation>
+        <translation>计算</translation>
     </message>
     <message>
         <source>compute buffers</source>
-        <translation type="unfinished"></translation>
+        <translation>计算缓冲区</translation>
     </message>
     <message>
         <source>cores</source>
-        <translation type="unfinished"></translation>
+        <translation>核心</translation>
     </message>
     <message>
         <source>cumulative</source>
-        <translation type="unfinished"></translation>
+        <translation>累计</translation>
     </message>
     <message>
         <source>decode</source>
-        <translation type="unfinished"></translation>
+        <translation>解码</translation>
     </message>
     <message>
         <source>decode, last request</source>
-        <translation type="unfinished"></translation>
+        <translation>解码，上一个请求</translation>
     </message>
     <message>
         <source>decode, now</source>
-        <translation type="unfinished"></translation>
+        <translation>解码，现在</translation>
     </message>
     <message>
         <source>done</source>
-        <translation type="unfinished"></translation>
+        <translation>完成</translation>
     </message>
     <message>
         <source>duration</source>
-        <translation type="unfinished"></translation>
+        <translation>用时</translation>
     </message>
     <message>
         <source>each conversation&apos;s cells side by side</source>
-        <translation type="unfinished"></translation>
+        <translation>每个对话的单元彼此相邻</translation>
     </message>
     <message>
         <source>empty</source>
-        <translation type="unfinished"></translation>
+        <translation>空</translation>
     </message>
     <message>
         <source>empty chats</source>
@@ -4061,15 +4061,15 @@
     </message>
     <message>
         <source>end</source>
-        <translation type="unfinished"></translation>
+        <translation>终点</translation>
     </message>
     <message>
         <source>estimated</source>
-        <translation type="unfinished"></translation>
+        <translation>估计值</translation>
     </message>
     <message>
         <source>exact</source>
-        <translation type="unfinished"></translation>
+        <translation>精确</translation>
     </message>
     <message>
         <source>expanded</source>
@@ -4077,43 +4077,43 @@
     </message>
     <message>
         <source>external fragmentation</source>
-        <translation type="unfinished"></translation>
+        <translation>外部碎片</translation>
     </message>
     <message>
         <source>failed</source>
-        <translation type="unfinished"></translation>
+        <translation>失败</translation>
     </message>
     <message>
         <source>figure</source>
-        <translation type="unfinished"></translation>
+        <translation>数值</translation>
     </message>
     <message>
         <source>first</source>
-        <translation type="unfinished"></translation>
+        <translation>第一个</translation>
     </message>
     <message>
         <source>first token {seconds}</source>
-        <translation type="unfinished"></translation>
+        <translation>首个 token {seconds}</translation>
     </message>
     <message>
         <source>form</source>
-        <translation type="unfinished"></translation>
+        <translation>形式</translation>
     </message>
     <message>
         <source>free</source>
-        <translation type="unfinished"></translation>
+        <translation>空闲</translation>
     </message>
     <message>
         <source>free in n_kv</source>
-        <translation type="unfinished"></translation>
+        <translation>n_kv 中的空闲</translation>
     </message>
     <message>
         <source>free runs</source>
-        <translation type="unfinished"></translation>
+        <translation>空闲段</translation>
     </message>
     <message>
         <source>freed</source>
-        <translation type="unfinished"></translation>
+        <translation>已释放</translation>
     </message>
     <message>
         <source>from the memory&apos;s bandwidth alone</source>
@@ -4121,15 +4121,15 @@
     </message>
     <message>
         <source>grouped by conversation, the last used in front</source>
-        <translation type="unfinished"></translation>
+        <translation>按对话分组，最近使用的在前</translation>
     </message>
     <message>
         <source>head</source>
-        <translation type="unfinished"></translation>
+        <translation>head</translation>
     </message>
     <message>
         <source>held</source>
-        <translation type="unfinished"></translation>
+        <translation>占用</translation>
     </message>
     <message>
         <source>hexadecimal digits are missing</source>
@@ -4141,27 +4141,27 @@
     </message>
     <message>
         <source>high water</source>
-        <translation type="unfinished"></translation>
+        <translation>峰值</translation>
     </message>
     <message>
         <source>hole ratio</source>
-        <translation type="unfinished"></translation>
+        <translation>空洞率</translation>
     </message>
     <message>
         <source>holes</source>
-        <translation type="unfinished"></translation>
+        <translation>空缺</translation>
     </message>
     <message>
         <source>how long that takes is measured when it starts</source>
-        <translation type="unfinished"></translation>
+        <translation>开始时测量所需的时间</translation>
     </message>
     <message>
         <source>how many operations ago the cell was written</source>
-        <translation type="unfinished"></translation>
+        <translation>单元是多少次操作之前写入的</translation>
     </message>
     <message>
         <source>how many sequences hold the cell</source>
-        <translation type="unfinished"></translation>
+        <translation>有多少个序列占用该单元</translation>
     </message>
     <message>
         <source>in the cache</source>
@@ -4169,11 +4169,11 @@
     </message>
     <message>
         <source>is the same</source>
-        <translation type="unfinished"></translation>
+        <translation>相同</translation>
     </message>
     <message>
         <source>just written</source>
-        <translation type="unfinished"></translation>
+        <translation>刚刚写入</translation>
     </message>
     <message>
         <source>kvdesk chats</source>
@@ -4185,11 +4185,11 @@
     </message>
     <message>
         <source>largest free run</source>
-        <translation type="unfinished"></translation>
+        <translation>最大空闲段</translation>
     </message>
     <message>
         <source>last {rolling} gaps</source>
-        <translation type="unfinished"></translation>
+        <translation>最近 {rolling} 个间隔</translation>
     </message>
     <message>
         <source>less than 0.1 s</source>
@@ -4221,51 +4221,51 @@
     </message>
     <message>
         <source>llama_decode returned -1: the batch is not valid, nothing happened</source>
-        <translation type="unfinished"></translation>
+        <translation>llama_decode 返回 -1：批次无效，什么也没有发生</translation>
     </message>
     <message>
         <source>llama_decode returned -2: the graph could not be allocated</source>
-        <translation type="unfinished"></translation>
+        <translation>llama_decode 返回 -2：无法分配计算图</translation>
     </message>
     <message>
         <source>llama_decode returned -3: the graph could not be computed</source>
-        <translation type="unfinished"></translation>
+        <translation>llama_decode 返回 -3：无法计算计算图</translation>
     </message>
     <message>
         <source>llama_decode returned 0: every token is in the cache</source>
-        <translation type="unfinished"></translation>
+        <translation>llama_decode 返回 0：每个 token 都在缓存中</translation>
     </message>
     <message>
         <source>llama_decode returned 1: no cells for the batch, nothing was placed (K-shifts are applied)</source>
-        <translation type="unfinished"></translation>
+        <translation>llama_decode 返回 1：没有单元可放这个批次，什么也没有放置（K-shift 已应用）</translation>
     </message>
     <message>
         <source>llama_decode returned 2: stopped by the abort callback; finished ubatches stay</source>
-        <translation type="unfinished"></translation>
+        <translation>llama_decode 返回 2：被中止回调停止；已完成的 ubatch 保留</translation>
     </message>
     <message>
         <source>llama_decode returned another code</source>
-        <translation type="unfinished"></translation>
+        <translation>llama_decode 返回了其他代码</translation>
     </message>
     <message>
         <source>map mirrored since operation {operation}{doubt}</source>
-        <translation type="unfinished"></translation>
+        <translation>单元图自操作 {operation} 起镜像{doubt}</translation>
     </message>
     <message>
         <source>map not verified: {detail}</source>
-        <translation type="unfinished"></translation>
+        <translation>单元图未验证：{detail}</translation>
     </message>
     <message>
         <source>map verified at operation {operation}{rebuilt}</source>
-        <translation type="unfinished"></translation>
+        <translation>单元图已在操作 {operation} 验证{rebuilt}</translation>
     </message>
     <message>
         <source>measured</source>
-        <translation type="unfinished"></translation>
+        <translation>实测</translation>
     </message>
     <message>
         <source>measured value</source>
-        <translation type="unfinished"></translation>
+        <translation>实测值</translation>
     </message>
     <message>
         <source>measured with a model that ran here</source>
@@ -4273,23 +4273,23 @@
     </message>
     <message>
         <source>median</source>
-        <translation type="unfinished"></translation>
+        <translation>中位数</translation>
     </message>
     <message>
         <source>message {number} of {n}</source>
-        <translation type="unfinished"></translation>
+        <translation>第 {number} 条消息，共 {n} 条</translation>
     </message>
     <message>
         <source>messages</source>
-        <translation type="unfinished"></translation>
+        <translation>消息</translation>
     </message>
     <message>
         <source>min(N, max(256, H rounded up to 256)): the cells that attention reads</source>
-        <translation type="unfinished"></translation>
+        <translation>min(N, max(256, H 向上取整到 256))：注意力读取的单元</translation>
     </message>
     <message>
         <source>model</source>
-        <translation type="unfinished"></translation>
+        <translation>模型</translation>
     </message>
     <message>
         <source>more than {n:,} repetitions</source>
@@ -4297,23 +4297,23 @@
     </message>
     <message>
         <source>moved</source>
-        <translation type="unfinished"></translation>
+        <translation>已移动</translation>
     </message>
     <message>
         <source>moved cells rotated</source>
-        <translation type="unfinished"></translation>
+        <translation>已移动单元已旋转</translation>
     </message>
     <message>
         <source>n_kv x the row of one cell in all layers: what attention reads for a token</source>
-        <translation type="unfinished"></translation>
+        <translation>n_kv x 所有层中一个单元的行：注意力为一个 token 读取的量</translation>
     </message>
     <message>
         <source>next</source>
-        <translation type="unfinished"></translation>
+        <translation>下一个</translation>
     </message>
     <message>
         <source>next …</source>
-        <translation type="unfinished"></translation>
+        <translation>下一个 …</translation>
     </message>
     <message>
         <source>no</source>
@@ -4321,31 +4321,31 @@
     </message>
     <message>
         <source>no conversation</source>
-        <translation type="unfinished"></translation>
+        <translation>没有对话</translation>
     </message>
     <message>
         <source>no longer recorded</source>
-        <translation type="unfinished"></translation>
+        <translation>不再有记录</translation>
     </message>
     <message>
         <source>no longer shared</source>
-        <translation type="unfinished"></translation>
+        <translation>不再共享</translation>
     </message>
     <message>
         <source>no memory</source>
-        <translation type="unfinished"></translation>
+        <translation>没有内存</translation>
     </message>
     <message>
         <source>no page yet</source>
-        <translation type="unfinished"></translation>
+        <translation>还没有页</translation>
     </message>
     <message>
         <source>no room</source>
-        <translation type="unfinished"></translation>
+        <translation>没有空间</translation>
     </message>
     <message>
         <source>no sequence</source>
-        <translation type="unfinished"></translation>
+        <translation>没有序列</translation>
     </message>
     <message>
         <source>not in the cache</source>
@@ -4357,7 +4357,7 @@
     </message>
     <message>
         <source>not measured yet</source>
-        <translation type="unfinished"></translation>
+        <translation>尚未测量</translation>
     </message>
     <message>
         <source>nothing</source>
@@ -4365,23 +4365,23 @@
     </message>
     <message>
         <source>now</source>
-        <translation type="unfinished"></translation>
+        <translation>现在</translation>
     </message>
     <message>
         <source>occupied</source>
-        <translation type="unfinished"></translation>
+        <translation>已占用</translation>
     </message>
     <message>
         <source>of {capacity}</source>
-        <translation type="unfinished"></translation>
+        <translation>/ {capacity}</translation>
     </message>
     <message>
         <source>of {capacity} cells</source>
-        <translation type="unfinished"></translation>
+        <translation>/ {capacity} 个单元</translation>
     </message>
     <message>
         <source>of {n} tokens</source>
-        <translation type="unfinished"></translation>
+        <translation>/ {n} 个 token</translation>
     </message>
     <message>
         <source>open</source>
@@ -4393,11 +4393,11 @@
     </message>
     <message>
         <source>operation {operation}  ·  {took}</source>
-        <translation type="unfinished"></translation>
+        <translation>操作 {operation}  ·  {took}</translation>
     </message>
     <message>
         <source>other</source>
-        <translation type="unfinished"></translation>
+        <translation>其他</translation>
     </message>
     <message>
         <source>other content</source>
@@ -4405,27 +4405,27 @@
     </message>
     <message>
         <source>others</source>
-        <translation type="unfinished"></translation>
+        <translation>其他</translation>
     </message>
     <message>
         <source>out of the sliding window: overwritten next</source>
-        <translation type="unfinished"></translation>
+        <translation>已离开滑动窗口：接下来会被覆盖</translation>
     </message>
     <message>
         <source>output buffer</source>
-        <translation type="unfinished"></translation>
+        <translation>输出缓冲区</translation>
     </message>
     <message>
         <source>overwritten next</source>
-        <translation type="unfinished"></translation>
+        <translation>接下来会被覆盖</translation>
     </message>
     <message>
         <source>page not full</source>
-        <translation type="unfinished"></translation>
+        <translation>页未满</translation>
     </message>
     <message>
         <source>page {page}</source>
-        <translation type="unfinished"></translation>
+        <translation>页 {page}</translation>
     </message>
     <message>
         <source>parentheses are nested too deeply</source>
@@ -4441,62 +4441,65 @@
     </message>
     <message>
         <source>placed</source>
-        <translation type="unfinished"></translation>
+        <translation>已放置</translation>
     </message>
     <message>
         <source>position</source>
-        <translation type="unfinished"></translation>
+        <translation>位置</translation>
     </message>
     <message>
         <source>position {low}</source>
-        <translation type="unfinished"></translation>
+        <translation>位置 {low}</translation>
     </message>
     <message>
         <source>position {pos}</source>
-        <translation type="unfinished"></translation>
+        <translation>位置 {pos}</translation>
     </message>
     <message>
         <source>positions</source>
-        <translation type="unfinished"></translation>
+        <translation>位置</translation>
     </message>
     <message>
         <source>positions {low} to {high}</source>
-        <translation type="unfinished"></translation>
+        <translation>位置 {low} 到 {high}</translation>
     </message>
     <message>
         <source>prefill</source>
-        <translation type="unfinished"></translation>
+        <translation>预填充</translation>
     </message>
     <message>
         <source>prefill, last request</source>
-        <translation type="unfinished"></translation>
+        <translation>预填充，上一个请求</translation>
     </message>
     <message>
         <source>prefilled {prefilled_tokens}</source>
-        <translation type="unfinished"></translation>
+        <translation>预填充了 {prefilled_tokens}</translation>
     </message>
     <message>
         <source>prefix hits</source>
-        <translation type="unfinished"></translation>
+        <translation>前缀命中</translation>
     </message>
     <message>
         <source>prefix hits, cumulative</source>
-        <translation type="unfinished"></translation>
+        <translation>前缀命中，累计</translation>
     </message>
     <message>
         <source>prefix hits, last request</source>
-        <translation type="unfinished"></translation>
+        <translation>前缀命中，上一个请求</translation>
     </message>
     <message>
         <source>prompt tokens</source>
-        <translation type="unfinished"></translation>
+        <translation>提示词 token</translation>
     </message>
     <message>
         <source>prompt {prompt} tokens: {reused} were in the cache, {prefilled} were computed{read}
 answer {generated} tokens{decoded}
 {continued}from sending to the first token {ttft}
 sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}</source>
-        <translation type="unfinished"></translation>
+        <translation>提示词 {prompt} 个 token：{reused} 个在缓存中，{prefilled} 个经过计算{read}
+回答 {generated} 个 token{decoded}
+{continued}从发送到首个 token {ttft}
+序列 {seq_id}；已用单元 {used}，峰值 {high_water}，n_kv {n_kv}{seed}</translation>
     </message>
     <message>
         <source>read as {encoding}</source>
@@ -4504,11 +4507,11 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>recurrent</source>
-        <translation type="unfinished"></translation>
+        <translation>循环</translation>
     </message>
     <message>
         <source>recurrent state</source>
-        <translation type="unfinished"></translation>
+        <translation>循环状态</translation>
     </message>
     <message>
         <source>references to web pages</source>
@@ -4516,15 +4519,15 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>refused</source>
-        <translation type="unfinished"></translation>
+        <translation>已拒绝</translation>
     </message>
     <message>
         <source>refused by kvdesk</source>
-        <translation type="unfinished"></translation>
+        <translation>被 kvdesk 拒绝</translation>
     </message>
     <message>
         <source>requests</source>
-        <translation type="unfinished"></translation>
+        <translation>请求</translation>
     </message>
     <message>
         <source>results of tools</source>
@@ -4532,35 +4535,35 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>reused tokens</source>
-        <translation type="unfinished"></translation>
+        <translation>复用的 token</translation>
     </message>
     <message>
         <source>reused {reused_tokens}</source>
-        <translation type="unfinished"></translation>
+        <translation>复用了 {reused_tokens}</translation>
     </message>
     <message>
         <source>running</source>
-        <translation type="unfinished"></translation>
+        <translation>正在运行</translation>
     </message>
     <message>
         <source>runs</source>
-        <translation type="unfinished"></translation>
+        <translation>段</translation>
     </message>
     <message>
         <source>runs of cells: {runs}</source>
-        <translation type="unfinished"></translation>
+        <translation>单元段：{runs}</translation>
     </message>
     <message>
         <source>saved conversations</source>
-        <translation type="unfinished"></translation>
+        <translation>保存的对话</translation>
     </message>
     <message>
         <source>scatter</source>
-        <translation type="unfinished"></translation>
+        <translation>分散程度</translation>
     </message>
     <message>
         <source>seed</source>
-        <translation type="unfinished"></translation>
+        <translation>种子</translation>
     </message>
     <message>
         <source>seed {seed}</source>
@@ -4568,7 +4571,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>seq {seq_id}</source>
-        <translation type="unfinished"></translation>
+        <translation>seq {seq_id}</translation>
     </message>
     <message>
         <source>seq_id {n}</source>
@@ -4576,31 +4579,31 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>sequence {seq_id}</source>
-        <translation type="unfinished"></translation>
+        <translation>序列 {seq_id}</translation>
     </message>
     <message>
         <source>shared</source>
-        <translation type="unfinished"></translation>
+        <translation>共享</translation>
     </message>
     <message>
         <source>shared cells</source>
-        <translation type="unfinished"></translation>
+        <translation>共享的单元</translation>
     </message>
     <message>
         <source>shared now</source>
-        <translation type="unfinished"></translation>
+        <translation>现在共享</translation>
     </message>
     <message>
         <source>sharing factor</source>
-        <translation type="unfinished"></translation>
+        <translation>共享系数</translation>
     </message>
     <message>
         <source>shifted to other positions</source>
-        <translation type="unfinished"></translation>
+        <translation>已移到其他位置</translation>
     </message>
     <message>
         <source>short</source>
-        <translation type="unfinished"></translation>
+        <translation>简短</translation>
     </message>
     <message>
         <source>shown</source>
@@ -4608,7 +4611,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>slot search, last batch</source>
-        <translation type="unfinished"></translation>
+        <translation>查找槽位，上一个批次</translation>
     </message>
     <message>
         <source>something else than a rule’s parts</source>
@@ -4628,23 +4631,23 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>start</source>
-        <translation type="unfinished"></translation>
+        <translation>起点</translation>
     </message>
     <message>
         <source>stopped</source>
-        <translation type="unfinished"></translation>
+        <translation>已停止</translation>
     </message>
     <message>
         <source>stream {i}</source>
-        <translation type="unfinished"></translation>
+        <translation>stream {i}</translation>
     </message>
     <message>
         <source>stream {stream}</source>
-        <translation type="unfinished"></translation>
+        <translation>stream {stream}</translation>
     </message>
     <message>
         <source>swapped out</source>
-        <translation type="unfinished"></translation>
+        <translation>已换出</translation>
     </message>
     <message>
         <source>system messages</source>
@@ -4656,11 +4659,11 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>takes a time that has not been measured yet</source>
-        <translation type="unfinished"></translation>
+        <translation>用时尚未测量</translation>
     </message>
     <message>
         <source>takes about {seconds} s at the measured speed</source>
-        <translation type="unfinished"></translation>
+        <translation>按实测速度约需 {seconds} 秒</translation>
     </message>
     <message>
         <source>template</source>
@@ -4668,7 +4671,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>the engine reports other numbers</source>
-        <translation type="unfinished"></translation>
+        <translation>引擎报告的数值不同</translation>
     </message>
     <message>
         <source>the first {n} characters</source>
@@ -4692,15 +4695,15 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>the position (pos) of the token in its sequence</source>
-        <translation type="unfinished"></translation>
+        <translation>token 在其序列中的位置 (pos)</translation>
     </message>
     <message>
         <source>the same order without gaps</source>
-        <translation type="unfinished"></translation>
+        <translation>顺序相同，没有空缺</translation>
     </message>
     <message>
         <source>the same up to rounding</source>
-        <translation type="unfinished"></translation>
+        <translation>除舍入外相同</translation>
     </message>
     <message>
         <source>there is nothing to repeat</source>
@@ -4708,39 +4711,39 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>threads</source>
-        <translation type="unfinished"></translation>
+        <translation>线程</translation>
     </message>
     <message>
         <source>throughput</source>
-        <translation type="unfinished"></translation>
+        <translation>吞吐量</translation>
     </message>
     <message>
         <source>time</source>
-        <translation type="unfinished"></translation>
+        <translation>时间</translation>
     </message>
     <message>
         <source>time of flushes</source>
-        <translation type="unfinished"></translation>
+        <translation>flush 的用时</translation>
     </message>
     <message>
         <source>time per token</source>
-        <translation type="unfinished"></translation>
+        <translation>每个 token 的用时</translation>
     </message>
     <message>
         <source>time per token, median at n_kv</source>
-        <translation type="unfinished"></translation>
+        <translation>每个 token 的用时，n_kv 处的中位数</translation>
     </message>
     <message>
         <source>time to first token</source>
-        <translation type="unfinished"></translation>
+        <translation>首个 token 用时</translation>
     </message>
     <message>
         <source>times</source>
-        <translation type="unfinished"></translation>
+        <translation>次</translation>
     </message>
     <message>
         <source>to</source>
-        <translation type="unfinished"></translation>
+        <translation>到</translation>
     </message>
     <message>
         <source>to be computed</source>
@@ -4748,11 +4751,11 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>together</source>
-        <translation type="unfinished"></translation>
+        <translation>它们</translation>
     </message>
     <message>
         <source>tok/s</source>
-        <translation type="unfinished"></translation>
+        <translation>tok/s</translation>
     </message>
     <message>
         <source>token</source>
@@ -4760,39 +4763,39 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>token {token}</source>
-        <translation type="unfinished"></translation>
+        <translation>token {token}</translation>
     </message>
     <message>
         <source>tokens</source>
-        <translation type="unfinished"></translation>
+        <translation>token</translation>
     </message>
     <message>
         <source>transfer buffers</source>
-        <translation type="unfinished"></translation>
+        <translation>传输缓冲区</translation>
     </message>
     <message>
         <source>twice</source>
-        <translation type="unfinished"></translation>
+        <translation>两次</translation>
     </message>
     <message>
         <source>ubatches</source>
-        <translation type="unfinished"></translation>
+        <translation>ubatch</translation>
     </message>
     <message>
         <source>undo</source>
-        <translation type="unfinished"></translation>
+        <translation>撤销</translation>
     </message>
     <message>
         <source>unknown message</source>
-        <translation type="unfinished"></translation>
+        <translation>未知消息</translation>
     </message>
     <message>
         <source>up to n_kv</source>
-        <translation type="unfinished"></translation>
+        <translation>到 n_kv</translation>
     </message>
     <message>
         <source>used</source>
-        <translation type="unfinished"></translation>
+        <translation>已用</translation>
     </message>
     <message>
         <source>versions and processor, settings without their texts, and what can be done to the cache of the open model</source>
@@ -4800,43 +4803,43 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>was “{was}” and is “{now}”</source>
-        <translation type="unfinished"></translation>
+        <translation>原为“{was}”，现为“{now}”</translation>
     </message>
     <message>
         <source>wasted</source>
-        <translation type="unfinished"></translation>
+        <translation>浪费</translation>
     </message>
     <message>
         <source>weights</source>
-        <translation type="unfinished"></translation>
+        <translation>权重</translation>
     </message>
     <message>
         <source>which conversation holds the cell; shared cells have the colours of two</source>
-        <translation type="unfinished"></translation>
+        <translation>该单元属于哪个对话；共享的单元有两种颜色</translation>
     </message>
     <message>
         <source>which message of its conversation the token belongs to</source>
-        <translation type="unfinished"></translation>
+        <translation>token 属于其对话的哪条消息</translation>
     </message>
     <message>
         <source>whole</source>
-        <translation type="unfinished"></translation>
+        <translation>完整</translation>
     </message>
     <message>
         <source>whole session</source>
-        <translation type="unfinished"></translation>
+        <translation>整个会话</translation>
     </message>
     <message>
         <source>written</source>
-        <translation type="unfinished"></translation>
+        <translation>已写入</translation>
     </message>
     <message>
         <source>written {ago}</source>
-        <translation type="unfinished"></translation>
+        <translation>写入于 {ago}</translation>
     </message>
     <message>
         <source>yes</source>
-        <translation type="unfinished"></translation>
+        <translation>是</translation>
     </message>
     <message>
         <source>{address} is no web address of a model hub.</source>
@@ -4844,15 +4847,15 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>{age} operations ago</source>
-        <translation type="unfinished"></translation>
+        <translation>{age} 次操作前</translation>
     </message>
     <message>
         <source>{decode_tok_s} tok/s</source>
-        <translation type="unfinished"></translation>
+        <translation>{decode_tok_s} tok/s</translation>
     </message>
     <message>
         <source>{done} of {total}</source>
-        <translation type="unfinished"></translation>
+        <translation>{done} / {total}</translation>
     </message>
     <message>
         <source>{file} cannot be deleted: {why}.</source>
@@ -4864,7 +4867,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>{file} cannot be written</source>
-        <translation type="unfinished"></translation>
+        <translation>无法写入 {file}</translation>
     </message>
     <message>
         <source>{file} cannot be written: {why}.</source>
@@ -4948,7 +4951,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>{first} and {last}</source>
-        <translation type="unfinished"></translation>
+        <translation>{first} 和 {last}</translation>
     </message>
     <message>
         <source>{first} to {last}</source>
@@ -4988,11 +4991,11 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>{low} to {high}</source>
-        <translation type="unfinished"></translation>
+        <translation>{low} 到 {high}</translation>
     </message>
     <message>
         <source>{low} to {high}{unit}</source>
-        <translation type="unfinished"></translation>
+        <translation>{low} 到 {high}{unit}</translation>
     </message>
     <message>
         <source>{missing} MB are still to come, and {free} MB are free on the disk: make room, then resume.</source>
@@ -5000,18 +5003,21 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>{n_tokens} of {n} more</source>
-        <translation type="unfinished"></translation>
+        <translation>另外 {n} 个中的 {n_tokens} 个</translation>
     </message>
     <message>
         <source>{name}
 {sequence}, {cells} cells, {shared} of them shared
 positions [{first}, {end}), {missing} missing between{where}
 next valid position {end}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name}
+{sequence}，{cells} 个单元，其中 {shared} 个共享
+位置 [{first}, {end})，其间缺少 {missing} 个{where}
+下一个有效位置 {end}</translation>
     </message>
     <message>
         <source>{name} ({keys} in the map)</source>
-        <translation type="unfinished"></translation>
+        <translation>{name}（在图中按 {keys}）</translation>
     </message>
     <message>
         <source>{name} could not be read.</source>
@@ -5027,7 +5033,7 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{name} could not be written: {why}</source>
-        <translation type="unfinished"></translation>
+        <translation>无法写入 {name}：{why}</translation>
     </message>
     <message>
         <source>{name} did not finish within {limit_s:g} seconds.</source>
@@ -5079,7 +5085,7 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{name} must end in .png, .svg or .csv</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 必须以 .png、.svg 或 .csv 结尾</translation>
     </message>
     <message>
         <source>{name} needs more memory than a file of its kind should, so it was left out.</source>
@@ -5103,31 +5109,31 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{n} MB, estimated</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} MB，估计值</translation>
     </message>
     <message>
         <source>{n} are carried over: nothing is computed.</source>
-        <translation type="unfinished"></translation>
+        <translation>保留 {n} 个：无需计算。</translation>
     </message>
     <message>
         <source>{n} are prefilled again{time}; it can be cancelled.</source>
-        <translation type="unfinished"></translation>
+        <translation>重新预填充 {n} 个{time}；可以取消。</translation>
     </message>
     <message>
         <source>{n} are removed from the cache; each chat is prefilled again at its next message.</source>
-        <translation type="unfinished"></translation>
+        <translation>从缓存中移除 {n} 个；每个对话会在其下一条消息时重新预填充。</translation>
     </message>
     <message>
         <source>{n} cells</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 个单元</translation>
     </message>
     <message>
         <source>{n} cells changed</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 个单元已变化</translation>
     </message>
     <message>
         <source>{n} cells selected</source>
-        <translation type="unfinished"></translation>
+        <translation>已选择 {n} 个单元</translation>
     </message>
     <message>
         <source>{n} chats were imported.</source>
@@ -5143,7 +5149,7 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{n} free</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 空闲</translation>
     </message>
     <message>
         <source>{n} models, {fitting} of them fit into the {free} of memory that are free now</source>
@@ -5163,11 +5169,11 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{n} operations</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 次操作</translation>
     </message>
     <message>
         <source>{n} operations ago</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 次操作前</translation>
     </message>
     <message>
         <source>{n} pages</source>
@@ -5175,15 +5181,15 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{n} samples</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 个样本</translation>
     </message>
     <message>
         <source>{n} sequence</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 个序列</translation>
     </message>
     <message>
         <source>{n} streams</source>
-        <translation type="unfinished"></translation>
+        <translation>{n} 个 stream</translation>
     </message>
     <message>
         <source>{n} threads</source>
@@ -5215,7 +5221,7 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{n} tokens of “{title}”</source>
-        <translation type="unfinished"></translation>
+        <translation>“{title}”的 {n} 个 token</translation>
     </message>
     <message>
         <source>{n} tokens: {cached} in the cache, {new} to be computed.</source>
@@ -5227,7 +5233,7 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{p} of 100 gaps are at most so long, by nearest rank</source>
-        <translation type="unfinished"></translation>
+        <translation>100 个间隔中有 {p} 个不超过这个值，按最近秩计算</translation>
     </message>
     <message>
         <source>{repo} is no name of a repository: it is owner/name.</source>
@@ -5235,23 +5241,23 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{seconds} min</source>
-        <translation type="unfinished"></translation>
+        <translation>{seconds} 分钟</translation>
     </message>
     <message>
         <source>{sentence} (X = {x}, Y = {y}: Y must be X + 1)</source>
-        <translation type="unfinished"></translation>
+        <translation>{sentence}（X = {x}，Y = {y}：Y 必须为 X + 1）</translation>
     </message>
     <message>
         <source>{size} MB of K and V moved{speed}.</source>
-        <translation type="unfinished"></translation>
+        <translation>移动了 {size} MB 的 K 和 V{speed}。</translation>
     </message>
     <message>
         <source>{size} MB to move   decode speed {predicted}</source>
-        <translation type="unfinished"></translation>
+        <translation>需移动 {size} MB   解码速度 {predicted}</translation>
     </message>
     <message>
         <source>{stayed} stayed</source>
-        <translation type="unfinished"></translation>
+        <translation>{stayed} 个未动</translation>
     </message>
     <message>
         <source>{text}, a favourite</source>
@@ -5259,23 +5265,23 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{title} over time</source>
-        <translation type="unfinished"></translation>
+        <translation>{title}随时间的变化</translation>
     </message>
     <message>
         <source>{title}, branch {branch}</source>
-        <translation type="unfinished"></translation>
+        <translation>{title}，分支 {branch}</translation>
     </message>
     <message>
         <source>{title}: sequence {seq_id}{part}</source>
-        <translation type="unfinished"></translation>
+        <translation>{title}：序列 {seq_id}{part}</translation>
     </message>
     <message>
         <source>{title}: {y_label} over {x_label}</source>
-        <translation type="unfinished"></translation>
+        <translation>{title}：{y_label} 与 {x_label} 的关系</translation>
     </message>
     <message>
         <source>{total} of {available} MB free</source>
-        <translation type="unfinished"></translation>
+        <translation>空闲 {available} MB 中的 {total} MB</translation>
     </message>
     <message>
         <source>{url} is the address of a server; this engine opens GGUF files of this machine.</source>
@@ -5291,19 +5297,19 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{what}: “{was}” and “{now}” are equally likely.</source>
-        <translation type="unfinished"></translation>
+        <translation>{what}：“{was}”和“{now}”的可能性相同。</translation>
     </message>
     <message>
         <source>{what}; the likeliest {likeliest}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{what}；最可能的{likeliest}。</translation>
     </message>
     <message>
         <source>{when} UTC · {model} · {form} form · {seconds} s</source>
-        <translation type="unfinished"></translation>
+        <translation>{when} UTC · {model} · {form}形式 · {seconds} 秒</translation>
     </message>
     <message>
         <source>{when}, took {took}, {cells}{difference}.</source>
-        <translation type="unfinished"></translation>
+        <translation>{when}，用时 {took}，{cells}{difference}。</translation>
     </message>
     <message>
         <source>{why} Trying again in {s} s.</source>
@@ -5316,7 +5322,8 @@ next valid position {end}</source>
     <message>
         <source>{words}
 Cells changed: {n_cells}, in {took}</source>
-        <translation type="unfinished"></translation>
+        <translation>{words}
+变化的单元：{n_cells}，用时 {took}</translation>
     </message>
     <message>
         <source>“)” is missing</source>
@@ -5332,7 +5339,7 @@ Cells changed: {n_cells}, in {took}</source>
     </message>
     <message>
         <source>“{busy}” is running</source>
-        <translation type="unfinished"></translation>
+        <translation>“{busy}”正在运行</translation>
     </message>
     <message>
         <source>“{name}” is a built-in preset: choose another name.</source>
@@ -5356,11 +5363,11 @@ Cells changed: {n_cells}, in {took}</source>
     </message>
     <message>
         <source>“{title}”: the probabilities of the next token are exactly the same.</source>
-        <translation type="unfinished"></translation>
+        <translation>“{title}”：下一个 token 的概率完全相同。</translation>
     </message>
     <message>
         <source>“{title}”: the probabilities of the next token are {verdict} ({numbers})</source>
-        <translation type="unfinished"></translation>
+        <translation>“{title}”：下一个 token 的概率{verdict}（{numbers}）</translation>
     </message>
     <message>
         <source>“}” is missing</source>
