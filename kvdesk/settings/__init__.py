@@ -13,6 +13,7 @@ from pydantic import Field
 from kvdesk.settings.preset import Preset
 from kvdesk.settings.sampling import RANDOM_SEED, Mirostat, SamplerName, Sampling
 from kvdesk.settings.table import Table, llama, llama_name
+from kvdesk.translation import marked
 
 __all__ = [
     "EXACT_UBATCH",
@@ -76,84 +77,93 @@ class ContextSettings(Table):
         4096,
         ge=0,
         le=1 << 20,
-        title="Context size",
+        title=marked("Context size"),
         json_schema_extra=llama("n_ctx"),
-        description="Tokens the KV cache has room for (cells), for all conversations together; "
-        "0 takes the length the model was trained for",
+        description=marked(
+            "Tokens the KV cache has room for (cells), for all conversations together; "
+            "0 takes the length the model was trained for"
+        ),
     )
     n_seq_max: int = Field(
         8,
         ge=1,
         le=64,
-        title="Sequences",
+        title=marked("Sequences"),
         json_schema_extra=llama("n_seq_max"),
-        description="Most conversations and branches in the cache at the same time",
+        description=marked("Most conversations and branches in the cache at the same time"),
     )
     n_batch: int = Field(
         512,
         ge=1,
         le=16384,
-        title="Batch size",
+        title=marked("Batch size"),
         json_schema_extra=llama("n_batch"),
-        description="Most tokens in one llama_decode call",
+        description=marked("Most tokens in one llama_decode call"),
     )
     n_ubatch: int = Field(
         512,
         ge=1,
         le=16384,
-        title="Physical batch size",
+        title=marked("Physical batch size"),
         json_schema_extra=llama("n_ubatch"),
-        description="Most tokens computed at once, in one graph",
+        description=marked("Most tokens computed at once, in one graph"),
     )
     exact: bool = Field(
         False,
-        title="Exact answers",
-        description="The same answer, bit for bit, as if the prompt was computed without the cache; off, answers may "
-        "differ by rounding. Prompts are then read a third slower, and one thread writes answers (0.7 of the speed on "
-        "two cores)",
+        title=marked("Exact answers"),
+        description=marked(
+            "The same answer, bit for bit, as if the prompt was computed without the cache; off, answers may "
+            "differ by rounding. Prompts are then read a third slower, and one thread writes answers (0.7 of the speed "
+            "on two cores)"
+        ),
     )
     n_threads: int = Field(
         default_factory=default_threads,
         ge=1,
         le=MOST_THREADS,
-        title="Threads",
+        title=marked("Threads"),
         json_schema_extra=llama("n_threads"),
-        description="CPU threads for writing answers",
+        description=marked("CPU threads for writing answers"),
     )
     n_threads_batch: int = Field(
         default_factory=default_threads,
         ge=1,
         le=MOST_THREADS,
-        title="Threads for prompts",
+        title=marked("Threads for prompts"),
         json_schema_extra=llama("n_threads_batch"),
-        description="CPU threads for reading prompts (prefill)",
+        description=marked("CPU threads for reading prompts (prefill)"),
     )
     type_k: CacheType = Field(
-        CacheType.F16, title="K cache type", json_schema_extra=llama("type_k"), description="Data type of K"
+        CacheType.F16,
+        title=marked("K cache type"),
+        json_schema_extra=llama("type_k"),
+        description=marked("Data type of K"),
     )
     type_v: CacheType = Field(
         CacheType.F16,
-        title="V cache type",
+        title=marked("V cache type"),
         json_schema_extra=llama("type_v"),
-        description="Data type of V; quantized types need flash attention",
+        description=marked("Data type of V; quantized types need flash attention"),
     )
     flash_attn: bool = Field(
         True,
-        title="Flash attention",
+        title=marked("Flash attention"),
         json_schema_extra=llama("flash_attn"),
-        description="Skips masked cells, and allows a quantized V",
+        description=marked("Skips masked cells, and allows a quantized V"),
     )
     kv_unified: bool = Field(
         True,
-        title="Unified KV cache",
+        title=marked("Unified KV cache"),
         json_schema_extra=llama("kv_unified"),
-        description="One buffer for all sequences, so that they can share cells; off, each has a part of its own",
+        description=marked(
+            "One buffer for all sequences, so that they can share cells; off, each has a part of its own"
+        ),
     )
     swa_full: bool = Field(
         True,
-        title="Full-size SWA cache",
+        title=marked("Full-size SWA cache"),
         json_schema_extra=llama("swa_full"),
-        description="For models with sliding-window attention: keeps the cells outside the window too",
+        description=marked("For models with sliding-window attention: keeps the cells outside the window too"),
     )
 
     @property
@@ -184,45 +194,51 @@ class CachePolicy(Table):
 
     follow_load: bool = Field(
         True,
-        title="Adapt threads to load",
-        description="Fewer threads while other programs are busy. This changes the order in which numbers are added: "
-        "in long conversations answers may then differ by rounding",
+        title=marked("Adapt threads to load"),
+        description=marked(
+            "Fewer threads while other programs are busy. This changes the order in which numbers are added: "
+            "in long conversations answers may then differ by rounding"
+        ),
     )
     auto_compact: bool = Field(
         True,
-        title="Compact automatically",
-        description="Compact the cache between answers when the speed gained is worth the time",
+        title=marked("Compact automatically"),
+        description=marked("Compact the cache between answers when the speed gained is worth the time"),
     )
     prefill_ahead: bool = Field(
         False,
-        title="Prefill ahead",
-        description="After an answer, read the next tokens of the chat template into the cache, so that your next "
-        "message starts sooner",
+        title=marked("Prefill ahead"),
+        description=marked(
+            "After an answer, read the next tokens of the chat template into the cache, so that your next "
+            "message starts sooner"
+        ),
     )
     overflow: Overflow = Field(
-        Overflow.STOP, title="When full", description="What new chats do when their context is full"
+        Overflow.STOP,
+        title=marked("When full"),
+        description=marked("What new chats do when their context is full"),
     )
     n_keep: int = Field(
         0,
         ge=0,
         le=1 << 20,
-        title="Tokens to keep",
+        title=marked("Tokens to keep"),
         json_schema_extra=llama("n_keep"),
-        description="Tokens at the beginning that stay when the oldest messages are removed",
+        description=marked("Tokens at the beginning that stay when the oldest messages are removed"),
     )
     memory_mb: int = Field(
         512,
         ge=0,
         le=1 << 20,
-        title="Memory for saved conversations (MB)",
-        description="Conversations that are removed from the cache are saved there",
+        title=marked("Memory for saved conversations (MB)"),
+        description=marked("Conversations that are removed from the cache are saved there"),
     )
     disk_mb: int = Field(
         2048,
         ge=0,
         le=1 << 24,
-        title="Disk space for saved conversations (MB)",
-        description="Used where that memory is not enough",
+        title=marked("Disk space for saved conversations (MB)"),
+        description=marked("Used where that memory is not enough"),
     )
 
 
@@ -257,18 +273,20 @@ class Settings(Table):
     context: ContextSettings = Field(default_factory=ContextSettings)
     sampling: Sampling = Field(default_factory=Sampling)
     cache: CachePolicy = Field(default_factory=CachePolicy)
-    system_prompt: str = Field("", description="System prompt of new chats")
+    system_prompt: str = Field("", description=marked("System prompt of new chats"))
     presets: tuple[Preset, ...] = Field((), description="Presets that the person saved")
     models: tuple[UsedModel, ...] = Field((), description="Favourites, and models that were opened, the last one first")
-    theme: ThemeChoice = Field(ThemeChoice.SYSTEM, title="Theme", description="Light, dark, or that of the system")
+    theme: ThemeChoice = Field(
+        ThemeChoice.SYSTEM, title=marked("Theme"), description=marked("Light, dark, or that of the system")
+    )
     zoom: int = Field(100, ge=50, le=200, title="Zoom", description="Of the whole window, in percent (Ctrl++, Ctrl+-)")
     font_px: int = Field(
         0, ge=0, le=40, title="Font size", description="Of the text, in pixels before the zoom; 0 is that of the system"
     )
     language: str = Field(
         "system",
-        title="Language",
-        description="Of the interface; another one is there at the next start of kvdesk",
+        title=marked("Language"),
+        description=marked("Of the interface; another one is there at the next start of kvdesk"),
     )
     hub_endpoint: str = Field(
         "",

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 
 from kvdesk.settings.table import Table, llama
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 
 RANDOM_SEED: Final = 0xFFFFFFFF
 """A new seed for every answer (LLAMA_DEFAULT_SEED, llama.h)."""
@@ -91,241 +91,257 @@ class Sampling(Table):
         0.8,
         ge=0.0,
         le=5.0,
-        title="Temperature",
+        title=marked("Temperature"),
         json_schema_extra=llama("temp"),
-        description="Higher is more varied; 0 always takes the most likely token (greedy)",
+        description=marked("Higher is more varied; 0 always takes the most likely token (greedy)"),
     )
     top_k: int = Field(
         40,
         ge=0,
         le=1_000_000,
-        title="Top K",
+        title=marked("Top K"),
         json_schema_extra=llama("top_k"),
-        description="Choose among the K most likely tokens; 0 among all",
+        description=marked("Choose among the K most likely tokens; 0 among all"),
     )
     top_p: float = Field(
         0.95,
         ge=0.0,
         le=1.0,
-        title="Top P",
+        title=marked("Top P"),
         json_schema_extra=llama("top_p"),
-        description="Choose among the most likely tokens whose probabilities add up to P; 1 among all",
+        description=marked("Choose among the most likely tokens whose probabilities add up to P; 1 among all"),
     )
     min_p: float = Field(
         0.05,
         ge=0.0,
         le=1.0,
-        title="Min P",
+        title=marked("Min P"),
         json_schema_extra=llama("min_p"),
-        description="Leave out tokens less likely than this share of the most likely one; 0 leaves out none",
+        description=marked("Leave out tokens less likely than this share of the most likely one; 0 leaves out none"),
     )
     repeat_penalty: float = Field(
         1.0,
         ge=0.1,
         le=4.0,
-        title="Repeat penalty",
+        title=marked("Repeat penalty"),
         json_schema_extra=llama("repeat_penalty"),
-        description="Above 1, tokens that came recently are less likely; 1 changes nothing",
+        description=marked("Above 1, tokens that came recently are less likely; 1 changes nothing"),
     )
     repeat_last_n: int = Field(
         64,
         ge=0,
         le=_MOST_WINDOW,
-        title="Tokens to penalize",
+        title=marked("Tokens to penalize"),
         json_schema_extra=llama("repeat_last_n"),
-        description="How many of the last tokens the repeat, presence and frequency penalties look at; 0 switches "
-        "them off",
+        description=marked(
+            "How many of the last tokens the repeat, presence and frequency penalties look at; 0 switches them off"
+        ),
     )
     seed: int = Field(
         RANDOM_SEED,
         ge=0,
         le=RANDOM_SEED,
-        title="Seed",
+        title=marked("Seed"),
         json_schema_extra=llama("seed"),
-        description="Random draws a new seed for every answer; with a number, the same prompt gets the same answer",
+        description=marked(
+            "Random draws a new seed for every answer; with a number, the same prompt gets the same answer"
+        ),
     )
     max_tokens: int = Field(
         1024,
         ge=1,
         le=1 << 20,
-        title="Answer length",
+        title=marked("Answer length"),
         json_schema_extra=llama("n_predict"),
-        description="Most tokens in one answer",
+        description=marked("Most tokens in one answer"),
     )
     presence_penalty: float = Field(
         0.0,
         ge=-2.0,
         le=2.0,
-        title="Presence penalty",
+        title=marked("Presence penalty"),
         json_schema_extra=llama("presence_penalty"),
-        description="Taken from the logit of every token that came recently; 0 changes nothing",
+        description=marked("Taken from the logit of every token that came recently; 0 changes nothing"),
     )
     frequency_penalty: float = Field(
         0.0,
         ge=-2.0,
         le=2.0,
-        title="Frequency penalty",
+        title=marked("Frequency penalty"),
         json_schema_extra=llama("frequency_penalty"),
-        description="Taken from a token's logit once for each time it came recently; 0 changes nothing",
+        description=marked("Taken from a token's logit once for each time it came recently; 0 changes nothing"),
     )
     dynatemp_range: float = Field(
         0.0,
         ge=0.0,
         le=5.0,
-        title="Dynamic temperature range",
+        title=marked("Dynamic temperature range"),
         json_schema_extra=llama("dynatemp_range"),
-        description="The temperature moves by so much up and down, with how sure the model is; 0 keeps it fixed",
+        description=marked(
+            "The temperature moves by so much up and down, with how sure the model is; 0 keeps it fixed"
+        ),
     )
     dynatemp_exponent: float = Field(
         1.0,
         ge=0.0,
         le=10.0,
-        title="Dynamic temperature exponent",
+        title=marked("Dynamic temperature exponent"),
         json_schema_extra=llama("dynatemp_exponent"),
-        description="How the entropy of the next token becomes a dynamic temperature; 1 in proportion",
+        description=marked("How the entropy of the next token becomes a dynamic temperature; 1 in proportion"),
     )
     typical_p: float = Field(
         1.0,
         ge=0.0,
         le=1.0,
-        title="Typical P",
+        title=marked("Typical P"),
         json_schema_extra=llama("typical_p"),
-        description="Choose among the tokens nearest to the expected information whose probabilities add up to P; 1 "
-        "among all",
+        description=marked(
+            "Choose among the tokens nearest to the expected information whose probabilities add up to P; 1 among all"
+        ),
     )
     top_n_sigma: float = Field(
         -1.0,
         ge=-1.0,
         le=100.0,
-        title="Top n-sigma",
+        title=marked("Top n-sigma"),
         json_schema_extra=llama("top_n_sigma"),
-        description="Leave out tokens whose logit is more than n standard deviations below the highest; 0 or less "
-        "leaves out none",
+        description=marked(
+            "Leave out tokens whose logit is more than n standard deviations below the highest; 0 or less "
+            "leaves out none"
+        ),
     )
     xtc_probability: float = Field(
         0.0,
         ge=0.0,
         le=1.0,
-        title="XTC probability",
+        title=marked("XTC probability"),
         json_schema_extra=llama("xtc_probability"),
-        description="How often the most likely tokens are left out, so that answers are less predictable; 0 never",
+        description=marked(
+            "How often the most likely tokens are left out, so that answers are less predictable; 0 never"
+        ),
     )
     xtc_threshold: float = Field(
         0.1,
         ge=0.0,
         le=1.0,
-        title="XTC threshold",
+        title=marked("XTC threshold"),
         json_schema_extra=llama("xtc_threshold"),
-        description="Of the tokens at least so likely, XTC leaves all but the last; above 0.5 it does nothing",
+        description=marked("Of the tokens at least so likely, XTC leaves all but the last; above 0.5 it does nothing"),
     )
     dry_multiplier: float = Field(
         0.0,
         ge=0.0,
         le=100.0,
-        title="DRY multiplier",
+        title=marked("DRY multiplier"),
         json_schema_extra=llama("dry_multiplier"),
-        description="Strength of the penalty for tokens that would go on repeating a sequence; 0 switches it off",
+        description=marked(
+            "Strength of the penalty for tokens that would go on repeating a sequence; 0 switches it off"
+        ),
     )
     dry_base: float = Field(
         1.75,
         ge=1.0,
         le=10.0,
-        title="DRY base",
+        title=marked("DRY base"),
         json_schema_extra=llama("dry_base"),
-        description="How fast that penalty grows with the length of the repeated sequence",
+        description=marked("How fast that penalty grows with the length of the repeated sequence"),
     )
     dry_allowed_length: int = Field(
         2,
         ge=0,
         le=_MOST_WINDOW,
-        title="DRY allowed length",
+        title=marked("DRY allowed length"),
         json_schema_extra=llama("dry_allowed_length"),
-        description="Repeated sequences up to so many tokens have no penalty",
+        description=marked("Repeated sequences up to so many tokens have no penalty"),
     )
     dry_penalty_last_n: int = Field(
         64,
         ge=0,
         le=_MOST_WINDOW,
-        title="DRY window",
+        title=marked("DRY window"),
         json_schema_extra=llama("dry_penalty_last_n"),
-        description="How many of the last tokens are searched for repetitions; 0 switches DRY off",
+        description=marked("How many of the last tokens are searched for repetitions; 0 switches DRY off"),
     )
     dry_sequence_breakers: Annotated[tuple[str, ...], AfterValidator(_breakers)] = Field(
         ("\n", ":", '"', "*"),
         max_length=MOST_BREAKERS,
-        title="DRY sequence breakers",
+        title=marked("DRY sequence breakers"),
         json_schema_extra=llama("dry_sequence_breakers"),
-        description="Texts that end a repetition, one a line; \\n is the end of a line",
+        description=marked("Texts that end a repetition, one a line; \\n is the end of a line"),
     )
     mirostat: Mirostat = Field(
         Mirostat.OFF,
-        title="Mirostat",
+        title=marked("Mirostat"),
         json_schema_extra=llama("mirostat"),
-        description="Chooses tokens so that each surprises as much as the target says, in the place of all samplers "
-        "but the temperature",
+        description=marked(
+            "Chooses tokens so that each surprises as much as the target says, in the place of all samplers "
+            "but the temperature"
+        ),
     )
     mirostat_tau: float = Field(
         5.0,
         ge=0.0,
         le=20.0,
-        title="Mirostat target entropy",
+        title=marked("Mirostat target entropy"),
         json_schema_extra=llama("mirostat_tau"),
-        description="How much a token is to surprise, in bits; lower is more predictable",
+        description=marked("How much a token is to surprise, in bits; lower is more predictable"),
     )
     mirostat_eta: float = Field(
         0.1,
         ge=0.0,
         le=1.0,
-        title="Mirostat learning rate",
+        title=marked("Mirostat learning rate"),
         json_schema_extra=llama("mirostat_eta"),
-        description="How fast Mirostat follows its target",
+        description=marked("How fast Mirostat follows its target"),
     )
     adaptive_target: float = Field(
         -1.0,
         ge=-1.0,
         le=1.0,
-        title="Adaptive P target",
+        title=marked("Adaptive P target"),
         json_schema_extra=llama("adaptive_target"),
-        description="Chooses tokens whose probability is near this one, on average; below 0 it is off",
+        description=marked("Chooses tokens whose probability is near this one, on average; below 0 it is off"),
     )
     adaptive_decay: float = Field(
         0.9,
         ge=0.0,
         le=0.99,
-        title="Adaptive P decay",
+        title=marked("Adaptive P decay"),
         json_schema_extra=llama("adaptive_decay"),
-        description="How long adaptive P remembers: about 1 / (1 - decay) tokens",
+        description=marked("How long adaptive P remembers: about 1 / (1 - decay) tokens"),
     )
     logit_bias: Annotated[
         tuple[tuple[int | str, Annotated[float, Field(ge=-100.0, le=100.0)]], ...], AfterValidator(_biases)
     ] = Field(
         (),
         max_length=MOST_BIASES,
-        title="Logit bias",
+        title=marked("Logit bias"),
         json_schema_extra=llama("logit_bias"),
-        description="Makes tokens more or less likely, one a line: a token id or a text in quotes, then what is added "
-        'to its logit, such as 15043-1.5 or " hello"+2; -100 bans it',
+        description=marked(
+            "Makes tokens more or less likely, one a line: a token id or a text in quotes, then what is added "
+            'to its logit, such as 15043-1.5 or " hello"+2; -100 bans it'
+        ),
     )
     grammar: Annotated[str, AfterValidator(_text)] = Field(
         "",
         max_length=MOST_TEXT,
-        title="Grammar",
+        title=marked("Grammar"),
         json_schema_extra=llama("grammar"),
-        description="Answers follow this grammar, in llama.cpp's notation GBNF; it begins at the rule root",
+        description=marked("Answers follow this grammar, in llama.cpp's notation GBNF; it begins at the rule root"),
     )
     json_schema: Annotated[str, AfterValidator(_text)] = Field(
         "",
         max_length=MOST_TEXT,
-        title="JSON schema",
+        title=marked("JSON schema"),
         json_schema_extra=llama("json_schema"),
-        description="Answers are JSON that this schema describes; {} is any object",
+        description=marked("Answers are JSON that this schema describes; {} is any object"),
     )
     samplers: Annotated[tuple[SamplerName, ...], AfterValidator(_each_once)] = Field(
         tuple(SamplerName),
         max_length=len(SamplerName),
-        title="Order of the samplers",
+        title=marked("Order of the samplers"),
         json_schema_extra=llama("samplers"),
-        description="The samplers work in this order; one that is not ticked does nothing",
+        description=marked("The samplers work in this order; one that is not ticked does nothing"),
     )
 
     @property

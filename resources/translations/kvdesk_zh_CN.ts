@@ -220,12 +220,32 @@
         <translation>关于 kvdesk</translation>
     </message>
     <message>
+        <source>Above 1, tokens that came recently are less likely; 1 changes nothing</source>
+        <translation>大于 1 时，近期出现过的 token 可能性降低；1 表示不改变</translation>
+    </message>
+    <message>
         <source>Actions</source>
         <translation>操作</translation>
     </message>
     <message>
+        <source>Adapt threads to load</source>
+        <translation>随负载调整线程</translation>
+    </message>
+    <message>
+        <source>Adaptive P decay</source>
+        <translation>Adaptive P 衰减</translation>
+    </message>
+    <message>
+        <source>Adaptive P target</source>
+        <translation>Adaptive P 目标</translation>
+    </message>
+    <message>
         <source>After</source>
         <translation>之后</translation>
+    </message>
+    <message>
+        <source>After an answer, read the next tokens of the chat template into the cache, so that your next message starts sooner</source>
+        <translation>回答结束后，将对话模板接下来的 token 预先读入缓存，使你的下一条消息更快开始</translation>
     </message>
     <message>
         <source>Age</source>
@@ -312,8 +332,20 @@
         <translation>重新回答</translation>
     </message>
     <message>
+        <source>Answer length</source>
+        <translation>回答长度</translation>
+    </message>
+    <message>
         <source>Answer {i} of {n}</source>
         <translation>第 {i} 个回答，共 {n} 个</translation>
+    </message>
+    <message>
+        <source>Answers are JSON that this schema describes; {} is any object</source>
+        <translation>回答是符合这个 schema 的 JSON；{} 表示任意对象</translation>
+    </message>
+    <message>
+        <source>Answers follow this grammar, in llama.cpp&apos;s notation GBNF; it begins at the rule root</source>
+        <translation>回答遵循这个语法，采用 llama.cpp 的 GBNF 写法；从规则 root 开始</translation>
     </message>
     <message>
         <source>Answers that began, since the model was opened</source>
@@ -448,6 +480,10 @@
         <translation>恢复默认值：{value}</translation>
     </message>
     <message>
+        <source>Batch size</source>
+        <translation>批大小</translation>
+    </message>
+    <message>
         <source>Batches and threads</source>
         <translation>批大小与线程</translation>
     </message>
@@ -490,6 +526,14 @@
     <message>
         <source>Bytes / (get + set)</source>
         <translation>字节 /（读取 + 写入的时间）</translation>
+    </message>
+    <message>
+        <source>CPU threads for reading prompts (prefill)</source>
+        <translation>读取提示词（预填充）的 CPU 线程</translation>
+    </message>
+    <message>
+        <source>CPU threads for writing answers</source>
+        <translation>生成回答的 CPU 线程</translation>
     </message>
     <message>
         <source>Cache</source>
@@ -620,8 +664,28 @@
         <translation>选择文本</translation>
     </message>
     <message>
+        <source>Choose among the K most likely tokens; 0 among all</source>
+        <translation>从可能性最高的 K 个 token 中选择；0 表示从全部中选择</translation>
+    </message>
+    <message>
+        <source>Choose among the most likely tokens whose probabilities add up to P; 1 among all</source>
+        <translation>从概率累计达到 P 的最可能的 token 中选择；1 表示从全部中选择</translation>
+    </message>
+    <message>
+        <source>Choose among the tokens nearest to the expected information whose probabilities add up to P; 1 among all</source>
+        <translation>从最接近期望信息量、概率累计达到 P 的 token 中选择；1 表示从全部中选择</translation>
+    </message>
+    <message>
         <source>Choose its cells for an operation</source>
         <translation>选择其单元进行操作</translation>
+    </message>
+    <message>
+        <source>Chooses tokens so that each surprises as much as the target says, in the place of all samplers but the temperature</source>
+        <translation>使每个 token 的意外程度接近目标值，代替温度以外的所有采样器</translation>
+    </message>
+    <message>
+        <source>Chooses tokens whose probability is near this one, on average; below 0 it is off</source>
+        <translation>选择概率平均接近这个值的 token；小于 0 时关闭</translation>
     </message>
     <message>
         <source>Clear</source>
@@ -672,8 +736,16 @@
         <translation>压实</translation>
     </message>
     <message>
+        <source>Compact automatically</source>
+        <translation>自动压实</translation>
+    </message>
+    <message>
         <source>Compact the cache</source>
         <translation>压实缓存</translation>
+    </message>
+    <message>
+        <source>Compact the cache between answers when the speed gained is worth the time</source>
+        <translation>当速度的提升值得所花的时间时，在回答之间压实缓存</translation>
     </message>
     <message>
         <source>Compact the cache…</source>
@@ -732,6 +804,10 @@
         <translation>上下文已满</translation>
     </message>
     <message>
+        <source>Context size</source>
+        <translation>上下文长度</translation>
+    </message>
+    <message>
         <source>Context whose journal is shown</source>
         <translation>显示其操作记录的上下文</translation>
     </message>
@@ -762,6 +838,10 @@
     <message>
         <source>Conversations in the cache</source>
         <translation>缓存中的对话</translation>
+    </message>
+    <message>
+        <source>Conversations that are removed from the cache are saved there</source>
+        <translation>从缓存移除的对话会保存在这里</translation>
     </message>
     <message>
         <source>Copied.</source>
@@ -820,12 +900,40 @@
         <translation>DRY</translation>
     </message>
     <message>
+        <source>DRY allowed length</source>
+        <translation>DRY 允许长度</translation>
+    </message>
+    <message>
+        <source>DRY base</source>
+        <translation>DRY 底数</translation>
+    </message>
+    <message>
+        <source>DRY multiplier</source>
+        <translation>DRY 乘数</translation>
+    </message>
+    <message>
+        <source>DRY sequence breakers</source>
+        <translation>DRY 序列断点</translation>
+    </message>
+    <message>
+        <source>DRY window</source>
+        <translation>DRY 窗口</translation>
+    </message>
+    <message>
         <source>DRY: no repeated sequences</source>
         <translation>DRY：避免重复的序列</translation>
     </message>
     <message>
         <source>Dark</source>
         <translation>深色</translation>
+    </message>
+    <message>
+        <source>Data type of K</source>
+        <translation>K 的数据类型</translation>
+    </message>
+    <message>
+        <source>Data type of V; quantized types need flash attention</source>
+        <translation>V 的数据类型；量化类型需要 flash attention</translation>
     </message>
     <message>
         <source>Data type of most of its weights</source>
@@ -904,6 +1012,10 @@
         <translation>难题和代码，需要 16 GB 内存</translation>
     </message>
     <message>
+        <source>Disk space for saved conversations (MB)</source>
+        <translation>保存对话的磁盘空间 (MB)</translation>
+    </message>
+    <message>
         <source>Dismiss this comparison</source>
         <translation>关闭这个比较</translation>
     </message>
@@ -930,6 +1042,14 @@
     <message>
         <source>Drawing (SVG)…</source>
         <translation>矢量图 (SVG)…</translation>
+    </message>
+    <message>
+        <source>Dynamic temperature exponent</source>
+        <translation>动态温度指数</translation>
+    </message>
+    <message>
+        <source>Dynamic temperature range</source>
+        <translation>动态温度范围</translation>
     </message>
     <message>
         <source>Each answer becomes a branch; the question is prefilled only once</source>
@@ -1004,6 +1124,10 @@
         <translation>一切保持原样</translation>
     </message>
     <message>
+        <source>Exact answers</source>
+        <translation>精确回答</translation>
+    </message>
+    <message>
         <source>Expected: a token reads {size} of weights, and this machine reads {speed} GB/s of them.</source>
         <translation>预计值：每个 token 要读取 {size} 权重，这台电脑读取权重的速度为 {speed} GB/s。</translation>
     </message>
@@ -1056,6 +1180,10 @@
         <translation>收藏</translation>
     </message>
     <message>
+        <source>Fewer threads while other programs are busy. This changes the order in which numbers are added: in long conversations answers may then differ by rounding</source>
+        <translation>其他程序繁忙时使用较少的线程。这会改变数值相加的顺序：在长对话中，回答可能因舍入而不同</translation>
+    </message>
+    <message>
         <source>Figures</source>
         <translation>数值</translation>
     </message>
@@ -1104,6 +1232,10 @@
         <translation>能否运行</translation>
     </message>
     <message>
+        <source>Flash attention</source>
+        <translation>Flash attention</translation>
+    </message>
+    <message>
         <source>Fold {name}</source>
         <translation>折叠 {name}</translation>
     </message>
@@ -1122,6 +1254,10 @@
     <message>
         <source>Follow the system</source>
         <translation>跟随系统</translation>
+    </message>
+    <message>
+        <source>For models with sliding-window attention: keeps the cells outside the window too</source>
+        <translation>用于滑动窗口注意力的模型：窗口之外的单元也保留</translation>
     </message>
     <message>
         <source>Forget cells</source>
@@ -1164,12 +1300,20 @@
         <translation>释放上下文并新建一个；每个对话在下一条消息时重新计算。</translation>
     </message>
     <message>
+        <source>Frequency penalty</source>
+        <translation>频率惩罚</translation>
+    </message>
+    <message>
         <source>From kvdesk&apos;s own JSON, or an export of ChatGPT, LM Studio or llama.cpp&apos;s web UI</source>
         <translation>来自 kvdesk 自己的 JSON，或 ChatGPT、LM Studio、llama.cpp 网页界面的导出文件</translation>
     </message>
     <message>
         <source>From the file&apos;s header and the settings, before the load</source>
         <translation>加载之前，根据文件头和设置得出</translation>
+    </message>
+    <message>
+        <source>Full-size SWA cache</source>
+        <translation>完整大小的 SWA 缓存</translation>
     </message>
     <message>
         <source>GGUF models (*.gguf);;All files (*)</source>
@@ -1190,6 +1334,10 @@
     <message>
         <source>Go to the pinned message: {text}</source>
         <translation>跳到固定的消息：{text}</translation>
+    </message>
+    <message>
+        <source>Grammar</source>
+        <translation>语法</translation>
     </message>
     <message>
         <source>Grammar, JSON schema, logit bias</source>
@@ -1244,6 +1392,10 @@
         <translation>峰值：最后一个非空单元的序号 + 1</translation>
     </message>
     <message>
+        <source>Higher is more varied; 0 always takes the most likely token (greedy)</source>
+        <translation>越高越多样；0 总是选择最可能的 token（greedy）</translation>
+    </message>
+    <message>
         <source>History</source>
         <translation>历史</translation>
     </message>
@@ -1252,8 +1404,40 @@
         <translation>空洞率 (H - U) / H：峰值以下、注意力仍会读取的空闲单元</translation>
     </message>
     <message>
+        <source>How fast Mirostat follows its target</source>
+        <translation>Mirostat 接近目标的速度</translation>
+    </message>
+    <message>
+        <source>How fast that penalty grows with the length of the repeated sequence</source>
+        <translation>该惩罚随重复序列长度增长的速度</translation>
+    </message>
+    <message>
+        <source>How long adaptive P remembers: about 1 / (1 - decay) tokens</source>
+        <translation>adaptive P 的记忆长度：约 1 / (1 - decay) 个 token</translation>
+    </message>
+    <message>
         <source>How long reading them again takes is being estimated …</source>
         <translation>正在估算重新读取它们的用时…</translation>
+    </message>
+    <message>
+        <source>How many of the last tokens are searched for repetitions; 0 switches DRY off</source>
+        <translation>在最近多少个 token 中查找重复；0 关闭 DRY</translation>
+    </message>
+    <message>
+        <source>How many of the last tokens the repeat, presence and frequency penalties look at; 0 switches them off</source>
+        <translation>重复、存在和频率惩罚查看最近多少个 token；0 关闭它们</translation>
+    </message>
+    <message>
+        <source>How much a token is to surprise, in bits; lower is more predictable</source>
+        <translation>token 的意外程度，以 bit 计；越低越可预测</translation>
+    </message>
+    <message>
+        <source>How often the most likely tokens are left out, so that answers are less predictable; 0 never</source>
+        <translation>排除最可能的 token 的频率，使回答更难预测；0 表示从不</translation>
+    </message>
+    <message>
+        <source>How the entropy of the next token becomes a dynamic temperature; 1 in proportion</source>
+        <translation>下一个 token 的熵如何变为动态温度；1 表示成比例</translation>
     </message>
     <message>
         <source>Import</source>
@@ -1360,6 +1544,10 @@
         <translation>JSON 行 (*.jsonl)</translation>
     </message>
     <message>
+        <source>JSON schema</source>
+        <translation>JSON schema</translation>
+    </message>
+    <message>
         <source>JSON, with everything (*.json)</source>
         <translation>JSON，包含全部内容 (*.json)</translation>
     </message>
@@ -1378,6 +1566,10 @@
     <message>
         <source>K and V</source>
         <translation>K 和 V</translation>
+    </message>
+    <message>
+        <source>K cache type</source>
+        <translation>K 缓存类型</translation>
     </message>
     <message>
         <source>K-shift flushes</source>
@@ -1476,6 +1668,14 @@
         <translation>退出</translation>
     </message>
     <message>
+        <source>Leave out tokens less likely than this share of the most likely one; 0 leaves out none</source>
+        <translation>排除可能性低于最可能 token 的这个比例的 token；0 表示不排除</translation>
+    </message>
+    <message>
+        <source>Leave out tokens whose logit is more than n standard deviations below the highest; 0 or less leaves out none</source>
+        <translation>排除 logit 比最高值低 n 个标准差以上的 token；0 或更小表示不排除</translation>
+    </message>
+    <message>
         <source>Leave the answer as it was (Esc)</source>
         <translation>回答保持原样 (Esc)</translation>
     </message>
@@ -1512,6 +1712,10 @@
         <translation>浅色</translation>
     </message>
     <message>
+        <source>Light, dark, or that of the system</source>
+        <translation>浅色、深色或跟随系统</translation>
+    </message>
+    <message>
         <source>Line {line} of the grammar cannot be read: {what}.</source>
         <translation>无法读取语法的第 {line} 行：{what}。</translation>
     </message>
@@ -1530,6 +1734,10 @@
     <message>
         <source>Log lines of llama.cpp and kvdesk appear here.</source>
         <translation>llama.cpp 和 kvdesk 的日志显示在这里。</translation>
+    </message>
+    <message>
+        <source>Logit bias</source>
+        <translation>Logit 偏置</translation>
     </message>
     <message>
         <source>Logits of one batch entry for every sequence</source>
@@ -1554,6 +1762,10 @@
     <message>
         <source>Makes a new context; conversations are forgotten, prefilled again or carried over</source>
         <translation>新建上下文；对话会被遗忘、重新预填充或保留</translation>
+    </message>
+    <message>
+        <source>Makes tokens more or less likely, one a line: a token id or a text in quotes, then what is added to its logit, such as 15043-1.5 or &quot; hello&quot;+2; -100 bans it</source>
+        <translation>使 token 更可能或更不可能，每行一个：token id 或带引号的文本，再加上对其 logit 的增量，例如 15043-1.5 或 &quot; hello&quot;+2；-100 表示禁用</translation>
     </message>
     <message>
         <source>Map of the cache after a compaction</source>
@@ -1600,6 +1812,10 @@
         <translation>内存</translation>
     </message>
     <message>
+        <source>Memory for saved conversations (MB)</source>
+        <translation>保存对话的内存 (MB)</translation>
+    </message>
+    <message>
         <source>Memory kept for the next state that is saved, moved or audited; for a minute</source>
         <translation>为下一次保存、移动或核对状态保留的内存；保留一分钟</translation>
     </message>
@@ -1628,12 +1844,24 @@
         <translation>Min P</translation>
     </message>
     <message>
+        <source>Mirostat</source>
+        <translation>Mirostat</translation>
+    </message>
+    <message>
         <source>Mirostat 1</source>
         <translation>Mirostat 1</translation>
     </message>
     <message>
         <source>Mirostat 2</source>
         <translation>Mirostat 2</translation>
+    </message>
+    <message>
+        <source>Mirostat learning rate</source>
+        <translation>Mirostat 学习率</translation>
+    </message>
+    <message>
+        <source>Mirostat target entropy</source>
+        <translation>Mirostat 目标熵</translation>
     </message>
     <message>
         <source>Mirostat, adaptive P</source>
@@ -1666,6 +1894,22 @@
     <message>
         <source>More rounds and larger contexts</source>
         <translation>更多轮次和更大的上下文</translation>
+    </message>
+    <message>
+        <source>Most conversations and branches in the cache at the same time</source>
+        <translation>缓存中同时存在的对话和分支的最大数量</translation>
+    </message>
+    <message>
+        <source>Most tokens computed at once, in one graph</source>
+        <translation>一次在一个计算图中计算的最大 token 数</translation>
+    </message>
+    <message>
+        <source>Most tokens in one answer</source>
+        <translation>一个回答的最大 token 数</translation>
+    </message>
+    <message>
+        <source>Most tokens in one llama_decode call</source>
+        <translation>一次 llama_decode 调用的最大 token 数</translation>
     </message>
     <message>
         <source>Move</source>
@@ -1892,12 +2136,24 @@
         <translation>模型打开以来全部 {n} 个间隔的</translation>
     </message>
     <message>
+        <source>Of the interface; another one is there at the next start of kvdesk</source>
+        <translation>界面的语言；更改后在下次启动 kvdesk 时生效</translation>
+    </message>
+    <message>
+        <source>Of the tokens at least so likely, XTC leaves all but the last; above 0.5 it does nothing</source>
+        <translation>在至少这么可能的 token 中，XTC 只留下最后一个；大于 0.5 时不起作用</translation>
+    </message>
+    <message>
         <source>Of this model&apos;s {n_split} files {n} are missing: {first}.</source>
         <translation>这个模型共 {n_split} 个文件，缺少 {n} 个：{first}。</translation>
     </message>
     <message>
         <source>Off</source>
         <translation>关闭</translation>
+    </message>
+    <message>
+        <source>One buffer for all sequences, so that they can share cells; off, each has a part of its own</source>
+        <translation>所有序列共用一个缓冲区，因此可以共享单元；关闭时每个序列有自己的部分</translation>
     </message>
     <message>
         <source>One chat of this file has more than {n} MB; kvdesk reads no larger ones.</source>
@@ -2080,6 +2336,10 @@
         <translation>重复惩罚</translation>
     </message>
     <message>
+        <source>Physical batch size</source>
+        <translation>物理批大小</translation>
+    </message>
+    <message>
         <source>Picture (PNG)…</source>
         <translation>图片 (PNG)…</translation>
     </message>
@@ -2176,12 +2436,20 @@
         <translation>现在重新预填充</translation>
     </message>
     <message>
+        <source>Prefill ahead</source>
+        <translation>提前预填充</translation>
+    </message>
+    <message>
         <source>Prefill at their next message</source>
         <translation>在其下一条消息时预填充</translation>
     </message>
     <message>
         <source>Prefilled tokens</source>
         <translation>预填充的 token</translation>
+    </message>
+    <message>
+        <source>Presence penalty</source>
+        <translation>存在惩罚</translation>
     </message>
     <message>
         <source>Preset</source>
@@ -2250,6 +2518,10 @@
     <message>
         <source>Random</source>
         <translation>随机</translation>
+    </message>
+    <message>
+        <source>Random draws a new seed for every answer; with a number, the same prompt gets the same answer</source>
+        <translation>随机表示每个回答使用新的种子；填入数字时，相同的提示词得到相同的回答</translation>
     </message>
     <message>
         <source>Read another time</source>
@@ -2372,8 +2644,16 @@
         <translation>重命名…</translation>
     </message>
     <message>
+        <source>Repeat penalty</source>
+        <translation>重复惩罚</translation>
+    </message>
+    <message>
         <source>Repeat, presence and frequency penalties</source>
         <translation>重复、存在和频率惩罚</translation>
+    </message>
+    <message>
+        <source>Repeated sequences up to so many tokens have no penalty</source>
+        <translation>不超过这么多 token 的重复序列没有惩罚</translation>
     </message>
     <message>
         <source>Report a problem</source>
@@ -2708,6 +2988,10 @@
         <translation>大小</translation>
     </message>
     <message>
+        <source>Skips masked cells, and allows a quantized V</source>
+        <translation>跳过被屏蔽的单元，并允许量化 V</translation>
+    </message>
+    <message>
         <source>Smaller text</source>
         <translation>更小的文字</translation>
     </message>
@@ -2756,6 +3040,10 @@
         <translation>由你停止</translation>
     </message>
     <message>
+        <source>Strength of the penalty for tokens that would go on repeating a sequence; 0 switches it off</source>
+        <translation>对会继续重复某个序列的 token 的惩罚强度；0 表示关闭</translation>
+    </message>
+    <message>
         <source>Sum of sequences per used cell / U: 1 when nothing is shared</source>
         <translation>每个已用单元的序列数之和 / U：没有共享时为 1</translation>
     </message>
@@ -2792,6 +3080,10 @@
         <translation>单独的系统提示词</translation>
     </message>
     <message>
+        <source>System prompt of new conversations</source>
+        <translation>新对话的系统提示词</translation>
+    </message>
+    <message>
         <source>System prompt of this chat</source>
         <translation>这个对话的系统提示词</translation>
     </message>
@@ -2810,6 +3102,14 @@
     <message>
         <source>Take out of the archive</source>
         <translation>取消归档</translation>
+    </message>
+    <message>
+        <source>Taken from a token&apos;s logit once for each time it came recently; 0 changes nothing</source>
+        <translation>token 近期每出现一次，就从其 logit 中减去一次；0 表示不改变</translation>
+    </message>
+    <message>
+        <source>Taken from the logit of every token that came recently; 0 changes nothing</source>
+        <translation>从近期出现过的每个 token 的 logit 中减去；0 表示不改变</translation>
     </message>
     <message>
         <source>Takes at most {memory_bytes} of memory and one processor core (more where threads are the question), in a process of its own. It reads about {read} tokens and writes {written}: {time}. Conversations go on, but an answer that is written meanwhile disturbs the timings.</source>
@@ -2850,6 +3150,10 @@
     <message>
         <source>Text, code, PDF, DOCX (*)</source>
         <translation>文本、代码、PDF、DOCX (*)</translation>
+    </message>
+    <message>
+        <source>Texts that end a repetition, one a line; \n is the end of a line</source>
+        <translation>终止重复的文本，每行一个；\n 表示换行</translation>
     </message>
     <message>
         <source>The JSON schema cannot be used: {names} are numbers from 0 to {n:,}.</source>
@@ -3192,6 +3496,14 @@
         <translation>报告已保存到 {name}。</translation>
     </message>
     <message>
+        <source>The same answer, bit for bit, as if the prompt was computed without the cache; off, answers may differ by rounding. Prompts are then read a third slower, and one thread writes answers (0.7 of the speed on two cores)</source>
+        <translation>无论是否使用缓存，回答都逐位相同；关闭时，回答可能因舍入而不同。开启后读取提示词慢三分之一，并由一个线程生成回答（在双核上速度为 0.7 倍）</translation>
+    </message>
+    <message>
+        <source>The samplers work in this order; one that is not ticked does nothing</source>
+        <translation>采样器按这个顺序工作；没有勾选的不起作用</translation>
+    </message>
+    <message>
         <source>The saved state has positions that llama.cpp could never remove again.</source>
         <translation>保存的状态中有 llama.cpp 无法再移除的位置。</translation>
     </message>
@@ -3226,6 +3538,10 @@
     <message>
         <source>The short form: within three minutes</source>
         <translation>简短形式：三分钟以内</translation>
+    </message>
+    <message>
+        <source>The temperature moves by so much up and down, with how sure the model is; 0 keeps it fixed</source>
+        <translation>温度随模型的确定程度上下变动的幅度；0 表示固定</translation>
     </message>
     <message>
         <source>The template of the model appears here once one is open.</source>
@@ -3520,6 +3836,14 @@
         <translation>思考过程，{n} 个词</translation>
     </message>
     <message>
+        <source>Threads</source>
+        <translation>线程</translation>
+    </message>
+    <message>
+        <source>Threads for prompts</source>
+        <translation>提示词线程</translation>
+    </message>
+    <message>
         <source>Threads used to decode</source>
         <translation>解码使用的线程</translation>
     </message>
@@ -3560,6 +3884,10 @@
         <translation>每秒写出的 token 数：上次运行时测得，或为预计值（≈）</translation>
     </message>
     <message>
+        <source>Tokens at the beginning that stay when the oldest messages are removed</source>
+        <translation>移除最早的消息时，开头保留的 token 数</translation>
+    </message>
+    <message>
         <source>Tokens of context it was trained for</source>
         <translation>训练时的上下文长度（token）</translation>
     </message>
@@ -3580,12 +3908,24 @@
         <translation>每秒 token 数</translation>
     </message>
     <message>
+        <source>Tokens the KV cache has room for (cells), for all conversations together; 0 takes the length the model was trained for</source>
+        <translation>KV 缓存可容纳的 token 数（单元数），所有对话合计；0 表示采用模型训练时的长度</translation>
+    </message>
+    <message>
         <source>Tokens to a page</source>
         <translation>每页的 token 数</translation>
     </message>
     <message>
         <source>Tokens to a page of the simulated allocator</source>
         <translation>模拟分配器每页的 token 数</translation>
+    </message>
+    <message>
+        <source>Tokens to keep</source>
+        <translation>保留的 token 数</translation>
+    </message>
+    <message>
+        <source>Tokens to penalize</source>
+        <translation>惩罚的 token 数</translation>
     </message>
     <message>
         <source>Top K</source>
@@ -3656,6 +3996,10 @@
         <translation>撤销上一次操作</translation>
     </message>
     <message>
+        <source>Unified KV cache</source>
+        <translation>统一的 KV 缓存</translation>
+    </message>
+    <message>
         <source>Unpin</source>
         <translation>取消固定</translation>
     </message>
@@ -3672,8 +4016,16 @@
         <translation>已用单元 x 所有层中一个单元的行</translation>
     </message>
     <message>
+        <source>Used where that memory is not enough</source>
+        <translation>该内存不足时使用</translation>
+    </message>
+    <message>
         <source>V as {type_v} needs flash attention: llama.cpp refuses it without.</source>
         <translation>V 为 {type_v} 需要 flash attention：没有它 llama.cpp 会拒绝。</translation>
+    </message>
+    <message>
+        <source>V cache type</source>
+        <translation>V 缓存类型</translation>
     </message>
     <message>
         <source>V of type {type_v} needs flash attention.</source>
@@ -3748,6 +4100,10 @@
         <translation>编辑消息时，其附件保持不变</translation>
     </message>
     <message>
+        <source>What new conversations do when their context is full</source>
+        <translation>新对话在上下文已满时如何处理</translation>
+    </message>
+    <message>
         <source>What other applications downloaded, whether it fits, and how fast it should be</source>
         <translation>其他应用程序下载的模型，能否在这里运行，以及预计的速度</translation>
     </message>
@@ -3762,6 +4118,10 @@
     <message>
         <source>What was sent before, while the box is empty</source>
         <translation>输入框为空时，调出之前发送的内容</translation>
+    </message>
+    <message>
+        <source>When full</source>
+        <translation>上下文已满时</translation>
     </message>
     <message>
         <source>When it was opened last</source>
@@ -3838,6 +4198,14 @@
     <message>
         <source>XTC</source>
         <translation>XTC</translation>
+    </message>
+    <message>
+        <source>XTC probability</source>
+        <translation>XTC 概率</translation>
+    </message>
+    <message>
+        <source>XTC threshold</source>
+        <translation>XTC 阈值</translation>
     </message>
     <message>
         <source>XTC, typical P, top n-sigma, dynamic temperature</source>

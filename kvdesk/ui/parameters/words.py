@@ -82,7 +82,7 @@ def _time(ms: float) -> str:
 
 def _value(parameters: Parameters, name: str) -> str:
     value = getattr(parameters.sampling, name)
-    title = Sampling.model_fields[name].title or name
+    title = tr(Sampling.model_fields[name].title or name)
     if name == "seed" and value == RANDOM_SEED:
         return tr("{name} random").format(name=title)
     if isinstance(value, StrEnum):
