@@ -464,11 +464,7 @@
         <translation>返回对话列表</translation>
     </message>
     <message>
-        <source>Back to the conversations</source>
-        <translation>返回对话</translation>
-    </message>
-    <message>
-        <source>Back to the conversations (Esc)</source>
+        <source>Back to the chats (Esc)</source>
         <translation>返回对话 (Esc)</translation>
     </message>
     <message>
@@ -1480,7 +1476,7 @@
         <translation>在图表中</translation>
     </message>
     <message>
-        <source>In the list of conversations</source>
+        <source>In the list of chats</source>
         <translation>在对话列表中</translation>
     </message>
     <message>
@@ -1886,6 +1882,10 @@
     <message>
         <source>Models on this computer…</source>
         <translation>这台电脑上的模型…</translation>
+    </message>
+    <message>
+        <source>Models that fit into the {free} of memory that are free now: {fitting} of {n}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>More about presets</source>
@@ -2840,7 +2840,7 @@
         <translation>搜索设置</translation>
     </message>
     <message>
-        <source>Search the conversations</source>
+        <source>Search the chats</source>
         <translation>搜索对话</translation>
     </message>
     <message>
@@ -2944,7 +2944,7 @@
         <translation>显示或隐藏缓存检查器</translation>
     </message>
     <message>
-        <source>Show or hide the conversations</source>
+        <source>Show or hide the chats</source>
         <translation>显示或隐藏对话列表</translation>
     </message>
     <message>
@@ -2952,7 +2952,7 @@
         <translation>显示或隐藏单元图的绘制用时</translation>
     </message>
     <message>
-        <source>Show the laboratory, or the conversations</source>
+        <source>Show the laboratory, or the chats</source>
         <translation>显示实验室或对话</translation>
     </message>
     <message>
@@ -3080,7 +3080,7 @@
         <translation>单独的系统提示词</translation>
     </message>
     <message>
-        <source>System prompt of new conversations</source>
+        <source>System prompt of new chats</source>
         <translation>新对话的系统提示词</translation>
     </message>
     <message>
@@ -3788,7 +3788,7 @@
         <translation>这个键用于图表。</translation>
     </message>
     <message>
-        <source>This key works in the list of conversations.</source>
+        <source>This key works in the list of chats.</source>
         <translation>这个键用于对话列表。</translation>
     </message>
     <message>
@@ -4100,7 +4100,7 @@
         <translation>编辑消息时，其附件保持不变</translation>
     </message>
     <message>
-        <source>What new conversations do when their context is full</source>
+        <source>What new chats do when their context is full</source>
         <translation>新对话在上下文已满时如何处理</translation>
     </message>
     <message>
@@ -4220,7 +4220,7 @@
         <translation>你没有读取 {path} 的权限。</translation>
     </message>
     <message>
-        <source>Your conversations are listed here. Send a message to start one.</source>
+        <source>Your chats are listed here. Send a message to start one.</source>
         <translation>这里列出你的对话。发送一条消息即可开始。</translation>
     </message>
     <message>
@@ -5518,10 +5518,6 @@ next valid position {end}</source>
     <message>
         <source>{n} free</source>
         <translation>{n} 空闲</translation>
-    </message>
-    <message>
-        <source>{n} models, {fitting} of them fit into the {free} of memory that are free now</source>
-        <translation>{n} 个模型，其中 {fitting} 个可在当前空闲的 {free} 内存中运行</translation>
     </message>
     <message>
         <source>{n} of them here already</source>
