@@ -1,0 +1,107 @@
+"""Every place of the window in a language without Latin letters: what still has them was not given to `tr`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from PySide6.QtWidgets import QAbstractButton, QAbstractSpinBox, QComboBox, QDialog, QLabel, QLineEdit, QWidget
+
+from kvdesk import translation
+from kvdesk.settings import CacheType
+from kvdesk.ui.shell.main_window import MainWindow
+from kvdesk.viewmodel.metric_groups import metric_groups
+from tests.ui.samples import CONVERSATIONS, cache_view
+from tests.ui.test_accessibility import PLACES, opened
+from tests.ui.test_numbers import measured
+
+UNITS: Final = frozenset({"MB", "ms", "GB/s"})
+NAMES: Final = frozenset({"kvdesk", *(kind.value for kind in CacheType)})
+"""What has the same name in every language."""
+NOT_YET: Final = ("kvdesk.ui.chat", "kvdesk.ui.markdown")
+"""Whose texts are still to be given to `tr`."""
+_LATIN: Final = re.compile(r"[A-Za-z]{2,}")
+_CALL: Final = re.compile(r"llama_\w+\(.*")
+_KEYS: Final = re.compile(r"\((Ctrl|Shift|Alt)\+[^)]*\)|\(F\d+\)|\(Esc\)")
+
+
+def pseudo(text: str, n: int = -1) -> str:
+    """Another letter for each but those of placeholders."""
+    shown = re.sub(r"\{[^{}]*\}|%n|[A-Za-z]", lambda m: m[0] if len(m[0]) > 1 else chr(0x4E00 + ord(m[0])), text)
+    return shown if n < 0 else shown.replace("%n", str(n))
+
+
+@pytest.fixture
+def _pseudo() -> Iterator[None]:
+    translation.install(pseudo)
+    yield
+    translation.install(translation.english)
+
+
+def texts(widget: QWidget) -> Iterator[str]:
+    """What a widget shows and says."""
+    yield widget.accessibleName()
+    yield widget.toolTip()
+    match widget:
+        case QLabel() | QAbstractButton():
+            yield widget.text()
+        case QLineEdit():
+            yield widget.placeholderText()
+        case QComboBox():
+            yield from (widget.itemText(i) for i in range(widget.count()))
+        case QAbstractSpinBox():
+            yield widget.specialValueText()
+        case QDialog():
+            yield widget.windowTitle()
+
+
+def left(text: str) -> str:
+    """The text without what is the same in every language."""
+    text = _KEYS.sub("", _CALL.sub("", text))
+    for name in (*NAMES, *(title for conversation in CONVERSATIONS if (title := conversation.title))):
+        text = text.replace(name, "")
+    return re.sub(r"<[^>]*>|\b[a-z]+_[a-z_]+\b", "", text)  # markup, and names as those of llama.cpp
+
+
+def is_not_yet(widget: QWidget | None) -> bool:
+    while widget is not None:
+        if type(widget).__module__.startswith(NOT_YET):
+            return True
+        widget = widget.parentWidget()
+    return False
+
+
+@pytest.mark.usefixtures("_pseudo")
+@pytest.mark.parametrize("place", [place for place in PLACES if place not in ("Palette", "Report", "Search", "Tour")])
+def test_a_place_has_no_english(place: str, request: pytest.FixtureRequest) -> None:
+    window: MainWindow = request.getfixturevalue("window")  # made after the language is set
+    window.apply_event(cache_view())
+    root = opened(window, place)
+    own = {w.text() for w in root.findChildren(QLabel) if w.property("family") == "mono"}  # llama.cpp's names and calls
+    found = {
+        f"{type(widget).__module__}: {text!r}"
+        for widget in (root, *root.findChildren(QWidget))
+        if not is_not_yet(widget)
+        for text in texts(widget)
+        if text not in own
+        and not any(name and text.endswith(f": {name}") for name in own)
+        and _LATIN.search(left(text))
+    }
+    assert not found, "\n".join(sorted(found))
+
+
+@pytest.mark.usefixtures("_pseudo")
+def test_the_numbers_have_no_english() -> None:
+    groups = metric_groups(measured(), cache_view(), {0: "0", 1: "1"})
+    found = {
+        text
+        for g in groups
+        for text in (g.title, g.empty, *(part for c in g.columns for part in (c.name, c.definition)))
+    }
+    found |= {
+        text for g in groups for row in g.rows for text in (row.name, row.definition, *(v.unit for v in row.values))
+    }
+    assert len(found) > 100
+    assert not {text for text in found - UNITS if _LATIN.search(left(text))}
