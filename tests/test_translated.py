@@ -69,6 +69,7 @@ ALLOWED: Final = {
     "{} (Ctrl+Shift+I)": "keys have the same names everywhere",
     "--set {}={}": "an option of the command line",
     "kvdesk": "the name of the program",
+    "https://huggingface.co": "an address",
     "kvdesk: graphs": "the title inside an exported drawing",
 }
 """Texts that are the same in every language, and why."""
