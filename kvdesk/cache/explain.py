@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from kvdesk.cache.prefix import common_prefix
+from kvdesk.translation import tr
 
 Text = Callable[[int], str]
 
@@ -98,7 +99,8 @@ def explain(
     prompt_text = text(prompt[same]) if differs else ""
     sentence = _because(cause, facts, reused, len(prompt) - reused)
     if differs:
-        sentence += f" The cache held {_quoted(held_text)} at position {same:,}, the prompt has {_quoted(prompt_text)}."
+        difference = tr("The cache held {held} at position {position:,}, the prompt has {prompt}.")
+        sentence += " " + difference.format(held=_quoted(held_text), position=same, prompt=_quoted(prompt_text))
     return Explanation(
         reused=reused,
         prefilled=len(prompt) - reused,
@@ -144,22 +146,28 @@ def _same_text(held: list[int], prompt: list[int], text: Text) -> bool:
 
 
 def _because(cause: Cause, facts: Facts, reused: int, prefilled: int) -> str:
-    counts = f"{reused:,} of {reused + prefilled:,} tokens were in the cache, {prefilled:,} prefilled."
+    counts = tr("{reused:,} of {n:,} tokens were in the cache, {prefilled:,} prefilled.").format(
+        reused=reused, n=reused + prefilled, prefilled=prefilled
+    )
+    if cause is Cause.FIRST:
+        said = tr("Nothing of this conversation was in the cache: all {n:,} tokens were prefilled.")
+        return said.format(n=prefilled)
     return {
-        Cause.CHECKPOINT: f"This model's state comes back only whole, so it went back to a checkpoint: {counts}",
-        Cause.TAKEN: f"The beginning came from {facts.taken}: {counts}",
-        Cause.FIRST: f"Nothing of this conversation was in the cache: all {prefilled:,} tokens were prefilled.",
-        Cause.EVICTED: f"Its cells had been removed ({facts.evicted}): {counts}",
-        Cause.CONTINUED: f"Everything in the cache was reused: {counts}",
-        Cause.REGENERATED: f"The answer is given anew, and its prompt was held: {counts}",
-        Cause.RECURRENT: f"This model's state cannot be cut, so it begins again: {counts}",
-        Cause.WINDOW: f"The sliding window before the first new token was no longer in the cache: {counts}",
-        Cause.THINKING: f"The template leaves out earlier reasoning, so the prompt is another: {counts}",
-        Cause.EDITED: f"A message was changed ({facts.edited}): {counts}",
-        Cause.TEMPLATE: f"The template renders something else ({facts.template}): {counts}",
-        Cause.RETOKENIZED: f"The same text became other tokens: {counts}",
-        Cause.UNKNOWN: f"The prompt differs from what was held: {counts}",
-    }[cause]
+        Cause.CHECKPOINT: tr("This model's state comes back only whole, so it went back to a checkpoint: {counts}"),
+        Cause.TAKEN: tr("The beginning came from {taken}: {counts}"),
+        Cause.EVICTED: tr("Its cells had been removed ({evicted}): {counts}"),
+        Cause.CONTINUED: tr("Everything in the cache was reused: {counts}"),
+        Cause.REGENERATED: tr("The answer is given anew, and its prompt was held: {counts}"),
+        Cause.RECURRENT: tr("This model's state cannot be cut, so it begins again: {counts}"),
+        Cause.WINDOW: tr("The sliding window before the first new token was no longer in the cache: {counts}"),
+        Cause.THINKING: tr("The template leaves out earlier reasoning, so the prompt is another: {counts}"),
+        Cause.EDITED: tr("A message was changed ({edited}): {counts}"),
+        Cause.TEMPLATE: tr("The template renders something else ({template}): {counts}"),
+        Cause.RETOKENIZED: tr("The same text became other tokens: {counts}"),
+        Cause.UNKNOWN: tr("The prompt differs from what was held: {counts}"),
+    }[cause].format(
+        counts=counts, taken=facts.taken, evicted=facts.evicted, edited=facts.edited, template=facts.template
+    )
 
 
 def _quoted(text: str) -> str:

@@ -12,6 +12,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from kvdesk.policies.fit import Guess, Line, at, robust_fit
+from kvdesk.translation import tr
 
 _SPAN = 256
 _KEPT = 8  # times kept for one kind of decode; the least counts
@@ -134,25 +135,36 @@ class SpanCost:
 def judge_compaction(cost: SpanCost, cache: Fragmented, moment: Moment, default_gb_s: float = 2.5) -> CompactionVerdict:
     """Compact now? `default_gb_s` stands in until a blob was measured."""
     if not moment.enabled:
-        return CompactionVerdict(False, "Automatic compaction is off.")
+        return CompactionVerdict(False, tr("Automatic compaction is off."))
     if moment.in_answer:
-        return CompactionVerdict(False, "An answer is being written: the cache is compacted only between answers.")
+        return CompactionVerdict(False, tr("An answer is being written: the cache is compacted only between answers."))
     if cache.n_kv_after >= cache.n_kv:
-        return CompactionVerdict(False, f"Attention reads {cache.n_kv:,} cells, and would after compacting too.")
+        said = tr("Attention reads {n:,} cells, and would after compacting too.")
+        return CompactionVerdict(False, said.format(n=cache.n_kv))
     saved = cost.saved_ms(cache.n_kv, cache.n_kv_after)
     now = cost.ms(cache.n_kv, cache.n_visible)
     if saved <= NOTICED * now:
-        return CompactionVerdict(False, f"Too little to be noticed: it saves {saved:.2f} of {now:.1f} ms a token.")
+        said = tr("Too little to be noticed: it saves {saved:.2f} of {now:.1f} ms a token.")
+        return CompactionVerdict(False, said.format(saved=saved, now=now))
     gain = saved * moment.n_expected
     taken = cost.blob_ms(cache.blob_bytes)
     price = cache.blob_bytes / default_gb_s / 1e6 if taken is None else taken
-    estimated = "" if cost.known else " (estimated from the bytes of a cell)"
-    numbers = (
-        f"{cache.n_kv:,} -> {cache.n_kv_after:,} cells saves {saved:.2f} ms a token{estimated}, {gain:,.0f} ms over "
-        f"the next {moment.n_expected:,} tokens, and costs {price:,.0f} ms"
+    estimated = "" if cost.known else tr(" (estimated from the bytes of a cell)")
+    numbers = tr(
+        "{n_kv:,} -> {n_kv_after:,} cells saves {saved:.2f} ms a token{estimated}, {gain:,.0f} ms over the next "
+        "{n_expected:,} tokens, and costs {price:,.0f} ms"
+    ).format(
+        n_kv=cache.n_kv,
+        n_kv_after=cache.n_kv_after,
+        saved=saved,
+        estimated=estimated,
+        gain=gain,
+        n_expected=moment.n_expected,
+        price=price,
     )
     if moment.idle and gain > PAYS_IDLE * price:
-        return CompactionVerdict(True, f"Idle, and it pays: {numbers}.")
+        return CompactionVerdict(True, tr("Idle, and it pays: {numbers}.").format(numbers=numbers))
     if gain > PAYS_BUSY * price and gain > LARGE_MS:
-        return CompactionVerdict(True, f"The gain is large: {numbers}.")
-    return CompactionVerdict(False, f"It does not pay{'' if moment.idle else ' now'}: {numbers}.")
+        return CompactionVerdict(True, tr("The gain is large: {numbers}.").format(numbers=numbers))
+    said = tr("It does not pay: {numbers}.") if moment.idle else tr("It does not pay now: {numbers}.")
+    return CompactionVerdict(False, said.format(numbers=numbers))

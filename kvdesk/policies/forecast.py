@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvdesk.policies.batch_times import BatchTimes
+from kvdesk.translation import tr
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,15 @@ class Forecast:
     @property
     def sentence(self) -> str:
         """For the line under the composer."""
-        parts = [f"{self.n_reused:,} tokens from cache", f"{self.n_prefill:,} to compute"]
+        parts = [
+            tr("{n:,} tokens from cache").format(n=self.n_reused),
+            tr("{n:,} to compute").format(n=self.n_prefill),
+        ]
         if self.restore_ms:
-            parts.insert(0, f"restored in {_seconds(self.restore_ms)}")
+            parts.insert(0, tr("restored in {time}").format(time=_seconds(self.restore_ms)))
         if self.first_token_ms is not None:
-            parts.append(f"first token in {_seconds(self.first_token_ms)}")
-        return ", ".join(parts)
+            parts.append(tr("first token in {time}").format(time=_seconds(self.first_token_ms)))
+        return tr(", ").join(parts)
 
 
 def forecast(
@@ -47,5 +51,5 @@ def forecast(
 def _seconds(ms: float) -> str:
     """As precise as it is known: two digits."""
     if ms < 95:
-        return "about 0.1 s" if ms >= 50 else "less than 0.1 s"
-    return f"about {ms / 1e3:.1f} s" if ms < 9_950 else f"about {ms / 1e3:.0f} s"
+        return tr("about 0.1 s") if ms >= 50 else tr("less than 0.1 s")
+    return tr("about {seconds} s").format(seconds=f"{ms / 1e3:.1f}" if ms < 9_950 else f"{ms / 1e3:.0f}")

@@ -4,6 +4,10 @@
 <context>
     <name></name>
     <message>
+        <source> (estimated from the bytes of a cell)</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source> (rebuilt at {rebuilt_at})</source>
         <translation>（于 {rebuilt_at} 重建）</translation>
     </message>
@@ -48,12 +52,24 @@
         <translation>%n 项已更改</translation>
     </message>
     <message>
+        <source>%n files</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>%n messages deleted.</source>
         <translation>已删除 %n 条消息。</translation>
     </message>
     <message>
+        <source>%n models in {repo}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>%n more pinned</source>
         <translation>还有 %n 条固定消息</translation>
+    </message>
+    <message>
+        <source>%n repositories; unfold one to see its files</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>(H - U) / H, 0 when H is 0: free cells that attention still reads</source>
@@ -74,6 +90,10 @@
     <message>
         <source>+%n more</source>
         <translation>另有 %n 条</translation>
+    </message>
+    <message>
+        <source>, </source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>, audited {at}</source>
@@ -168,6 +188,10 @@
         <translation>更长的时间范围</translation>
     </message>
     <message>
+        <source>A message was changed ({edited}): {counts}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>A model is open already: type here and press Enter. Everything is computed on this computer.</source>
         <translation>已经打开了一个模型：在这里输入，然后按 Enter。所有计算都在这台电脑上完成。</translation>
     </message>
@@ -212,8 +236,16 @@
         <translation>kvdesk 自带的一段文本</translation>
     </message>
     <message>
+        <source>A token is kept</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>A token of the batch belongs to no sequence.</source>
         <translation>批次中有一个 token 不属于任何序列。</translation>
+    </message>
+    <message>
+        <source>About</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>About kvdesk</source>
@@ -222,6 +254,10 @@
     <message>
         <source>Above 1, tokens that came recently are less likely; 1 changes nothing</source>
         <translation>大于 1 时，近期出现过的 token 可能性降低；1 表示不改变</translation>
+    </message>
+    <message>
+        <source>Access…</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Actions</source>
@@ -238,6 +274,14 @@
     <message>
         <source>Adaptive P target</source>
         <translation>Adaptive P 目标</translation>
+    </message>
+    <message>
+        <source>Address of the hub or of a mirror, and your token</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Address of the model hub</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>After</source>
@@ -314,6 +358,10 @@
     <message>
         <source>Also the texts that are otherwise left out of logs, settings and journal. Of other chats too.</source>
         <translation>平时不写入日志、设置和操作记录的文本也包括在内。其他对话的文本同样包括。</translation>
+    </message>
+    <message>
+        <source>An answer is being written: the cache is compacted only between answers.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>An answer is being written; stop it first.</source>
@@ -404,6 +452,10 @@
         <translation>按文件所述</translation>
     </message>
     <message>
+        <source>Asking the hub…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>At most {memory_bytes} of memory, one core, {about}</source>
         <translation>最多占用 {memory_bytes} 内存和一个核心，{about}</translation>
     </message>
@@ -428,6 +480,22 @@
         <translation>附件</translation>
     </message>
     <message>
+        <source>Attention reads {n:,} cells, and would after compacting too.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Attention reads {n:,} cells, and would afterwards too: no speed is gained.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Attention sinks</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Attention would read {after:,} cells instead of {before:,}. What that gains has not been measured here yet: it needs answers over different spans.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Audit</source>
         <translation>核对</translation>
     </message>
@@ -438,6 +506,10 @@
     <message>
         <source>Audit the cell map</source>
         <translation>核对单元图</translation>
+    </message>
+    <message>
+        <source>Automatic compaction is off.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>B over A</source>
@@ -510,6 +582,10 @@
     <message>
         <source>Bring it back where it stood</source>
         <translation>恢复到原来的位置</translation>
+    </message>
+    <message>
+        <source>But the chat template refuses what is left: {error}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>By {property}</source>
@@ -1028,6 +1104,14 @@
         <translation>完成</translation>
     </message>
     <message>
+        <source>Download</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Downloads</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Draft</source>
         <translation>草稿</translation>
     </message>
@@ -1096,6 +1180,10 @@
         <translation>错误</translation>
     </message>
     <message>
+        <source>Every cell would stay where it is: nothing would be moved.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Every graph</source>
         <translation>所有图表</translation>
     </message>
@@ -1114,6 +1202,10 @@
     <message>
         <source>Everyday questions in many languages; can reason</source>
         <translation>多种语言的日常问题；支持推理</translation>
+    </message>
+    <message>
+        <source>Everything in the cache was reused: {counts}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Everything stays as it is</source>
@@ -1170,6 +1262,14 @@
     <message>
         <source>Fast answers in many languages, Chinese too; can reason</source>
         <translation>多种语言的快速回答，包括中文；支持推理</translation>
+    </message>
+    <message>
+        <source>Fast, least exact: even this answer&apos;s beginning may be removed. The first tokens and the latest messages stay.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Fast, nearly exact: the oldest messages are removed. What was computed from them for later messages is kept, so answers differ a little from those of a shorter conversation.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Favourite</source>
@@ -1260,6 +1360,10 @@
         <translation>遗忘单元</translation>
     </message>
     <message>
+        <source>Forget the token</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Forget this conversation&apos;s cells</source>
         <translation>遗忘这个对话的单元</translation>
     </message>
@@ -1324,12 +1428,28 @@
         <translation>其间的空缺</translation>
     </message>
     <message>
+        <source>Get a better model</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Get models</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Get models…</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Go to the list</source>
         <translation>跳到列表</translation>
     </message>
     <message>
         <source>Go to the pinned message: {text}</source>
         <translation>跳到固定的消息：{text}</translation>
+    </message>
+    <message>
+        <source>Good models to begin with</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Grammar</source>
@@ -1436,6 +1556,10 @@
         <translation>下一个 token 的熵如何变为动态温度；1 表示成比例</translation>
     </message>
     <message>
+        <source>Idle, and it pays: {numbers}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Import</source>
         <translation>导入</translation>
     </message>
@@ -1504,6 +1628,14 @@
         <translation>无法保存：{why}。</translation>
     </message>
     <message>
+        <source>It does not pay now: {numbers}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>It does not pay: {numbers}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>It holds no cells.</source>
         <translation>它没有占用单元。</translation>
     </message>
@@ -1518,6 +1650,10 @@
     <message>
         <source>It needs {needed}, and {free} are free.</source>
         <translation>需要 {needed}，空闲 {free}。</translation>
+    </message>
+    <message>
+        <source>Its cells had been removed ({evicted}): {counts}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Its chats stay, in no folder</source>
@@ -1564,6 +1700,10 @@
         <translation>K 和 V</translation>
     </message>
     <message>
+        <source>K and V are stored as bytes of their types: with other types they must be computed again.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>K cache type</source>
         <translation>K 缓存类型</translation>
     </message>
@@ -1586,6 +1726,10 @@
     <message>
         <source>KV {used} of {all} MB</source>
         <translation>KV {used} / {all} MB</translation>
+    </message>
+    <message>
+        <source>Keep</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Keep it</source>
@@ -1792,6 +1936,10 @@
         <translation>极大的连续空单元区间</translation>
     </message>
     <message>
+        <source>Measured here, a token would take {share:.0%} of what it takes now.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Measured when it ran last.</source>
         <translation>上次运行时测得。</translation>
     </message>
@@ -1885,6 +2033,10 @@
     </message>
     <message>
         <source>Models that fit into the {free} of memory that are free now: {fitting} of {n}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Models to download</source>
         <translation type="unfinished"></translation>
     </message>
     <message>
@@ -2108,6 +2260,10 @@
         <translation>这不需要重新预填充：缓存中现有的内容全部可用。</translation>
     </message>
     <message>
+        <source>Nothing of this conversation was in the cache: all {n:,} tokens were prefilled.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Nothing to import</source>
         <translation>没有可导入的内容</translation>
     </message>
@@ -2116,12 +2272,20 @@
         <translation>没有导入任何内容：其中的对话这里都已经有了。</translation>
     </message>
     <message>
+        <source>Nothing with GGUF files has this name.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Now</source>
         <translation>现在</translation>
     </message>
     <message>
         <source>Numbers in all its weights</source>
         <translation>全部权重中的数值个数</translation>
+    </message>
+    <message>
+        <source>Of all files of the model</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Of all its files</source>
@@ -2150,6 +2314,10 @@
     <message>
         <source>Off</source>
         <translation>关闭</translation>
+    </message>
+    <message>
+        <source>On this computer</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>One buffer for all sequences, so that they can share cells; off, each has a part of its own</source>
@@ -2476,6 +2644,10 @@
         <translation>导入进度</translation>
     </message>
     <message>
+        <source>Progress of {name}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Prompt of this chat, token by token</source>
         <translation>逐个 token 查看这个对话的提示词</translation>
     </message>
@@ -2502,6 +2674,10 @@
     <message>
         <source>Puts the whole cache back as it was before this operation</source>
         <translation>将整个缓存恢复到这次操作之前的状态</translation>
+    </message>
+    <message>
+        <source>Quantization, as the file&apos;s name says</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Questions</source>
@@ -2588,12 +2764,20 @@
         <translation>最近使用的在前</translation>
     </message>
     <message>
+        <source>Recompute</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Refused batch: {sentence}</source>
         <translation>被拒绝的批次：{sentence}</translation>
     </message>
     <message>
         <source>Remove</source>
         <translation>移除</translation>
+    </message>
+    <message>
+        <source>Remove from the list</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Remove its cells</source>
@@ -2664,6 +2848,10 @@
         <translation>报告问题…</translation>
     </message>
     <message>
+        <source>Repository, and the files in it</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Reset the zoom</source>
         <translation>重置缩放</translation>
     </message>
@@ -2678,6 +2866,10 @@
     <message>
         <source>Results</source>
         <translation>结果</translation>
+    </message>
+    <message>
+        <source>Resume</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Return codes</source>
@@ -2828,8 +3020,16 @@
         <translation>滚动消息</translation>
     </message>
     <message>
+        <source>Search</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Search (Ctrl+K)</source>
         <translation>搜索 (Ctrl+K)</translation>
+    </message>
+    <message>
+        <source>Search Hugging Face: words, or owner/name</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Search results</source>
@@ -2842,6 +3042,10 @@
     <message>
         <source>Search the chats</source>
         <translation>搜索对话</translation>
+    </message>
+    <message>
+        <source>Search the model hub</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Seed</source>
@@ -2916,6 +3120,10 @@
         <translation>快捷键</translation>
     </message>
     <message>
+        <source>Shorten it, let the oldest messages be removed, or rebuild the context with a larger n_ctx.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Show all cells</source>
         <translation>显示所有单元</translation>
     </message>
@@ -2988,8 +3196,20 @@
         <translation>大小</translation>
     </message>
     <message>
+        <source>Sizes are those of November 2026; the hub is asked before a download.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Skips masked cells, and allows a quantized V</source>
         <translation>跳过被屏蔽的单元，并允许量化 V</translation>
+    </message>
+    <message>
+        <source>Slide</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Slow, exact: the oldest messages are removed and all others are computed again.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Smaller text</source>
@@ -3026,6 +3246,10 @@
     <message>
         <source>States of conversations outside the cache, in memory; on disk there may be more</source>
         <translation>缓存之外、内存中的对话状态；磁盘上可能还有更多</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Stop reading {name}</source>
@@ -3156,6 +3380,10 @@
         <translation>终止重复的文本，每行一个；\n 表示换行</translation>
     </message>
     <message>
+        <source>That happened %n times in this answer.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The JSON schema cannot be used: {names} are numbers from 0 to {n:,}.</source>
         <translation>JSON schema 无法使用：{names} 应为 0 到 {n:,} 的数字。</translation>
     </message>
@@ -3188,8 +3416,20 @@
         <translation>回答开始。</translation>
     </message>
     <message>
+        <source>The answer ends and says that the context is full. Nothing is removed.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The answer ends here.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The answer has ended.</source>
         <translation>回答已结束。</translation>
+    </message>
+    <message>
+        <source>The answer is given anew, and its prompt was held: {counts}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The answer so far does not follow the grammar, so it cannot be continued.</source>
@@ -3228,6 +3468,10 @@
         <translation>批次的每个 token 必须有一个位置、一组序列和一个标志。</translation>
     </message>
     <message>
+        <source>The beginning came from {taken}: {counts}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The best of those for 8 GB of memory; code, many languages</source>
         <translation>8 GB 内存可用的最佳模型；代码、多种语言</translation>
     </message>
@@ -3238,6 +3482,14 @@
     <message>
         <source>The cache has no room for this conversation.</source>
         <translation>缓存没有空间容纳这个对话。</translation>
+    </message>
+    <message>
+        <source>The cache held {held} at position {position:,}, the prompt has {prompt}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The cache, shared with other running answers,</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The cell map</source>
@@ -3300,6 +3552,14 @@
         <translation>连接已断开。</translation>
     </message>
     <message>
+        <source>The context of {n:,} tokens</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>The conversation needs {n_tokens:,} tokens, but the context holds {n_ctx:,}.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The conversations were saved by a newer kvdesk (format {found}, this one knows {version}); they are left as they are. Please update kvdesk.</source>
         <translation>对话由更新版本的 kvdesk 保存（格式 {found}，当前版本支持 {version}）；它们保持原样。请更新 kvdesk。</translation>
     </message>
@@ -3322,6 +3582,10 @@
     <message>
         <source>The embedded model is not installed.</source>
         <translation>没有安装内置模型。</translation>
+    </message>
+    <message>
+        <source>The embedded model is very small: see which others run well here</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The engine has stopped.</source>
@@ -3354,6 +3618,10 @@
     <message>
         <source>The folder {folder} cannot be made: {why}. KVDESK_HOME names another.</source>
         <translation>无法创建文件夹 {folder}：{why}。可用 KVDESK_HOME 指定其他文件夹。</translation>
+    </message>
+    <message>
+        <source>The gain is large: {numbers}.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The grammar allows no token of this model here.</source>
@@ -3448,6 +3716,10 @@
         <translation>新的回答会成为现有回答旁边的一个分支</translation>
     </message>
     <message>
+        <source>The oldest messages cannot be removed: {why}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The preset cannot be saved ({why}).</source>
         <translation>无法保存预设（{why}）。</translation>
     </message>
@@ -3466,6 +3738,10 @@
     <message>
         <source>The process that renders chat templates could not be started.</source>
         <translation>无法启动渲染对话模板的进程。</translation>
+    </message>
+    <message>
+        <source>The prompt differs from what was held: {counts}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The prompt of this chat</source>
@@ -3488,6 +3764,10 @@
         <translation>范围为空：终点在起点之前。</translation>
     </message>
     <message>
+        <source>The remaining messages cannot be removed.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The report could not be written to {path}: {why}.</source>
         <translation>无法将报告写入 {path}：{why}。</translation>
     </message>
@@ -3498,6 +3778,10 @@
     <message>
         <source>The same answer, bit for bit, as if the prompt was computed without the cache; off, answers may differ by rounding. Prompts are then read a third slower, and one thread writes answers (0.7 of the speed on two cores)</source>
         <translation>无论是否使用缓存，回答都逐位相同；关闭时，回答可能因舍入而不同。开启后读取提示词慢三分之一，并由一个线程生成回答（在双核上速度为 0.7 倍）</translation>
+    </message>
+    <message>
+        <source>The same text became other tokens: {counts}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The samplers work in this order; one that is not ticked does nothing</source>
@@ -3540,12 +3824,24 @@
         <translation>简短形式：三分钟以内</translation>
     </message>
     <message>
+        <source>The sliding window before the first new token was no longer in the cache: {counts}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The temperature moves by so much up and down, with how sure the model is; 0 keeps it fixed</source>
         <translation>温度随模型的确定程度上下变动的幅度；0 表示固定</translation>
     </message>
     <message>
+        <source>The template leaves out earlier reasoning, so the prompt is another: {counts}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>The template of the model appears here once one is open.</source>
         <translation>打开模型后，这里会显示模型的模板。</translation>
+    </message>
+    <message>
+        <source>The template renders something else ({template}): {counts}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>The text has characters that are no text.</source>
@@ -3816,6 +4112,14 @@
         <translation>这个模型会向前看：它的批次不能大于 n_ubatch（{n_ubatch}）。</translation>
     </message>
     <message>
+        <source>This model&apos;s state cannot be cut, so it begins again: {counts}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>This model&apos;s state comes back only whole, so it went back to a checkpoint: {counts}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>This preset was made by a newer version of kvdesk.</source>
         <translation>这个预设由更新版本的 kvdesk 创建。</translation>
     </message>
@@ -3872,8 +4176,16 @@
         <translation>重新计算 {n:,} 个 token，需要同样多的空闲单元。</translation>
     </message>
     <message>
+        <source>Token for the model hub</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Token {token} is not in the vocabulary of {n_vocab} tokens.</source>
         <translation>Token {token} 不在 {n_vocab} 个 token 的词表中。</translation>
+    </message>
+    <message>
+        <source>Token, for models with terms</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Tokens / time of llama_decode, over 0.25 s</source>
@@ -3882,6 +4194,10 @@
     <message>
         <source>Tokens a second it writes: measured when it ran last, or expected (≈)</source>
         <translation>每秒写出的 token 数：上次运行时测得，或为预计值（≈）</translation>
+    </message>
+    <message>
+        <source>Tokens a second that it should write, if a token reads the whole file</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Tokens at the beginning that stay when the oldest messages are removed</source>
@@ -3926,6 +4242,14 @@
     <message>
         <source>Tokens to penalize</source>
         <translation>惩罚的 token 数</translation>
+    </message>
+    <message>
+        <source>Too little to be noticed: it saves {saved:.2f} of {now:.1f} ms a token.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>Too long: {n_characters:,} characters, far more than {n_ctx:,} tokens hold</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Top K</source>
@@ -4100,6 +4424,10 @@
         <translation>编辑消息时，其附件保持不变</translation>
     </message>
     <message>
+        <source>What it is good for, and its licence</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>What new chats do when their context is full</source>
         <translation>新对话在上下文已满时如何处理</translation>
     </message>
@@ -4124,6 +4452,10 @@
         <translation>上下文已满时</translation>
     </message>
     <message>
+        <source>When full: {policy}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>When it was opened last</source>
         <translation>上次打开的时间</translation>
     </message>
@@ -4132,8 +4464,20 @@
         <translation>上下文已满时</translation>
     </message>
     <message>
+        <source>When the context is full: {policy}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>When the context of this conversation is full</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>Where their states are kept, nothing is read again.</source>
         <translation>保留其状态的对话无需重新读取。</translation>
+    </message>
+    <message>
+        <source>Whether the file and 0.5 GB for a context fit into the memory that is free now</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Whole</source>
@@ -4146,6 +4490,10 @@
     <message>
         <source>Why: {reason}.</source>
         <translation>原因：{reason}。</translation>
+    </message>
+    <message>
+        <source>With flash attention masked cells are skipped, so there is little to gain.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>With this architecture llama.cpp writes beyond its memory where a token of a batch belongs to several sequences, and aborts.</source>
@@ -4162,6 +4510,10 @@
     <message>
         <source>Without decodes</source>
         <translation>不含 decode</translation>
+    </message>
+    <message>
+        <source>Without flash attention V is stored transposed: it must be computed again.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>Without what stands in quotation marks, and without what errors say: it could be from a chat.</source>
@@ -4258,6 +4610,10 @@
     <message>
         <source>a whole number</source>
         <translation>一个整数</translation>
+    </message>
+    <message>
+        <source>about 0.1 s</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>about {duration} at the speed measured just now</source>
@@ -4412,6 +4768,10 @@
         <translation>完成</translation>
     </message>
     <message>
+        <source>downloaded · {total}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>duration</source>
         <translation>用时</translation>
     </message>
@@ -4458,6 +4818,10 @@
     <message>
         <source>first</source>
         <translation>第一个</translation>
+    </message>
+    <message>
+        <source>first token in {time}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>first token {seconds}</source>
@@ -4648,6 +5012,10 @@
         <translation>第 {number} 条消息，共 {n} 条</translation>
     </message>
     <message>
+        <source>message {n}</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>messages</source>
         <translation>消息</translation>
     </message>
@@ -4732,6 +5100,10 @@
         <translation>无</translation>
     </message>
     <message>
+        <source>nothing before them stays</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>now</source>
         <translation>现在</translation>
     </message>
@@ -4802,6 +5174,10 @@
     <message>
         <source>pasted text</source>
         <translation>粘贴的文本</translation>
+    </message>
+    <message>
+        <source>paused · {amount}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>pictures</source>
@@ -4896,6 +5272,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>requests</source>
         <translation>请求</translation>
+    </message>
+    <message>
+        <source>restored in {time}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>results of tools</source>
@@ -5038,8 +5418,24 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>模板</translation>
     </message>
     <message>
+        <source>terms to accept, token needed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>the %n oldest messages</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>the beginning of this answer</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>the engine reports other numbers</source>
         <translation>引擎报告的数值不同</translation>
+    </message>
+    <message>
+        <source>the first {n:,} tokens stay</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>the first {n} characters</source>
@@ -5062,6 +5458,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>缺少规则名称</translation>
     </message>
     <message>
+        <source>the oldest message</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>the position (pos) of the token in its sequence</source>
         <translation>token 在其序列中的位置 (pos)</translation>
     </message>
@@ -5072,6 +5472,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>the same up to rounding</source>
         <translation>除舍入外相同</translation>
+    </message>
+    <message>
+        <source>the system prompt</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>there is nothing to repeat</source>
@@ -5168,6 +5572,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>versions and processor, settings without their texts, and what can be done to the cache of the open model</source>
         <translation>版本和处理器、不含文本的设置，以及可以对当前模型的缓存进行的操作</translation>
+    </message>
+    <message>
+        <source>waiting · {amount}</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>was “{was}” and is “{now}”</source>
@@ -5326,6 +5734,14 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{first} 到 {last}</translation>
     </message>
     <message>
+        <source>{full} was full: {removed}, and {n_read:,} tokens are computed again, so that the answer is exact.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{full} was full: {removed}, {stays}, and the later tokens moved to lower positions without being computed again. From here on, answers are not exact.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{host} answered something that is not the protocol of a model hub.</source>
         <translation>{host} 的应答不符合模型 hub 的协议。</translation>
     </message>
@@ -5368,6 +5784,18 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>{missing} MB are still to come, and {free} MB are free on the disk: make room, then resume.</source>
         <translation>还需下载 {missing} MB，而磁盘空闲 {free} MB：请腾出空间后继续。</translation>
+    </message>
+    <message>
+        <source>{n:,} to compute</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{n:,} tokens from cache</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{n_kv:,} -&gt; {n_kv_after:,} cells saves {saved:.2f} ms a token{estimated}, {gain:,.0f} ms over the next {n_expected:,} tokens, and costs {price:,.0f} ms</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{n_tokens} of {n} more</source>
@@ -5512,6 +5940,10 @@ next valid position {end}</source>
         <translation>已将 {n} 个对话保存到 {file}。</translation>
     </message>
     <message>
+        <source>{n} downloads a month</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{n} files at once are too many: at most {most} can be attached.</source>
         <translation>一次 {n} 个文件太多：最多可以附加 {most} 个。</translation>
     </message>
@@ -5600,8 +6032,20 @@ next valid position {end}</source>
         <translation>100 个间隔中有 {p} 个不超过这个值，按最近秩计算</translation>
     </message>
     <message>
+        <source>{repo} has no GGUF files.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{repo} has no {file} any more.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{repo} is no name of a repository: it is owner/name.</source>
         <translation>{repo} 不是仓库名称：应为 所有者/名称。</translation>
+    </message>
+    <message>
+        <source>{reused:,} of {n:,} tokens were in the cache, {prefilled:,} prefilled.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{seconds} min</source>
@@ -5628,6 +6072,10 @@ next valid position {end}</source>
         <translation>{text}，已收藏</translation>
     </message>
     <message>
+        <source>{time} left</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
         <source>{title} over time</source>
         <translation>{title}随时间的变化</translation>
     </message>
@@ -5650,6 +6098,26 @@ next valid position {end}</source>
     <message>
         <source>{url} is the address of a server; this engine opens GGUF files of this machine.</source>
         <translation>{url} 是服务器的地址；这个引擎只打开这台电脑上的 GGUF 文件。</translation>
+    </message>
+    <message>
+        <source>{what} ({n_tokens:,} tokens) was removed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{what} ({n_tokens:,} tokens) were removed</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{what} is full, and what could be removed is shared with them. The answer ends here.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{what} is full.</source>
+        <translation type="unfinished"></translation>
+    </message>
+    <message>
+        <source>{what} is full. The answer ends here.</source>
+        <translation type="unfinished"></translation>
     </message>
     <message>
         <source>{what} is only for those who accept its terms on {host}: accept them there, and enter your token.</source>

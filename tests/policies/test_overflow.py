@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvdesk import translation
 from kvdesk.policies.overflow import (
     N_SINKS,
     POLICIES,
@@ -19,6 +20,7 @@ from kvdesk.policies.overflow import (
     recomputed_sentence,
     retention,
 )
+from kvdesk.policies.overflow.oldest import stop
 from kvdesk.settings import Overflow
 
 ANY = Abilities()
@@ -171,3 +173,13 @@ def test_one_sentence_tells_what_was_removed(n_messages: int, cuts_answer: bool,
     if not cuts_answer:
         told = recomputed_sentence("The context", n_messages, 90, 50)
         assert told.startswith(f"The context was full: {removed}, and 50 tokens are computed again")
+
+
+def test_what_is_said_is_in_the_language_of_the_person() -> None:
+    translation.install(lambda text, _n: f"<{text}>")
+    try:
+        plan = stop(Situation((), 10, 5, 12, answering=True))
+    finally:
+        translation.install(translation.english)
+    assert plan.sentence == "<<The context of 12 tokens> is full.> <The answer ends here.>"
+    assert plan.why == ""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from kvdesk.policies.overflow.plan import Abilities, OverflowPlan, Situation
 from kvdesk.settings import Overflow
+from kvdesk.translation import tr
 
 
 def stop(now: Situation, why: str = "") -> OverflowPlan:
     """Nothing is evicted; `why` not, as a sentence."""
-    ends = "The answer ends here." if now.answering else ""
-    return OverflowPlan(Overflow.STOP, " ".join(part for part in (f"{now.full} is full.", why, ends) if part))
+    full = tr("{what} is full.").format(what=now.full)
+    ends = tr("The answer ends here.") if now.answering else ""
+    return OverflowPlan(Overflow.STOP, " ".join(part for part in (full, why, ends) if part), why=why)
 
 
 def why_not_moved(can: Abilities) -> str:
@@ -20,11 +22,11 @@ def why_not_moved(can: Abilities) -> str:
 
 
 def stop_unmovable(now: Situation, why: str) -> OverflowPlan:
-    return stop(now, f"The oldest messages cannot be removed: {why}")
+    return stop(now, tr("The oldest messages cannot be removed: {why}").format(why=why))
 
 
 def stop_unremovable(now: Situation) -> OverflowPlan:
-    return stop(now, "The remaining messages cannot be removed.")
+    return stop(now, tr("The remaining messages cannot be removed."))
 
 
 def oldest_messages(now: Situation, missing: int) -> tuple[int, ...]:
@@ -57,26 +59,28 @@ def moved_sentence(full: str, n_messages: int, n_tokens: int, n_before: int, *, 
     """What is said when messages are evicted and later ones move down. full: `Situation.full`; n_messages and n_tokens
     are evicted, n_before tokens stay before them; cuts_answer: the beginning of the answer is evicted too.
     """
-    were = _were(n_messages + cuts_answer)
-    what = " and ".join(["the beginning of this answer"] * cuts_answer + [_messages(n_messages)] * (n_messages > 0))
-    stays = f"the first {n_before:,} tokens stay" if n_before else "nothing before them stays"
-    return (
-        f"{full} was full: {what} ({n_tokens:,} tokens) {were} removed, {stays}, and the later tokens moved to lower "
-        "positions without being computed again. From here on, answers are not exact."
+    what = tr(" and ").join(
+        [tr("the beginning of this answer")] * cuts_answer + [_messages(n_messages)] * (n_messages > 0)
     )
+    stays = tr("the first {n:,} tokens stay").format(n=n_before) if n_before else tr("nothing before them stays")
+    return tr(
+        "{full} was full: {removed}, {stays}, and the later tokens moved to lower positions without being computed "
+        "again. From here on, answers are not exact."
+    ).format(full=full, removed=_removed(what, n_messages + cuts_answer, n_tokens), stays=stays)
 
 
 def recomputed_sentence(full: str, n_messages: int, n_tokens: int, n_read: int) -> str:
     """What is said when messages are evicted and the `n_read` tokens behind them are computed again."""
-    return (
-        f"{full} was full: {_messages(n_messages)} ({n_tokens:,} tokens) {_were(n_messages)} removed, and "
-        f"{n_read:,} tokens are computed again, so that the answer is exact."
-    )
+    return tr(
+        "{full} was full: {removed}, and {n_read:,} tokens are computed again, so that the answer is exact."
+    ).format(full=full, removed=_removed(_messages(n_messages), n_messages, n_tokens), n_read=n_read)
 
 
 def _messages(n: int) -> str:
-    return "the oldest message" if n == 1 else f"the {n} oldest messages"
+    return tr("the oldest message") if n == 1 else tr("the %n oldest messages", n)
 
 
-def _were(n: int) -> str:
-    return "was" if n == 1 else "were"
+def _removed(what: str, n: int, n_tokens: int) -> str:
+    """What was removed: `n` things of `n_tokens` tokens."""
+    said = tr("{what} ({n_tokens:,} tokens) was removed") if n == 1 else tr("{what} ({n_tokens:,} tokens) were removed")
+    return said.format(what=what, n_tokens=n_tokens)

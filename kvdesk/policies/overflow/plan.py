@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kvdesk.protocol.operations import OperationName
 from kvdesk.settings import Overflow
+from kvdesk.translation import tr
 
 RESERVE = 8
 """Messages are evicted until 1/8 of the context is free where they can be, so that this does not happen at every other
@@ -60,8 +61,8 @@ class Situation:
     def full(self) -> str:
         """What is full, in words."""
         if self.shared:
-            return "The cache, shared with other running answers,"
-        return f"The context of {self.n_ctx_seq:,} tokens"
+            return tr("The cache, shared with other running answers,")
+        return tr("The context of {n:,} tokens").format(n=self.n_ctx_seq)
 
     @property
     def missing(self) -> int:
@@ -87,6 +88,7 @@ class OverflowPlan:
     sentence     tells it to the person
     evicted      indices of the messages: neighbours, in order
     cuts_answer  the beginning of the answer in the making is evicted too
+    why          of a stop: the sentence that says why nothing can be evicted, "" where nothing was to be
     """
 
     policy: Overflow
@@ -94,6 +96,7 @@ class OverflowPlan:
     evicted: tuple[int, ...] = ()
     removed: tuple[int, int] = (0, 0)
     cuts_answer: bool = False
+    why: str = ""
 
     @property
     def stops(self) -> bool:

@@ -173,12 +173,12 @@ class OverflowManager:
             now = self._situation(asked, whole, len(whole.tokens), answering=False)
             plan = plan_overflow(asked.overflow, now, self._can)
             if plan.stops:
-                why = plan.sentence.partition("is full.")[2] if policy_of(asked.overflow).evicts else ""
-                raise ContextFull(
-                    f"The conversation needs {len(whole.tokens):,} tokens, but the context holds {self._n_ctx:,}.{why}"
-                    " Shorten it, let the oldest messages be removed, or rebuild the context with a larger n_ctx.",
-                    whole,
+                needs = tr("The conversation needs {n_tokens:,} tokens, but the context holds {n_ctx:,}.")
+                helps = tr(
+                    "Shorten it, let the oldest messages be removed, or rebuild the context with a larger n_ctx."
                 )
+                said = needs.format(n_tokens=len(whole.tokens), n_ctx=self._n_ctx), plan.why, helps
+                raise ContextFull(" ".join(part for part in said if part), whole)
             evicted, more = _evict(asked.messages, whole, evicted, plan)
             newly += more
             plans.append(plan)
@@ -201,7 +201,7 @@ class OverflowManager:
             return fit
         step = self.go_on(_Continued(asked, whole, evicted, generated, skipped))
         if step.plan.stops:
-            raise ContextFull(f"{step.plan.sentence} Nothing can be added to the answer.", whole)
+            raise ContextFull(f"{step.plan.sentence} {tr('Nothing can be added to the answer.')}", whole)
         return Fit(step.whole, step.evicted, step, generated, step.skipped)
 
     def _without_beginning(self, asked: Generate, n: int) -> tuple[Prompt, int]:
@@ -240,11 +240,15 @@ class OverflowManager:
         try:
             whole = self._prompt(command, evicted)
         except TemplateError as error:
-            why = f"{plan.sentence} But the chat template refuses what is left: {error}"
+            refused = tr("But the chat template refuses what is left: {error}").format(error=error)
+            why = f"{plan.sentence} {refused}"
             return replace(stop, plan=OverflowPlan(Overflow.STOP, why))
         after = [*whole.tokens, *request.generated[request.skipped :]]
         if len(after) > now.n_ctx_seq or not newly:
-            return replace(stop, plan=OverflowPlan(Overflow.STOP, f"{now.full} is full. The answer ends here."))
+            return replace(
+                stop,
+                plan=OverflowPlan(Overflow.STOP, tr("{what} is full. The answer ends here.").format(what=now.full)),
+            )
         removed = _removed(plan, policy_of(command.overflow), known, after)
         return Step(plan, now.full, evicted, newly, whole, known, after, removed, request.skipped)
 

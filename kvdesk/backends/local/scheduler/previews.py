@@ -45,21 +45,23 @@ def preview_compaction(context: Context, speed_model: SpeedModel, asked: Preview
         raise RefusedCall(possible.why)
     plan = plan_compaction(context.memory.snapshot(), asked.layout, asked.hot)
     if plan.changes_nothing:
-        return CompactionPreview(plan, 1.0, "Every cell would stay where it is: nothing would be moved.")
+        return CompactionPreview(plan, 1.0, tr("Every cell would stay where it is: nothing would be moved."))
     plan = replace(plan, bytes_to_move=2 * context.states.size())
     gain = speed_model.gain(plan.n_kv_before, plan.n_kv_after)
     if plan.n_kv_after >= plan.n_kv_before:
         gain = 1.0
-        remark = f"Attention reads {plan.n_kv_before:,} cells, and would afterwards too: no speed is gained."
-    elif gain is None:
-        remark = (
-            f"Attention would read {plan.n_kv_after:,} cells instead of {plan.n_kv_before:,}. What that gains has"
-            " not been measured here yet: it needs answers over different spans."
+        remark = tr("Attention reads {n:,} cells, and would afterwards too: no speed is gained.").format(
+            n=plan.n_kv_before
         )
+    elif gain is None:
+        remark = tr(
+            "Attention would read {after:,} cells instead of {before:,}. What that gains has not been measured here "
+            "yet: it needs answers over different spans."
+        ).format(after=plan.n_kv_after, before=plan.n_kv_before)
     else:
-        remark = f"Measured here, a token would take {1 / gain:.0%} of what it takes now."
+        remark = tr("Measured here, a token would take {share:.0%} of what it takes now.").format(share=1 / gain)
         if gain < 1.05 and context.settings.flash_attn:
-            remark += " With flash attention masked cells are skipped, so there is little to gain."
+            remark += " " + tr("With flash attention masked cells are skipped, so there is little to gain.")
     return CompactionPreview(plan, gain, remark if possible.answer == "yes" else f"{remark} {possible.why}")
 
 
@@ -299,7 +301,9 @@ def _far_too_long(beginning: TurnPreview, asked: PreviewTurn) -> TurnPreview:
         n_conversation=beginning.n_conversation,
         n_answer=beginning.n_answer,
         n_system=beginning.n_system,
-        refused=f"Too long: {n_characters:,} characters, far more than {n_ctx:,} tokens hold",
+        refused=tr("Too long: {n_characters:,} characters, far more than {n_ctx:,} tokens hold").format(
+            n_characters=n_characters, n_ctx=n_ctx
+        ),
         text=asked.text,
         n_fitting=max(0, n_fitting - n_attached),
         attached_chars=asked.n_attached,
@@ -329,7 +333,7 @@ def _why_not_carried(context: Context, settings: ContextSettings) -> str:
     if not possible.allowed:
         return possible.why
     if (now.type_k, now.type_v) != (settings.type_k, settings.type_v):
-        return "K and V are stored as bytes of their types: with other types they must be computed again."
+        return tr("K and V are stored as bytes of their types: with other types they must be computed again.")
     if now.flash_attn != settings.flash_attn:
-        return "Without flash attention V is stored transposed: it must be computed again."
+        return tr("Without flash attention V is stored transposed: it must be computed again.")
     return ""

@@ -15,6 +15,7 @@ from kvdesk.backends.local.prompt.prompt import Prompt
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import NONE_EVICTED, EvictedMessages, MessageState, TurnStats
 from kvdesk.protocol.chat import Generate
+from kvdesk.translation import tr
 
 
 @dataclass(slots=True, eq=False)
@@ -120,7 +121,7 @@ class Request:
 
     def note(self, why: str = "") -> str:
         """What is said of the answer: that messages were evicted, the last time in full, and why it ended."""
-        often = f" That happened {len(self.notes)} times in this answer." if len(self.notes) > 1 else ""
+        often = " " + tr("That happened %n times in this answer.", len(self.notes)) if len(self.notes) > 1 else ""
         return " ".join(part for part in (*(note + often for note in self.notes[-1:]), why) if part)
 
     def stats(self, cells_used: int, high_water: int, n_kv: int) -> TurnStats:

@@ -8,6 +8,7 @@ from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.explain import Facts, explain
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import Message
+from kvdesk.translation import tr
 
 
 def reuse_reason(
@@ -43,4 +44,4 @@ def reuse_reason(
 
 def _name_of(changed: int, messages: tuple[Message, ...]) -> str:
     """What the message at this place is called."""
-    return "the system prompt" if messages[changed].role == "system" else f"message {changed + 1}"
+    return tr("the system prompt") if messages[changed].role == "system" else tr("message {n}").format(n=changed + 1)

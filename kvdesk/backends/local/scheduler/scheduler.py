@@ -391,7 +391,9 @@ class Scheduler:
         why = step.plan.sentence if step.plan.stops else ""
         shared = not why and n_free is not None
         if shared and not frees_enough(self._cache_manager, request.sequence, step, command.overflow, n_free or 0):
-            why = f"{step.full} is full, and what could be removed is shared with them. The answer ends here."
+            why = tr("{what} is full, and what could be removed is shared with them. The answer ends here.").format(
+                what=step.full
+            )
         if why:
             self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, why))
             self.finish(request, "stopped", why, "context full")
