@@ -5,7 +5,7 @@
     <name></name>
     <message>
         <source> (estimated from the bytes of a cell)</source>
-        <translation type="unfinished"></translation>
+        <translation>（根据单元的字节数估算）</translation>
     </message>
     <message>
         <source> (rebuilt at {rebuilt_at})</source>
@@ -53,7 +53,7 @@
     </message>
     <message>
         <source>%n files</source>
-        <translation type="unfinished"></translation>
+        <translation>%n 个文件</translation>
     </message>
     <message>
         <source>%n messages deleted.</source>
@@ -61,7 +61,7 @@
     </message>
     <message>
         <source>%n models in {repo}</source>
-        <translation type="unfinished"></translation>
+        <translation>{repo} 中有 %n 个模型</translation>
     </message>
     <message>
         <source>%n more pinned</source>
@@ -69,7 +69,7 @@
     </message>
     <message>
         <source>%n repositories; unfold one to see its files</source>
-        <translation type="unfinished"></translation>
+        <translation>%n 个仓库；展开可查看其中的文件</translation>
     </message>
     <message>
         <source>(H - U) / H, 0 when H is 0: free cells that attention still reads</source>
@@ -93,7 +93,7 @@
     </message>
     <message>
         <source>, </source>
-        <translation type="unfinished"></translation>
+        <translation>，</translation>
     </message>
     <message>
         <source>, audited {at}</source>
@@ -189,7 +189,7 @@
     </message>
     <message>
         <source>A message was changed ({edited}): {counts}</source>
-        <translation type="unfinished"></translation>
+        <translation>有一条消息被更改（{edited}）：{counts}</translation>
     </message>
     <message>
         <source>A model is open already: type here and press Enter. Everything is computed on this computer.</source>
@@ -237,7 +237,7 @@
     </message>
     <message>
         <source>A token is kept</source>
-        <translation type="unfinished"></translation>
+        <translation>已保存一个 token</translation>
     </message>
     <message>
         <source>A token of the batch belongs to no sequence.</source>
@@ -245,7 +245,7 @@
     </message>
     <message>
         <source>About</source>
-        <translation type="unfinished"></translation>
+        <translation>关于</translation>
     </message>
     <message>
         <source>About kvdesk</source>
@@ -257,7 +257,7 @@
     </message>
     <message>
         <source>Access…</source>
-        <translation type="unfinished"></translation>
+        <translation>访问…</translation>
     </message>
     <message>
         <source>Actions</source>
@@ -277,11 +277,11 @@
     </message>
     <message>
         <source>Address of the hub or of a mirror, and your token</source>
-        <translation type="unfinished"></translation>
+        <translation>hub 或镜像的地址，以及你的 token</translation>
     </message>
     <message>
         <source>Address of the model hub</source>
-        <translation type="unfinished"></translation>
+        <translation>模型 hub 的地址</translation>
     </message>
     <message>
         <source>After</source>
@@ -361,7 +361,7 @@
     </message>
     <message>
         <source>An answer is being written: the cache is compacted only between answers.</source>
-        <translation type="unfinished"></translation>
+        <translation>正在生成回答：只在回答之间压实缓存。</translation>
     </message>
     <message>
         <source>An answer is being written; stop it first.</source>
@@ -453,7 +453,7 @@
     </message>
     <message>
         <source>Asking the hub…</source>
-        <translation type="unfinished"></translation>
+        <translation>正在询问 hub…</translation>
     </message>
     <message>
         <source>At most {memory_bytes} of memory, one core, {about}</source>
@@ -481,19 +481,19 @@
     </message>
     <message>
         <source>Attention reads {n:,} cells, and would after compacting too.</source>
-        <translation type="unfinished"></translation>
+        <translation>注意力读取 {n:,} 个单元，压实后也一样。</translation>
     </message>
     <message>
         <source>Attention reads {n:,} cells, and would afterwards too: no speed is gained.</source>
-        <translation type="unfinished"></translation>
+        <translation>注意力读取 {n:,} 个单元，之后也一样：速度不会提升。</translation>
     </message>
     <message>
         <source>Attention sinks</source>
-        <translation type="unfinished"></translation>
+        <translation>Attention sinks</translation>
     </message>
     <message>
         <source>Attention would read {after:,} cells instead of {before:,}. What that gains has not been measured here yet: it needs answers over different spans.</source>
-        <translation type="unfinished"></translation>
+        <translation>注意力将读取 {after:,} 个单元，而不是 {before:,} 个。这里还没有测得由此提升多少：需要不同跨度的回答。</translation>
     </message>
     <message>
         <source>Audit</source>
@@ -509,7 +509,7 @@
     </message>
     <message>
         <source>Automatic compaction is off.</source>
-        <translation type="unfinished"></translation>
+        <translation>自动压实已关闭。</translation>
     </message>
     <message>
         <source>B over A</source>
@@ -585,7 +585,7 @@
     </message>
     <message>
         <source>But the chat template refuses what is left: {error}</source>
-        <translation type="unfinished"></translation>
+        <translation>但对话模板不接受剩下的内容：{error}</translation>
     </message>
     <message>
         <source>By {property}</source>
@@ -1105,11 +1105,11 @@
     </message>
     <message>
         <source>Download</source>
-        <translation type="unfinished"></translation>
+        <translation>下载</translation>
     </message>
     <message>
         <source>Downloads</source>
-        <translation type="unfinished"></translation>
+        <translation>下载</translation>
     </message>
     <message>
         <source>Draft</source>
@@ -1181,7 +1181,7 @@
     </message>
     <message>
         <source>Every cell would stay where it is: nothing would be moved.</source>
-        <translation type="unfinished"></translation>
+        <translation>每个单元都会留在原处：没有需要移动的内容。</translation>
     </message>
     <message>
         <source>Every graph</source>
@@ -1205,7 +1205,7 @@
     </message>
     <message>
         <source>Everything in the cache was reused: {counts}</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存中的全部内容都已复用：{counts}</translation>
     </message>
     <message>
         <source>Everything stays as it is</source>
@@ -1265,11 +1265,11 @@
     </message>
     <message>
         <source>Fast, least exact: even this answer&apos;s beginning may be removed. The first tokens and the latest messages stay.</source>
-        <translation type="unfinished"></translation>
+        <translation>快速，最不精确：连这个回答的开头也可能被移除。最前面的 token 和最新的消息保留。</translation>
     </message>
     <message>
         <source>Fast, nearly exact: the oldest messages are removed. What was computed from them for later messages is kept, so answers differ a little from those of a shorter conversation.</source>
-        <translation type="unfinished"></translation>
+        <translation>快速，接近精确：移除最早的消息。由它们为后面的消息计算出的内容保留，因此回答与较短的对话略有不同。</translation>
     </message>
     <message>
         <source>Favourite</source>
@@ -1361,7 +1361,7 @@
     </message>
     <message>
         <source>Forget the token</source>
-        <translation type="unfinished"></translation>
+        <translation>删除 token</translation>
     </message>
     <message>
         <source>Forget this conversation&apos;s cells</source>
@@ -1429,15 +1429,15 @@
     </message>
     <message>
         <source>Get a better model</source>
-        <translation type="unfinished"></translation>
+        <translation>获取更好的模型</translation>
     </message>
     <message>
         <source>Get models</source>
-        <translation type="unfinished"></translation>
+        <translation>获取模型</translation>
     </message>
     <message>
         <source>Get models…</source>
-        <translation type="unfinished"></translation>
+        <translation>获取模型…</translation>
     </message>
     <message>
         <source>Go to the list</source>
@@ -1449,7 +1449,7 @@
     </message>
     <message>
         <source>Good models to begin with</source>
-        <translation type="unfinished"></translation>
+        <translation>适合入门的好模型</translation>
     </message>
     <message>
         <source>Grammar</source>
@@ -1557,7 +1557,7 @@
     </message>
     <message>
         <source>Idle, and it pays: {numbers}.</source>
-        <translation type="unfinished"></translation>
+        <translation>空闲，且值得：{numbers}。</translation>
     </message>
     <message>
         <source>Import</source>
@@ -1629,11 +1629,11 @@
     </message>
     <message>
         <source>It does not pay now: {numbers}.</source>
-        <translation type="unfinished"></translation>
+        <translation>现在不值得：{numbers}。</translation>
     </message>
     <message>
         <source>It does not pay: {numbers}.</source>
-        <translation type="unfinished"></translation>
+        <translation>不值得：{numbers}。</translation>
     </message>
     <message>
         <source>It holds no cells.</source>
@@ -1653,7 +1653,7 @@
     </message>
     <message>
         <source>Its cells had been removed ({evicted}): {counts}</source>
-        <translation type="unfinished"></translation>
+        <translation>其单元已被移除（{evicted}）：{counts}</translation>
     </message>
     <message>
         <source>Its chats stay, in no folder</source>
@@ -1701,7 +1701,7 @@
     </message>
     <message>
         <source>K and V are stored as bytes of their types: with other types they must be computed again.</source>
-        <translation type="unfinished"></translation>
+        <translation>K 和 V 按其类型的字节存储：使用其他类型时必须重新计算。</translation>
     </message>
     <message>
         <source>K cache type</source>
@@ -1729,7 +1729,7 @@
     </message>
     <message>
         <source>Keep</source>
-        <translation type="unfinished"></translation>
+        <translation>保留</translation>
     </message>
     <message>
         <source>Keep it</source>
@@ -1937,7 +1937,7 @@
     </message>
     <message>
         <source>Measured here, a token would take {share:.0%} of what it takes now.</source>
-        <translation type="unfinished"></translation>
+        <translation>按这里的测量，一个 token 的用时将是现在的 {share:.0%}。</translation>
     </message>
     <message>
         <source>Measured when it ran last.</source>
@@ -2033,11 +2033,11 @@
     </message>
     <message>
         <source>Models that fit into the {free} of memory that are free now: {fitting} of {n}</source>
-        <translation type="unfinished"></translation>
+        <translation>可在当前空闲的 {free} 内存中运行的模型：{fitting} / {n}</translation>
     </message>
     <message>
         <source>Models to download</source>
-        <translation type="unfinished"></translation>
+        <translation>可下载的模型</translation>
     </message>
     <message>
         <source>More about presets</source>
@@ -2261,7 +2261,7 @@
     </message>
     <message>
         <source>Nothing of this conversation was in the cache: all {n:,} tokens were prefilled.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话在缓存中没有任何内容：全部 {n:,} 个 token 都经过预填充。</translation>
     </message>
     <message>
         <source>Nothing to import</source>
@@ -2273,7 +2273,7 @@
     </message>
     <message>
         <source>Nothing with GGUF files has this name.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有符合这个名称且带 GGUF 文件的模型。</translation>
     </message>
     <message>
         <source>Now</source>
@@ -2285,7 +2285,7 @@
     </message>
     <message>
         <source>Of all files of the model</source>
-        <translation type="unfinished"></translation>
+        <translation>模型所有文件的</translation>
     </message>
     <message>
         <source>Of all its files</source>
@@ -2317,7 +2317,7 @@
     </message>
     <message>
         <source>On this computer</source>
-        <translation type="unfinished"></translation>
+        <translation>在这台电脑上</translation>
     </message>
     <message>
         <source>One buffer for all sequences, so that they can share cells; off, each has a part of its own</source>
@@ -2645,7 +2645,7 @@
     </message>
     <message>
         <source>Progress of {name}</source>
-        <translation type="unfinished"></translation>
+        <translation>{name} 的进度</translation>
     </message>
     <message>
         <source>Prompt of this chat, token by token</source>
@@ -2677,7 +2677,7 @@
     </message>
     <message>
         <source>Quantization, as the file&apos;s name says</source>
-        <translation type="unfinished"></translation>
+        <translation>量化方式，按文件名所述</translation>
     </message>
     <message>
         <source>Questions</source>
@@ -2765,7 +2765,7 @@
     </message>
     <message>
         <source>Recompute</source>
-        <translation type="unfinished"></translation>
+        <translation>重新计算</translation>
     </message>
     <message>
         <source>Refused batch: {sentence}</source>
@@ -2777,7 +2777,7 @@
     </message>
     <message>
         <source>Remove from the list</source>
-        <translation type="unfinished"></translation>
+        <translation>从列表中移除</translation>
     </message>
     <message>
         <source>Remove its cells</source>
@@ -2849,7 +2849,7 @@
     </message>
     <message>
         <source>Repository, and the files in it</source>
-        <translation type="unfinished"></translation>
+        <translation>仓库及其中的文件</translation>
     </message>
     <message>
         <source>Reset the zoom</source>
@@ -2869,7 +2869,7 @@
     </message>
     <message>
         <source>Resume</source>
-        <translation type="unfinished"></translation>
+        <translation>继续</translation>
     </message>
     <message>
         <source>Return codes</source>
@@ -3021,7 +3021,7 @@
     </message>
     <message>
         <source>Search</source>
-        <translation type="unfinished"></translation>
+        <translation>搜索</translation>
     </message>
     <message>
         <source>Search (Ctrl+K)</source>
@@ -3029,7 +3029,7 @@
     </message>
     <message>
         <source>Search Hugging Face: words, or owner/name</source>
-        <translation type="unfinished"></translation>
+        <translation>搜索 Hugging Face：关键词，或 所有者/名称</translation>
     </message>
     <message>
         <source>Search results</source>
@@ -3045,7 +3045,7 @@
     </message>
     <message>
         <source>Search the model hub</source>
-        <translation type="unfinished"></translation>
+        <translation>搜索模型 hub</translation>
     </message>
     <message>
         <source>Seed</source>
@@ -3121,7 +3121,7 @@
     </message>
     <message>
         <source>Shorten it, let the oldest messages be removed, or rebuild the context with a larger n_ctx.</source>
-        <translation type="unfinished"></translation>
+        <translation>请缩短它，允许移除最早的消息，或用更大的 n_ctx 重建上下文。</translation>
     </message>
     <message>
         <source>Show all cells</source>
@@ -3197,7 +3197,7 @@
     </message>
     <message>
         <source>Sizes are those of November 2026; the hub is asked before a download.</source>
-        <translation type="unfinished"></translation>
+        <translation>大小为 2026 年 11 月的数据；下载前会询问 hub。</translation>
     </message>
     <message>
         <source>Skips masked cells, and allows a quantized V</source>
@@ -3205,11 +3205,11 @@
     </message>
     <message>
         <source>Slide</source>
-        <translation type="unfinished"></translation>
+        <translation>滑动</translation>
     </message>
     <message>
         <source>Slow, exact: the oldest messages are removed and all others are computed again.</source>
-        <translation type="unfinished"></translation>
+        <translation>慢，精确：移除最早的消息，其余全部重新计算。</translation>
     </message>
     <message>
         <source>Smaller text</source>
@@ -3249,7 +3249,7 @@
     </message>
     <message>
         <source>Stop</source>
-        <translation type="unfinished"></translation>
+        <translation>停止</translation>
     </message>
     <message>
         <source>Stop reading {name}</source>
@@ -3381,7 +3381,7 @@
     </message>
     <message>
         <source>That happened %n times in this answer.</source>
-        <translation type="unfinished"></translation>
+        <translation>这在这个回答中发生了 %n 次。</translation>
     </message>
     <message>
         <source>The JSON schema cannot be used: {names} are numbers from 0 to {n:,}.</source>
@@ -3417,11 +3417,11 @@
     </message>
     <message>
         <source>The answer ends and says that the context is full. Nothing is removed.</source>
-        <translation type="unfinished"></translation>
+        <translation>回答结束，并说明上下文已满。不移除任何内容。</translation>
     </message>
     <message>
         <source>The answer ends here.</source>
-        <translation type="unfinished"></translation>
+        <translation>回答在此结束。</translation>
     </message>
     <message>
         <source>The answer has ended.</source>
@@ -3429,7 +3429,7 @@
     </message>
     <message>
         <source>The answer is given anew, and its prompt was held: {counts}</source>
-        <translation type="unfinished"></translation>
+        <translation>重新生成回答，其提示词已在缓存中：{counts}</translation>
     </message>
     <message>
         <source>The answer so far does not follow the grammar, so it cannot be continued.</source>
@@ -3469,7 +3469,7 @@
     </message>
     <message>
         <source>The beginning came from {taken}: {counts}</source>
-        <translation type="unfinished"></translation>
+        <translation>开头来自{taken}：{counts}</translation>
     </message>
     <message>
         <source>The best of those for 8 GB of memory; code, many languages</source>
@@ -3485,11 +3485,11 @@
     </message>
     <message>
         <source>The cache held {held} at position {position:,}, the prompt has {prompt}.</source>
-        <translation type="unfinished"></translation>
+        <translation>缓存在位置 {position:,} 为 {held}，提示词为 {prompt}。</translation>
     </message>
     <message>
         <source>The cache, shared with other running answers,</source>
-        <translation type="unfinished"></translation>
+        <translation>与其他正在生成的回答共享的缓存</translation>
     </message>
     <message>
         <source>The cell map</source>
@@ -3553,11 +3553,11 @@
     </message>
     <message>
         <source>The context of {n:,} tokens</source>
-        <translation type="unfinished"></translation>
+        <translation>{n:,} 个 token 的上下文</translation>
     </message>
     <message>
         <source>The conversation needs {n_tokens:,} tokens, but the context holds {n_ctx:,}.</source>
-        <translation type="unfinished"></translation>
+        <translation>这个对话需要 {n_tokens:,} 个 token，但上下文只能容纳 {n_ctx:,} 个。</translation>
     </message>
     <message>
         <source>The conversations were saved by a newer kvdesk (format {found}, this one knows {version}); they are left as they are. Please update kvdesk.</source>
@@ -3585,7 +3585,7 @@
     </message>
     <message>
         <source>The embedded model is very small: see which others run well here</source>
-        <translation type="unfinished"></translation>
+        <translation>内置模型非常小：看看还有哪些模型能在这里流畅运行</translation>
     </message>
     <message>
         <source>The engine has stopped.</source>
@@ -3621,7 +3621,7 @@
     </message>
     <message>
         <source>The gain is large: {numbers}.</source>
-        <translation type="unfinished"></translation>
+        <translation>收益很大：{numbers}。</translation>
     </message>
     <message>
         <source>The grammar allows no token of this model here.</source>
@@ -3717,7 +3717,7 @@
     </message>
     <message>
         <source>The oldest messages cannot be removed: {why}</source>
-        <translation type="unfinished"></translation>
+        <translation>无法移除最早的消息：{why}</translation>
     </message>
     <message>
         <source>The preset cannot be saved ({why}).</source>
@@ -3741,7 +3741,7 @@
     </message>
     <message>
         <source>The prompt differs from what was held: {counts}</source>
-        <translation type="unfinished"></translation>
+        <translation>提示词与缓存中的内容不同：{counts}</translation>
     </message>
     <message>
         <source>The prompt of this chat</source>
@@ -3765,7 +3765,7 @@
     </message>
     <message>
         <source>The remaining messages cannot be removed.</source>
-        <translation type="unfinished"></translation>
+        <translation>其余的消息无法移除。</translation>
     </message>
     <message>
         <source>The report could not be written to {path}: {why}.</source>
@@ -3781,7 +3781,7 @@
     </message>
     <message>
         <source>The same text became other tokens: {counts}</source>
-        <translation type="unfinished"></translation>
+        <translation>相同的文本变成了不同的 token：{counts}</translation>
     </message>
     <message>
         <source>The samplers work in this order; one that is not ticked does nothing</source>
@@ -3825,7 +3825,7 @@
     </message>
     <message>
         <source>The sliding window before the first new token was no longer in the cache: {counts}</source>
-        <translation type="unfinished"></translation>
+        <translation>第一个新 token 之前的滑动窗口已不在缓存中：{counts}</translation>
     </message>
     <message>
         <source>The temperature moves by so much up and down, with how sure the model is; 0 keeps it fixed</source>
@@ -3833,7 +3833,7 @@
     </message>
     <message>
         <source>The template leaves out earlier reasoning, so the prompt is another: {counts}</source>
-        <translation type="unfinished"></translation>
+        <translation>模板省略了之前的思考过程，因此提示词不同：{counts}</translation>
     </message>
     <message>
         <source>The template of the model appears here once one is open.</source>
@@ -3841,7 +3841,7 @@
     </message>
     <message>
         <source>The template renders something else ({template}): {counts}</source>
-        <translation type="unfinished"></translation>
+        <translation>模板生成了不同的内容（{template}）：{counts}</translation>
     </message>
     <message>
         <source>The text has characters that are no text.</source>
@@ -4113,11 +4113,11 @@
     </message>
     <message>
         <source>This model&apos;s state cannot be cut, so it begins again: {counts}</source>
-        <translation type="unfinished"></translation>
+        <translation>这个模型的状态不能部分截断，因此从头开始：{counts}</translation>
     </message>
     <message>
         <source>This model&apos;s state comes back only whole, so it went back to a checkpoint: {counts}</source>
-        <translation type="unfinished"></translation>
+        <translation>这个模型的状态只能整体恢复，因此回到了一个检查点：{counts}</translation>
     </message>
     <message>
         <source>This preset was made by a newer version of kvdesk.</source>
@@ -4177,7 +4177,7 @@
     </message>
     <message>
         <source>Token for the model hub</source>
-        <translation type="unfinished"></translation>
+        <translation>模型 hub 的 token</translation>
     </message>
     <message>
         <source>Token {token} is not in the vocabulary of {n_vocab} tokens.</source>
@@ -4185,7 +4185,7 @@
     </message>
     <message>
         <source>Token, for models with terms</source>
-        <translation type="unfinished"></translation>
+        <translation>token，用于有条款的模型</translation>
     </message>
     <message>
         <source>Tokens / time of llama_decode, over 0.25 s</source>
@@ -4197,7 +4197,7 @@
     </message>
     <message>
         <source>Tokens a second that it should write, if a token reads the whole file</source>
-        <translation type="unfinished"></translation>
+        <translation>预计每秒写出的 token 数，假定每个 token 读取整个文件</translation>
     </message>
     <message>
         <source>Tokens at the beginning that stay when the oldest messages are removed</source>
@@ -4245,11 +4245,11 @@
     </message>
     <message>
         <source>Too little to be noticed: it saves {saved:.2f} of {now:.1f} ms a token.</source>
-        <translation type="unfinished"></translation>
+        <translation>小到察觉不到：每个 token 的 {now:.1f} 毫秒中节省 {saved:.2f} 毫秒。</translation>
     </message>
     <message>
         <source>Too long: {n_characters:,} characters, far more than {n_ctx:,} tokens hold</source>
-        <translation type="unfinished"></translation>
+        <translation>太长：{n_characters:,} 个字符，远超过 {n_ctx:,} 个 token 能容纳的内容</translation>
     </message>
     <message>
         <source>Top K</source>
@@ -4425,7 +4425,7 @@
     </message>
     <message>
         <source>What it is good for, and its licence</source>
-        <translation type="unfinished"></translation>
+        <translation>适合的用途及其许可证</translation>
     </message>
     <message>
         <source>What new chats do when their context is full</source>
@@ -4453,7 +4453,7 @@
     </message>
     <message>
         <source>When full: {policy}</source>
-        <translation type="unfinished"></translation>
+        <translation>上下文已满时：{policy}</translation>
     </message>
     <message>
         <source>When it was opened last</source>
@@ -4465,11 +4465,11 @@
     </message>
     <message>
         <source>When the context is full: {policy}</source>
-        <translation type="unfinished"></translation>
+        <translation>上下文已满时：{policy}</translation>
     </message>
     <message>
         <source>When the context of this conversation is full</source>
-        <translation type="unfinished"></translation>
+        <translation>当这个对话的上下文已满时</translation>
     </message>
     <message>
         <source>Where their states are kept, nothing is read again.</source>
@@ -4477,7 +4477,7 @@
     </message>
     <message>
         <source>Whether the file and 0.5 GB for a context fit into the memory that is free now</source>
-        <translation type="unfinished"></translation>
+        <translation>文件加上用于上下文的 0.5 GB 是否放得进当前空闲的内存</translation>
     </message>
     <message>
         <source>Whole</source>
@@ -4493,7 +4493,7 @@
     </message>
     <message>
         <source>With flash attention masked cells are skipped, so there is little to gain.</source>
-        <translation type="unfinished"></translation>
+        <translation>使用 flash attention 时会跳过被屏蔽的单元，因此收益很小。</translation>
     </message>
     <message>
         <source>With this architecture llama.cpp writes beyond its memory where a token of a batch belongs to several sequences, and aborts.</source>
@@ -4513,7 +4513,7 @@
     </message>
     <message>
         <source>Without flash attention V is stored transposed: it must be computed again.</source>
-        <translation type="unfinished"></translation>
+        <translation>没有 flash attention 时 V 以转置方式存储：必须重新计算。</translation>
     </message>
     <message>
         <source>Without what stands in quotation marks, and without what errors say: it could be from a chat.</source>
@@ -4613,7 +4613,7 @@
     </message>
     <message>
         <source>about 0.1 s</source>
-        <translation type="unfinished"></translation>
+        <translation>约 0.1 秒</translation>
     </message>
     <message>
         <source>about {duration} at the speed measured just now</source>
@@ -4769,7 +4769,7 @@
     </message>
     <message>
         <source>downloaded · {total}</source>
-        <translation type="unfinished"></translation>
+        <translation>已下载 · {total}</translation>
     </message>
     <message>
         <source>duration</source>
@@ -4821,7 +4821,7 @@
     </message>
     <message>
         <source>first token in {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>首个 token {time}</translation>
     </message>
     <message>
         <source>first token {seconds}</source>
@@ -5013,7 +5013,7 @@
     </message>
     <message>
         <source>message {n}</source>
-        <translation type="unfinished"></translation>
+        <translation>第 {n} 条消息</translation>
     </message>
     <message>
         <source>messages</source>
@@ -5101,7 +5101,7 @@
     </message>
     <message>
         <source>nothing before them stays</source>
-        <translation type="unfinished"></translation>
+        <translation>之前的内容都不保留</translation>
     </message>
     <message>
         <source>now</source>
@@ -5177,7 +5177,7 @@
     </message>
     <message>
         <source>paused · {amount}</source>
-        <translation type="unfinished"></translation>
+        <translation>已暂停 · {amount}</translation>
     </message>
     <message>
         <source>pictures</source>
@@ -5275,7 +5275,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>restored in {time}</source>
-        <translation type="unfinished"></translation>
+        <translation>恢复用时{time}</translation>
     </message>
     <message>
         <source>results of tools</source>
@@ -5419,15 +5419,15 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>terms to accept, token needed</source>
-        <translation type="unfinished"></translation>
+        <translation>需接受条款，需要 token</translation>
     </message>
     <message>
         <source>the %n oldest messages</source>
-        <translation type="unfinished"></translation>
+        <translation>最早的 %n 条消息</translation>
     </message>
     <message>
         <source>the beginning of this answer</source>
-        <translation type="unfinished"></translation>
+        <translation>这个回答的开头</translation>
     </message>
     <message>
         <source>the engine reports other numbers</source>
@@ -5435,7 +5435,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>the first {n:,} tokens stay</source>
-        <translation type="unfinished"></translation>
+        <translation>最前面的 {n:,} 个 token 保留</translation>
     </message>
     <message>
         <source>the first {n} characters</source>
@@ -5459,7 +5459,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>the oldest message</source>
-        <translation type="unfinished"></translation>
+        <translation>最早的一条消息</translation>
     </message>
     <message>
         <source>the position (pos) of the token in its sequence</source>
@@ -5475,7 +5475,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>the system prompt</source>
-        <translation type="unfinished"></translation>
+        <translation>系统提示词</translation>
     </message>
     <message>
         <source>there is nothing to repeat</source>
@@ -5575,7 +5575,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>waiting · {amount}</source>
-        <translation type="unfinished"></translation>
+        <translation>等待中 · {amount}</translation>
     </message>
     <message>
         <source>was “{was}” and is “{now}”</source>
@@ -5735,11 +5735,11 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>{full} was full: {removed}, and {n_read:,} tokens are computed again, so that the answer is exact.</source>
-        <translation type="unfinished"></translation>
+        <translation>{full}已满：{removed}，{n_read:,} 个 token 重新计算，因此回答是精确的。</translation>
     </message>
     <message>
         <source>{full} was full: {removed}, {stays}, and the later tokens moved to lower positions without being computed again. From here on, answers are not exact.</source>
-        <translation type="unfinished"></translation>
+        <translation>{full}已满：{removed}，{stays}，后面的 token 移到更低的位置而没有重新计算。从这里开始，回答不再精确。</translation>
     </message>
     <message>
         <source>{host} answered something that is not the protocol of a model hub.</source>
@@ -5787,15 +5787,15 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>{n:,} to compute</source>
-        <translation type="unfinished"></translation>
+        <translation>{n:,} 个待计算</translation>
     </message>
     <message>
         <source>{n:,} tokens from cache</source>
-        <translation type="unfinished"></translation>
+        <translation>{n:,} 个 token 来自缓存</translation>
     </message>
     <message>
         <source>{n_kv:,} -&gt; {n_kv_after:,} cells saves {saved:.2f} ms a token{estimated}, {gain:,.0f} ms over the next {n_expected:,} tokens, and costs {price:,.0f} ms</source>
-        <translation type="unfinished"></translation>
+        <translation>单元 {n_kv:,} -&gt; {n_kv_after:,}，每个 token 节省 {saved:.2f} 毫秒{estimated}，接下来 {n_expected:,} 个 token 共节省 {gain:,.0f} 毫秒，代价 {price:,.0f} 毫秒</translation>
     </message>
     <message>
         <source>{n_tokens} of {n} more</source>
@@ -5941,7 +5941,7 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{n} downloads a month</source>
-        <translation type="unfinished"></translation>
+        <translation>每月下载 {n} 次</translation>
     </message>
     <message>
         <source>{n} files at once are too many: at most {most} can be attached.</source>
@@ -6033,11 +6033,11 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{repo} has no GGUF files.</source>
-        <translation type="unfinished"></translation>
+        <translation>{repo} 中没有 GGUF 文件。</translation>
     </message>
     <message>
         <source>{repo} has no {file} any more.</source>
-        <translation type="unfinished"></translation>
+        <translation>{repo} 中已没有 {file}。</translation>
     </message>
     <message>
         <source>{repo} is no name of a repository: it is owner/name.</source>
@@ -6045,7 +6045,7 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{reused:,} of {n:,} tokens were in the cache, {prefilled:,} prefilled.</source>
-        <translation type="unfinished"></translation>
+        <translation>{n:,} 个 token 中有 {reused:,} 个在缓存中，预填充了 {prefilled:,} 个。</translation>
     </message>
     <message>
         <source>{seconds} min</source>
@@ -6073,7 +6073,7 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{time} left</source>
-        <translation type="unfinished"></translation>
+        <translation>剩余 {time}</translation>
     </message>
     <message>
         <source>{title} over time</source>
@@ -6101,23 +6101,23 @@ next valid position {end}</source>
     </message>
     <message>
         <source>{what} ({n_tokens:,} tokens) was removed</source>
-        <translation type="unfinished"></translation>
+        <translation>已移除{what}（{n_tokens:,} 个 token）</translation>
     </message>
     <message>
         <source>{what} ({n_tokens:,} tokens) were removed</source>
-        <translation type="unfinished"></translation>
+        <translation>已移除{what}（{n_tokens:,} 个 token）</translation>
     </message>
     <message>
         <source>{what} is full, and what could be removed is shared with them. The answer ends here.</source>
-        <translation type="unfinished"></translation>
+        <translation>{what}已满，可移除的内容与它们共享。回答在此结束。</translation>
     </message>
     <message>
         <source>{what} is full.</source>
-        <translation type="unfinished"></translation>
+        <translation>{what}已满。</translation>
     </message>
     <message>
         <source>{what} is full. The answer ends here.</source>
-        <translation type="unfinished"></translation>
+        <translation>{what}已满。回答在此结束。</translation>
     </message>
     <message>
         <source>{what} is only for those who accept its terms on {host}: accept them there, and enter your token.</source>
