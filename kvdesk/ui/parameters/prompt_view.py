@@ -15,7 +15,7 @@ from kvdesk.ui.widgets.controls import label, plain_tip
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.palette import mix
 
-_INSIDE: Final = "⋯"  # for a token in the middle of a character
+_INSIDE: Final = "·"  # for a token in the middle of a character
 _SHADES: Final = (0.10, 0.22)  # of two neighbouring tokens, so that one sees where one ends
 
 
@@ -184,7 +184,7 @@ def _empty() -> str:
 
 def _shown(token: PromptToken) -> str:
     """The text of a token, line ends visible."""
-    return (token.text or _INSIDE).replace("\r", "␍").replace("\n", "↵\n")
+    return (token.text or _INSIDE).replace("\r", "\\r").replace("\n", "↵\n")
 
 
 def _count(preview: PromptPreview) -> str:
