@@ -13,7 +13,7 @@ from kvdesk import paths
 from kvdesk.app.worker import Worker
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.scheduler.scheduler import Scheduler
-from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.chat import ConversationId, Message, MessageId, new_conversation_id, new_message_id
 from kvdesk.host import subscription
 from kvdesk.host.host import MOST_DEATHS
 from kvdesk.protocol.cache import CacheView, ContextReady, Watch
@@ -126,6 +126,31 @@ def test_a_window_that_reads_nothing_for_long_begins_anew(qtbot: QtBot, monkeypa
             events += worker.take_events()
     finally:
         worker.shut_down()
-    dropped = max(i for i, event in enumerate(events) if isinstance(event, SubscriptionDropped))  # may be again
+    dropped = max(i for i, event in enumerate(events) if isinstance(event, SubscriptionDropped))  # it may be again
     assert [type(event) for event in events[dropped + 1 :][:3]] == [BackendReady, ModelLoaded, TurnStarted]
     assert "".join(event.text for event in events[dropped:] if isinstance(event, TextDelta)) == words
+
+
+def test_one_that_is_dropped_just_after_it_was_read_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without `SubscriptionDropped` what is known anew would be taken for more of the same."""
+    monkeypatch.setattr(subscription, "MOST_BYTES", 1_000)
+    worker = Worker(make_backend=lambda emit: ScriptedBackend(emit, lambda _: "word " * 50))
+    taken = subscription.Subscription.take
+    text = TextDelta(ConversationId("c"), MessageId("other"), "x" * 5_000, (1,))
+
+    def take_and_drop(self: subscription.Subscription) -> list[Event]:
+        events = taken(self)
+        monkeypatch.setattr(subscription.Subscription, "take", taken)
+        for _ in range(subscription.MOST_EVENTS + 1):
+            self.put(text)
+        assert self.dropped
+        return events
+
+    worker.start()
+    try:
+        worker.send(LoadModel(LocalFile(Path("/models/scripted.gguf")), TINY))
+        monkeypatch.setattr(subscription.Subscription, "take", take_and_drop)
+        events = worker.take_events()
+        assert any(isinstance(event, SubscriptionDropped) for event in events)
+    finally:
+        worker.shut_down()
