@@ -68,13 +68,13 @@ def run(folder: Path) -> Iterator[Outcome]:
     steps: dict[str, Callable[[], str]] = {
         "window": _window,
         "plot": _plot,
-        "formula": _formula,
         "store": lambda: _store(folder / "selftest.sqlite3"),
         "attachments": lambda: _attachments(folder),
         "model": _model,
         "greedy text": _greedy_text,
         "compaction": _compaction,
         "audit": _audit,
+        "formula": _formula,
     }
     for name, step in steps.items():
         start = time.perf_counter()

@@ -12,7 +12,7 @@ from kvdesk.__main__ import main
 from kvdesk.dev import selftest
 
 pytestmark = pytest.mark.usefixtures("qtbot")
-STEPS = ["window", "plot", "formula", "store", "attachments", "model", "greedy text", "compaction", "audit"]
+STEPS = ["window", "plot", "store", "attachments", "model", "greedy text", "compaction", "audit", "formula"]
 
 
 def test_a_whole_installation_passes(capsys: pytest.CaptureFixture[str]) -> None:
