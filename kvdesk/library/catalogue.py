@@ -113,11 +113,22 @@ def fit_of(found: FoundModel, settings: ContextSettings, available: int) -> Fit:
     return best
 
 
-def expected_tok_s(facts: ModelFacts, bytes_s: float) -> float:
-    """Tokens a second written at the beginning of a context, 0 where nothing is known: each reads all weights that it
-    needs once, at `bytes_s` bytes a second.
+def expected_tok_s(facts: ModelFacts, bytes_s: float, layer_s: float) -> float:
+    """Tokens a second written at the beginning of a context, 0 where nothing is known.
+
+    A token reads all weights that it needs once, at `bytes_s` bytes a second, and each layer costs `layer_s` seconds
+    whatever its size: threads wait for each other at every operation.
     """
-    return bytes_s / facts.bytes_a_token if facts.bytes_a_token else 0.0
+    if not (facts.bytes_a_token and bytes_s):
+        return 0.0
+    return 1 / (facts.bytes_a_token / bytes_s + facts.n_layer * layer_s)
+
+
+def layer_seconds(facts: ModelFacts, bytes_s: float, measured_tok_s: float) -> float:
+    """What a layer costs beside the reading of its weights, in a model whose speed was measured. Never below 0."""
+    if not (facts.n_layer and bytes_s and measured_tok_s):
+        return 0.0
+    return max(0.0, (1 / measured_tok_s - facts.bytes_a_token / bytes_s) / facts.n_layer)
 
 
 def _tensors(header: GgufHeader) -> tuple[Tensor, ...]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from kvdesk.library.catalogue import Fit, ModelFacts, expected_tok_s
+from kvdesk.library.catalogue import Fit, ModelFacts, expected_tok_s, layer_seconds
 from kvdesk.settings import CacheType, UsedModel
 from kvdesk.translation import tr
 
@@ -25,13 +25,14 @@ class Cell(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """bytes_s: what decoding reads of the weights in a second. measured: by a model that ran here; else from the
-    memory's bandwidth alone. available: bytes of memory.
+    """bytes_s: what decoding reads of the weights in a second; layer_s: what a layer costs beside that, measured with a
+    model that ran here, else a usual value. available: bytes of memory.
     """
 
     bytes_s: float
     measured: bool
     available: int
+    layer_s: float = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +99,13 @@ def in_order(rows: Iterable[ModelRow]) -> tuple[ModelRow, ...]:
     return tuple(sorted(rows, key=lambda row: (bool(row.problem), not row.favourite, -row.used_ms, row.title.lower())))
 
 
-def effective_bytes_s(facts: Iterable[ModelFacts], used: Mapping[str, UsedModel]) -> float:
-    """What decoding read in a second in the model that ran last of those that were measured; 0 where none was."""
-    best = (0, 0.0)
+def measured_layer_s(facts: Iterable[ModelFacts], used: Mapping[str, UsedModel], bytes_s: float) -> float | None:
+    """What a layer cost in the model that ran last of those that were measured; None where none was."""
+    best: tuple[int, float | None] = (-1, None)
     for model in facts:
         memory = used.get(str(model.found.path))
-        if memory is not None and memory.tok_s and model.bytes_a_token:
-            best = max(best, (memory.used_ms, memory.tok_s * model.bytes_a_token))
+        if memory is not None and memory.tok_s and memory.used_ms > best[0]:
+            best = memory.used_ms, layer_seconds(model, bytes_s, memory.tok_s)
     return best[1]
 
 
@@ -152,7 +153,7 @@ def _fit_cell(fit: Fit | None, machine: Machine) -> Cell:
 def _speed_cell(facts: ModelFacts, used: UsedModel | None, machine: Machine) -> Cell:
     if used is not None and used.tok_s:
         return Cell(_speed(used.tok_s), used.tok_s, tr("Measured when it ran last."))
-    expected = expected_tok_s(facts, machine.bytes_s)
+    expected = expected_tok_s(facts, machine.bytes_s, machine.layer_s)
     if not expected:
         return Cell("–", 0.0)
     tip = tr("Expected: a token reads {size} of weights, and this machine reads {speed} GB/s of them.").format(

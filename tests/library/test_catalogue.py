@@ -69,8 +69,9 @@ def test_it_fits_with_the_best_type_for_which_there_is_room(embedded: FoundModel
 
 def test_the_speed_follows_the_bytes_that_a_token_reads(embedded: FoundModel) -> None:
     facts = facts_of(embedded)
-    assert expected_tok_s(facts, 100.0 * facts.bytes_a_token) == pytest.approx(100)
-    assert expected_tok_s(replace(facts, bytes_a_token=0), 1e9) == 0
+    assert expected_tok_s(facts, 100.0 * facts.bytes_a_token, 0.0) == pytest.approx(100)
+    assert expected_tok_s(replace(facts, bytes_a_token=0), 1e9, 1e-4) == 0
+    assert expected_tok_s(facts, 100.0 * facts.bytes_a_token, 0.01 / facts.n_layer) == pytest.approx(50)
 
 
 def test_the_bandwidth_is_one_of_memory() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from kvdesk.library.catalogue import Fit, ModelFacts
+import pytest
+
+from kvdesk.library.catalogue import Fit, ModelFacts, expected_tok_s, layer_seconds
 from kvdesk.library.find import FoundModel
 from kvdesk.settings import CacheType, UsedModel
 from kvdesk.viewmodel.models import (
@@ -12,14 +15,14 @@ from kvdesk.viewmodel.models import (
     Machine,
     ModelRow,
     columns,
-    effective_bytes_s,
     in_order,
+    measured_layer_s,
     remembered,
     row_of,
     summary,
 )
 
-MACHINE = Machine(20e9, measured=True, available=8_000_000_000)
+MACHINE = Machine(20e9, measured=True, available=8_000_000_000, layer_s=0.0)
 FOUND = FoundModel("tiny", Path("/m/tiny.gguf"), 500_000_000, "Jan")
 FACTS = ModelFacts(FOUND, "Tiny", "llama", "Q4_K", 900_000_000, 8192, 16, 400_000_000)
 
@@ -62,10 +65,23 @@ def test_favourites_come_first_and_what_cannot_be_opened_last() -> None:
     assert [one.title for one in in_order(rows)] == ["z", "new", "a", "b", "broken"]
 
 
-def test_the_model_that_ran_last_says_how_fast_weights_are_read() -> None:
-    assert effective_bytes_s([FACTS], {}) == 0
+def test_the_model_that_ran_last_says_what_a_layer_costs() -> None:
+    assert measured_layer_s([FACTS], {}, 20e9) is None
     used = {"/m/tiny.gguf": UsedModel(path="/m/tiny.gguf", tok_s=10, used_ms=3)}
-    assert effective_bytes_s([FACTS], used) == 4e9
+    assert measured_layer_s([FACTS], used, 20e9) == pytest.approx((0.1 - 0.02) / 16)
+    assert measured_layer_s([FACTS], used, 1e9) == 0  # it was faster than the memory is now
+
+
+@pytest.mark.parametrize(("known", "asked"), [(0, 1), (1, 0)])
+def test_the_speed_of_one_model_tells_that_of_another(known: int, asked: int) -> None:
+    """Measured on one machine: a bandwidth of 44.5 GB/s, models of 135 M and 1 B."""
+    bytes_s = 0.9 * 44.5e9
+    models = (
+        (replace(FACTS, n_layer=30, bytes_a_token=96_576_768), 185.6),
+        (replace(FACTS, n_layer=16, bytes_a_token=462_692_352), 76.6),
+    )
+    layer_s = layer_seconds(models[known][0], bytes_s, models[known][1])
+    assert expected_tok_s(models[asked][0], bytes_s, layer_s) == pytest.approx(models[asked][1], rel=0.1)
 
 
 def test_the_oldest_is_forgotten_but_no_favourite() -> None:

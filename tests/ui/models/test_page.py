@@ -17,7 +17,7 @@ from kvdesk.ui.models.page import ModelsPage
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.models import Machine, ModelRow, in_order, row_of
 
-MACHINE = Machine(20e9, measured=True, available=8_000_000_000)
+MACHINE = Machine(20e9, measured=True, available=8_000_000_000, layer_s=0.0)
 Recorder = Callable[[object], list[tuple[object, ...]]]
 
 
