@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,7 +16,7 @@ from kvdesk.cli import options
 from kvdesk.cli.parser import Parser
 from kvdesk.errors import UserError
 from kvdesk.experiments import EXPERIMENTS, experiment_by_id, report
-from kvdesk.experiments.process import ExperimentProcess, Recorder, experiment_command
+from kvdesk.experiments.process import CANCELLED, ExperimentProcess, Recorder, experiment_command
 from kvdesk.library.estimate import check_fits
 from kvdesk.library.gguf_header import read_header
 from kvdesk.protocol.experiment import (
@@ -87,13 +89,15 @@ def _run(args: argparse.Namespace) -> int:
 def _record(request: Request, at: datetime) -> Record:
     """Run it to its end. Raises UserError with what went wrong."""
     recorder = Recorder(request)
-    with ExperimentProcess(experiment_command(request)) as process:
+    with ExperimentProcess(experiment_command(request)) as process, _interrupted(process.cancel):
         for event in process.events():
             match event:
                 case Started():
                     _say(f"It takes about {event.seconds:.0f} s at the speed measured just now.")
                 case Progress():
                     _say(f"{event.done}/{event.total} {event.what}")
+                case Failed() if event.sentence == CANCELLED:
+                    raise KeyboardInterrupt
                 case Failed():
                     raise UserError(event.sentence, event.detail)
                 case _:
@@ -101,6 +105,16 @@ def _record(request: Request, at: datetime) -> Record:
             if (record := recorder.add(event, at)) is not None:
                 return record
     raise AssertionError("events end with the end")
+
+
+@contextmanager
+def _interrupted(act: Callable[[], None]) -> Iterator[None]:
+    """Ctrl+C calls `act`. An exception in its place can fall into a call that ignores it, and be lost."""
+    before = signal.signal(signal.SIGINT, lambda *_: act())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _tell(record: Record) -> None:
