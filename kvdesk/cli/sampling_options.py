@@ -12,13 +12,14 @@ from kvdesk.errors import UserError
 from kvdesk.paths import open_regular
 from kvdesk.settings import Preset, Sampling
 from kvdesk.settings.preset import MOST_BYTES, imported
-from kvdesk.settings.sampling import parsed_biases, parsed_breakers
+from kvdesk.settings.sampling import parsed_biases, parsed_breakers, parsed_stops
 
 _MOST_FILE: Final = 1_000_000
 _FILES: Final = ("grammar", "json_schema")
 _LISTS: Final = {
     "logit_bias": ("TOKEN+BIAS", parsed_biases),
     "dry_sequence_breakers": ("TEXT", parsed_breakers),
+    "stop": ("TEXT", parsed_stops),
 }
 
 

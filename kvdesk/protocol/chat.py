@@ -265,7 +265,7 @@ class TextDelta:
 @dataclass(frozen=True, slots=True)
 class TurnEnded:
     """The answer is over. `note` says why when it is not simply complete; `finish` is given where `state` does not
-    tell it: "limit" and "context full".
+    tell it: "limit", "stop string" and "context full".
     """
 
     conversation: ConversationId

@@ -21,6 +21,8 @@ MOST_TEXT: Final = 100_000
 MOST_BREAKER_BYTES: Final = 40
 """llama.cpp cuts longer sequence breakers (llama_sampler_init_dry)."""
 MOST_BREAKERS: Final = 50
+MOST_STOP_CHARS: Final = 200
+MOST_STOPS: Final = 32
 MOST_BIASES: Final = 1000
 _MOST_WINDOW = 65536
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
@@ -64,6 +66,13 @@ def _breakers(texts: tuple[str, ...]) -> tuple[str, ...]:
         n_bytes = len(text.encode("utf-8", "replace"))
         if not 0 < n_bytes <= MOST_BREAKER_BYTES or "\0" in text or not _is_utf8(text):
             raise ValueError(f"a sequence breaker is a text of 1 to {MOST_BREAKER_BYTES} bytes")
+    return texts
+
+
+def _stops(texts: tuple[str, ...]) -> tuple[str, ...]:
+    for text in texts:
+        if not 0 < len(text) <= MOST_STOP_CHARS or "\0" in text or not _is_utf8(text):
+            raise ValueError(f"a stop string is a text of 1 to {MOST_STOP_CHARS} characters")
     return texts
 
 
@@ -343,6 +352,13 @@ class Sampling(Table):
         json_schema_extra=llama("samplers"),
         description=marked("The samplers work in this order; one that is not ticked does nothing"),
     )
+    stop: Annotated[tuple[str, ...], AfterValidator(_stops)] = Field(
+        (),
+        max_length=MOST_STOPS,
+        title=marked("Stop strings"),
+        json_schema_extra=llama("antiprompt"),
+        description=marked("An answer ends before the first of these texts, one a line; \\n is the end of a line"),
+    )
 
     @property
     def greedy(self) -> bool:
@@ -389,26 +405,42 @@ def parsed_biases(text: str) -> tuple[Bias, ...]:
         raise ValueError(tr("A text of the logit bias has no characters.")) from None
 
 
-def breaker_text(breakers: tuple[str, ...]) -> str:
-    """One sequence breaker a line, the end of a line as \\n: as `parsed_breakers` reads it."""
-    escaped = [text.replace("\\", "\\\\") for text in breakers]
+def escaped_lines(texts: tuple[str, ...]) -> str:
+    """One text a line, the end of a line as \\n: as `parsed_breakers` and `parsed_stops` read it."""
+    escaped = [text.replace("\\", "\\\\") for text in texts]
     for letter, char in _ESCAPES.items():
         escaped = [text.replace(char, f"\\{letter}") for text in escaped]
     return "\n".join(escaped)
 
 
-def parsed_breakers(text: str) -> tuple[str, ...]:
-    """Raises ValueError with a sentence."""
+def _texts_of_lines(text: str) -> tuple[str, ...]:
+    """The other way round, each text once."""
     lines = (line for line in text.split("\n") if line)
-    found = tuple(_ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), line) for line in lines)
+    return tuple(dict.fromkeys(_ESCAPE.sub(lambda match: _ESCAPES.get(match[1], match[1]), line) for line in lines))
+
+
+def parsed_breakers(text: str) -> tuple[str, ...]:
+    """Sequence breakers, one a line. Raises ValueError with a sentence."""
+    found = _texts_of_lines(text)
     if len(found) > MOST_BREAKERS:
         raise ValueError(tr("There are more than {n} sequence breakers.").format(n=MOST_BREAKERS))
     try:
-        return _breakers(tuple(dict.fromkeys(found)))
+        return _breakers(found)
     except ValueError:
         raise ValueError(
             tr("A sequence breaker is a text of at most {n} bytes.").format(n=MOST_BREAKER_BYTES)
         ) from None
+
+
+def parsed_stops(text: str) -> tuple[str, ...]:
+    """Stop strings, one a line. Raises ValueError with a sentence."""
+    found = _texts_of_lines(text)
+    if len(found) > MOST_STOPS:
+        raise ValueError(tr("There are more than {n} stop strings.").format(n=MOST_STOPS))
+    try:
+        return _stops(found)
+    except ValueError:
+        raise ValueError(tr("A stop string is a text of at most {n} characters.").format(n=MOST_STOP_CHARS)) from None
 
 
 def checked_text(text: str) -> str:

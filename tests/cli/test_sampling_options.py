@@ -37,7 +37,7 @@ def test_options_are_values(tmp_path: Path) -> None:
     sampling = given(
         *("--temperature", "0.5", "--top-k", "7", "--mirostat", "2", "--samplers", "top_k; temperature"),
         *("--logit-bias", "15043-1.5", "--logit-bias", '" hello"+2', "--dry-sequence-breakers", "\\n"),
-        *("--grammar-file", str(grammar)),
+        *("--grammar-file", str(grammar), "--stop", "User:", "--stop", "\\n\\n"),
     ).sampling
     assert sampling == Sampling(
         temperature=0.5,
@@ -47,6 +47,7 @@ def test_options_are_values(tmp_path: Path) -> None:
         logit_bias=((15043, -1.5), (" hello", 2.0)),
         dry_sequence_breakers=("\n",),
         grammar='root ::= "ü"',
+        stop=("User:", "\n\n"),
     )
 
 

@@ -21,6 +21,7 @@ MINE = Preset(
         samplers=(SamplerName.TOP_K, SamplerName.TEMPERATURE),
         logit_bias=((15043, -100.0), (" hello", 2.5)),
         dry_sequence_breakers=("\n",),
+        stop=("\n\n", "User:"),
         grammar='root ::= "ü"',
     ),
 )

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from kvdesk.settings import Mirostat, SamplerName, Sampling, llama_name
-from kvdesk.settings.sampling import bias_text, parsed_biases
+from kvdesk.settings.sampling import bias_text, escaped_lines, parsed_biases, parsed_stops
 
 
 def test_defaults_are_llama_cpps() -> None:
@@ -40,6 +40,10 @@ def test_every_sampler_has_llama_cpps_name_and_one_sentence() -> None:
         {"dry_sequence_breakers": ("",)},
         {"dry_sequence_breakers": ("x" * 41,)},
         {"dry_sequence_breakers": ("a\0b",)},
+        {"stop": ("",)},
+        {"stop": ("x" * 201,)},
+        {"stop": ("x",) * 33},
+        {"stop": ("\ud800",)},
         {"dry_base": 0.5},
         {"mirostat": "3"},
         {"logit_bias": ((1, float("-inf")),)},
@@ -65,6 +69,16 @@ def test_biases_are_lines_in_llama_cpps_notation() -> None:
     for wrong in ("7+101", "9999999999+1"):
         with pytest.raises(ValueError, match="out of range"):
             parsed_biases(wrong)
+
+
+def test_stop_strings_are_lines() -> None:
+    stops = ("\n\n", "User: ", "\\n", "\t")
+    assert parsed_stops(escaped_lines(stops)) == stops
+    assert parsed_stops("\na\n\na\n") == ("a",)
+    with pytest.raises(ValueError, match="at most 200 characters"):
+        parsed_stops("x" * 201)
+    with pytest.raises(ValueError, match="more than 32 stop strings"):
+        parsed_stops("\n".join(map(str, range(33))))
 
 
 def test_the_most_likely_token_is_taken_where_nothing_changes_the_temperature_0() -> None:

@@ -71,7 +71,7 @@ from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
 
 VIEW_INTERVAL_S = 0.04
-"""At most so often; one token after another is told of, and shown, every `scheduler.TELL_S`."""
+"""At most so often; one token after another is told of, and shown, every `answer_events.TELL_S`."""
 _ANEW = "The context was made anew."
 _log = logging.getLogger(__name__)
 
@@ -274,7 +274,7 @@ class Engine:
             if old is not None and (old.runtime is not before or not old.runtime.context.is_open):
                 self._after_new_context()
             raise
-        self._scheduler.forget_texts()
+        self._scheduler.events.forget_texts()
         self._emit(ModelLoaded(self.session.loaded.model.info(), self.session.loaded.template_problem))
         self._ready(rebuilt=False)
 

@@ -20,6 +20,8 @@ def finish_word(answer: Message) -> str:
             return tr("Complete")
         case "limit":
             return tr("Length limit reached")
+        case "stop string":
+            return tr("Stop string reached")
         case "context full":
             return tr("Context full")
         case "stopped":

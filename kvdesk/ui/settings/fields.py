@@ -11,7 +11,14 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QSpinBox, QW
 
 from kvdesk.policies.overflow import policy_of
 from kvdesk.settings import RANDOM_SEED, Mirostat, Overflow, Sampling
-from kvdesk.settings.sampling import bias_text, breaker_text, checked_text, parsed_biases, parsed_breakers
+from kvdesk.settings.sampling import (
+    bias_text,
+    checked_text,
+    escaped_lines,
+    parsed_biases,
+    parsed_breakers,
+    parsed_stops,
+)
 from kvdesk.translation import tr
 from kvdesk.ui.settings.sampler_order import SamplerOrder
 from kvdesk.ui.settings.seed_field import SeedField
@@ -114,7 +121,9 @@ def _long_control(theme: Theme, info: FieldInfo, edited: SignalInstance) -> QWid
     elif info is fields["logit_bias"]:
         field = TextField(theme, bias_text, parsed_biases)
     elif info is fields["dry_sequence_breakers"]:
-        field = TextField(theme, breaker_text, parsed_breakers)
+        field = TextField(theme, escaped_lines, parsed_breakers)
+    elif info is fields["stop"]:
+        field = TextField(theme, escaped_lines, parsed_stops)
     elif info is fields["grammar"]:
         field = TextField(theme, str, checked_text, grammar_problem)
     elif info is fields["json_schema"]:

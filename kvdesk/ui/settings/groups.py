@@ -26,6 +26,7 @@ def groups_of(model: type[BaseModel]) -> Groups:
 def _sampling() -> Groups:
     return (
         ("", ("temperature", "top_k", "top_p", "min_p", "seed", "max_tokens")),
+        (tr("Stop strings"), ("stop",)),
         (
             tr("Penalties for repetition"),
             ("repeat_penalty", "presence_penalty", "frequency_penalty", "repeat_last_n"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kvdesk.backends.local.prompt.prompt import Prompt, ids_of_text, text_tokens
-from kvdesk.backends.local.scheduler import scheduler
+from kvdesk.backends.local.scheduler import answer_events
 from kvdesk.backends.local.scheduler.request import Request
 from kvdesk.chat import ConversationId, Message, MessageId, TurnStats, ended_early, new_message_id
 from kvdesk.headless import HeadlessChat, HeadlessEngine
@@ -122,7 +122,7 @@ def test_after_stop_nothing_is_read_again(chat: HeadlessChat, monkeypatch: pytes
             if seen == 5:
                 chat.headless.engine.request_stop(event.answer)
 
-    monkeypatch.setattr(scheduler, "TELL_S", 0.0)  # every token is told
+    monkeypatch.setattr(answer_events, "TELL_S", 0.0)  # every token is told
     chat.headless._on_event = stop_at_the_fifth
     ended = chat.answer(QUESTION, Sampling(temperature=0.0, max_tokens=400))
     chat.headless._on_event = None
@@ -138,10 +138,29 @@ def test_after_stop_nothing_is_read_again(chat: HeadlessChat, monkeypatch: pytes
     assert fresh.messages[-1].tokens == after.tokens
 
 
+def test_after_a_stop_string_one_token_is_read(chat: HeadlessChat) -> None:
+    wanted = uninterrupted(chat)
+    vocab = chat.headless.engine.session.loaded.model.vocab
+    texts = [vocab.text(wanted.tokens[:n]) for n in range(30)]
+    at, stop = next(
+        (n, new)
+        for n in range(10, 29)
+        if (new := texts[n + 1].removeprefix(texts[n])).isprintable() and new.strip("\ufffd") and new not in texts[n]
+    )
+    ended = chat.answer(QUESTION, WHOLE.model_copy(update={"stop": (stop,)}))
+    assert (ended.state, ended.finish) == ("complete", "stop string")
+    assert ended_early(chat.messages[-1])
+    assert (chat.messages[-1].text, chat.messages[-1].tokens) == (texts[at], wanted.tokens[:at])
+    _, after = go_on(chat, chat.messages[-1], WHOLE.model_copy(update={"max_tokens": 40 - at}))
+    assert after.stats is not None
+    assert after.stats.prefilled_tokens == 1
+    assert after.tokens == wanted.tokens
+
+
 def test_a_stop_lets_a_token_end_where_its_state_would_be_lost(
     engine: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scheduler, "TELL_S", 0.0)
+    monkeypatch.setattr(answer_events, "TELL_S", 0.0)
     chat, flags = HeadlessChat(engine), []
     runs, context = engine.engine._scheduler, engine.engine.session.runtime.context
     before, runs._stop_decode = runs._stop_decode, lambda: flags.append(1)

@@ -59,6 +59,7 @@ def action(window: MainWindow, name: MessageId, text: str) -> QAction:
         ("complete", "end", "", "Complete"),
         ("complete", "limit", "Ended at the limit of 9 tokens.", "Length limit reached"),
         ("complete", "", "Ended at the limit of 9 tokens.", "Length limit reached"),
+        ("complete", "stop string", "", "Stop string reached"),
         ("stopped", "", "", "Stopped by you"),
         ("stopped", "context full", "It is full.", "Context full"),
         ("complete", "edited", "", "Edited by you"),

@@ -25,6 +25,7 @@ OTHER = Sampling(
     presence_penalty=-1.5,
     dry_sequence_breakers=("\n", "\\n", '"', "\t"),
     logit_bias=((7, -1.25), (' "a"\n', 100.0)),
+    stop=("\n\n", "User: "),
     grammar='root ::= "a"',
     json_schema='{"type": "object"}',
     samplers=(SamplerName.MIN_P, SamplerName.TEMPERATURE),

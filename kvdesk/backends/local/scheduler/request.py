@@ -12,6 +12,7 @@ from kvdesk.backends.local.llama.sampler import Sampler
 from kvdesk.backends.local.llama.utf8 import Utf8Decoder
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.backends.local.prompt.prompt import Prompt
+from kvdesk.backends.local.scheduler.stop_strings import StopStrings
 from kvdesk.cache.batch import Batch
 from kvdesk.chat import NONE_EVICTED, EvictedMessages, MessageState, TurnStats
 from kvdesk.protocol.chat import Generate
@@ -29,6 +30,7 @@ class Request:
     n_asked  tokens that were to be read at the start
     untold   sampled tokens whose text has not been sent yet
     notes    what is to be said when the request ends: which messages were evicted
+    stops    strings that end the answer; None where there are none
     """
 
     command: Generate
@@ -53,11 +55,16 @@ class Request:
     tell_at: float = 0.0
     prompt: list[int] = field(init=False)
     n_asked: int = field(init=False)
+    stops: StopStrings | None = field(init=False, default=None)
+    _n_chars_continued: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.prompt = self.whole.tokens
         self.n_asked = len(self.known)
-        self.utf8.decode(b"".join(map(self.vocab.piece, self.generated)))  # the last character may be incomplete
+        before = self.utf8.decode(b"".join(map(self.vocab.piece, self.generated)))  # its end may be half a character
+        self._n_chars_continued = len(before)
+        if strings := self.command.sampling.stop:
+            self.stops = StopStrings(strings, self.vocab.piece, self.utf8)
 
     @property
     def position(self) -> int:
@@ -98,11 +105,20 @@ class Request:
         self.last_at = now
         self.generated.append(token)
         self.untold.append(token)
+        if self.stops is not None:
+            self.stops.add(token)
 
-    def take_text(self, *, end: bool = False) -> tuple[str, tuple[int, ...]]:
-        """The text that can be told now, and its tokens. `end`: also what is left of a character."""
+    def take_text(self, *, over: bool = False, end: bool = False) -> tuple[str, tuple[int, ...]]:
+        """The text that can be told now, and its tokens.
+
+        over  the request has ended: also what may have been the beginning of a stop string
+        end   the model has ended the answer: also what is left of a character
+        """
         tokens, self.untold = self.untold, []
-        text = self.utf8.decode(b"".join(map(self.vocab.piece, tokens)))
+        if self.stops is not None:
+            text, tokens = self.stops.take(over=over)
+        else:
+            text = self.utf8.decode(b"".join(map(self.vocab.piece, tokens)))
         return (text + self.utf8.flush() if end else text), tuple(tokens)
 
     def char_ends(self) -> list[int]:
@@ -111,6 +127,9 @@ class Request:
         for token in self.generated[: self.skipped + max(0, self.position - len(self.prompt))]:
             length += len(utf8.decode(self.vocab.piece(token)))
             ends.append(length)
+        if self.stops is not None and self.stops.found:  # its tokens are in the cache, and no part of the text
+            most = self._n_chars_continued + self.stops.n_sent
+            ends = [min(end, most) for end in ends]
         return ends[self.skipped :]
 
     @property

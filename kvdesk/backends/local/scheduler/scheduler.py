@@ -1,6 +1,6 @@
 """The requests that run: each step decodes one batch of tokens of all, then samples for those whose prompt is read.
 
-Owns the running requests, their stop flags and the events about them. Runs on the engine's thread; only
+Owns the running requests, their stop flags and the events about them (`answer_events`). Runs on the engine's thread; only
 `request_stop` and `request_close` may be called from others. Knows no commands but `Generate`, and no Qt.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
@@ -18,6 +18,7 @@ from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import DecodeKind
 from kvdesk.backends.local.llama.grammar_sampler import sampler_of
 from kvdesk.backends.local.llama.sampler import plan_sampling
+from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
 from kvdesk.backends.local.scheduler.overflow_manager import ContextFull, Fit, OverflowManager, Step
 from kvdesk.backends.local.scheduler.overflow_move import carry_out, frees_enough
@@ -32,24 +33,11 @@ from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, unexpected
 from kvdesk.policies.batching import Want, compose
 from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.prompt_piece import piece
-from kvdesk.protocol.cache import TokenTexts
-from kvdesk.protocol.chat import (
-    Generate,
-    MessagesEvicted,
-    Overflowed,
-    PrefillProgress,
-    TextDelta,
-    TurnEnded,
-    TurnStarted,
-)
+from kvdesk.protocol.chat import Generate, MessagesEvicted, Overflowed, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
 from kvdesk.translation import tr
 
 MOST_IN_BURST = 64
-TELL_S = 1 / 16
-"""Text is sent so often where tokens are quicker, each time at the nearest token, and the view of the cache goes with
-it: right after a decode the processor's caches hold nothing but weights, and what is done then costs five times what it
-costs for the second in a row."""
 CLOSED = "kvdesk was closed."
 _log = logging.getLogger(__name__)
 _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
@@ -71,9 +59,9 @@ class Scheduler:
     def __init__(self, emit: Emit, on_complete: Callable[[Request], None]) -> None:
         self._emit = emit
         self._on_complete = on_complete
+        self.events = AnswerEvents(emit)
         self._requests: list[Request] = []
         self._answers: set[MessageId] = set()  # of `_requests`
-        self._known_tokens: set[int] = set()
         self._told: dict[MessageId, list[str]] = {}  # of answers that wait: what was evicted for them already
         self._lock = threading.Lock()
         self._stopping: set[MessageId] = set()
@@ -123,10 +111,6 @@ class Scheduler:
         self._aborts_tokens = context.can("partial seq_rm")
         with self._lock:
             self._stop_decode = context.stop.raise_
-
-    def forget_texts(self) -> None:
-        """Another model: its tokens have other texts."""
-        self._known_tokens.clear()
 
     def start(self, command: Generate, submitted_at: float) -> bool:
         """Render, compare with what the sequence holds, remove only the divergent tail.
@@ -180,7 +164,7 @@ class Scheduler:
         with self._lock:
             self._requests.append(request)
             self._answers.add(command.answer)
-        self.tell_texts(prompt)
+        self.events.tell_texts(prompt, vocab)
         of = command.conversation, command.answer, sequence.seq_id
         self._emit(TurnStarted(*of, len(prompt), reused, fit.generated, vocab.fingerprint))
         self._spans.tell(request)
@@ -237,8 +221,8 @@ class Scheduler:
         request.sampler.close()
         self._context.memory.publish()
         conversation, answer = request.command.conversation, request.command.answer
+        self.events.tell(request, over=True, end=by_itself)
         self._spans.tell(request)
-        self._tell(request, end=by_itself)
         stats = request.stats(*self._context.memory.totals())
         self._emit(TurnEnded(conversation, answer, state, stats, request.note(note), finish))
         if by_itself:
@@ -254,7 +238,7 @@ class Scheduler:
             conversation, answer, stats = request.command.conversation, request.command.answer, _NOTHING
             try:
                 stats = request.stats(0, 0, 0)
-                self._tell(request)
+                self.events.tell(request, over=True)
                 request.sampler.close()
             except Exception:  # noqa: BLE001 - whatever it is, the others still end
                 _log.exception("while an answer was given up")
@@ -273,14 +257,6 @@ class Scheduler:
             self._stopping.discard(answer)
             return asked
 
-    def tell_texts(self, tokens: Iterable[int]) -> None:
-        """Send the texts of token ids that were never sent before: the inspector names the token of every cell."""
-        new = set(tokens) - self._known_tokens
-        if new:
-            self._known_tokens |= new
-            label = self._context.model.vocab.label
-            self._emit(TokenTexts({token: label(token) for token in new}))
-
     # --- private ------------------------------------------------------------------------------------------------------
 
     def _burst(self, request: Request) -> bool:
@@ -295,7 +271,7 @@ class Scheduler:
         n = context.memory.begin(sequence.seq_id, len(sequence.tokens), min(left, MOST_IN_BURST))
         if not n:
             return False
-        is_eog, sampler, clock = request.vocab.is_eog, request.sampler, time.perf_counter
+        is_eog, sampler, stops, clock = request.vocab.is_eog, request.sampler, request.stops, time.perf_counter
         answer, stopping = request.command.answer, self._stopping
         token, until, before, now = generated[-1], request.tell_at, request.last_at, 0.0
         decoded: list[int] = []
@@ -314,6 +290,8 @@ class Scheduler:
                 now = clock()
                 generated.append(token)
                 request.untold.append(token)
+                if stops is not None and stops.add(token):
+                    break
                 if now + (now - before) / 2 > until or answer in stopping or self.closing:
                     break  # the next token would be farther from the time than this one
                 before = now
@@ -329,8 +307,8 @@ class Scheduler:
         if is_eog(token) or sampler.dead_end is not None:
             self.finish(request, *request.ending)
             return True
-        self._tell(request)
-        self._end_at_limit(request)
+        self.events.tell(request)
+        self._end_if_due(request)
         return True
 
     def _piece(self) -> int:
@@ -443,13 +421,13 @@ class Scheduler:
         for request, batch in batches:
             row += len(batch.tokens)
             if not request.n_new:
-                self._tell_progress(request, decoded.ms[0] / 1e3)
+                self.events.tell_progress(request, decoded.ms[0] / 1e3)
             if batch.output[-1]:
                 self._sample(request, row)
         for request in self._requests:
             if request.position in request.pauses:
                 self._cache_manager.swapper.checkpoint(request.sequence)
-        self._tell_all()
+        self.events.tell_all(self._requests)
 
     def _not_decoded(self, batches: Sequence[tuple[Request, Batch]], rc: int, failure: KvdeskError | None) -> None:
         """End the requests, unless the decode was stopped (rc 2): then the next step ends those asked to stop."""
@@ -463,20 +441,6 @@ class Scheduler:
                 note = f"llama.cpp found no room for {len(batch.tokens)} more tokens."
                 self.finish(request, "stopped", note, "context full")
 
-    def _tell_all(self) -> None:
-        """When it is time to send the text of one request, send that of all."""
-        now = time.perf_counter()
-        if any(request.untold and now >= request.tell_at for request in self._requests):
-            for request in self._requests:
-                if request.untold:
-                    self._tell(request)
-
-    def _tell_progress(self, request: Request, seconds: float) -> None:
-        request.prefill_s += seconds
-        done, total = request.position - request.reused, request.n_asked - request.reused
-        command = request.command
-        self._emit(PrefillProgress(command.conversation, command.answer, done, total, done / request.prefill_s))
-
     def _sample(self, request: Request, row: int) -> None:
         """Sample the request's next token from row `row` of the last decode."""
         token = self._context.sample(request.sampler, row)
@@ -487,16 +451,11 @@ class Scheduler:
             self.finish(request, *request.ending)
             return
         request.sampled(token, now)
-        self._end_at_limit(request)
+        self._end_if_due(request)
 
-    def _tell(self, request: Request, *, end: bool = False) -> None:
-        """Send the text of the tokens sampled since the last time. `end`: also what is left of a character."""
-        request.tell_at = max(request.tell_at + TELL_S, request.last_at + TELL_S / 2)
-        self.tell_texts(request.untold)
-        text, tokens = request.take_text(end=end)
-        if text or tokens:
-            self._emit(TextDelta(request.command.conversation, request.command.answer, text, tokens))
-
-    def _end_at_limit(self, request: Request) -> None:
-        if request.n_new >= request.command.sampling.max_tokens:
+    def _end_if_due(self, request: Request) -> None:
+        """End the request where its text has a stop string, or has come to its limit."""
+        if request.stops is not None and request.stops.found:
+            self.finish(request, "complete", finish="stop string")
+        elif request.n_new >= request.command.sampling.max_tokens:
             self.finish(request, "complete", f"Ended at the limit of {request.n_new:,} tokens.", "limit")

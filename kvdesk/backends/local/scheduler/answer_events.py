@@ -1,0 +1,62 @@
+"""What is told of answers while they run: the prompt as it is read, their text as it comes, the texts of new tokens.
+
+Owns when text is sent. Runs on the engine's thread.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from kvdesk.backends.local.cache_manager.operation_journal import Emit
+from kvdesk.backends.local.llama.vocab import Vocab
+from kvdesk.backends.local.scheduler.request import Request
+from kvdesk.protocol.cache import TokenTexts
+from kvdesk.protocol.chat import PrefillProgress, TextDelta
+
+TELL_S = 1 / 16
+"""Text is sent so often where tokens are quicker, each time at the nearest token, and the view of the cache goes with
+it: right after a decode the processor's caches hold nothing but weights, and what is done then costs five times what it
+costs for the second in a row."""
+
+
+class AnswerEvents:
+    """Events about running requests, to `emit`."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._known_tokens: set[int] = set()
+
+    def forget_texts(self) -> None:
+        """Another model: its tokens have other texts."""
+        self._known_tokens.clear()
+
+    def tell_texts(self, tokens: Iterable[int], vocab: Vocab) -> None:
+        """Send the texts of token ids that were never sent before: the inspector names the token of every cell."""
+        new = set(tokens) - self._known_tokens
+        if new:
+            self._known_tokens |= new
+            self._emit(TokenTexts({token: vocab.label(token) for token in new}))
+
+    def tell_progress(self, request: Request, seconds: float) -> None:
+        """A batch with tokens of its prompt took so long."""
+        request.prefill_s += seconds
+        done, total = request.position - request.reused, request.n_asked - request.reused
+        command = request.command
+        self._emit(PrefillProgress(command.conversation, command.answer, done, total, done / request.prefill_s))
+
+    def tell(self, request: Request, *, over: bool = False, end: bool = False) -> None:
+        """Send the text of the tokens sampled since the last time. `over`, `end`: as for `Request.take_text`."""
+        request.tell_at = max(request.tell_at + TELL_S, request.last_at + TELL_S / 2)
+        self.tell_texts(request.untold, request.vocab)
+        text, tokens = request.take_text(over=over, end=end)
+        if text or tokens:
+            self._emit(TextDelta(request.command.conversation, request.command.answer, text, tokens))
+
+    def tell_all(self, requests: Sequence[Request]) -> None:
+        """When it is time to send the text of one request, send that of all."""
+        now = time.perf_counter()
+        if any(request.untold and now >= request.tell_at for request in requests):
+            for request in requests:
+                if request.untold:
+                    self.tell(request)
