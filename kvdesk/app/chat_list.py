@@ -70,4 +70,4 @@ class ChatList(QObject):
         self._arrangement.move(ConversationId(conversation), folder)
 
     def _show(self) -> None:
-        self._list.undo.show_deleted([known.title or NEW_CHAT for known in self._deletions.pending])
+        self._list.show_deleted([known.title or NEW_CHAT for known in self._deletions.pending])

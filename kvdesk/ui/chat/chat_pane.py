@@ -16,7 +16,6 @@ from kvdesk.ui.chat.alternatives import AlternativesView
 from kvdesk.ui.chat.branch_tree import BranchTree
 from kvdesk.ui.chat.chat_view import ChatView
 from kvdesk.ui.chat.composer import Composer, centred
-from kvdesk.ui.chat.deleted_notice import DeletedNotice
 from kvdesk.ui.chat.draft_attachments import DraftAttachments
 from kvdesk.ui.chat.empty_pane import EmptyPane
 from kvdesk.ui.chat.message_edit import attachable_files, is_for_window
@@ -26,11 +25,16 @@ from kvdesk.ui.chat.parameters_button import ParametersButton
 from kvdesk.ui.chat.pinned_bar import PinnedBar
 from kvdesk.ui.chat.queue_view import QueueView
 from kvdesk.ui.chat.sent_messages import SentMessages
+from kvdesk.ui.chat.undo_notice import UndoNotice
 from kvdesk.ui.widgets.controls import Banner, ThinProgress, label
 from kvdesk.ui.widgets.theme import Theme
 
 KEEP_MS: Final = 50
 """What is typed is told at most so much later, and written `store.writer.INTERVAL_S` after that: 250 ms with all."""
+
+
+DELETED_MS: Final = 15_000
+"""What was deleted is said so long. It can be undone until kvdesk is closed (Ctrl+Z, menu)."""
 
 
 class ChatPane(QWidget):
@@ -85,7 +89,8 @@ class ChatPane(QWidget):
         self.pinned.chosen.connect(self._view.jump_to)
         for pins in (self._view, self.pinned):
             pins.unpin_clicked.connect(self.unpin_clicked)
-        self.deleted = DeletedNotice(theme)
+        self._undeletable: set[ConversationId] = set()  # conversations of which messages were deleted
+        self.deleted = UndoNotice(theme, DELETED_MS)
         self.deleted.undo_clicked.connect(self.undelete_clicked)
         self._empty = EmptyPane()
         self._empty.open_model_clicked.connect(self.open_model_clicked)
@@ -303,9 +308,23 @@ class ChatPane(QWidget):
     def remove_messages(self, deleted: Sequence[MessageId], messages: Sequence[Message]) -> None:
         """Messages that were deleted go from their place; `messages` are all that are left."""
         self._view.remove_messages(deleted, messages)
-        self.deleted.show_deleted(len(deleted))
+        if self._conversation is not None:
+            self._undeletable.add(self._conversation)
+        n = len(deleted)
+        self.deleted.show_text(tr("1 message deleted.") if n == 1 else tr("%n messages deleted.", n))
         self._stack.setCurrentWidget(self._view if messages else self._empty)
         self._show_chat()
+
+    @property
+    def can_undelete(self) -> bool:
+        """Whether messages of this conversation were deleted, which can be brought back."""
+        return self._conversation in self._undeletable
+
+    def show_undeleted(self) -> None:
+        """The messages that were deleted last are brought back."""
+        self.deleted.hide()
+        if self._conversation is not None:
+            self._undeletable.discard(self._conversation)
 
     @Slot()
     def _on_pinned_changed(self) -> None:

@@ -80,7 +80,7 @@ class ConversationList(QWidget):
         self.folder_field = FolderField()
         self.folder_field.named.connect(self.moved)
         self.folder_field.left.connect(self._view.setFocus)
-        self.undo = UndoNotice()
+        self.undo = UndoNotice(theme)
         self.undo.undo_clicked.connect(self.undo_clicked)
         self.archive = QPushButton()
         self.archive.setProperty("quiet", True)
@@ -130,6 +130,14 @@ class ConversationList(QWidget):
 
     def show_running(self, running: frozenset[ConversationId]) -> None:
         self._model.show_running(running)
+
+    def show_deleted(self, titles: Sequence[str]) -> None:
+        """The chats that can be brought back, the one deleted last at the end."""
+        said = ""
+        if titles:
+            several = tr("Deleted: “{title}” and %n more", len(titles) - 1) if len(titles) > 1 else ""
+            said = (several or tr("Deleted: “{title}”")).format(title=titles[-1])
+        self.undo.show_text(said)
 
     def refuse_forget(self, why: str) -> None:
         """Why no cells can be removed; empty where they can."""
@@ -244,7 +252,6 @@ class ConversationList(QWidget):
         for text, keys, slot in (
             (tr("Rename"), QKeySequence(Qt.Key.Key_F2), self._on_rename),
             (tr("Delete"), QKeySequence(QKeySequence.StandardKey.Delete), self._on_delete),
-            (tr("Undo"), QKeySequence(QKeySequence.StandardKey.Undo), self.undo_clicked.emit),
         ):
             action = QAction(text, self._view)
             action.setShortcut(keys)

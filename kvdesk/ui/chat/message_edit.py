@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QFocusEvent, QKeyEvent, QResizeEvent, QTextOption
+from PySide6.QtGui import QDragEnterEvent, QFocusEvent, QKeyEvent, QKeySequence, QResizeEvent, QTextOption
 from PySide6.QtWidgets import QFrame, QPlainTextEdit
 
 from kvdesk.conversations.porting.signs import looks_like_chats
@@ -90,6 +90,9 @@ class MessageEdit(QPlainTextEdit):
             control = event.modifiers() == Qt.KeyboardModifier.ControlModifier
             if control and event.key() == Qt.Key.Key_K:
                 event.ignore()
+                return False
+            if event.matches(QKeySequence.StandardKey.Undo) and not self.document().isUndoAvailable():
+                event.ignore()  # nothing was typed: what was deleted comes back
                 return False
         return super().event(event)
 

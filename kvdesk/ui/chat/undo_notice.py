@@ -1,36 +1,43 @@
-"""What was deleted, and the way back for as long as there is one."""
+"""What was deleted, and the way back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.announce import announce
-from kvdesk.ui.widgets.controls import ElidedLabel
+from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
+from kvdesk.ui.widgets.theme import Theme
 
 
 class UndoNotice(QFrame):
-    """Hidden while nothing can be undone."""
+    """Hidden while it says nothing. `shown_ms`: it goes after so long, but not under the pointer or while it has the
+    keyboard, and can be dismissed; 0: whoever shows it takes it away.
+    """
 
     undo_clicked = Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, theme: Theme, shown_ms: int = 0) -> None:
         super().__init__()
         self.setProperty("card", "ask")
         self._text = ElidedLabel(n_lines=2)
         self._text.setProperty("scale", "small")
         self._undo = QPushButton(tr("Undo"))
         self._undo.setProperty("scale", "small")
-        self._undo.setToolTip(tr("Undo (Ctrl+Z in the list)"))
-        self._undo.clicked.connect(self.undo_clicked)
+        self._undo.setToolTip(tr("Bring it back where it stood (Ctrl+Z)"))
+        self._undo.clicked.connect(self._on_undo_clicked)
         row = QHBoxLayout(self)
         row.setContentsMargins(8, 6, 6, 6)
         row.setSpacing(8)
         row.addWidget(self._text, 1)
         row.addWidget(self._undo)
+        self._leaving = QTimer(self, singleShot=True, interval=shown_ms)
+        self._leaving.timeout.connect(self._on_leaving)
+        if shown_ms:
+            close = IconButton(theme, "close", tr("Dismiss this message"))
+            close.clicked.connect(self.hide)
+            row.addWidget(close)
         self.hide()
 
     @property
@@ -42,11 +49,24 @@ class UndoNotice(QFrame):
     def button(self) -> QPushButton:
         return self._undo
 
-    def show_deleted(self, titles: Sequence[str]) -> None:
-        """The chats that can be brought back, the one deleted last at the end."""
-        if titles:
-            several = tr("Deleted: “{title}” and %n more", len(titles) - 1) if len(titles) > 1 else ""
-            self._text.setText((several or tr("Deleted: “{title}”")).format(title=titles[-1]))
-            self.setAccessibleName(self._text.full_text)
-            announce(self, f"{self._text.full_text}. {self._undo.toolTip()}")
-        self.setVisible(bool(titles))
+    def show_text(self, text: str) -> None:
+        """What was deleted; "" hides it."""
+        self.setVisible(bool(text))
+        if text:
+            self._text.setText(text)
+            self.setAccessibleName(text)
+            announce(self, f"{text} {self._undo.toolTip()}")
+            if self._leaving.interval():
+                self._leaving.start()
+
+    @Slot()
+    def _on_undo_clicked(self) -> None:
+        self.hide()
+        self.undo_clicked.emit()
+
+    @Slot()
+    def _on_leaving(self) -> None:
+        if self.underMouse() or self._undo.hasFocus():
+            self._leaving.start()
+        else:
+            self.hide()

@@ -140,7 +140,14 @@ def _arrangement(intents: Intents, there: There, why_not: Refusals) -> tuple[Act
         Action("chat.move", tr("Move the chat to a folder"), there(intents.move), "Ctrl+Shift+M", refusal=why_not.chat),
         Action("chat.archive", tr("Archive the chat, or take it out"), there(intents.archive), refusal=why_not.chat),
         Action("chat.delete", tr("Delete the chat"), there(intents.delete), refusal=why_not.chat),
-        Action("chat.undo", tr("Undo the deletion of a chat"), there(intents.undo_delete), refusal=why_not.undo_delete),
+        Action(
+            "chat.undo",
+            tr("Undo the deletion"),
+            there(intents.undo_delete),
+            "Ctrl+Z",
+            tr("Of messages of this chat until kvdesk is closed, of a chat for a few seconds"),
+            why_not.undo_delete,
+        ),
     )
 
 
@@ -266,7 +273,6 @@ def widget_keys() -> tuple[ActionGroup, ...]:
             tr("This key works in the list of chats."),
             (tr("Rename the chat"), "F2"),
             (tr("Delete the chat"), "Del"),
-            (tr("Undo the deletion"), "Ctrl+Z"),
             (tr("Collapse the folder, or go to its head"), "Left"),
             (tr("Open the folder"), "Right"),
         ),

@@ -34,6 +34,7 @@ class Intents(QObject):
         self.has_embedded = False
         """Whether there is an embedded model to open."""
         self.messages = MessageIntents(parts)
+        self._messages_last = False  # messages were deleted after the last chat that was
         self._connect_chats()
         self._connect_cache()
 
@@ -101,8 +102,20 @@ class Intents(QObject):
             self._window.conversation_deleted.emit(self.selected)
 
     def undo_delete(self) -> None:
-        """Bring the chat back that was deleted last."""
-        self._parts.conversations.undo_clicked.emit()
+        """Bring back what was deleted last: a chat, or messages of the one that is shown."""
+        can = self._parts.chat.can_undelete
+        if self._parts.conversations.undo.text and not (can and self._messages_last):
+            self._parts.conversations.undo_clicked.emit()
+        elif can:
+            self.messages.undelete()
+
+    @Slot()
+    def _on_message_deleted(self) -> None:
+        self._messages_last = True
+
+    @Slot()
+    def _on_conversation_deleted(self) -> None:
+        self._messages_last = False
 
     @property
     def _shown(self) -> Conversation | None:
@@ -243,6 +256,8 @@ class Intents(QObject):
         conversations.renamed.connect(window.conversation_renamed)
         conversations.deleted.connect(window.conversation_deleted)
         conversations.forget_clicked.connect(window.forget_requested)
+        window.message_deleted.connect(self._on_message_deleted)
+        window.conversation_deleted.connect(self._on_conversation_deleted)
         conversations.menu_shown.connect(menus.fill_conversation_menu)
         chat.sent.connect(self._on_sent)
         chat.overflow_chosen.connect(self._on_overflow_chosen)

@@ -42,8 +42,8 @@ class MessageIntents(QObject):
     @Slot()
     def undelete(self) -> None:
         """Bring back the messages that were deleted last."""
-        if self._idle is not None:
-            self._parts.chat.deleted.hide()
+        if self._idle is not None and self._parts.chat.can_undelete:
+            self._parts.chat.show_undeleted()
             self._window.message_undeleted.emit(self._idle)
 
     @property

@@ -27,7 +27,11 @@ class Refusals:
         return "" if there else tr("No question of this chat has several answers. “Answer again” makes another one.")
 
     def undo_delete(self) -> str:
-        return "" if self._parts.conversations.undo.text else tr("No chat was deleted in the last seconds.")
+        if self._parts.conversations.undo.text:
+            return ""
+        if not self._parts.chat.can_undelete:
+            return tr("No message of this chat was deleted, and no chat in the last seconds.")
+        return tr("An answer is being written; stop it first.") if self._intents.is_answering else ""
 
     def stop(self) -> str:
         return "" if self._intents.is_answering else tr("No answer is being written in this chat.")

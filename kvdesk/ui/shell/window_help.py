@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kvdesk.ui.shell.report_dialog import ReportDialog
 
 MENU: Final = (
-    *("chat.new", "chat.search", "model.open", "model.list", ""),
+    *("chat.new", "chat.search", "chat.undo", "model.open", "model.list", ""),
     *("chat.import", "chat.export", "chat.export_all", ""),
     *("view.lab", "settings.open", ""),
     *("view.zoom_in", "view.zoom_out", "view.zoom_reset", ""),

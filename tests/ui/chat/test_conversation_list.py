@@ -164,15 +164,16 @@ def test_a_chat_is_dragged_into_a_folder_and_out_of_it(window: MainWindow, recor
 
 def test_undo_is_offered_and_has_a_key(window: MainWindow, qtbot: QtBot, record: Record) -> None:
     listed, undone = window.conversations, record(window.conversations.undo_clicked)
-    listed.undo.show_deleted(["Puffins"])
+    listed.show_deleted(["Puffins"])
     assert listed.undo.text == "Deleted: “Puffins”"
-    listed.undo.show_deleted(["Puffins", "Caches"])
+    listed.show_deleted(["Puffins", "Caches"])
     assert listed.undo.text == "Deleted: “Caches” and 1 more"
     qtbot.mouseClick(listed.undo.button, Qt.MouseButton.LeftButton)
+    listed.show_deleted(["Puffins"])
     listed.view.setFocus()
     qtbot.keyClick(listed.view, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     assert len(undone) == 2
-    listed.undo.show_deleted([])
+    listed.show_deleted([])
     assert listed.undo.text == ""
 
 
@@ -251,7 +252,7 @@ def test_the_chat_that_is_shown_is_arranged_from_the_palette(window: MainWindow,
     assert isinstance(editor, QLineEdit)
     assert editor.text() == "A village far away"
     assert window.action_set["chat.undo"].refusal() != ""
-    listed.undo.show_deleted(["Puffins"])
+    listed.show_deleted(["Puffins"])
     assert window.action_set["chat.undo"].refusal() == ""
 
 

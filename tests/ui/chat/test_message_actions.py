@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -29,6 +30,8 @@ from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.controls import IconButton
 from kvdesk.viewmodel.readout import stats_line, stats_tip
 from tests.ui.samples import MODEL, ONE, STATS, message
+
+Record = Callable[[object], list[tuple[object, ...]]]
 
 QUESTION = message("q", "user", "Why?")
 ANSWER = replace(message("a", "assistant", "Because of", stats=STATS), finish="limit", tokens=(1, 2))
@@ -216,6 +219,36 @@ def test_a_deleted_message_goes_and_can_come_back(window: MainWindow, qtbot: QtB
         qtbot.mouseClick(window.chat.deleted.button, Qt.MouseButton.LeftButton)
     assert asked.args == [ONE]
     assert window.chat.deleted.text == ""
+    assert not window.chat.can_undelete
+
+
+def test_a_deletion_can_be_undone_after_its_notice_went(window: MainWindow, qtbot: QtBot, record: Record) -> None:
+    window.show()
+    back, chats_back = record(window.message_undeleted), record(window.conversations.undo_clicked)
+    shown(window, QUESTION, ANSWER)
+    edit = window.chat.composer.edit
+    edit.setFocus()
+    undo = (Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+    assert window.action_set["chat.undo"].refusal()
+    action(window, ANSWER.id, "Delete this message").trigger()
+    window.remove_messages(ONE, [ANSWER.id], [QUESTION])
+    window.chat.deleted.hide()
+    qtbot.keyClicks(edit, "word")
+    qtbot.keyClick(edit, *undo)
+    assert edit.toPlainText() == "", "typed text comes first"
+    assert not back
+    edit.clear()
+    qtbot.keyClick(edit, *undo)
+    assert back == [(ONE,)]
+    window.remove_messages(ONE, [ANSWER.id], [QUESTION])
+    window.conversations.show_deleted(["Puffins"])
+    window.conversation_deleted.emit("puffins")
+    window.action_set.run("chat.undo")
+    assert (len(back), len(chats_back)) == (1, 1), "what was deleted last"
+    action(window, QUESTION.id, "Delete this message").trigger()
+    window.action_set.run("chat.undo")
+    assert (len(back), len(chats_back)) == (2, 1)
+    assert any(line.text().startswith("Undo the deletion") for line in window.help.menu().actions())
 
 
 def test_the_last_one_that_is_left_can_be_made_again(window: MainWindow) -> None:
