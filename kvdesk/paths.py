@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib.util
 import os
+import re
 import stat
 import sys
 from contextlib import suppress
@@ -17,6 +18,8 @@ from kvdesk.errors import UserError
 from kvdesk.translation import tr
 
 EMBEDDED_MODEL_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
+_PART = re.compile(r"-\d{5}-of-\d{5}(?=\.gguf$)")
+_DIGEST = re.compile(r"sha256[:-][0-9a-f]{64}")
 
 
 def data_dir() -> Path:
@@ -115,6 +118,17 @@ def resources_dir() -> Path:
     if bundle := bundle_dir():
         return bundle / "resources"
     return Path(__file__).resolve().parent.parent / "resources"
+
+
+def model_name(path: Path, name_in_file: str = "") -> str:
+    """What a model is called wherever it is named: its file's name, of a split model without the number of the part,
+    and the folder's where all files are "model.gguf". Names in files (`general.name`) are often those of training runs;
+    one is taken where the file's own says nothing, as with Ollama.
+    """
+    stem = _PART.sub("", path.name).removesuffix(".gguf").removesuffix(".GGUF")
+    if stem == "model" and path.parent.name:
+        return path.parent.name
+    return name_in_file if name_in_file and _DIGEST.fullmatch(stem) else stem or str(path)
 
 
 def catalogues(folder: Path | None = None) -> dict[str, Path]:

@@ -80,3 +80,17 @@ def test_only_files_are_opened(tmp_path: Path) -> None:
     for path in (tmp_path / "pipe", tmp_path, tmp_path / ("x" * 300), tmp_path / "missing"):
         with pytest.raises(OSError):  # noqa: PT011 - every kind of it
             paths.open_regular(path)
+
+
+@pytest.mark.parametrize(
+    ("path", "in_file", "name"),
+    [
+        ("/m/Qwen3-0.6B-Q4_K_M.gguf", "Qwen3 0.6B", "Qwen3-0.6B-Q4_K_M"),
+        ("/m/big-00001-of-00003.gguf", "", "big"),
+        ("/jan/models/phi/model.gguf", "x", "phi"),
+        ("/ollama/blobs/sha256-" + "0a" * 32, "Llama 3.2 1B", "Llama 3.2 1B"),
+        ("/ollama/blobs/sha256-" + "0a" * 32, "", "sha256-" + "0a" * 32),
+    ],
+)
+def test_a_model_has_one_name(path: str, in_file: str, name: str) -> None:
+    assert paths.model_name(Path(path), in_file) == name

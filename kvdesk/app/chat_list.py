@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, QTimer, Slot
 
 from kvdesk.app.chats import Chats
 from kvdesk.chat import ConversationId
+from kvdesk.translation import tr
 from kvdesk.ui.chat.conversation_model import NEW_CHAT
 from kvdesk.ui.shell.main_window import MainWindow
 
@@ -23,7 +24,7 @@ class ChatList(QObject):
 
     def __init__(self, window: MainWindow, chats: Chats) -> None:
         super().__init__(window)
-        self._chats, self._list = chats, window.conversations
+        self._chats, self._list, self._window = chats, window.conversations, window
         self._arrangement, self._deletions = chats.service.arrangement, chats.service.deletions
         self._ending = QTimer(self, singleShot=True, interval=UNDO_MS)
         self._ending.timeout.connect(self.finish)
@@ -67,7 +68,15 @@ class ChatList(QObject):
 
     @Slot(str, str)
     def _on_moved(self, conversation: str, folder: str) -> None:
+        """Where one does not see it go, it is said."""
         self._arrangement.move(ConversationId(conversation), folder)
+        known = self._chats.service.get(ConversationId(conversation))
+        if known is None or not (known.pinned or self._list.is_collapsed(folder)):
+            return
+        title = known.title or NEW_CHAT
+        where = tr("“{title}” is in the folder “{folder}” now.") if folder else tr("“{title}” is in no folder now.")
+        pinned = tr(" While it is pinned, it is listed at the top.") if known.pinned else ""
+        self._window.show_result(where.format(title=title, folder=folder) + pinned)
 
     def _show(self) -> None:
         self._list.show_deleted([known.title or NEW_CHAT for known in self._deletions.pending])

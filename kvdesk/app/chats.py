@@ -228,9 +228,9 @@ class Chats(QObject):
     def _on_regenerate_requested(self, conversation: str, n: int) -> None:
         self.service.regenerate(ConversationId(conversation), n)
 
-    @Slot(str)
-    def _on_continue_requested(self, conversation: str) -> None:
-        self.service.continue_answer(ConversationId(conversation))
+    @Slot(str, str)
+    def _on_continue_requested(self, conversation: str, message: str) -> None:
+        self.service.continue_answer(ConversationId(conversation), MessageId(message) if message else None)
 
     @Slot(str, str, str, bool)
     def _on_answer_edited(self, conversation: str, message: str, text: str, go_on: bool) -> None:

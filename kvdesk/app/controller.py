@@ -39,7 +39,7 @@ from kvdesk.protocol.cache import (
     UsePolicy,
     Watch,
 )
-from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, MessagesEvicted, ModelLoaded, TurnEnded
+from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, MessagesEvicted, ModelLoaded, ModelLoading, TurnEnded
 from kvdesk.protocol.messages import CommandFailed, Event
 from kvdesk.settings import ContextSettings, Settings, UsedModel, WindowPlace
 from kvdesk.store.settings_file import save_settings
@@ -122,6 +122,7 @@ class Controller(QObject):
         self._model = path
         self.laboratory.cancel("The experiment was ended because another model was opened.")
         self._marker.set(path)
+        self._window.apply_event(ModelLoading(LocalFile(path), 0.0))  # at once: the back end may only just be starting
         self.conversations.wait_for_model()
         self._worker.send(LoadModel(LocalFile(path), self.settings.context))
 

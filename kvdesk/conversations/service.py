@@ -318,11 +318,12 @@ class ConversationService:
         """`n` new answers beside the last one, made together: all stay, as branches of the same question."""
         self._turns.regenerate(conversation, n)
 
-    def continue_answer(self, conversation: ConversationId) -> MessageId | None:
-        """Go on with the last answer where it ended, if it ended early (`kvdesk.chat.ended_early`) and the back end can
-        do that: the new text comes behind the old one. None where not.
+    def continue_answer(self, conversation: ConversationId, message: MessageId | None = None) -> MessageId | None:
+        """Go on with an answer where it ended (None: the last one), if it ended early (`kvdesk.chat.ended_early`) and
+        the back end can do that: the new text comes behind the old one. Where messages follow it, it goes on in a copy
+        beside it, on a branch of its own. None where it cannot.
         """
-        return self._turns.go_on(conversation)
+        return self._turns.go_on(conversation, message)
 
     def edit_answer(self, conversation: ConversationId, message: MessageId, text: str) -> MessageId | None:
         """The model's answer in a person's words, as a branch beside it. Nobody is asked; it may be continued."""

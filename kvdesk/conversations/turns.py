@@ -79,13 +79,18 @@ class Turns:
                 self._state.cut_branch(conversation, branch[-1].parent)
                 self._ask(conversation, replaces=branch[-1].id)
 
-    def go_on(self, conversation: ConversationId) -> MessageId | None:
+    def go_on(self, conversation: ConversationId, message: MessageId | None = None) -> MessageId | None:
         """See `ConversationService.continue_answer`."""
         branch = self._state.branch(conversation)
-        if not branch or not ended_early(branch[-1]) or self._state.is_answered(conversation):
+        wanted = [m for m in branch if m.id == message] if message is not None else branch[-1:]
+        if not wanted or not ended_early(wanted[0]) or self._state.is_answered(conversation):
             return None
         if Feature.CONTINUE not in self.features:
             return None
+        if wanted[0].id != branch[-1].id:  # what follows it stays as it is, on its branch
+            self._state.cut_branch(conversation, wanted[0].parent)
+            self._put_new(replace(wanted[0], id=new_message_id(), created_ms=now_ms(), pinned=False))
+            branch = self._state.branch(conversation)
         before = branch[-1]
         writers = [name for name in (before.model, self.model_name) if name]
         answer = replace(before, state="streaming", note="", finish="", model=", ".join(dict.fromkeys(writers)))

@@ -248,7 +248,7 @@ class Tour(QObject):
             self._expect(ended.state == "stopped", f"the answer to {text!r} ended before it was stopped")
             if length == 150:
                 self._window.message_pinned.emit(conversation, question.id, True)
-                self._window.continue_requested.emit(conversation)
+                self._window.continue_requested.emit(conversation, "")
         self._expect(ended.stats.prefilled_tokens == 1, f"{ended.stats.prefilled_tokens} tokens were read to continue")
 
     def _sample(self, conversation: ConversationId) -> Iterator[Condition]:

@@ -15,6 +15,7 @@ from kvdesk.library.estimate import estimate, largest_n_ctx
 from kvdesk.library.find import FoundModel
 from kvdesk.library.gguf_header import GgufHeader, Tensor, read_any_header, read_header
 from kvdesk.library.hyper import read_hyper
+from kvdesk.paths import model_name
 from kvdesk.settings import CacheType, ContextSettings
 
 ENOUGH = 4096
@@ -45,6 +46,7 @@ class ModelFacts:
     has_template: bool = False
     licence: str = ""
     problem: str = ""
+    name_in_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,12 @@ def facts_of(found: FoundModel) -> ModelFacts:
         header = read_header(found.path)
         tensors = _tensors(header)
     except KvdeskError as error:
-        return ModelFacts(found, found.name, problem=str(error))
+        return ModelFacts(found, model_name(found.path), problem=str(error))
     hyper = read_hyper(header)
     return ModelFacts(
         found=found,
-        title=_title(header) or found.name,
+        title=model_name(found.path, _title(header)),
+        name_in_file=_title(header),
         architecture=header.architecture,
         quantization=_quantization(tensors),
         n_params=sum(_size(tensor) for tensor in tensors),

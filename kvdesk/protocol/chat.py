@@ -19,6 +19,7 @@ from kvdesk.chat import (
     MessageState,
     TurnStats,
 )
+from kvdesk.paths import model_name
 from kvdesk.protocol.features import Feature
 from kvdesk.settings import ContextSettings, Overflow, Sampling
 
@@ -31,7 +32,7 @@ class LocalFile:
 
     @property
     def name(self) -> str:
-        return self.path.stem or str(self.path)
+        return model_name(self.path)
 
 
 @dataclass(frozen=True, slots=True)

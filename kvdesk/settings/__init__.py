@@ -279,9 +279,15 @@ class Settings(Table):
     theme: ThemeChoice = Field(
         ThemeChoice.SYSTEM, title=marked("Theme"), description=marked("Light, dark, or that of the system")
     )
-    zoom: int = Field(100, ge=50, le=200, title="Zoom", description="Of the whole window, in percent (Ctrl++, Ctrl+-)")
+    zoom: int = Field(
+        100, ge=50, le=200, title=marked("Zoom"), description=marked("Of the whole window (Ctrl++, Ctrl+-, Ctrl+0)")
+    )
     font_px: int = Field(
-        0, ge=0, le=40, title="Font size", description="Of the text, in pixels before the zoom; 0 is that of the system"
+        0,
+        ge=0,
+        le=40,
+        title=marked("Font size"),
+        description=marked("Of the text, in pixels before the zoom"),
     )
     language: str = Field(
         "system",
@@ -302,4 +308,5 @@ class Settings(Table):
         False, description="The inspector shows everything, not only the cell map and four numbers (Ctrl+Shift+I)"
     )
     collapsed_folders: tuple[str, ...] = Field((), description="Folders of the conversation list that are collapsed")
+    last_folder: str = Field("", description="Folder of the file that was chosen last in a dialog")
     window: WindowPlace = Field(default_factory=WindowPlace, description="Where the window was")

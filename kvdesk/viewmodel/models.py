@@ -53,14 +53,15 @@ class ModelRow:
 
     def matches(self, words: str) -> bool:
         """Whether every word is in one of its texts."""
-        texts = " ".join((self.title, str(self.path), *(cell.text for cell in self.cells))).lower()
+        others = (cell.tip for cell in self.cells[:1])  # other names
+        texts = " ".join((self.title, str(self.path), *others, *(cell.text for cell in self.cells))).lower()
         return all(word in texts for word in words.lower().split())
 
 
 def columns() -> tuple[tuple[str, str], ...]:
     """Captions and what they mean."""
     return (
-        (tr("Model"), tr("The name in the file, or of the file")),
+        (tr("Model"), tr("The name of its file")),
         (tr("Architecture"), tr("As llama.cpp names it")),
         (tr("Parameters"), tr("Numbers in all its weights")),
         (tr("Type"), tr("Data type of most of its weights")),
@@ -78,7 +79,7 @@ def row_of(facts: ModelFacts, fit: Fit | None, used: UsedModel | None, machine: 
     """fit: None where the file cannot be opened; used: None before it was opened or chosen."""
     fits = fit is not None and fit.fits
     cells = (
-        Cell(facts.title, facts.title.lower(), facts.problem or str(facts.found.path)),
+        Cell(facts.title, facts.title.lower(), facts.problem or _names(facts)),
         Cell(facts.architecture or "–", facts.architecture),
         Cell(_count(facts.n_params), facts.n_params),
         Cell(facts.quantization or "–", facts.quantization),
@@ -135,6 +136,12 @@ def summary(rows: Iterable[ModelRow], machine: Machine) -> str:
         return said
     how = tr("measured with a model that ran here") if machine.measured else tr("from the memory's bandwidth alone")
     return said + tr("; decoding reads {speed} GB/s, {how}").format(speed=f"{machine.bytes_s / 1e9:.1f}", how=how)
+
+
+def _names(facts: ModelFacts) -> str:
+    """Other names that it has, and where it is."""
+    others = dict.fromkeys((facts.name_in_file, facts.found.name))
+    return "\n".join((*(name for name in others if name not in ("", facts.title)), str(facts.found.path)))
 
 
 def _fit_cell(fit: Fit | None, machine: Machine) -> Cell:

@@ -110,3 +110,21 @@ def test_folder_pin_and_archive_are_stored(make_rig: Callable[..., Rig], qtbot: 
     assert again.controller.selected == puffins
     again.window.conversations.archived.emit(cache, False)
     assert listed(again) == ["Where do puffins live?", "Job", "What is a cache?"]
+
+
+def test_a_move_that_is_not_seen_is_said(rig: Rig, qtbot: QtBot) -> None:
+    two_chats(rig, qtbot)
+    names, said, cache = rig.window.conversations, rig.window.activity, rig.controller.selected
+    names.moved.emit(cache, "Work")
+    assert said.text == "", "one sees it go"
+    names.pinned.emit(cache, True)
+    names.moved.emit(cache, "Home")
+    assert said.text == "“What is a cache?” is in the folder “Home” now. While it is pinned, it is listed at the top."
+    names.moved.emit(cache, "")
+    assert said.text.startswith("“What is a cache?” is in no folder now.")
+    names.pinned.emit(cache, False)
+    names.moved.emit(cache, "Home")
+    names.show_collapsed(["Home"])
+    other = next(known.id for known in conversations(rig) if known.id != cache)
+    names.moved.emit(other, "Home")
+    assert said.text == "“Where do puffins live?” is in the folder “Home” now."

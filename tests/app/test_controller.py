@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk import paths
@@ -32,6 +33,7 @@ from kvdesk.protocol.messages import CommandFailed, SubscriptionDropped
 from kvdesk.settings import ContextSettings, Overflow, Settings
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.store import Store
+from kvdesk.ui.widgets.controls import ElidedButton
 from tests.app.conftest import Rig, over_both
 from tests.ui.samples import MODEL
 
@@ -310,6 +312,16 @@ def test_forget_rebuild_and_model_become_commands(rig: Rig, qtbot: QtBot, tmp_pa
         RebuildContext(rig.controller.settings.context),
         LoadModel(LocalFile(tmp_path / "a.gguf"), rig.controller.settings.context),
     ]
+
+
+def test_a_model_that_is_going_to_be_opened_is_named_at_once(make_rig: Callable[..., Rig], tmp_path: Path) -> None:
+    """Before the back end says a word: "Open a model" would be what one is told to do."""
+    rig = make_rig()
+    rig.controller.open_model(tmp_path / "tiny.gguf")
+    button = rig.window.chat.findChild(QPushButton, "modelButton")
+    assert isinstance(button, ElidedButton)
+    assert button.full_text == "Loading tiny  0%"
+    assert not any(b.text() == "Open a model…" and b.isVisibleTo(rig.window) for b in rig.window.findChildren(QPushButton))
 
 
 def test_audit_and_report_become_commands(rig: Rig, tmp_path: Path) -> None:

@@ -65,6 +65,25 @@ def test_an_answer_goes_on_in_the_same_message(held: Held) -> None:
     assert len(held.service.branch(first.conversation)) == 2
 
 
+def test_an_earlier_answer_goes_on_beside_what_follows_it(held: Held) -> None:
+    first = limited(held)
+    held.say("Nice", first.conversation)
+    held.answer(held.asked[-1], "Thanks")
+    old = held.service.branch(first.conversation)[1]
+    new = held.service.continue_answer(first.conversation, first.answer)
+    assert new not in (None, first.answer)
+    asked = held.asked[-1]
+    assert asked.continued is not None
+    assert (asked.answer, asked.continued.text, asked.continued.tokens) == (new, old.text, old.tokens)
+    assert [m.text for m in asked.messages] == ["A story?"]
+    held.service.take([TextDelta(asked.conversation, asked.answer, " a time", (9,))])
+    held.end(asked, "complete")
+    assert held.texts(first.conversation) == ["A story?", "Onceupon a time"]
+    held.service.show_branch(first.conversation, first.answer)
+    assert held.texts(first.conversation) == ["A story?", "Onceupon", "Nice", "Thanks"]
+    assert held.service.continue_answer(first.conversation, MessageId("none")) is None
+
+
 @pytest.mark.parametrize(
     ("state", "note", "text", "can"),
     [

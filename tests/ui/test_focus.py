@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QWheelEvent
-from PySide6.QtWidgets import QApplication, QSpinBox, QToolButton
+from PySide6.QtWidgets import QApplication, QMenu, QSpinBox, QToolButton
 from pytestqt.qtbot import QtBot
 
 from kvdesk.chat import MessageId
@@ -40,6 +41,17 @@ def test_after_a_branch_arrow_one_types_in_the_composer(window: MainWindow, qtbo
     qtbot.keyClicks(QApplication.focusWidget(), "two words")
     assert window.chat.composer.text == "two words"
     assert window.findChild(SettingsPanel) is None
+
+
+@pytest.mark.qt_log_ignore("propagateSizeHints", r"raise\(\)", "grabbing the keyboard")  # a popup without a display
+def test_after_a_menu_of_the_header_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:
+    window.chat.composer.focus_edit()
+    for name in ("Menu", "Show or hide the cache inspector"):
+        button = next(b for b in window.chat.findChildren(QToolButton) if b.accessibleName() == name)
+        qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
+        if isinstance(menu := QApplication.activePopupWidget(), QMenu):
+            menu.close()
+        assert window.chat.composer.edit.hasFocus()
 
 
 def test_after_a_rebuild_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:

@@ -132,3 +132,9 @@ def test_at_twice_the_size_the_chat_is_seen_and_the_inspector_on_demand(used: Ma
     assert not used.chat.isVisible()
     qtbot.keyClick(used, Qt.Key.Key_I, CONTROL)
     assert used.chat.isVisible()
+    for key in (Qt.Key.Key_N, Qt.Key.Key_L):
+        used.action_set.run("view.instruments")
+        assert not used.chat.isVisible()
+        qtbot.keyClick(used, key, CONTROL)
+        assert used.chat.isVisible()
+        assert used.chat.composer.edit.hasFocus()

@@ -120,6 +120,10 @@ class ConversationList(QWidget):
         for folder in self._model.collapsed.symmetric_difference(folders):
             self._change_rows(partial(self._model.collapse, folder, folder in folders))
 
+    def is_collapsed(self, folder: str) -> bool:
+        """Whether the chats of a folder are folded away."""
+        return folder in self._model.collapsed
+
     def show_cells(self, cells: Mapping[ConversationId, int]) -> None:
         """How many cells each conversation holds; those not named hold none."""
         self._model.show_cells(cells)

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QFileDialog
 
 from kvdesk.chat import Attachment, Conversation, ConversationId
 from kvdesk.translation import tr
 from kvdesk.ui.chat.composer import Composer
+from kvdesk.ui.widgets.choose_file import ask_for_files
 from kvdesk.viewmodel.attachment_facts import shortened
 
 
@@ -73,8 +73,7 @@ class DraftAttachments(QObject):
         """Ask for files to attach."""
         if self.can_attach:
             kinds = tr("Text, code, PDF, DOCX (*)")
-            files, _ = QFileDialog.getOpenFileNames(self._composer, tr("Attach files"), "", kinds)
-            self.give(files)
+            self.give(ask_for_files(self._composer, tr("Attach files"), kinds))
 
     @Slot(object)
     def give(self, files: Sequence[str]) -> None:

@@ -6,7 +6,7 @@ from typing import Final
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QMenu, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QMenu, QVBoxLayout, QWidget
 
 from kvdesk.protocol.chat import ContextUse, Endpoint, LocalFile, ModelInfo
 from kvdesk.translation import tr
@@ -88,6 +88,8 @@ class PaneHeader(QWidget):
         for widget in (sidebar, self._title, self._facts, self._branches, inspector, self._more):
             self._first.addWidget(widget)
         self._first.setStretchFactor(self._title, 1)
+        for button in self.findChildren(QAbstractButton):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # after a click one goes on in the message box
         self._lines = QVBoxLayout(self)
         self._lines.setContentsMargins(8, 8, 8, 8)
         self._lines.setSpacing(0)

@@ -10,7 +10,6 @@ from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QButtonGroup,
     QDoubleSpinBox,
-    QFileDialog,
     QGridLayout,
     QHBoxLayout,
     QPushButton,
@@ -21,8 +20,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from kvdesk.paths import model_name
 from kvdesk.protocol.experiment import Parameter, Request
 from kvdesk.translation import marked, tr
+from kvdesk.ui.widgets.choose_file import ask_for_file
 from kvdesk.ui.widgets.controls import Choice, label, plain_tip, roomy, set_tone, wheel_scrolls
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.lab import ModelChoice, Needs, Question
@@ -189,7 +190,7 @@ class Setup(QWidget):
     def _fill_models(self) -> None:
         self._model.clear()
         for model in self._all_models:
-            self._model.addItem(f"{model.path.stem} ({model.where})")
+            self._model.addItem(f"{model_name(model.path)} ({model.where})")
             self._model.setItemData(self._model.count() - 1, plain_tip(str(model.path)), Qt.ItemDataRole.ToolTipRole)
         self._model.addItem(tr(OTHER))
         self._model.setCurrentIndex(0)
@@ -197,11 +198,8 @@ class Setup(QWidget):
     @Slot(int)
     def _on_model(self, index: int) -> None:
         if index == len(self._all_models):
-            file, _ = QFileDialog.getOpenFileName(
-                self, tr("Choose a model"), "", tr("GGUF models (*.gguf);;All files (*)")
-            )
-            if file:
-                self._chosen = ModelChoice(Path(file), tr("chosen"))
+            if file := ask_for_file(self, tr("Choose a model"), tr("GGUF models (*.gguf);;All files (*)")):
+                self._chosen = ModelChoice(file, tr("chosen"))
             self._fill_models()
         self._ask()
 
@@ -217,8 +215,7 @@ class Setup(QWidget):
     def _on_text(self, index: int) -> None:
         if index == self._text.count() - 1:
             what = f"{tr('Text')} (*.txt *.md);;{tr('All files')} (*)"
-            file, _ = QFileDialog.getOpenFileName(self, tr("Choose a text"), "", what)
-            self._text_file = Path(file) if file else self._text_file
+            self._text_file = ask_for_file(self, tr("Choose a text"), what) or self._text_file
             self._fill_texts()
         elif index == self._text.count() - 2:
             self._text_file = None

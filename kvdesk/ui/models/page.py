@@ -22,7 +22,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
     QHeaderView,
-    QLineEdit,
     QMenu,
     QPushButton,
     QStackedWidget,
@@ -36,6 +35,7 @@ from kvdesk.translation import tr
 from kvdesk.ui.models.get_models import GetModels
 from kvdesk.ui.models.table import ModelTable, SortedModels
 from kvdesk.ui.widgets.controls import Banner, IconButton, label
+from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.models import Machine, ModelRow, summary
 
@@ -73,10 +73,7 @@ class ModelsPage(QWidget):
         self._table = ModelTable(theme, self)
         self._sorted = SortedModels(self)
         self._sorted.setSourceModel(self._table)
-        self.filter = QLineEdit()
-        self.filter.setPlaceholderText(tr("Filter"))
-        self.filter.setAccessibleName(tr("Filter models"))
-        self.filter.setClearButtonEnabled(True)
+        self.filter = SearchField(tr("Filter models"), tr("Filter"))
         self.filter.setMaximumWidth(240)
         self.filter.textChanged.connect(self._on_filter)
         self.view = self._make_view()

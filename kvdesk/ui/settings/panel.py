@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
     QLabel,
-    QLineEdit,
     QPlainTextEdit,
     QPushButton,
     QScrollArea,
@@ -38,6 +37,8 @@ from kvdesk.ui.operations.context_ledger import ContextLedger
 from kvdesk.ui.settings.preset_bar import PresetBar
 from kvdesk.ui.settings.rows import SettingRows
 from kvdesk.ui.widgets.controls import Choice, fit_to_screen, label
+from kvdesk.ui.widgets.search_field import SearchField
+from kvdesk.ui.widgets.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.cache_state import CacheState
 
@@ -51,11 +52,12 @@ _THEMES: Final = {
 
 
 class SettingsPanel(QDialog):
-    """Not modal. The theme changes at once, everything else with Apply."""
+    """Not modal. What is under "Appearance" changes at once, everything else with Apply."""
 
     applied = Signal(object)  # Settings, of which the context has not been made yet
     rebuild_clicked = Signal(object, str)  # ContextSettings, and what becomes of the conversations
     preview_asked = Signal(object)  # PreviewContext
+    size_chosen = Signal(int, int)  # zoom in percent, font size in pixels
 
     def __init__(self, theme: Theme, parent: QWidget | None = None, state: CacheState | None = None) -> None:
         super().__init__(parent)
@@ -72,6 +74,15 @@ class SettingsPanel(QDialog):
         self._theme_choice.setAccessibleName(tr("Theme"))
         for value, name in _THEMES.items():
             self._theme_choice.addItem(tr(name), value)
+        self._zoom_choice = Choice(theme)
+        self._zoom_choice.setAccessibleName(tr("Zoom"))
+        for zoom in ZOOMS:
+            self._zoom_choice.addItem(tr("{n} %").format(n=zoom), zoom)
+        self._font_choice = Choice(theme)
+        self._font_choice.setAccessibleName(tr("Font size"))
+        self._font_choice.addItem(tr("Follow the system"), 0)
+        for px in range(LEAST_FONT_PX, MOST_FONT_PX + 1):
+            self._font_choice.addItem(tr("{n} px").format(n=px), px)
         self._language_choice = Choice(theme)
         self._language_choice.setAccessibleName(tr("Language"))
         for language, code in {tr("Follow the system"): "system", "English": "en", **_native_names()}.items():
@@ -84,10 +95,7 @@ class SettingsPanel(QDialog):
         self._presets.chosen.connect(self._on_preset_chosen)
         self._presets.changed.connect(self._on_presets_changed)
         self._fill()
-        self._search = QLineEdit()
-        self._search.setPlaceholderText(tr("Search settings"))
-        self._search.setAccessibleName(tr("Search settings"))
-        self._search.setClearButtonEnabled(True)
+        self._search = SearchField(tr("Search settings"))
         self._search.textChanged.connect(self._on_search_changed)
         searched = QHBoxLayout()
         searched.setContentsMargins(24, 16, 24, 8)
@@ -159,7 +167,7 @@ class SettingsPanel(QDialog):
         return self._presets
 
     @property
-    def search(self) -> QLineEdit:
+    def search(self) -> SearchField:
         """Shows only the settings that have its words."""
         return self._search
 
@@ -201,7 +209,13 @@ class SettingsPanel(QDialog):
     def _take_over(self, settings: Settings) -> None:
         """The shown values are the current ones: none counts as edited."""
         self._settings = settings
-        for choice, value in ((self._theme_choice, settings.theme), (self._language_choice, settings.language)):
+        choices: tuple[tuple[Choice, object], ...] = (
+            (self._theme_choice, settings.theme),
+            (self._zoom_choice, min(ZOOMS, key=lambda zoom: abs(zoom - settings.zoom))),
+            (self._font_choice, settings.font_px),
+            (self._language_choice, settings.language),
+        )
+        for choice, value in choices:
             choice.blockSignals(True)
             choice.setCurrentIndex(max(0, choice.findData(value)))
             choice.blockSignals(False)
@@ -263,6 +277,10 @@ class SettingsPanel(QDialog):
         self.applied.emit(self._settings)
 
     @Slot()
+    def _on_size_changed(self) -> None:
+        self.size_chosen.emit(self._zoom_choice.currentData(), self._font_choice.currentData())
+
+    @Slot()
     def _on_language_changed(self) -> None:
         self._settings = self._settings.model_copy(update={"language": self._language_choice.currentData()})
         self.applied.emit(self._settings)
@@ -314,6 +332,9 @@ class SettingsPanel(QDialog):
         self._rows.add_heading(tr("Appearance"), first=True)
         self._rows.add_row(Settings.model_fields["theme"], self._theme_choice)
         self._theme_choice.currentIndexChanged.connect(self._on_theme_changed)
+        for name, choice in (("zoom", self._zoom_choice), ("font_px", self._font_choice)):
+            self._rows.add_row(Settings.model_fields[name], choice)
+            choice.currentIndexChanged.connect(self._on_size_changed)
         if catalogues():
             self._rows.add_row(Settings.model_fields["language"], self._language_choice)
             self._language_choice.currentIndexChanged.connect(self._on_language_changed)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, Signal, Slot
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QInputDialog, QMenu, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QInputDialog, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.errors import UserError
 from kvdesk.paths import open_regular
@@ -14,7 +14,7 @@ from kvdesk.settings import Preset, Sampling
 from kvdesk.settings import preset as presets
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import Choice, IconButton, label
-from kvdesk.ui.widgets.save_file import ask_where_to_save
+from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
 from kvdesk.ui.widgets.theme import Theme
 
 
@@ -124,9 +124,8 @@ class PresetBar(QWidget):
 
     @Slot()
     def _on_import(self) -> None:
-        name, _ = QFileDialog.getOpenFileName(self, tr("Import a preset"), "", tr("Presets (*.json);;All files (*)"))
-        if name:
-            self.import_file(Path(name))
+        if file := ask_for_file(self, tr("Import a preset"), tr("Presets (*.json);;All files (*)")):
+            self.import_file(file)
 
     @Slot()
     def _on_export(self) -> None:

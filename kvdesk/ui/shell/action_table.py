@@ -44,8 +44,18 @@ def window_actions(
 ) -> tuple[ActionGroup, ...]:
     """All actions, in the order in which they are listed."""
     there, why_not = parts.rooms.in_chats, Refusals(parts, intents)
+
+    def in_chat(act: Callable[[], object]) -> Callable[[], None]:
+        """The same, and where the inspector stands in the chat's place, the chat."""
+
+        def go() -> None:
+            settings.show_chat()
+            act()
+
+        return there(go)
+
     return (
-        ActionGroup(tr("Chat"), _chat(parts, intents, helps, there, why_not)),
+        ActionGroup(tr("Chat"), _chat(parts, intents, helps, in_chat, why_not)),
         ActionGroup(tr("Cache"), _cache(parts, intents, there, why_not)),
         ActionGroup(tr("View"), _view(parts, settings, there)),
         ActionGroup(tr("Application"), _program(parts, intents, settings, helps, why_not)),

@@ -6,14 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QFileDialog
 
 from kvdesk.chat import ConversationId
 from kvdesk.conversations.porting.export import EXPORT_FORMATS, JSON, MARKDOWN, ExportFormat
 from kvdesk.conversations.porting.signs import ENDINGS, looks_like_chats
 from kvdesk.translation import tr
 from kvdesk.ui.shell.window_parts import WindowParts
-from kvdesk.ui.widgets.save_file import ask_where_to_save
+from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
 
 
 class ChatFiles(QObject):
@@ -29,16 +28,9 @@ class ChatFiles(QObject):
     def import_chats(self) -> None:
         """Ask for a file of chats."""
         kinds = " ".join(f"*{ending}" for ending in ENDINGS)
-        path, _ = QFileDialog.getOpenFileName(
-            self._window,
-            tr("Import chats"),
-            "",
-            tr("Chats of kvdesk, ChatGPT, LM Studio, llama.cpp ({endings})").format(endings=kinds)
-            + ";;"
-            + tr("All files (*)"),
-        )
-        if path:
-            self._window.import_requested.emit(path)
+        chats = tr("Chats of kvdesk, ChatGPT, LM Studio, llama.cpp ({endings})").format(endings=kinds)
+        if file := ask_for_file(self._window, tr("Import chats"), f"{chats};;{tr('All files (*)')}"):
+            self._window.import_requested.emit(str(file))
 
     @Slot(str)
     def export_chat(self, conversation: str) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
-from PySide6.QtWidgets import QFileDialog
 
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.settings import ContextSettings, Overflow
@@ -18,7 +17,7 @@ from kvdesk.ui.shell.chat_files import ChatFiles
 from kvdesk.ui.shell.message_intents import MessageIntents
 from kvdesk.ui.shell.window_parts import WindowParts
 from kvdesk.ui.shell.window_settings import WindowSettings
-from kvdesk.ui.widgets.save_file import ask_where_to_save
+from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
 
 if TYPE_CHECKING:
     from kvdesk.ui.models.page import ModelsPage
@@ -206,9 +205,8 @@ class Intents(QObject):
         if self._parts.events.is_dead:
             return
         kinds = tr("GGUF models (*.gguf);;All files (*)")
-        path, _ = QFileDialog.getOpenFileName(self._window, tr("Open a model"), "", kinds)
-        if path:
-            self._window.model_open_requested.emit(path)
+        if file := ask_for_file(self._window, tr("Open a model"), kinds):
+            self._window.model_open_requested.emit(str(file))
 
     @Slot()
     def forget(self) -> None:

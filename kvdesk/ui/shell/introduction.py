@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QRectF, QSize, Qt, QTimer, Signal, SignalInstance, Slot
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
@@ -25,11 +26,14 @@ _GAP_PX: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A heading, one or two sentences, and the parts of the window that it may be about: the first that is seen."""
+    """A heading, one or two sentences, and the parts of the window that it may be about: the first that is seen.
+    `done`: sent when a person has done what it asks for; the next step comes then.
+    """
 
     title: str
     text: str
     targets: Callable[[], Sequence[QWidget | None]]
+    done: SignalInstance | None = None
 
 
 def steps(parts: WindowParts) -> tuple[Step, ...]:
@@ -46,6 +50,7 @@ def steps(parts: WindowParts) -> tuple[Step, ...]:
             tr("Write a message"),
             tr("A model is open already: type here and press Enter. Everything is computed on this computer."),
             lambda: (chat.composer,),
+            chat.sent,
         ),
         Step(
             tr("What an answer cost"),
@@ -117,6 +122,9 @@ class Introduction(QFrame):
         column.addLayout(row)
         self._following = QTimer(self, interval=_FOLLOW_MS)
         self._following.timeout.connect(self._place)
+        for n, step in enumerate(self._steps):
+            if step.done is not None:
+                step.done.connect(partial(self._on_done, n))
         window.installEventFilter(self)
         self.hide()
 
@@ -163,6 +171,11 @@ class Introduction(QFrame):
             self._ring.hide()
             self.hide()
             self.left.emit()
+
+    def _on_done(self, step: int, *_values: object) -> None:
+        """What a step asks for was done."""
+        if self.isVisible() and step == self._at:
+            self._go(1)
 
     def _go(self, by: int) -> None:
         if self._at + by >= len(self._steps):

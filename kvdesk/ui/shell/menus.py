@@ -21,7 +21,7 @@ class Menus(QObject):
     """Makes a menu when it is asked for; what concerns the cache is added by the controller of operations."""
 
     regenerate_clicked = Signal(int)
-    continue_clicked = Signal()
+    continue_clicked = Signal(str)  # message
     pin_clicked = Signal(str, bool)  # message, whether it is to be pinned
     delete_clicked = Signal(str, bool)  # message, whether its question or answer goes too
 
@@ -77,9 +77,11 @@ class Menus(QObject):
             edit = menu.addAction(tr("Edit the answer…"), widget.start_edit)
             edit.setToolTip(tr("Your text becomes a version beside this one; the model can continue it"))
             edit.setEnabled(not self._busy)
-            go_on = menu.addAction(tr("Continue the answer"), self.continue_clicked.emit)
-            why = self.why_not_continued(message)
-            go_on.setToolTip(why or tr("Continue where it ended: only new tokens are computed"))
+            go_on = menu.addAction(tr("Continue the answer"), partial(self.continue_clicked.emit, message.id))
+            why, tip = self.why_not_continued(message), tr("Continue where it ended: only new tokens are computed")
+            if message.id != self._chat.view.last:
+                tip = tr("It goes on in a version beside it, on a branch of its own; what follows it here stays")
+            go_on.setToolTip(why or tip)
             go_on.setEnabled(not why)
         pin = menu.addAction(tr("Pin") if not message.pinned else tr("Unpin"))
         pin.triggered.connect(lambda: self.pin_clicked.emit(message.id, not message.pinned))
@@ -105,8 +107,6 @@ class Menus(QObject):
         """Why this answer cannot be continued now; "" where it can."""
         if message.role != "assistant":
             return self.no_answer
-        if message.id != self._chat.view.last:
-            return tr("Only the last answer of a chat can be continued.")
         if self._busy:
             return tr("An answer is being written; stop it first.")
         if not ended_early(message):

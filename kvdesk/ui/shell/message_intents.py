@@ -16,7 +16,7 @@ class MessageIntents(QObject):
         self._parts, self._window = parts, parts.window
         chat, menus = parts.chat, parts.menus
         chat.continue_clicked.connect(self.go_on)
-        menus.continue_clicked.connect(self.go_on)
+        menus.continue_clicked.connect(self._on_continue_clicked)
         chat.view.answer_edited.connect(self._on_answer_edited)
         menus.pin_clicked.connect(self._on_pin_clicked)
         chat.unpin_clicked.connect(self._on_unpin_clicked)
@@ -37,7 +37,14 @@ class MessageIntents(QObject):
         """Continue the last answer where it ended."""
         if self._idle is not None and not self.why_not_continued:
             self._parts.chat.banner.hide()
-            self._window.continue_requested.emit(self._idle)
+            self._window.continue_requested.emit(self._idle, "")
+
+    @Slot(str)
+    def _on_continue_clicked(self, message: str) -> None:
+        """Of any answer: one that others follow goes on in a version beside it."""
+        if self._idle is not None:
+            self._parts.chat.banner.hide()
+            self._window.continue_requested.emit(self._idle, message)
 
     @Slot()
     def undelete(self) -> None:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QScr
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import fit_to_screen, label
-from kvdesk.ui.widgets.save_file import ask_where_to_save
+from kvdesk.ui.widgets.choose_file import ask_where_to_save
 
 
 @dataclass(frozen=True, slots=True)

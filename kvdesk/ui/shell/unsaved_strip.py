@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QMessageBox, QPushButton, QWidget
 
 from kvdesk.translation import tr
 from kvdesk.ui.widgets.announce import announce
+from kvdesk.ui.widgets.choose_file import ask_where_to_save
 from kvdesk.ui.widgets.controls import label
 
 
@@ -65,6 +66,5 @@ class UnsavedStrip(QFrame):
 
     @Slot()
     def _on_save_clicked(self) -> None:
-        name, _ = QFileDialog.getSaveFileName(self, tr("Save elsewhere"), tr("kvdesk chats.md"), tr("Markdown (*.md)"))
-        if name:
-            self.save_requested.emit(name if name.lower().endswith(".md") else f"{name}.md")
+        if file := ask_where_to_save(self, tr("Save elsewhere"), tr("kvdesk chats.md"), tr("Markdown (*.md)")):
+            self.save_requested.emit(str(file))

@@ -9,18 +9,17 @@ from PySide6.QtCore import QObject, Signal, Slot
 from kvdesk.protocol.messages import Event
 from kvdesk.settings import Preset, Settings, ThemeChoice, WindowPlace
 from kvdesk.ui.shell.window_parts import WindowParts
+from kvdesk.ui.widgets.choose_file import last_folder
+from kvdesk.ui.widgets.sizes import LEAST_FONT_PX, MOST_FONT_PX, ZOOMS
 
 if TYPE_CHECKING:
     from kvdesk.ui.settings.panel import SettingsPanel
 
-ZOOMS: Final = (50, 67, 80, 90, 100, 110, 125, 150, 175, 200)
-LEAST_FONT_PX: Final = 8
-MOST_FONT_PX: Final = 40
 _ELSEWHERE: Final = (
     *("sidebar_visible", "inspector_visible", "all_instruments", "collapsed_folders", "window"),
-    *("context", "tour_seen", "zoom", "font_px"),
+    *("context", "tour_seen", "zoom", "font_px", "last_folder"),
 )
-"""Settings that are not changed in the dialog."""
+"""Settings that do not change with the dialog's others."""
 
 
 class WindowSettings(QObject):
@@ -37,6 +36,7 @@ class WindowSettings(QObject):
         self._panel: SettingsPanel | None = None
         self.current = Settings()
         parts.conversations.folders_collapsed.connect(self._on_folders_collapsed)
+        last_folder.changed.connect(self._on_folder_used)
 
     @property
     def panel(self) -> SettingsPanel | None:
@@ -46,6 +46,7 @@ class WindowSettings(QObject):
     def show(self, settings: Settings) -> None:
         """Show these settings. Sends nothing."""
         self.current = settings
+        last_folder.kept = settings.last_folder
         self._parts.events.show_default_overflow(settings.cache.overflow)
         self._parts.theme.set_theme(settings.theme)
         self._parts.theme.set_size(settings.zoom, settings.font_px)
@@ -93,6 +94,16 @@ class WindowSettings(QObject):
         px = (self.current.font_px or self._parts.theme.system_px) + by
         self._resize(font_px=min(max(px, LEAST_FONT_PX), MOST_FONT_PX) if by else 0)
 
+    @Slot(int, int)
+    def use_size(self, zoom: int, font_px: int) -> None:
+        """The zoom in percent and the size of text in pixels, 0 being the system's."""
+        self._resize(zoom=zoom, font_px=font_px)
+
+    def show_chat(self) -> None:
+        """The chat is shown where the inspector stands in its place."""
+        if self._parts.chat.isHidden():
+            self._change(inspector_visible=False)
+
     def use_theme(self, theme: ThemeChoice) -> None:
         """Light, dark, or as the system has it."""
         self._parts.theme.set_theme(theme)
@@ -122,6 +133,7 @@ class WindowSettings(QObject):
 
             self._panel = SettingsPanel(self._parts.theme, self._parts.window, self._parts.state)
             self._panel.applied.connect(self._on_applied)
+            self._panel.size_chosen.connect(self.use_size)
             self._panel.rebuild_clicked.connect(self.rebuild_chosen)
             self._panel.preview_asked.connect(self._parts.window.command_requested)
         if not self._panel.isVisible():
@@ -154,6 +166,11 @@ class WindowSettings(QObject):
         self.current = settings.model_copy(update={name: getattr(self.current, name) for name in _ELSEWHERE})
         self._parts.theme.set_theme(settings.theme)
         self._parts.window.settings_changed.emit(self.current)
+
+    @Slot(str)
+    def _on_folder_used(self, folder: str) -> None:
+        if folder != self.current.last_folder:
+            self._change(last_folder=folder)
 
     @Slot(object)
     def _on_folders_collapsed(self, folders: frozenset[str]) -> None:

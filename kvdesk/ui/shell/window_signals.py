@@ -25,8 +25,8 @@ class WindowSignals(QMainWindow):
     """(conversation_id, text): what is typed and not sent, told soon enough to outlive a crash."""
     message_edited = Signal(str, str, str)
     """(conversation_id, message_id, text): send it in other words, as a branch beside the first."""
-    continue_requested = Signal(str)
-    """(conversation_id): go on with its last answer where it ended."""
+    continue_requested = Signal(str, str)
+    """(conversation_id, message_id): go on with this answer where it ended; "": with the last one."""
     answer_edited = Signal(str, str, str, bool)
     """(conversation_id, message_id, text, go_on): the model's answer in other words, as a branch; and continue it."""
     message_pinned = Signal(str, str, bool)

@@ -86,7 +86,7 @@ def test_continue_is_offered_where_an_answer_ended_early(window: MainWindow, qtb
     widget = shown(window)
     with qtbot.waitSignal(window.continue_requested) as asked:
         qtbot.mouseClick(button(widget, "Continue the answer"), Qt.MouseButton.LeftButton)
-    assert asked.args == [ONE]
+    assert asked.args == [ONE, ""]
     ended = shown(window, QUESTION, replace(ANSWER, finish="end"))
     assert button(ended, "Continue the answer").isHidden()
     why = action(window, ANSWER.id, "Continue the answer")
@@ -97,6 +97,9 @@ def test_continue_is_offered_where_an_answer_ended_early(window: MainWindow, qtb
     first = window.chat.view.widget_of(ANSWER.id)
     assert first is not None
     assert button(first, "Continue the answer").isHidden(), "what follows was said after it"
+    with qtbot.waitSignal(window.continue_requested) as asked:
+        action(window, ANSWER.id, "Continue the answer").trigger()
+    assert asked.args == [ONE, "a"]
 
 
 def test_an_engine_that_cannot_continue_says_so(window: MainWindow) -> None:

@@ -126,7 +126,7 @@ def test_a_text_is_chosen_where_one_is_read(page: LabPage, tmp_path: Path, monke
     assert page.setup.request is not None
     assert page.setup.request.text_file == ""
     mine = str(tmp_path / "mine.txt")
-    monkeypatch.setattr("kvdesk.ui.lab.setup.QFileDialog.getOpenFileName", lambda *_: (mine, ""))
+    monkeypatch.setattr("kvdesk.ui.widgets.choose_file.QFileDialog.getOpenFileName", lambda *_: (mine, ""))
     choice.activated.emit(choice.count() - 1)
     assert page.setup.request.text_file == mine
     assert choice.currentText() == "mine.txt"

@@ -112,6 +112,25 @@ def test_the_theme_that_follows_the_system_says_so(panel: SettingsPanel) -> None
     assert combo.itemText(combo.findData(ThemeChoice.SYSTEM)) == "Follow the system"
 
 
+def test_zoom_and_font_size_change_at_once(window: MainWindow, qtbot: QtBot) -> None:
+    window.shown_settings.open()
+    panel = window.findChild(SettingsPanel)
+    assert isinstance(panel, SettingsPanel)
+    boxes = {box.accessibleName(): box for box in panel.findChildren(QComboBox)}
+    zoom, font = boxes["Zoom"], boxes["Font size"]
+    assert (zoom.currentText(), font.currentText()) == ("100 %", "Follow the system")
+    with qtbot.waitSignal(window.settings_changed) as sent:
+        zoom.setCurrentIndex(zoom.findData(125))
+    assert sent.args[0].zoom == 125
+    with qtbot.waitSignal(window.settings_changed) as sent:
+        font.setCurrentIndex(font.findData(20))
+    assert (sent.args[0].zoom, sent.args[0].font_px) == (125, 20)
+    assert window.theme.text.pixelSize() == 25
+    window.shown_settings.zoom(0)
+    window.set_settings(window.shown_settings.current)
+    assert (zoom.currentData(), font.currentData()) == (100, 20)
+
+
 def test_the_theme_changes_at_once(window: MainWindow, qtbot: QtBot) -> None:
     window.shown_settings.open()
     panel = window.findChild(SettingsPanel)

@@ -50,6 +50,17 @@ def test_six_steps_point_at_the_real_parts(window: MainWindow, tour: Introductio
     assert (model.objectName(), lab.objectName()) == ("modelButton", "labButton")
 
 
+def test_what_a_step_asks_for_brings_the_next(window: MainWindow, tour: Introduction, qtbot: QtBot) -> None:
+    edit = window.chat.composer.edit
+    edit.setFocus()
+    qtbot.keyClicks(edit, "Hello")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert tour.step == 1
+    qtbot.keyClicks(edit, "And?")
+    qtbot.keyClick(edit, Qt.Key.Key_Return)
+    assert tour.step == 1, "it asks for nothing"
+
+
 def test_one_goes_back(tour: Introduction, qtbot: QtBot) -> None:
     assert not tour.back_button.isVisible()
     qtbot.mouseClick(tour.next_button, Qt.MouseButton.LeftButton)

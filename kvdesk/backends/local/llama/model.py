@@ -12,6 +12,7 @@ from kvdesk.backends.local.llama.traits import ModelTraits, model_traits
 from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.cache.geometry import ModelFacts, model_facts
 from kvdesk.errors import ModelFileError
+from kvdesk.paths import model_name
 from kvdesk.protocol.chat import LocalFile, ModelInfo
 from kvdesk.translation import tr
 
@@ -78,7 +79,7 @@ class Model:
         lib.llama_model_desc(self._handle, buffer, len(buffer))
         return ModelInfo(
             source=LocalFile(self.path),
-            name=self.path.stem,  # what people know it by; general.name is often a training run's
+            name=model_name(self.path, self._meta("general.name")),
             architecture=self._meta("general.architecture"),
             description=buffer.value.decode("utf-8", "replace"),
             size_bytes=int(lib.llama_model_size(self._handle)),

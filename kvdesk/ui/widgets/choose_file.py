@@ -1,0 +1,81 @@
+"""Asking for files to open, and where one is to be saved. Dialogs begin in the folder that was used last."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+from PySide6.QtCore import QObject, QStandardPaths, Signal
+from PySide6.QtWidgets import QFileDialog, QWidget
+
+_SUFFIX: Final = re.compile(r"\*(\.\w+)")
+
+
+class LastFolder(QObject):
+    """The folder of the file that was chosen last; before that, and where it is gone, the documents."""
+
+    changed = Signal(str)
+    """Another one; for the settings, which keep it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = ""
+
+    @property
+    def path(self) -> Path:
+        try:
+            if self.kept and Path(self.kept).is_dir():
+                return Path(self.kept)
+        except (OSError, ValueError):  # a folder of a disk that is not there
+            pass
+        return Path(QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DocumentsLocation) or Path.home())
+
+    def use(self, file: str) -> None:
+        """A person has chosen this file."""
+        folder = str(Path(file).absolute().parent)
+        if folder != self.kept:
+            self.kept = folder
+            self.changed.emit(folder)
+
+
+last_folder: Final = LastFolder()
+"""Of all windows of this process."""
+
+
+def ask_for_file(parent: QWidget, title: str, kinds: str) -> Path | None:
+    """A file to open; None where nothing was chosen. `kinds` is Qt's filter, such as "JSON (*.json)"."""
+    chosen, _ = QFileDialog.getOpenFileName(parent, title, str(last_folder.path), kinds)
+    if not chosen:
+        return None
+    last_folder.use(chosen)
+    return Path(chosen)
+
+
+def ask_for_files(parent: QWidget, title: str, kinds: str) -> list[str]:
+    """Files to open; none where nothing was chosen."""
+    chosen, _ = QFileDialog.getOpenFileNames(parent, title, str(last_folder.path), kinds)
+    if chosen:
+        last_folder.use(chosen[0])
+    return list(chosen)
+
+
+def ask_where_to_save(parent: QWidget, title: str, name: str, kinds: str) -> Path | None:
+    """The file a person chose, with the suffix of its kind whether it was typed or not; None where nothing was chosen.
+
+    `kinds` is Qt's filter, such as "JSON (*.json)"; of several, parted by ";;", any suffix may be typed. A file that is
+    there is overwritten only after a question.
+    """
+    suffixes = tuple(_SUFFIX.findall(kinds)) or (Path(name).suffix,)
+    name = str(last_folder.path / name)
+    while True:
+        chosen, kind = QFileDialog.getSaveFileName(parent, title, name, kinds)
+        if not chosen:
+            return None
+        last_folder.use(chosen)
+        if chosen.lower().endswith(suffixes):
+            return Path(chosen)
+        file = Path(chosen + (_SUFFIX.findall(kind) or [Path(name).suffix])[0])
+        if not file.exists():
+            return file
+        name = str(file)  # the dialog asked about another name: it asks about this one now

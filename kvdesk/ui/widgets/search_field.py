@@ -1,0 +1,26 @@
+"""A field whose words filter what is beside it."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QLineEdit
+
+
+class SearchField(QLineEdit):
+    """Esc clears it first; in an empty one it is for the window around. `name`: what it searches."""
+
+    def __init__(self, name: str, placeholder: str = "") -> None:
+        super().__init__()
+        self.setPlaceholderText(placeholder or name)
+        self.setAccessibleName(name)
+        self.setClearButtonEnabled(True)
+
+    def event(self, event: QEvent) -> bool:
+        if event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress) and isinstance(event, QKeyEvent):
+            if event.key() == Qt.Key.Key_Escape and self.text():
+                if event.type() == QEvent.Type.KeyPress:
+                    self.clear()
+                event.accept()
+                return True
+        return super().event(event)

@@ -1,0 +1,10 @@
+"""How large the window and its text can be made."""
+
+from __future__ import annotations
+
+from typing import Final
+
+ZOOMS: Final = (50, 67, 80, 90, 100, 110, 125, 150, 175, 200)
+"""Of the whole window, in percent."""
+LEAST_FONT_PX: Final = 8
+MOST_FONT_PX: Final = 40
