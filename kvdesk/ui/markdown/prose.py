@@ -19,6 +19,7 @@ from PySide6.QtGui import (
     QTextCharFormat,
     QTextCursor,
     QTextDocument,
+    QTextFormat,
     QTextFrameFormat,
     QTextLength,
     QTextList,
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 SAFE_SCHEMES: Final = ("http", "https", "mailto")
+QUOTES: Final = QTextFormat.Property.UserProperty.value + 1
+"""Of a block: a bit for each indentation at which a quote begins that the block is in."""
+_DEEPEST: Final = 30
 _GAP_PX: Final = 8
 _TASKS: Final = {
     "[ ] ": QTextBlockFormat.MarkerType.Unchecked,
@@ -75,7 +79,8 @@ class ProseWriter:
         self._lists: list[QTextListFormat] = []
         self._item_open = False
         self._item_begins = False  # nothing of it is written yet
-        self._quote = 0
+        self._quotes: list[int] = []  # the indentation at which each quote that is open begins
+        self.has_quotes = False
         self.highest = 0  # number of an item of a list
         self.waits = False  # for formulas that are not known yet
 
@@ -122,7 +127,8 @@ class ProseWriter:
                 self._open(token)
             case "heading_close" | "blockquote_close":
                 self._chars.pop()
-                self._quote -= token.type == "blockquote_close"
+                if token.type == "blockquote_close":
+                    self._quotes.pop()
             case _:
                 self._list_token(token)
 
@@ -140,7 +146,8 @@ class ProseWriter:
 
     def _open(self, token: Token) -> None:
         if token.type == "blockquote_open":
-            self._quote += 1
+            self.has_quotes = True
+            self._quotes.append(len(self._quotes) + len(self._lists))
             self._chars.append(self._toned(self._theme.colours.secondary))
             return
         self._start_block(top=_GAP_PX, bottom=4)
@@ -168,7 +175,9 @@ class ProseWriter:
         form.setTopMargin(0 if self._fresh else top)
         form.setBottomMargin(bottom)
         form.setLineHeight(128.0, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-        form.setIndent(self._quote if not self._lists else self._quote + (0 if self._item_open else len(self._lists)))
+        form.setIndent(len(self._quotes) + (0 if self._item_open else len(self._lists)))
+        if self._quotes:
+            form.setProperty(QUOTES, sum(1 << min(at, _DEEPEST) for at in self._quotes))
         if self._fresh:
             self._cursor.setBlockFormat(form)
             self._fresh = False
@@ -205,7 +214,7 @@ class ProseWriter:
             form.setStart(int(token.attrGet("start") or 1))
         else:
             form.setStyle(_BULLETS[min(depth, len(_BULLETS) - 1)])
-        form.setIndent(depth + 1 + self._quote)
+        form.setIndent(depth + 1 + len(self._quotes))
         form.setProperty(QTextListFormat.Property.UserProperty, id(token))  # two lists in a row stay two lists
         return form
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Final
 
-from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl, Slot
-from PySide6.QtGui import QColor, QDesktopServices, QPalette, QResizeEvent, QTextCursor, QTextOption, QWheelEvent
+from PySide6.QtCore import QMimeData, QPoint, QRect, QRectF, Qt, QUrl, Slot
+from PySide6.QtGui import (
+    QColor,
+    QDesktopServices,
+    QPainter,
+    QPaintEvent,
+    QPalette,
+    QResizeEvent,
+    QTextBlock,
+    QTextCursor,
+    QTextOption,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFrame, QSizePolicy, QTextBrowser, QTextEdit
 
 from kvdesk.ui.markdown.formula_object import (
@@ -21,13 +32,14 @@ from kvdesk.ui.markdown.formula_object import (
 from kvdesk.ui.markdown.formulas import formula_drawer
 from kvdesk.ui.markdown.marks import word_marks
 from kvdesk.ui.markdown.offsets import source_offsets, to_shown, to_source
-from kvdesk.ui.markdown.prose import SAFE_SCHEMES, ProseWriter, markdown_parser, top_level_starts
+from kvdesk.ui.markdown.prose import QUOTES, SAFE_SCHEMES, ProseWriter, markdown_parser, top_level_starts
 from kvdesk.ui.widgets.theme import Theme
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
 _INDENT_PX: Final = 20  # of a list; more where its numbers need it
+_BAR_PX: Final = 3  # of a quote
 
 
 class ProseView(QTextBrowser):
@@ -44,6 +56,7 @@ class ProseView(QTextBrowser):
         self._waits = False  # for formulas
         self._settled_text, self._settled_end = "", 0
         self._highest = 0  # number of an item of a list
+        self._has_quotes = False
         self._linked: list[QTextEdit.ExtraSelection] = []  # marked by `highlight`
         self._found: list[QTextEdit.ExtraSelection] = []  # marked by `mark`
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -207,6 +220,7 @@ class ProseView(QTextBrowser):
         if writer.waits:
             self._wait(True)
         self._highest = max(self._highest, writer.highest)
+        self._has_quotes |= writer.has_quotes
         number = self.fontMetrics().horizontalAdvance(f"{self._highest}. ") if self._highest else 0
         self.document().setIndentWidth(max(_INDENT_PX, number))
 
@@ -228,6 +242,28 @@ class ProseView(QTextBrowser):
         if height != self.height() or self.minimumHeight() != height:
             self.setFixedHeight(height)
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Qt knows quotes by their indentation alone: a bar stands at the left of each."""
+        super().paintEvent(event)
+        if not self._has_quotes:
+            return
+        painter, ink = QPainter(self.viewport()), QColor(self._theme.colours.line)
+        for bar in self.quote_bars(event.rect()):
+            painter.fillRect(bar, ink)
+
+    def quote_bars(self, shown: QRect) -> Iterator[QRectF]:
+        """The bars of quotes, of the blocks that have a part in `shown`."""
+        layout, step, width = self.document().documentLayout(), self.document().indentWidth(), self._theme.px(_BAR_PX)
+        block = self.cursorForPosition(shown.topLeft()).block()
+        while block.isValid() and (box := layout.blockBoundingRect(block)).top() <= shown.bottom():
+            quotes, after = _quotes_of(block), _quotes_of(block.next())
+            for at in range(quotes.bit_length()):
+                if quotes >> at & 1:
+                    goes_on = after >> at & 1
+                    end = layout.blockBoundingRect(block.next()).top() if goes_on else box.bottom()
+                    yield QRectF(at * step + width, box.top(), width, end - box.top())
+            block = block.next()
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         if event.oldSize().width() != event.size().width():
@@ -239,6 +275,11 @@ class ProseView(QTextBrowser):
             super().wheelEvent(event)
         else:
             event.ignore()  # the chat scrolls, not the paragraph
+
+
+def _quotes_of(block: QTextBlock) -> int:
+    """Indentations at which the quotes begin that a block is in, as bits."""
+    return int(block.blockFormat().intProperty(QUOTES)) if block.isValid() else 0
 
 
 class _WithoutFormulas(QTextEdit):

@@ -57,6 +57,31 @@ def test_growing_letter_by_letter_ends_as_written_at_once(theme: Theme, view: Pr
     assert shape(view.document()) == shape(whole.document())
 
 
+@pytest.mark.parametrize(
+    ("source", "columns"),
+    [
+        ("> one\n>\n> two\n\nafter", [0]),
+        ("> one\n> > deeper\n\nafter", [0, 1]),
+        ("- item\n\n  > in it\n\nafter", [1]),
+        ("> - item\n> - other\n\nafter", [0]),
+    ],
+)
+def test_a_bar_stands_at_the_left_of_a_quote(view: ProseView, source: str, columns: list[int]) -> None:
+    view.show_markdown(source)
+    bars = list(view.quote_bars(view.viewport().rect()))
+    step = view.document().indentWidth()
+    assert sorted({int(bar.left() // step) for bar in bars}) == columns
+    layout, last = view.document().documentLayout(), view.document().lastBlock()
+    assert max(bar.bottom() for bar in bars) <= layout.blockBoundingRect(last).top(), "what follows is no quote"
+    first = [bar for bar in bars if int(bar.left() // step) == columns[0]]
+    assert all(a.bottom() == b.top() for a, b in zip(first, first[1:], strict=False)), "without a gap"
+    picture = view.grab().toImage()
+    middle = first[0].center().toPoint()
+    assert picture.pixelColor(middle).name() == view._theme.colours.line
+    view.show_markdown("no quote")
+    assert list(view.quote_bars(view.viewport().rect())) == []
+
+
 def test_settled_blocks_are_not_written_again(view: ProseView) -> None:
     view.show_markdown("one\n\ntwo\n\nthr")
     cursor = view.textCursor()
