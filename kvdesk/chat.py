@@ -18,8 +18,8 @@ FEW_TOKENS = 8
 _FENCES = re.compile("`{3,}")
 MessageState = Literal["streaming", "complete", "stopped", "interrupted", "failed"]
 FinishReason = Literal["", "end", "limit", "stop string", "context full", "stopped", "interrupted", "failed", "edited"]
-"""Why an answer ended: the model ended it, its length limit, a stop string (`Sampling.stop`), a full context, a person, a
-crash or another model, an error; "edited": a person wrote its end. "" where it has not ended, or where that was not
+"""Why an answer ended: the model ended it, its length limit, a stop string (`Sampling.stop`), a full context, a person,
+a crash or another model, an error; "edited": a person wrote its end. "" where it has not ended, or where that was not
 kept (`finish_of` then tells).
 """
 AttachmentKind = Literal["text", "pdf", "docx", "pasted"]

@@ -321,7 +321,9 @@ def test_a_model_that_is_going_to_be_opened_is_named_at_once(make_rig: Callable[
     button = rig.window.chat.findChild(QPushButton, "modelButton")
     assert isinstance(button, ElidedButton)
     assert button.full_text == "Loading tiny  0%"
-    assert not any(b.text() == "Open a model…" and b.isVisibleTo(rig.window) for b in rig.window.findChildren(QPushButton))
+    assert not any(
+        b.text() == "Open a model…" and b.isVisibleTo(rig.window) for b in rig.window.findChildren(QPushButton)
+    )
 
 
 def test_audit_and_report_become_commands(rig: Rig, tmp_path: Path) -> None:

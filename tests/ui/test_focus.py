@@ -51,7 +51,7 @@ def test_after_a_menu_of_the_header_one_types_in_the_composer(window: MainWindow
         qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
         if isinstance(menu := QApplication.activePopupWidget(), QMenu):
             menu.close()
-        assert window.chat.composer.edit.hasFocus()
+        assert window.focusWidget() is window.chat.composer.edit
 
 
 def test_after_a_rebuild_one_types_in_the_composer(window: MainWindow, qtbot: QtBot) -> None:

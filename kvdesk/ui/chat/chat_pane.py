@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.chat import ContextUse, ModelInfo
+from kvdesk.translation import tr
 from kvdesk.ui.chat.alternatives import AlternativesView
 from kvdesk.ui.chat.branch_tree import BranchTree
 from kvdesk.ui.chat.chat_view import ChatView

@@ -88,12 +88,12 @@ class PaneHeader(QWidget):
         for widget in (sidebar, self._title, self._facts, self._branches, inspector, self._more):
             self._first.addWidget(widget)
         self._first.setStretchFactor(self._title, 1)
-        for button in self.findChildren(QAbstractButton):
-            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # after a click one goes on in the message box
         self._lines = QVBoxLayout(self)
         self._lines.setContentsMargins(8, 8, 8, 8)
         self._lines.setSpacing(0)
         self._lines.addLayout(self._first)
+        for button in self.findChildren(QAbstractButton):
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # after a click one goes on in the message box
 
     def minimumSizeHint(self) -> QSize:
         """As wide as two lines need."""

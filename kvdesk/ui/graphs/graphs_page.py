@@ -23,8 +23,8 @@ from kvdesk.ui.graphs.graph_stack import GraphStack
 from kvdesk.ui.graphs.picture import write_csv, write_png, write_svg
 from kvdesk.ui.graphs.span_graph import SpanGraph
 from kvdesk.ui.graphs.time_graph import TimePlot
-from kvdesk.ui.widgets.controls import ElidedLabel, label, set_tone
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
+from kvdesk.ui.widgets.controls import ElidedLabel, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.measurements import Measurements
 

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QPlainTextEdit, QVBoxLayout
 from kvdesk.translation import tr
 from kvdesk.ui.markdown.marks import word_marks
 from kvdesk.ui.markdown.segments import Segment
-from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
+from kvdesk.ui.widgets.controls import IconButton, label
 from kvdesk.ui.widgets.theme import Theme
 
 _HIGHLIGHT_WHILE_OPEN: Final = 8_000  # characters; a longer program is coloured once, when it is complete

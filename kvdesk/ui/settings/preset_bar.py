@@ -13,8 +13,8 @@ from kvdesk.paths import open_regular
 from kvdesk.settings import Preset, Sampling
 from kvdesk.settings import preset as presets
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import Choice, IconButton, label
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_where_to_save
+from kvdesk.ui.widgets.controls import Choice, IconButton, label
 from kvdesk.ui.widgets.theme import Theme
 
 

@@ -11,8 +11,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QPushButto
 
 from kvdesk.protocol.chat import LogLine
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import Choice, label, set_tone
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
+from kvdesk.ui.widgets.controls import Choice, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 
 _MAX_LINES: Final = 5000

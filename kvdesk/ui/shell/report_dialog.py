@@ -9,8 +9,8 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QCheckBox, QDialog, QHBoxLayout, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from kvdesk.translation import tr
-from kvdesk.ui.widgets.controls import fit_to_screen, label
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
+from kvdesk.ui.widgets.controls import fit_to_screen, label
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ class WindowSettings(QObject):
         self._panel: SettingsPanel | None = None
         self.current = Settings()
         parts.conversations.folders_collapsed.connect(self._on_folders_collapsed)
+        last_folder.kept = self.current.last_folder
         last_folder.changed.connect(self._on_folder_used)
 
     @property

@@ -34,8 +34,8 @@ from kvdesk.ui.operations.effect_view import EffectView
 from kvdesk.ui.timeline.model import ROW_PX, ROW_ROLE, TimelineDelegate, TimelineModel
 from kvdesk.ui.timeline.rows import Shown
 from kvdesk.ui.timeline.scrubber import Scrubber
-from kvdesk.ui.widgets.controls import Choice, ElidedLabel, label
 from kvdesk.ui.widgets.choose_file import ask_where_to_save
+from kvdesk.ui.widgets.controls import Choice, ElidedLabel, label
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.ui.widgets.throttle import Throttle
 from kvdesk.viewmodel.cache_state import CacheState, History

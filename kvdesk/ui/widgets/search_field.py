@@ -18,9 +18,10 @@ class SearchField(QLineEdit):
 
     def event(self, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress) and isinstance(event, QKeyEvent):
-            if event.key() == Qt.Key.Key_Escape and self.text():
-                if event.type() == QEvent.Type.KeyPress:
-                    self.clear()
-                event.accept()
-                return True
+            if event.key() != Qt.Key.Key_Escape or not self.text():
+                return super().event(event)
+            if event.type() == QEvent.Type.KeyPress:
+                self.clear()
+            event.accept()
+            return True
         return super().event(event)

@@ -138,7 +138,7 @@ def test_after_stop_nothing_is_read_again(chat: HeadlessChat, monkeypatch: pytes
     assert fresh.messages[-1].tokens == after.tokens
 
 
-def test_after_a_stop_string_one_token_is_read(chat: HeadlessChat) -> None:
+def test_after_a_stop_string_no_more_is_read_than_must_be(chat: HeadlessChat) -> None:
     wanted = uninterrupted(chat)
     vocab = chat.headless.engine.session.loaded.model.vocab
     texts = [vocab.text(wanted.tokens[:n]) for n in range(30)]
@@ -153,7 +153,8 @@ def test_after_a_stop_string_one_token_is_read(chat: HeadlessChat) -> None:
     assert (chat.messages[-1].text, chat.messages[-1].tokens) == (texts[at], wanted.tokens[:at])
     _, after = go_on(chat, chat.messages[-1], WHOLE.model_copy(update={"max_tokens": 40 - at}))
     assert after.stats is not None
-    assert after.stats.prefilled_tokens == 1
+    if chat.headless.engine.session.runtime.context.can("partial seq_rm"):  # else back to a checkpoint
+        assert after.stats.prefilled_tokens == 1
     assert after.tokens == wanted.tokens
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QTextBlockFormat, QTextDocument, QTextListFormat, QWheelEvent
@@ -74,7 +76,7 @@ def test_a_bar_stands_at_the_left_of_a_quote(view: ProseView, source: str, colum
     layout, last = view.document().documentLayout(), view.document().lastBlock()
     assert max(bar.bottom() for bar in bars) <= layout.blockBoundingRect(last).top(), "what follows is no quote"
     first = [bar for bar in bars if int(bar.left() // step) == columns[0]]
-    assert all(a.bottom() == b.top() for a, b in zip(first, first[1:], strict=False)), "without a gap"
+    assert all(a.bottom() == b.top() for a, b in pairwise(first)), "without a gap"
     picture = view.grab().toImage()
     middle = first[0].center().toPoint()
     assert picture.pixelColor(middle).name() == view._theme.colours.line

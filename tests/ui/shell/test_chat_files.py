@@ -46,7 +46,7 @@ def test_export_asks_where(
     asked: list[str] = []
 
     def choose(_parent: object, _title: str, name: str, kinds: str) -> tuple[str, str]:
-        asked.append(name)
+        asked.append(Path(name).name)
         assert "(*.json)" in kinds
         return (str(tmp_path / chosen) if chosen else "", kind)
 

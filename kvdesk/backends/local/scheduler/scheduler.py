@@ -1,7 +1,7 @@
 """The requests that run: each step decodes one batch of tokens of all, then samples for those whose prompt is read.
 
-Owns the running requests, their stop flags and the events about them (`answer_events`). Runs on the engine's thread; only
-`request_stop` and `request_close` may be called from others. Knows no commands but `Generate`, and no Qt.
+Owns the running requests, their stop flags and the events about them (`answer_events`). Runs on the engine's thread;
+only `request_stop` and `request_close` may be called from others. Knows no commands but `Generate`, and no Qt.
 """
 
 from __future__ import annotations

@@ -48,13 +48,11 @@ class StopStrings:
         return False
 
     def take(self, *, over: bool) -> tuple[str, list[int]]:
-        """The text that can be sent now, and its tokens. `over`: no token comes any more, so that nothing is held back."""
+        """The text that can be sent now, and its tokens. `over`: no token comes any more, and nothing is held back."""
         n = len(self._text) if over else self._n_certain
         text, self._text, self._n_certain = self._text[:n], self._text[n:], 0
         self.n_sent += n
-        if over and not self.found:
-            n_tokens = len(self._tokens)
-        else:
-            n_tokens = sum(end <= self.n_sent for _, end in self._tokens)
+        all_of_them = over and not self.found
+        n_tokens = sum(all_of_them or end <= self.n_sent for _, end in self._tokens)
         tokens, self._tokens = self._tokens[:n_tokens], self._tokens[n_tokens:]
         return text, [token for token, _ in tokens]
