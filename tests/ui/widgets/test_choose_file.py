@@ -3,12 +3,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QStandardPaths
 from PySide6.QtWidgets import QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
 from kvdesk.settings import Settings
 from kvdesk.ui.shell.main_window import MainWindow
-from kvdesk.ui.widgets import choose_file
 from kvdesk.ui.widgets.choose_file import ask_for_file, ask_for_files, ask_where_to_save, last_folder
 
 
@@ -38,7 +38,7 @@ def test_dialogs_begin_where_the_last_file_was(
     documents, other = tmp_path / "documents", tmp_path / "other"
     documents.mkdir()
     other.mkdir()
-    monkeypatch.setattr(choose_file.QStandardPaths, "writableLocation", lambda _: str(documents))
+    monkeypatch.setattr(QStandardPaths, "writableLocation", lambda _: str(documents))
     begun: list[Path] = []
     answers = iter([other / "a.json", other / "b.json", "", other / "c.json"])
 
@@ -46,9 +46,13 @@ def test_dialogs_begin_where_the_last_file_was(
         begun.append(Path(start))
         return str(next(answers)), ""
 
+    def ask_several(_parent: QWidget, _title: str, start: str, _kinds: str) -> tuple[list[str], str]:
+        begun.append(Path(start))
+        return [], ""
+
     monkeypatch.setattr(QFileDialog, "getOpenFileName", ask)
     monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
-    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *args: ([], begun.append(Path(args[2]))))
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", ask_several)
     window.set_settings(Settings())
     with qtbot.waitSignal(window.settings_changed) as kept:
         assert ask_for_file(window, "Open", "*.json") == other / "a.json"
