@@ -18,7 +18,9 @@ from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.readout import megabytes
 
 ONE_LINE_PX: Final = 720  # from here on it has one line
-BETTER_PX: Final = 560  # from here on there is room for the way to better models, which is in the model's menu too
+ALL_PX: Final = 560
+"""From here on there is room for the way to better models, which is in the model's menu too, and for how full the
+context is, which the message box shows too: names come first."""
 
 
 class PaneHeader(QWidget):
@@ -104,7 +106,7 @@ class PaneHeader(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         """The title stands above the rest where one line is too short for both."""
         super().resizeEvent(event)
-        self._show_better()
+        self._show_less()
         is_narrow = self.width() < self._theme.px(ONE_LINE_PX)
         if is_narrow and self._lines.count() == 1:
             self._lines.addWidget(self._facts)
@@ -118,10 +120,13 @@ class PaneHeader(QWidget):
     def set_better(self, there: bool) -> None:
         """Whether the embedded model is open, which is the smallest there is."""
         self._has_better = there
-        self._show_better()
+        self._show_less()
 
-    def _show_better(self) -> None:
-        self._better.setVisible(self._has_better and self.width() >= self._theme.px(BETTER_PX))
+    def _show_less(self) -> None:
+        """What there is room for."""
+        has_room = self.width() >= self._theme.px(ALL_PX)
+        self._better.setVisible(self._has_better and has_room)
+        self._meter.setVisible(has_room)
 
     @property
     def meter_text(self) -> str:

@@ -16,12 +16,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from PySide6.QtCore import QModelIndex, QPoint, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QKeySequence
+from PySide6.QtGui import QFontMetrics, QKeyEvent, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QButtonGroup,
     QHBoxLayout,
-    QHeaderView,
     QMenu,
     QPushButton,
     QStackedWidget,
@@ -39,14 +38,37 @@ from kvdesk.ui.widgets.search_field import SearchField
 from kvdesk.ui.widgets.theme import Theme
 from kvdesk.viewmodel.models import Machine, ModelRow, summary
 
-_WIDTHS: Final = (200, 96, 96, 72, 80, 96, 104, 112, 104, 104, 120)
+_NAME_PX: Final = 200  # at least; the name has what the other columns leave
+_WIDEST_PX: Final = 220  # of the others
+_GAP_PX: Final = 24
 _ROW_PX: Final = 30
 
 
 class ModelView(QTableView):
-    """Enter opens the chosen model."""
+    """Enter opens the chosen model. Columns are as wide as their texts; what has no room is scrolled to."""
 
     entered_row = Signal()
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+
+    def fit_columns(self) -> None:
+        """After other rows came, or another width."""
+        model, header, rest = self.model(), self.horizontalHeader(), 0
+        of_cell, of_caption = QFontMetrics(self._theme.text), QFontMetrics(self._theme.small)
+        for column in range(1, header.count()):
+            texts = (str(model.index(row, column).data()) for row in range(model.rowCount()))
+            caption = str(model.headerData(column, Qt.Orientation.Horizontal))
+            widest = max((of_caption.horizontalAdvance(caption), *map(of_cell.horizontalAdvance, texts)))
+            self.setColumnWidth(column, min(widest, self._theme.px(_WIDEST_PX)) + self._theme.px(_GAP_PX))
+            rest += self.columnWidth(column)
+        self.setColumnWidth(0, max(self._theme.px(_NAME_PX), self.viewport().width() - rest))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.oldSize().width() != event.size().width():
+            self.fit_columns()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
@@ -76,7 +98,7 @@ class ModelsPage(QWidget):
         self.filter = SearchField(tr("Filter models"), tr("Filter"))
         self.filter.setMaximumWidth(240)
         self.filter.textChanged.connect(self._on_filter)
-        self.view = self._make_view()
+        self.view = self._make_view(theme)
         self._said = label("", tone="secondary", scale="small")
         self._said.setWordWrap(True)
         self._open = QPushButton(tr("Open"))
@@ -140,6 +162,7 @@ class ModelsPage(QWidget):
         chosen = self.chosen
         self._table.set_rows(rows)
         self.get_models.show_machine(machine)
+        self.view.fit_columns()
         self._said.setText(summary(rows, machine))
         path = chosen.path if chosen is not None else None
         for n, row in enumerate(self.rows):
@@ -168,8 +191,8 @@ class ModelsPage(QWidget):
 
     # --- making -------------------------------------------------------------------------------------------------------
 
-    def _make_view(self) -> ModelView:
-        view = ModelView()
+    def _make_view(self, theme: Theme) -> ModelView:
+        view = ModelView(theme)
         view.setModel(self._sorted)
         view.setObjectName("models")  # the style sheet marks the chosen row of this table
         view.setAccessibleName(tr("Models"))
@@ -177,10 +200,7 @@ class ModelsPage(QWidget):
         view.horizontalHeader().setSortIndicator(-1, Qt.SortOrder.AscendingOrder)
         view.horizontalHeader().setSortIndicatorClearable(True)
         view.horizontalHeader().setHighlightSections(False)
-        view.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
         view.horizontalHeader().setMinimumSectionSize(48)
-        for column, width in enumerate(_WIDTHS):
-            view.setColumnWidth(column, width)
         view.verticalHeader().hide()
         view.verticalHeader().setDefaultSectionSize(_ROW_PX)
         view.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)

@@ -105,6 +105,18 @@ def test_the_menu_has_the_same(page: ModelsPage) -> None:
     menu.deleteLater()
 
 
+def test_no_column_is_cut_in_a_window_of_1280(page: ModelsPage) -> None:
+    """But for a name that leaves no room."""
+    found = FoundModel("x", Path("/models/a-model.gguf"), 18_600_000_000, "comes with kvdesk")
+    facts = ModelFacts(found, "a-model", "qwen3moe", "Q4_K", 30 * 10**9, 262_144, 16, 10**9, licence="apache-2.0")
+    used = UsedModel(path=str(found.path), used_ms=1_795_366_099_427)
+    page.show_rows([row_of(facts, Fit(262_144, CacheType.Q8_0, 10**9), used, MACHINE)], MACHINE)
+    model, metrics = page.view.model(), page.view.fontMetrics()
+    assert sum(page.view.columnWidth(n) for n in range(model.columnCount())) <= page.view.viewport().width()
+    for n in range(model.columnCount()):
+        assert metrics.horizontalAdvance(model.index(0, n).data()) + 10 <= page.view.columnWidth(n)
+
+
 def test_it_says_that_it_looks(page: ModelsPage) -> None:
     page.show_searching()
     assert page.said.startswith("Looking through the folders")

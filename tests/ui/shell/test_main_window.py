@@ -425,6 +425,10 @@ def test_at_900_by_600_names_are_not_cut_short(window: MainWindow, qtbot: QtBot)
     assert heights[0] > heights[1], "a long title has two lines"
     header = next(w for w in window.chat.findChildren(ElidedButton) if w.full_text == model.name)
     qtbot.waitUntil(lambda: header.text() == model.name)
+    window.set_settings(Settings(theme=ThemeChoice.DARK))  # as it is at the first start: three panes
+    assert window.conversations.isVisible()
+    qtbot.waitUntil(lambda: (header.text(), window.chat.parameters.text()) == (model.name, "Parameters"))
+    window.set_settings(Settings(theme=ThemeChoice.DARK, all_instruments=True))
     answer = message("a", "assistant", "Hello to you.", stats=replace(STATS, why="The beginning is another one."))
     window.show_messages(ONE, (message("q", "user", "Hello"), answer))
     line = next(w for w in window.chat.view.findChildren(ElidedLabel) if "reused" in w.full_text)
