@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
 SMALL, LARGE, DOUBLE = ("1280x800", "1"), ("1920x1080", "1"), ("1280x800", "2")  # size of the window, scale
 CHATS = ("continued", "attachment", "compared", "branches", "arranged", "deleted", "found", "import")
+HELP = ("palette", "shortcuts", "log", "about", "report", "tour")
 STATES = ("two-conversations", "by-hand", "compacted", "graphs", "timeline", "by-position")
 PICTURES = {
     # name in docs/images: (theme, size and scale, step of the tour)
@@ -27,8 +28,8 @@ PICTURES = {
     "prefilled-again": ("light", SMALL, "prefilled-again"),
     "chat-parameters": ("light", SMALL, "chat-parameters"),
     "chat-parameters-dark": ("dark", SMALL, "chat-parameters"),
-    **{f"{step}": ("light", SMALL, step) for step in (*CHATS, *STATES)},
-    **{f"{step}-dark": ("dark", SMALL, step) for step in CHATS},
+    **{f"{step}": ("light", SMALL, step) for step in (*CHATS, *HELP, *STATES)},
+    **{f"{step}-dark": ("dark", SMALL, step) for step in (*CHATS, *HELP)},
     "settings": ("light", SMALL, "settings"),
     "settings-dark": ("dark", SMALL, "settings"),
     "all-settings": ("light", SMALL, "all-settings"),

@@ -141,6 +141,8 @@ class Tour(QObject):
         yield from self._picture("by-position")
         inspector.cell_map.set_colour_by(ColourBy.CONVERSATION)
 
+        yield from self._help()
+
         self._say("Rebuilding the context: every cell is free again")
         n_ready = len(self._ready)
         self._window.intents.rebuild()
@@ -261,6 +263,35 @@ class Tour(QObject):
         view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
         self._window.show_caption("")  # it would cover the end of the answer
         yield from self._picture("formulas")
+
+    def _help(self) -> Iterator[Condition]:
+        """What helps to find things, and what is told of kvdesk itself."""
+        window, helps = self._window, self._window.help
+        self._say("A few letters find every action; F1 lists all keys")
+        helps.open_palette()
+        helps.palette.edit.setText("chat")
+        yield from self._picture("palette")
+        helps.palette.close_palette()
+        helps.open_shortcuts()
+        yield from self._picture("shortcuts")
+        helps.palette.close_palette()
+        self._say("What kvdesk and llama.cpp log")
+        window.shown_settings.show_page("Log")
+        yield from self._picture("log")
+        window.shown_settings.show_page("Cache")
+        self._say("Versions and licences, and a report of a problem that has no text of a chat unless it is ticked")
+        window.about_requested.emit()
+        yield lambda: helps.about is not None
+        yield from self._picture("about", of=helps.about)
+        window.action_set.run("help.report")
+        yield from self._picture("report", of=helps.report)
+        for dialog in (helps.about, helps.report):
+            if dialog is not None:
+                dialog.close()
+        window.show_caption("")
+        window.action_set.run("help.tour")
+        yield from self._picture("tour")
+        helps.leave_tour()
 
     def _said(self, conversation: ConversationId) -> int:
         """Characters of its last answer so far."""
