@@ -24,13 +24,17 @@ Measure = Callable[[Path, ContextSettings, int, Callable[[str], None]], dict[str
 
 def main(argv: Sequence[str]) -> int:
     """Exit code 0 when every bar was reached, 1 when one was not, 2 for bad input."""
+    if argv[:1] == ["peers"]:
+        from kvdesk.cli import bench_peers
+
+        return bench_peers.main(argv[1:])
     parser = Parser(prog="kvdesk bench", description=__doc__)
     parser.add_argument(
         "what",
-        choices=["engine", "cache", "ui"],
+        choices=["engine", "cache", "ui", "peers"],
         help="engine: prefill and decode speed, equal requests, reuse, memory; cache: equal requests, sharing, "
         "swapping, batching, load, compaction, exactness; ui: drawing, stalls, and what the inspector takes (the real "
-        "window, on whatever display there is)",
+        "window, on whatever display there is); peers: beside other programs (`kvdesk bench peers --help`)",
     )
     parser.add_argument("--rounds", type=int, metavar="N", help="counted rounds (default 7, of ui at least; cache 3)")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help=f"of cache: {', '.join(SCENARIOS)}")

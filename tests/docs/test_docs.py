@@ -53,7 +53,8 @@ def test_commands_and_options_exist(line: str, capsys: pytest.CaptureFixture[str
     words = shlex.split(re.sub(r"[\[\]…]", " ", line))[1:]
     command = words[0] if words[0] in COMMANDS else None
     assert command or words[0].startswith("--"), f"there is no `kvdesk {words[0]}`"
-    arguments = [command, *[word for word in words[1:2] if word == "engine"], "--help"] if command else ["--help"]
+    what = [word for word in words[1:2] if word in ("engine", "peers")]
+    arguments = [command, *what, "--help"] if command else ["--help"]
     with pytest.raises(SystemExit) as ended:
         main([word for word in arguments if word])
     assert ended.value.code == 0

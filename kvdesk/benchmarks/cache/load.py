@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import itertools
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, of
 from kvdesk.benchmarks.engine import QUESTION
 from kvdesk.benchmarks.requests import asked
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.errors import UserError
+from kvdesk.experiments.busy import busy_processes
 from kvdesk.headless import HeadlessEngine, session_of
 from kvdesk.protocol.cache import LoadSample
 from kvdesk.protocol.chat import CloseConversation, TextDelta, TurnEnded
 from kvdesk.settings import CachePolicy, ContextSettings, Sampling, default_threads
 
 SLICE_S = 2.0
+START_S = 0.5  # until a busy process computes
 FOLLOWING = "following"
 ANSWER = Sampling(temperature=0.0, max_tokens=512)
 
@@ -45,8 +44,8 @@ def _under_load(bench: Bench, n_busy: int) -> Outcome:
     with ExitStack() as stack:
         engines = {name: _engine(bench, stack, n) for name, n in fixed.items()}
         engines[FOLLOWING] = stack.enter_context(bench.engine(CachePolicy(), settings=_threads(bench, most)))
-        limit_s = (bench.rounds + 1) * len(speeds) * (SLICE_S + 10) + 60
-        stack.enter_context(_busy_processes(n_busy, limit_s))
+        stack.enter_context(busy_processes(n_busy))
+        time.sleep(START_S)
         for way in speeds:
             _slice_tok_s(engines[way])  # warms up; the policy looks around
         orders = itertools.cycle(itertools.permutations(speeds))  # so that none always follows the same other
@@ -87,17 +86,3 @@ def _slice_tok_s(headless: HeadlessEngine) -> float:
     stats = of(headless.events, TurnEnded)[0].stats
     headless.do(CloseConversation(command.conversation))
     return stats.decode_tok_s
-
-
-@contextmanager
-def _busy_processes(count: int, limit_s: float) -> Iterator[None]:
-    """So many processes that do nothing but compute; they end by themselves after `limit_s`."""
-    code = f"import time\nend = time.time() + {limit_s}\nwhile time.time() < end: pass"
-    processes = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(count)]
-    try:
-        time.sleep(0.5 if count else 0.0)
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()

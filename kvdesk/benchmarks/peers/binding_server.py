@@ -1,0 +1,106 @@
+"""llama-cpp-python's own server as a peer, in a process of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from kvdesk.backends.local.llama.binding import engine_version
+from kvdesk.benchmarks.peers.peer import PeerFailed
+from kvdesk.benchmarks.peers.server import ServerPeer
+from kvdesk.settings import ContextSettings
+
+NAME = "llama_cpp.server"
+NEEDED = {
+    "fastapi": "fastapi",
+    "uvicorn": "uvicorn",
+    "sse_starlette": "sse-starlette",
+    "starlette_context": "starlette-context",
+    "pydantic_settings": "pydantic-settings",
+}
+"""What it imports beside llama-cpp-python, and how it is installed."""
+READY_S = 120.0
+
+
+def missing() -> str:
+    """Why it cannot be run, in a sentence; "" where it can."""
+    if getattr(sys, "frozen", False):
+        return f"{NAME} needs a Python installation, and the packaged kvdesk has none."
+    absent = [package for module, package in NEEDED.items() if importlib.util.find_spec(module) is None]
+    return f"{NAME} needs {', '.join(absent)}, not installed here." if absent else ""
+
+
+class BindingServer(ServerPeer):
+    """See `Peer`. Requests wait for each other, as far as it lets them. Raises PeerFailed."""
+
+    no_restart = ""
+
+    def __init__(self, path: Path, settings: ContextSettings) -> None:
+        if why := missing():
+            raise PeerFailed(why, gone=True)
+        port = _free_port()
+        super().__init__(f"http://127.0.0.1:{port}", name=NAME)
+        options = {
+            "model": path,
+            "port": port,
+            "n_ctx": settings.n_ctx,
+            "n_batch": settings.n_batch,
+            "n_ubatch": settings.graph_tokens,
+            "n_threads": settings.decode_threads,
+            "n_threads_batch": settings.n_threads_batch,
+            "flash_attn": settings.flash_attn,
+            "interrupt_requests": False,
+            "verbose": False,
+        }
+        self._command = [sys.executable, "-m", NAME]
+        for key, value in options.items():
+            self._command += [f"--{key}", str(value)]
+        self._child: subprocess.Popen[bytes] | None = None
+        self._start()
+        self.about = f"llama-cpp-python {engine_version().binding}, {path.name}"
+
+    def restart(self) -> None:
+        self._end()
+        self._start()
+
+    def close(self) -> None:
+        super().close()
+        self._end()
+
+    def _start(self) -> None:
+        environment = {**os.environ, "LLAMA_KV_CACHE_DEBUG": "0"}
+        quiet = subprocess.DEVNULL
+        try:
+            self._child = subprocess.Popen(self._command, stdin=quiet, stdout=quiet, stderr=quiet, env=environment)
+        except OSError as error:
+            raise PeerFailed(f"{NAME} cannot be started: {error.strerror or error}.", gone=True) from error
+        began = time.monotonic()
+        while True:
+            try:
+                self.check()
+                return
+            except PeerFailed as error:
+                code = self._child.poll()
+                if code is not None:
+                    raise PeerFailed(f"{NAME} ended at once (exit code {code}).", gone=True) from error
+                if time.monotonic() - began > READY_S:
+                    self._end()
+                    raise PeerFailed(f"{NAME} was not ready after {READY_S:.0f} s.", gone=True) from error
+            time.sleep(0.1)
+
+    def _end(self) -> None:
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+            self._child = None
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])

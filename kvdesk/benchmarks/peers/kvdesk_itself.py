@@ -1,0 +1,156 @@
+"""kvdesk as a peer: its host in a thread of its own as in the window, with saved states in a folder."""
+
+from __future__ import annotations
+
+import gc
+import queue
+import sys
+import threading
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+from kvdesk import __version__
+from kvdesk.backends.local.engine import Engine
+from kvdesk.benchmarks.peers.peer import PeerFailed, Piece
+from kvdesk.chat import ConversationId, Message, MessageId, new_conversation_id, new_message_id
+from kvdesk.host.host import IDLE_S, Host
+from kvdesk.protocol.cache import UsePolicy
+from kvdesk.protocol.chat import (
+    CloseConversation,
+    EngineDied,
+    EngineRestarted,
+    Generate,
+    LoadModel,
+    LocalFile,
+    ModelLoaded,
+    TextDelta,
+    TurnEnded,
+)
+from kvdesk.protocol.messages import CommandFailed, Event
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling
+
+GIL_SWITCH_S = 0.001  # as in the window
+MOST_WAIT_S = 600.0
+"""Without an event for so long something has gone wrong."""
+
+
+class Kvdesk:
+    """See `Peer`. `folder`: where the states of conversations are saved, empty at first."""
+
+    name = "kvdesk"
+    no_restart = ""
+
+    def __init__(self, path: Path, settings: ContextSettings, folder: Path) -> None:
+        self.about = f"{__version__}, {path.name}"
+        self.n_prompt = 0
+        """Tokens of the last prompt."""
+        self._path, self._settings, self._folder = path, settings, folder
+        self._ids: dict[str, ConversationId] = {}
+        self._said: dict[str, list[Message]] = {}
+        self._start()
+
+    def ask(self, chat: str, text: str, n_tokens: int) -> Generator[Piece]:
+        conversation = self._ids.setdefault(chat, new_conversation_id())
+        said = self._said.setdefault(chat, [])
+        asked = Message(new_message_id(), conversation, said[-1].id if said else None, "user", text)
+        sampling = Sampling(temperature=0.0, max_tokens=n_tokens)
+        command = Generate(conversation, new_message_id(), (*said, asked), sampling)
+        events = self._answers[command.answer] = queue.SimpleQueue[Event]()
+        self._host.submit(command)
+        words, tokens, running = "", list[int](), True
+        try:
+            while running:
+                match self._next(events):
+                    case TextDelta(text=new, tokens=ids):
+                        words += new
+                        tokens += ids
+                        yield Piece(new, len(ids))
+                    case TurnEnded(state=state, stats=stats, note=note):
+                        running = False
+                        if state == "failed":
+                            raise PeerFailed(note)
+                        ids, self.n_prompt = tuple(tokens), stats.prompt_tokens
+                        answer = Message(command.answer, conversation, asked.id, "assistant", words, state, ids, stats)
+                        said += [asked, answer]
+                        yield Piece("", stats.generated_tokens - len(tokens), stats.prefilled_tokens)
+                    case _:
+                        pass
+        except PeerFailed:
+            running = False
+            raise
+        finally:
+            if running:
+                self._host.stop(command.answer)
+                while not isinstance(self._next(events), TurnEnded):
+                    pass
+            del self._answers[command.answer]
+
+    def forget(self, chat: str) -> None:
+        self._said.pop(chat, None)
+        if conversation := self._ids.pop(chat, None):
+            self._host.submit(CloseConversation(conversation))
+
+    def settle(self) -> None:
+        """What an idle engine does, it does now and not while another peer is measured."""
+        time.sleep(IDLE_S + 0.1)
+        while self._host.silent_s:
+            time.sleep(0.05)
+
+    def restart(self) -> None:
+        self.close()
+        self._start()
+
+    def close(self) -> None:
+        self._host.shut_down()
+        self._thread.join()
+        sys.setswitchinterval(self._switch_s)
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        """An engine with the model, and its idle work done."""
+        self._answers: dict[MessageId, queue.SimpleQueue[Event]] = {}
+        self._others = queue.SimpleQueue[Event]()
+        self._host = Host(Engine)
+        self._subscription = self._host.subscribe(self._take)
+        self._switch_s = sys.getswitchinterval()
+        sys.setswitchinterval(GIL_SWITCH_S)
+        self._thread = threading.Thread(target=self._host.run, name="kvdesk-engine", daemon=True)
+        self._thread.start()
+        self._host.submit(UsePolicy(CachePolicy(), self._folder))
+        self._host.submit(LoadModel(LocalFile(self._path), self._settings))
+        try:
+            while not isinstance(self._next(self._others), ModelLoaded):
+                pass
+            gc.collect()
+            gc.freeze()  # as in the window: what was loaded need not be looked at again
+        except PeerFailed:
+            self.close()
+            raise
+
+    def _take(self) -> None:
+        """On the host's thread: each event to whoever waits for it."""
+        for event in self._subscription.take():
+            if isinstance(event, TextDelta | TurnEnded):
+                if (waiting := self._answers.get(event.answer)) is not None:
+                    waiting.put(event)
+            elif isinstance(event, CommandFailed) and isinstance(event.command, Generate):
+                if (waiting := self._answers.get(event.command.answer)) is not None:
+                    waiting.put(event)
+            elif isinstance(event, CommandFailed | ModelLoaded):
+                self._others.put(event)
+            elif isinstance(event, EngineRestarted | EngineDied):
+                for waiting in (self._others, *self._answers.values()):
+                    waiting.put(event)
+
+    @staticmethod
+    def _next(events: queue.SimpleQueue[Event]) -> Event:
+        """Raises PeerFailed for one that says that nothing comes any more."""
+        try:
+            event = events.get(timeout=MOST_WAIT_S)
+        except queue.Empty:
+            raise PeerFailed(f"kvdesk's engine said nothing for {MOST_WAIT_S:.0f} s.", gone=True) from None
+        if isinstance(event, CommandFailed | EngineRestarted | EngineDied):
+            raise PeerFailed(event.sentence, event.detail, gone=not isinstance(event, CommandFailed))
+        return event

@@ -1,0 +1,241 @@
+"""`kvdesk bench peers`: kvdesk beside llama-cpp-python's `Llama`, its server, and servers given by their address.
+
+All run the same model and get the same chats, one peer after another within each row, each row in a different order;
+rounds go over all rows, quiet and beside busy processes. It builds nothing and downloads nothing.
+"""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from kvdesk.benchmarks.peers.binding_server import NAME as BINDING_SERVER
+from kvdesk.benchmarks.peers.binding_server import BindingServer
+from kvdesk.benchmarks.peers.kvdesk_itself import Kvdesk
+from kvdesk.benchmarks.peers.llama_class import LlamaPeer
+from kvdesk.benchmarks.peers.peer import Peer, PeerFailed, answer
+from kvdesk.benchmarks.peers.rows import ROWS, WORDS, Row, Texts
+from kvdesk.benchmarks.peers.server import ServerPeer
+from kvdesk.benchmarks.peers.table import LOADS, PRIMARY, Line, as_json
+from kvdesk.errors import UserError
+from kvdesk.experiments.busy import busy_processes
+from kvdesk.experiments.child import machine
+from kvdesk.settings import ContextSettings
+
+START_S = 0.5  # until a busy process computes
+SLOWER = (1.0, 2.0, 3.0)
+"""About how many times as long everything takes beside so many busy processes, for the forecast of the time."""
+WARM_UP = 16
+"""Times `WORDS` in the prompt by which speeds are foreseen."""
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is measured: `rows` for each of `loads` (numbers of busy processes), `rounds` times; nothing is begun when
+    `minutes` have passed.
+    """
+
+    rows: tuple[Row, ...]
+    loads: tuple[int, ...]
+    rounds: int
+    minutes: float
+
+    @classmethod
+    def of(cls, only: Sequence[str], loads: Sequence[int], rounds: int, minutes: float) -> Plan:
+        """Raises UserError for a row or a load that there is not."""
+        by_id = {row.id: row for row in ROWS}
+        if unknown := [name for name in only if name not in by_id]:
+            raise UserError(f"There is no row {', '.join(unknown)}. There are: {', '.join(by_id)}.")
+        if any(not 0 <= load < len(LOADS) for load in loads):
+            raise UserError(f"Busy processes are 0 to {len(LOADS) - 1}.")
+        rows = tuple(row for row in ROWS if not only or row.id in only)
+        return cls(rows, tuple(sorted(set(loads))), rounds, minutes)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The table, and what it rests on. peers: what each is, by its name; absent: why some are not compared."""
+
+    lines: list[Line]
+    peers: dict[str, str]
+    absent: dict[str, str]
+    settings: ContextSettings
+    seconds: float
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "machine": machine(),
+            "settings": self.settings.model_dump(mode="json"),
+            "peers": self.peers,
+            "absent": self.absent,
+            "seconds": round(self.seconds, 1),
+            "rows": as_json(self.lines, self.peers),
+        }
+
+
+class Speed(NamedTuple):
+    """Seconds for a token of a prompt, and for one of an answer."""
+
+    read_s: float
+    written_s: float
+
+
+def run(path: Path, settings: ContextSettings, plan: Plan, urls: Sequence[str], served_model: str, say: Say) -> Outcome:
+    """Everything. Raises UserError where kvdesk itself cannot run the model."""
+    start, absent = time.monotonic(), dict[str, str]()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="kvdesk-bench-")))
+        peers: dict[str, Peer] = {}
+        for name, make in _makers(path, settings, folder, urls, served_model).items():
+            try:
+                peer = make()
+            except PeerFailed as error:
+                if name == PRIMARY:
+                    raise
+                absent[name] = str(error)
+                say(str(error))
+                continue
+            peers[peer.name] = peer
+            stack.callback(peer.close)
+            say(f"{peer.name}: {peer.about}")
+        texts, speeds = _warmed_up(peers, absent, say)
+        seconds = forecast(plan, peers, speeds)
+        say(
+            f"{plan.rounds} rounds of {len(plan.rows)} rows take about {max(1, round(seconds / 60))} minutes;"
+            f" nothing is begun after {plan.minutes:g}."
+        )
+        with _uncollected():
+            lines = compare(peers, plan, texts, say, start)
+    about = {name: peer.about for name, peer in peers.items()}
+    return Outcome(lines, about, absent, settings, time.monotonic() - start)
+
+
+def forecast(plan: Plan, peers: Mapping[str, Peer], speeds: Mapping[str, Speed]) -> float:
+    """Seconds that the plan takes, at about."""
+    each = 0.0
+    for row in plan.rows:
+        for name, peer in peers.items():
+            if not (row.restarts and peer.no_restart):
+                each += row.work.read * speeds[name].read_s + row.work.written * speeds[name].written_s
+    return plan.rounds * each * sum(SLOWER[load] for load in plan.loads)
+
+
+def compare(peers: Mapping[str, Peer], plan: Plan, texts: Texts, say: Say, start: float) -> list[Line]:
+    """The lines of the table; `start`: when time began to count (time.monotonic())."""
+    lines = {(load, name): Line(load, name) for load in plan.loads for row in plan.rows for name in row.names}
+    gone: dict[str, str] = {}
+    number = texts.number
+    for turn in range(plan.rounds):
+        for load in plan.loads:
+            with busy_processes(load):
+                time.sleep(START_S if load else 0.0)
+                for row in plan.rows:
+                    number += 1
+                    over = time.monotonic() - start > 60 * plan.minutes
+                    own = [lines[load, name] for name in row.names]
+                    for name in _order(list(peers), number):
+                        said = own[0].problems.get(name) or gone.get(name)
+                        if over and not said and not own[0].values.get(name):
+                            said = f"Not measured: {plan.minutes:g} minutes were over."
+                        if over or said:
+                            _put_problem(own, name, said)
+                            continue
+                        _measure(peers[name], row, Texts(texts.word_tokens, number), own, turn, gone)
+                    if not over:
+                        say(f"round {turn + 1}, {LOADS[load]}, {row.title}")
+    return list(lines.values())
+
+
+def _measure(peer: Peer, row: Row, texts: Texts, own: list[Line], turn: int, gone: dict[str, str]) -> None:
+    """One row on one peer, put into its lines."""
+    gc.collect()
+    try:
+        for line, measured in zip(own, row.measure(peer, texts), strict=True):
+            line.add(peer.name, turn, measured)
+        peer.settle()
+    except PeerFailed as error:
+        _put_problem(own, peer.name, str(error))
+        if error.gone:
+            gone[peer.name] = str(error)
+
+
+def _put_problem(own: list[Line], name: str, said: str | None) -> None:
+    for line in own:
+        if said:
+            line.problems.setdefault(name, said)
+
+
+def _order(names: list[str], number: int) -> list[str]:
+    """Another one begins each time."""
+    first = number % len(names)
+    return names[first:] + names[:first]
+
+
+def _makers(
+    path: Path, settings: ContextSettings, folder: Path, urls: Sequence[str], served_model: str
+) -> dict[str, Callable[[], Peer]]:
+    """What makes each peer, by its name or address; kvdesk first."""
+    makers: dict[str, Callable[[], Peer]] = {
+        PRIMARY: lambda: Kvdesk(path, settings, folder),
+        LlamaPeer.name: lambda: LlamaPeer(path, settings),
+        BINDING_SERVER: lambda: BindingServer(path, settings),
+    }
+    for url in urls:
+        makers[url] = lambda url=url: _checked(ServerPeer(url, served_model))  # type: ignore[misc]
+    return makers
+
+
+def _checked(peer: ServerPeer) -> ServerPeer:
+    try:
+        peer.check()
+    except PeerFailed:
+        peer.close()
+        raise
+    return peer
+
+
+def _warmed_up(peers: dict[str, Peer], absent: dict[str, str], say: Say) -> tuple[Texts, dict[str, Speed]]:
+    """Texts whose lengths are known, and how fast each peer is; one that fails is absent from then on."""
+    speeds: dict[str, Speed] = {}
+    kvdesk = peers[PRIMARY]
+    assert isinstance(kvdesk, Kvdesk)
+    sizes = []
+    for n in (1, 1 + WARM_UP):
+        answer(kvdesk, f"size {n}", WORDS * n, 1)
+        kvdesk.forget(f"size {n}")
+        sizes.append(kvdesk.n_prompt)
+    texts = Texts((sizes[1] - sizes[0]) / WARM_UP, 0)
+    for name, peer in list(peers.items()):
+        try:
+            done = answer(peer, "warm-up", f"Warm up. {WORDS * WARM_UP} What is this?", 16)
+            peer.forget("warm-up")
+            peer.settle()
+        except PeerFailed as error:
+            if name == PRIMARY:
+                raise
+            absent[name] = str(error)
+            say(str(error))
+            del peers[name]  # closed at the end like the others
+            continue
+        written = (done.times[-1] - done.times[0]) / max(1, done.n_tokens - 1)
+        speeds[name] = Speed(done.first_s / sizes[1], written)
+    return texts, speeds
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """As in the window no garbage is looked for between two tokens."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()

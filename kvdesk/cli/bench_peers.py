@@ -1,0 +1,75 @@
+"""`kvdesk bench peers`: kvdesk beside other programs that run the same model. Run it on a quiet machine.
+
+The peers are llama-cpp-python's `Llama`, its own server where what that needs is installed, and every OpenAI-compatible
+server whose address is given: a llama-server, Ollama. Each row of the table is measured on all of them in turn; it says
+how many times as fast kvdesk is, with the 95 % interval, and where it is behind, by how much. A server must already
+run, with the same model: nothing is built or downloaded.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from kvdesk.benchmarks.peers.rows import ROWS
+from kvdesk.benchmarks.peers.run import Plan, run
+from kvdesk.benchmarks.peers.table import LOADS, text
+from kvdesk.cli import options
+from kvdesk.cli.parser import Parser
+from kvdesk.errors import KvdeskError
+
+ROUNDS, MINUTES = 5, 60.0
+SHORT_ROUNDS, SHORT_MINUTES = 2, 5.0
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0 when a table was made, 2 for bad input."""
+    rows = ", ".join(row.id for row in ROWS)
+    parser = Parser(prog="kvdesk bench peers", description=__doc__)
+    parser.add_argument(
+        "--url", action="append", default=[], metavar="URL", help="a server, such as http://localhost:8080"
+    )
+    parser.add_argument("--served-model", default="", metavar="NAME", help="the model on servers that have several")
+    parser.add_argument("--only", nargs="+", default=[], metavar="ROW", help=f"only these rows: {rows}")
+    loads = range(len(LOADS))
+    parser.add_argument(
+        "--busy", nargs="+", type=int, choices=loads, metavar="N", help="beside so many busy processes (default 0 1 2)"
+    )
+    parser.add_argument("--rounds", type=int, metavar="N", help=f"how often everything is measured (default {ROUNDS})")
+    parser.add_argument(
+        "--minutes", type=float, metavar="N", help=f"nothing is begun after so many minutes (default {MINUTES:g})"
+    )
+    short = f"{SHORT_ROUNDS} rounds on the quiet machine, at most {SHORT_MINUTES:g} minutes"
+    parser.add_argument("--short", action="store_true", help=short)
+    parser.add_argument("--json", action="store_true", help="everything measured as one JSON object on standard output")
+    options.add_model(parser)
+    options.add_context(parser)
+    args = parser.parse_args(argv)
+    if args.rounds is not None and args.rounds < 1:
+        parser.error("--rounds takes a number from 1 on")
+    if args.minutes is not None and not args.minutes > 0:
+        parser.error("--minutes takes a number above 0")
+    plan = Plan.of(
+        args.only,
+        args.busy or ([0] if args.short else loads),
+        args.rounds or (SHORT_ROUNDS if args.short else ROUNDS),
+        args.minutes or (SHORT_MINUTES if args.short else MINUTES),
+    )
+    try:
+        outcome = run(
+            options.model_path(args),
+            options.context_settings(args),
+            plan,
+            args.url,
+            args.served_model,
+            lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    except KvdeskError as error:
+        print(error, file=sys.stderr)
+        return 2
+    if args.json:
+        print(json.dumps(outcome.as_json(), indent=2))
+    else:
+        print("\n".join([*text(outcome.lines, outcome.peers), *outcome.absent.values()]))
+    return 0

@@ -1,0 +1,82 @@
+"""kvdesk and `Llama` as peers, on the embedded model: chats, stopping, two at once, a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvdesk import paths
+from kvdesk.benchmarks.peers.kvdesk_itself import Kvdesk
+from kvdesk.benchmarks.peers.llama_class import LlamaPeer
+from kvdesk.benchmarks.peers.peer import PeerFailed, Reading, answer
+from kvdesk.settings import ContextSettings
+
+SETTINGS = ContextSettings(n_ctx=512, n_seq_max=4)
+
+
+@pytest.fixture(scope="module")
+def kvdesk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kvdesk]:
+    model = paths.embedded_model()
+    assert model is not None
+    made = Kvdesk(model, SETTINGS, tmp_path_factory.mktemp("states"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def llama() -> Iterator[LlamaPeer]:
+    model = paths.embedded_model()
+    assert model is not None
+    made = LlamaPeer(model, SETTINGS)
+    yield made
+    made.close()
+
+
+def test_both_say_the_same(kvdesk: Kvdesk, llama: LlamaPeer) -> None:
+    for text in ("Name a bird.", "And a fish?"):
+        ours, theirs = answer(kvdesk, "same", text, 4), answer(llama, "same", text, 4)
+        assert ours.text.strip() == theirs.text.strip()
+        assert ours.n_tokens == theirs.n_tokens == 4
+        assert ours.n_read is not None
+
+
+def test_a_second_turn_computes_only_what_is_new(kvdesk: Kvdesk) -> None:
+    first, second = (answer(kvdesk, "turns", text, 4) for text in ("Name a tree. " * 10, "And a leaf?"))
+    assert first.n_read is not None
+    assert second.n_read is not None
+    assert second.n_read < 20 < first.n_read
+
+
+def test_two_chats_at_once(kvdesk: Kvdesk) -> None:
+    with Reading(kvdesk, "story", "Tell a long story of a whale.", 200) as story:
+        story.wait_for(3)
+        answer(kvdesk, "beside", "Name a bird.", 2)
+        assert not story.is_over
+    assert story.is_over
+    assert story.answer.problem is None
+
+
+def test_a_prompt_that_is_too_long_is_one_sentence(kvdesk: Kvdesk, llama: LlamaPeer) -> None:
+    for peer in (kvdesk, llama):
+        with pytest.raises(PeerFailed, match=r"\.$") as failed:
+            answer(peer, "long", "word " * 600, 2)  # type: ignore[arg-type]
+        assert not failed.value.gone
+        answer(peer, "after it", "Name a bird.", 2)  # type: ignore[arg-type]
+
+
+def test_a_chat_goes_on_after_a_restart(kvdesk: Kvdesk, llama: LlamaPeer) -> None:
+    for peer in (kvdesk, llama):
+        answer(peer, "kept", "Name a tree. " * 10, 2)  # type: ignore[arg-type]
+        peer.restart()
+        done = answer(peer, "kept", "And a leaf?", 2)  # type: ignore[arg-type]
+        assert done.n_tokens == 2
+        assert peer is llama or (done.n_read is not None and done.n_read < 20)
+
+
+def test_a_file_that_is_no_model_is_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "none.gguf"
+    file.write_bytes(b"GGUF")
+    with pytest.raises(PeerFailed, match=r"none\.gguf"):
+        Kvdesk(file, SETTINGS, tmp_path)
