@@ -169,8 +169,8 @@ class Laboratory(QObject):
             return Needs(why_not=str(error))
         work = experiment.work(request.values)
         speed = self._speed_of(request.model)
-        seconds = work.read * speed[0] + work.written * speed[1] if speed is not None else None
-        return Needs(needed.total, *work, seconds=seconds)
+        seconds = work.seconds(*speed) if speed is not None else None
+        return Needs(needed.total, work.read, work.written, seconds=seconds)
 
     def _speed_of(self, model: str) -> tuple[float, float] | None:
         """Seconds for a token that is read and for one that is written, in the last run on this model."""

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 from kvdesk.errors import UserError
 from kvdesk.experiments import (
+    batching,
     context_size,
     fragmentation,
     kv_types,
@@ -16,6 +17,7 @@ from kvdesk.experiments import (
     seq_rm_memory,
     six_requests,
     size_formula,
+    soak,
     threads,
 )
 from kvdesk.experiments.experiment import Experiment
@@ -32,6 +34,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     context_size.EXPERIMENT,
     threads.EXPERIMENT,
     rebuild.EXPERIMENT,
+    batching.EXPERIMENT,
+    soak.EXPERIMENT,
 )
 
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from kvdesk.backends.local.llama.model import Model
+from kvdesk.cache.snapshot import CacheSnapshot
 from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.sample_text import SAMPLE_TEXT
 from kvdesk.experiments.statistics import median
@@ -64,6 +65,11 @@ class Bench:
             yield context
         finally:
             context.close()
+
+    def show(self, snapshot: CacheSnapshot) -> None:
+        """Have these cells seen where the experiment is watched."""
+        if self._tell_cells is not None and snapshot.maps:
+            self._tell_cells(CellsSeen.of(snapshot.operation, snapshot.maps))
 
     def tokens(self, n: int) -> list[int]:
         """Token ids drawn at random: the same ones for the same seed, with any model and without any text."""

@@ -77,8 +77,7 @@ def run(request: Request) -> Iterator[ExperimentEvent]:
         text = read_text(Path(request.text_file)) if request.text_file else SAMPLE_TEXT
         bench = Bench(model, header, settings, request.values, seed=request.seed, text=text, tell_cells=_say)
         read, written = bench.speed()
-        work = experiment.work(request.values)
-        seconds = round(work.read * read + work.written * written, 1)
+        seconds = round(experiment.work(request.values).seconds(read, written), 1)
         yield Started(machine(), needed.total, seconds, read, written)
         start = time.perf_counter()
         for told in experiment.run(bench):

@@ -16,10 +16,17 @@ from kvdesk.settings import ContextSettings
 
 
 class Work(NamedTuple):
-    """How much is computed, to foresee the time: tokens read in batches, and tokens written one by one."""
+    """How much is computed, to foresee the time: tokens read in batches, and tokens written one by one. fixed_s:
+    seconds that it takes on every machine.
+    """
 
     read: float
     written: float
+    fixed_s: float = 0.0
+
+    def seconds(self, read_s: float, written_s: float) -> float:
+        """At these seconds for a token that is read, and for one that is written."""
+        return self.fixed_s + self.read * read_s + self.written * written_s
 
 
 @dataclass(frozen=True, slots=True)

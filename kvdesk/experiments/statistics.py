@@ -49,3 +49,23 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> float:
     """p of y = c * x**p, fitted to the logarithms. All values above 0."""
     logs: tuple[NDArray[np.float64], NDArray[np.float64]] = np.log(np.asarray(x, float)), np.log(np.asarray(y, float))
     return float(np.polyfit(*logs, 1)[0])
+
+
+def percentiles(values: Sequence[float], which: Sequence[float] = (50, 95, 99)) -> tuple[float, ...]:
+    """Those of `values`, interpolated."""
+    return tuple(float(value) for value in np.percentile(np.asarray(values, float), which))
+
+
+def jain(shares: Sequence[float]) -> float:
+    """Jain's index of fairness, (sum x)^2 / (n sum x^2): 1 where all get the same, 1/n where one gets everything."""
+    data = np.asarray(shares, float)
+    return float(data.sum() ** 2 / (len(data) * (data**2).sum()))
+
+
+def slope_figure(name: str, x: Sequence[float], y: Sequence[float], unit: str = "") -> Figure:
+    """The slope of the straight line through the points, and its interval by resampling them."""
+    xs, ys = np.asarray(x, float), np.asarray(y, float)
+    picks = np.random.default_rng(SEED).integers(0, len(xs), (N_RESAMPLES, len(xs)))
+    slopes = [line_slope(xs[pick], ys[pick]) for pick in picks if np.ptp(xs[pick]) > 0]
+    low, high = np.percentile(slopes, (2.5, 97.5))
+    return Figure(name, line_slope(xs, ys), float(low), float(high), unit)

@@ -20,6 +20,11 @@ SMALL = {
     "threads": ({"tokens": 4, "prompt": 32, "rounds": 2}, "beside a busy process"),
     "context-size": ({"n_ctx": 2048, "used": 16, "tokens": 4, "prompt": 64, "rounds": 2}, "a larger context is"),
     "rebuild": ({"text": 64, "others": 256, "tokens": 4, "rounds": 2}, "a rebuild"),
+    "batching": (
+        {"text": 16, "tokens": 2, "longest": 16, "cut": 16, "prompt": 32, "rounds": 2},
+        "at once write",
+    ),
+    "soak": ({"minutes": 0.1, "n_ctx": 512, "tokens": 4}, "with time"),
     "no-cache": ({"longest": 32, "rounds": 2}, "the cache is faster"),
 }
 
@@ -50,6 +55,8 @@ def test_it_runs_on_the_embedded_model(name: str) -> None:
         ("kv-types", "gemma3-dense", "matters more"),
         ("rebuild", "mamba-dense", "This model is recurrent"),
         ("context-size", "mamba-dense", "a larger context is"),
+        ("batching", "mamba-dense", "at once write"),
+        ("batching", "gemma3-dense", "at once write"),
         ("threads", "mamba-dense", "beside a busy process"),
         ("positions", "mamba-dense", "nothing stacks"),
         ("positions", "qwen2vl-dense", "gaps are taken"),  # M-RoPE

@@ -1,0 +1,410 @@
+"""How batches should be cut and mixed: several chats at once, prompts in an order, and a prompt among answers."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import NamedTuple
+
+from kvdesk.errors import ContextError
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.statistics import figure, jain, median, percentiles
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Point,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+)
+from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked
+
+UNIFIED, STREAMS = "unified", "streams"
+TOGETHER, IN_TURN = "together", "in turn"
+COUNTS = (1, 2, 4, 8)
+WRITERS = 4
+"""Answers that are under way when a prompt comes."""
+REFUSED = "refused"
+MUCH = 1.15
+"""Ratio of times from which one way is said to be better than another."""
+
+CAME, SHORTEST, LONGEST, EACH = "as they came", "shortest first", "longest first", "a piece of each"
+ORDERS = (CAME, SHORTEST, LONGEST, EACH)
+SHARES = (1.0, 0.125, 0.5, 0.25, 1.0, 0.125, 0.5, 0.25)
+"""Lengths of the eight prompts in the order they come, as shares of the longest."""
+
+AT_ONCE, ALONE, MIXED, SMALL = "the whole prompt", "pieces alone", "pieces among them", "small pieces among them"
+WAYS = (AT_ONCE, ALONE, MIXED, SMALL)
+PIECES = {ALONE: 4, MIXED: 4, SMALL: 16}
+"""Into how many pieces the prompt is cut."""
+
+PARAMETERS = (
+    Parameter("text", marked("Text"), 128, 16, 2048, 64, marked("Tokens of the longest chat that goes on")),
+    Parameter("tokens", marked("Tokens"), 16, 2, 128, 8, marked("Written for each chat in each round")),
+    Parameter("longest", marked("Longest prompt"), 128, 16, 1024, 64, marked("Of eight that come at once")),
+    Parameter("cut", marked("Batch"), 128, 16, 512, 64, marked("Tokens into which these prompts are cut")),
+    Parameter("prompt", marked("Prompt"), 512, 32, 2048, 256, marked("Tokens read while four answers go on")),
+    Parameter("rounds", marked("Rounds"), 9, 2, 50, 5, marked("How often everything is repeated")),
+)  # fmt: skip
+
+
+def _settings(values: Values) -> ContextSettings:
+    """Room also in a memory from which nothing can be removed until it is cleared."""
+    written = values["text"] + max(2 * len(COUNTS) * values["tokens"], len(WAYS) * (max(PIECES.values()) + 1))
+    cells = -(-int(max(written, values["longest"], values["prompt"])) // 256) * 256
+    n_seq = max(COUNTS) + 1
+    return ContextSettings(n_ctx=n_seq * cells, n_seq_max=n_seq, n_batch=2048, n_ubatch=512)
+
+
+class Chat(NamedTuple):
+    """A sequence and the position of its next token."""
+
+    seq_id: int
+    pos: int
+
+
+class _Chats:
+    """Eight chats of different lengths in a context: they go on, and are set back where the memory can."""
+
+    def __init__(self, context: RawContext, text: Sequence[int]) -> None:
+        self._context, self._text = context, text
+        self._lengths = [max(1, int(share * len(text))) for share in SHARES]
+        self.refill()
+
+    def refill(self) -> None:
+        """The chats as they began, in an empty cache."""
+        self._context.clear()
+        for seq_id, n in enumerate(self._lengths):
+            self._context.append(self._text[:n], 0, seq_id)
+        self._next = list(self._lengths)
+
+    def step(self, seq_ids: Sequence[int]) -> float:
+        """One token for each of these, in one batch; seconds."""
+        return self.step_beside(seq_ids, ())
+
+    def step_beside(self, seq_ids: Sequence[int], prompt: Sequence[Chat]) -> float:
+        """The same with tokens of a prompt in front of them."""
+        entries = [*prompt, *(Chat(seq_id, self._next[seq_id]) for seq_id in seq_ids)]
+        tokens = [self._text[i % len(self._text)] for i in range(len(entries))]
+        seconds = self._context.decode(
+            tokens, [e.pos for e in entries], [e.seq_id for e in entries], max(1, len(seq_ids))
+        ).seconds
+        for seq_id in seq_ids:
+            self._next[seq_id] += 1
+        return seconds
+
+    def set_back(self) -> None:
+        for seq_id, n in enumerate(self._lengths):
+            if self._next[seq_id] > n and self._context.remove(seq_id, n, -1):
+                self._next[seq_id] = n
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    text = bench.tokens(max(bench.whole("text"), bench.whole("longest")))
+    with ExitStack() as stack:
+        contexts = {UNIFIED: stack.enter_context(bench.context())}
+        try:
+            contexts[STREAMS] = stack.enter_context(bench.context(kv_unified=False))
+        except ContextError as error:
+            yield Sample(REFUSED, 0, 1, note=str(error))
+        for number in bench.rounds(bench.whole("rounds")):
+            yield bench.progress(number, 0, 3, f"answers at once, round {number + 1}")
+            yield from _answers(bench, contexts, text[: bench.whole("text")], number)
+            yield bench.progress(number, 1, 3, f"prompts in an order, round {number + 1}")
+            for kind, context in contexts.items():
+                for order in ORDERS if number % 2 == 0 else reversed(ORDERS):
+                    yield from _prompts(bench, context, kind, order, text, number)
+            yield bench.progress(number, 2, 3, f"a prompt among answers, round {number + 1}")
+            chats = _Chats(contexts[UNIFIED], text[: bench.whole("text")])
+            for way in WAYS if number % 2 == 0 else reversed(WAYS):
+                yield from _prompt_among(bench, contexts[UNIFIED], chats, way, number)
+
+
+def _answers(bench: Bench, contexts: Mapping[str, RawContext], text: Sequence[int], number: int) -> Iterator[Sample]:
+    """A token for each of some chats, again and again: in one batch, in the one cache and in streams, and in turn."""
+    chats = {kind: _Chats(context, text) for kind, context in contexts.items()}
+    for n in COUNTS:
+        seq_ids = range(n)
+        for _ in range(bench.whole("tokens")):
+            for kind, held in chats.items():
+                yield Sample(f"{kind}, {TOGETHER}", n, held.step(seq_ids), number, unit="s")
+            alone = sum(chats[UNIFIED].step((seq_id,)) for seq_id in seq_ids)
+            yield Sample(f"{UNIFIED}, {IN_TURN}", n, alone, number, unit="s")
+        for held in chats.values():
+            held.set_back()
+
+
+def _prompts(
+    bench: Bench, context: RawContext, kind: str, order: str, text: Sequence[int], number: int
+) -> Iterator[Sample]:
+    """Eight prompts that came at once, read in batches: how long each waits until it is read."""
+    lengths = prompt_lengths(bench.whole("longest"))
+    batches = cut_prompts(lengths, order, bench.whole("cut"))
+    context.clear()
+    reached, waited = [0] * len(lengths), 0.0
+    for batch in batches:
+        entries = []
+        for seq_id, n in batch:
+            entries += [Chat(seq_id, reached[seq_id] + i) for i in range(n)]
+            reached[seq_id] += n
+        tokens = [text[e.pos] for e in entries]
+        waited += context.decode(tokens, [e.pos for e in entries], [e.seq_id for e in entries]).seconds
+        for seq_id, _ in batch:
+            if reached[seq_id] == lengths[seq_id]:
+                yield Sample(f"{kind}, {order}", seq_id, waited, number, unit="s")
+
+
+def prompt_lengths(longest: int) -> list[int]:
+    """Tokens of the prompts in the order they come."""
+    return [max(1, int(share * longest)) for share in SHARES]
+
+
+def cut_prompts(lengths: Sequence[int], order: str, size: int) -> list[list[tuple[int, int]]]:
+    """Batches of at most `size` tokens: which prompts are in each, and how many tokens of each."""
+    left = list(lengths)
+    sequence = list(range(len(lengths)))
+    if order in (SHORTEST, LONGEST):
+        sequence.sort(key=lambda i: lengths[i], reverse=order == LONGEST)
+    batches = []
+    while any(left):
+        waiting = [i for i in sequence if left[i]]
+        share = max(1, size // len(waiting)) if order == EACH else size
+        room, batch = size, []
+        for i in waiting:
+            if n := min(left[i], share, room):
+                batch.append((i, n))
+                left[i] -= n
+                room -= n
+        batches.append(batch)
+    return batches
+
+
+def _prompt_among(bench: Bench, context: RawContext, chats: _Chats, way: str, number: int) -> Iterator[Sample]:
+    """A prompt is read while four answers go on: the time until it is read, and gaps between their tokens."""
+    seq_id, n, writers = max(COUNTS), bench.whole("prompt"), range(WRITERS)
+    pieces = PIECES.get(way, 1)
+    ends = [n * (i + 1) // pieces for i in range(pieces)]
+    chats.step(writers)
+    began = time.perf_counter()
+    at, gaps = 0, list[float]()
+    for end in ends:
+        prompt = [Chat(seq_id, pos) for pos in range(at, end)]
+        start = time.perf_counter()
+        chats.step_beside(writers if way in (MIXED, SMALL) else (), prompt)
+        if way in (AT_ONCE, ALONE):
+            chats.step(writers)
+        gaps.append(time.perf_counter() - start)
+        at = end
+    yield Sample(f"{way}: prompt", pieces, time.perf_counter() - began, number, unit="s")
+    for gap in gaps:
+        yield Sample(f"{way}: gap", pieces, gap, number, unit="s")
+    context.remove(seq_id)
+    chats.set_back()
+
+
+# --- what follows from it ---------------------------------------------------------------------------------------------
+
+
+class _Samples:
+    """What was measured, by series, x and round."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        self._by: dict[tuple[str, float, int], list[float]] = defaultdict(list)
+        for sample in samples:
+            self._by[sample.series, sample.x, sample.round].append(sample.y)
+        self.series = {series for series, _, _ in self._by}
+
+    def rounds(self, series: str, x: float) -> list[list[float]]:
+        """The values of each round."""
+        return [ys for (name, at, _), ys in sorted(self._by.items()) if (name, at) == (series, x)]
+
+    def all(self, series: str, x: float) -> list[float]:
+        return [y for ys in self.rounds(series, x) for y in ys]
+
+    def ratio(self, name: str, over: tuple[str, float], under: tuple[str, float]) -> Figure:
+        """Of the sums of each round."""
+        pairs = zip(self.rounds(*over), self.rounds(*under), strict=True)
+        return figure(name, [sum(a) / sum(b) for a, b in pairs])
+
+
+class _Waits(NamedTuple):
+    """How the prompts of one order waited: of each round the mean and the last in seconds, and Jain's index of tokens a
+    second.
+    """
+
+    mean: list[float]
+    last: list[float]
+    fairness: list[float]
+
+
+def _waits(samples: _Samples, kind: str, order: str, lengths: Sequence[int]) -> _Waits:
+    by_prompt = [samples.all(f"{kind}, {order}", seq_id) for seq_id in range(len(lengths))]
+    rounds = list(zip(*by_prompt, strict=True))
+    return _Waits(
+        [sum(waits) / len(waits) for waits in rounds],
+        [max(waits) for waits in rounds],
+        [jain([n / wait for n, wait in zip(lengths, waits, strict=True)]) for waits in rounds],
+    )
+
+
+def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
+    held = _Samples(samples)
+    kinds = [kind for kind in (UNIFIED, STREAMS) if f"{kind}, {TOGETHER}" in held.series]
+    most = max(COUNTS)
+    gains = {
+        n: held.ratio(f"{n} together over in turn", (f"{UNIFIED}, {IN_TURN}", n), (f"{UNIFIED}, {TOGETHER}", n))
+        for n in COUNTS
+    }
+    streams = None
+    if STREAMS in kinds:
+        over = (f"{UNIFIED}, {TOGETHER}", most), (f"{STREAMS}, {TOGETHER}", most)
+        streams = held.ratio(f"{most} in streams over in one cache", *over)
+    lengths = prompt_lengths(int(values["longest"]))
+    waits = {(kind, order): _waits(held, kind, order, lengths) for kind in kinds for order in ORDERS}
+    came, shortest = waits[UNIFIED, CAME], waits[UNIFIED, SHORTEST]
+    sooner = figure(
+        "mean wait, shortest first over as they came",
+        [a / b for a, b in zip(shortest.mean, came.mean, strict=True)],
+    )
+    gaps = {way: [max(ys) for ys in held.rounds(f"{way}: gap", PIECES.get(way, 1))] for way in WAYS}
+    gap = figure(
+        "longest gap, small pieces over the whole prompt",
+        [a / b for a, b in zip(gaps[SMALL], gaps[AT_ONCE], strict=True)],
+    )
+    read = held.ratio(
+        "prompt read, small pieces over the whole prompt",
+        (f"{SMALL}: prompt", PIECES[SMALL]),
+        (f"{AT_ONCE}: prompt", 1),
+    )
+    return Result(
+        Verdict(
+            "; ".join(
+                (
+                    f"{most} at once write {_more(gains[most])} tokens a second",
+                    _streams_key(streams),
+                    f"the shortest first {'waits less' if sooner.value <= 1 / MUCH else 'waits as long'}",
+                    f"pieces {'shorten' if gap.value <= 1 / MUCH else 'do not shorten'} the longest gap",
+                )
+            ),
+            f"{most} chats in one batch write {gains[most]} times as many tokens a second as in turn"
+            f"{'' if streams is None else f', and in streams of their own {streams} times as many as in one cache'}."
+            f" Of eight prompts that come at once each waits {sooner} times as long when the shortest is read first"
+            f" as in the order they came. A prompt of {values['prompt']:.0f} tokens in {PIECES[SMALL]} pieces among"
+            f" {WRITERS} answers makes their longest gap {gap} times that of the prompt at once, and is itself read in"
+            f" {read} times the time.",
+        ),
+        figures=tuple(f for f in (*gains.values(), streams, sooner, gap, read) if f is not None),
+        plots=(_plot(held),),
+        tables=(_at_once_table(held, kinds, gains), _order_table(waits), _among_table(held)),
+        remarks=tuple(_remarks(samples)),
+    )
+
+
+def _more(gain: Figure) -> str:
+    return "more" if gain.value >= MUCH else "no more"
+
+
+def _streams_key(streams: Figure | None) -> str:
+    if streams is None:
+        return "no streams"
+    if streams.value >= MUCH:
+        return "streams are faster"
+    return "streams are slower" if streams.value <= 1 / MUCH else "streams are as fast"
+
+
+def _plot(held: _Samples) -> Plot:
+    series = []
+    for name in sorted(name for name in held.series if name.endswith((TOGETHER, IN_TURN))):
+        points = []
+        for n in COUNTS:
+            rate = figure("", [n * len(steps) / sum(steps) for steps in held.rounds(name, n)])
+            points.append(Point(n, rate.value, rate.low, rate.high))
+        series.append(Series(name, tuple(points)))
+    return Plot("Tokens a second of all chats", "chats at once", "tok/s", tuple(series))
+
+
+def _at_once_table(held: _Samples, kinds: Sequence[str], gains: Mapping[int, Figure]) -> Table:
+    rows = []
+    for n in COUNTS:
+        names = (*(f"{kind}, {TOGETHER}" for kind in kinds), f"{UNIFIED}, {IN_TURN}")
+        speeds = [f"{n / median(held.all(name, n)):.4g}" for name in names]
+        rows.append((str(n), *speeds, str(gains[n]), _gaps(held.all(f"{UNIFIED}, {TOGETHER}", n))))
+    columns = (
+        "chats",
+        *(f"tok/s {kind}" for kind in kinds),
+        "tok/s in turn",
+        "together over in turn",
+        "gaps P50/95/99 ms",
+    )
+    return Table("Answers at once", columns, tuple(rows))
+
+
+def _order_table(waits: Mapping[tuple[str, str], _Waits]) -> Table:
+    rows = tuple(
+        (
+            kind,
+            order,
+            f"{1000 * median(waited.mean):.4g}",
+            f"{1000 * median(waited.last):.4g}",
+            str(figure("", waited.fairness)),
+        )
+        for (kind, order), waited in waits.items()
+    )
+    return Table("Eight prompts at once", ("cache", "order", "mean wait ms", "all read ms", "Jain's index"), rows)
+
+
+def _among_table(held: _Samples) -> Table:
+    rows = []
+    for way in WAYS:
+        pieces = PIECES.get(way, 1)
+        read, gaps = held.all(f"{way}: prompt", pieces), held.all(f"{way}: gap", pieces)
+        speed = WRITERS * pieces / median(read)
+        rows.append((way, str(pieces), f"{1000 * median(read):.4g}", _gaps(gaps), f"{speed:.4g}"))
+    columns = ("way", "pieces", "prompt read ms", "gaps P50/95/99 ms", "tok/s of the answers")
+    return Table(f"A prompt among {WRITERS} answers", columns, tuple(rows))
+
+
+def _gaps(seconds: Sequence[float]) -> str:
+    return " / ".join(f"{1000 * value:.3g}" for value in percentiles(seconds))
+
+
+def _remarks(samples: Sequence[Sample]) -> Iterator[str]:
+    n = max(COUNTS)
+    alone = jain([1 / (k + 1) for k in range(n)])
+    yield (
+        f"In one batch every answer gets the same: Jain's index is 1. {n} equal answers one after another, each to its"
+        f" end, would have {alone:.2f}, counted as tokens over the time until its end."
+    )
+    yield from (f"Streams are not measured: {sample.note}" for sample in samples if sample.series == REFUSED)
+
+
+EXPERIMENT = Experiment(
+    id="batching",
+    title=marked("Batches"),
+    question=marked("How should batches be cut and mixed, and does it pay to sort by length?"),
+    supposed=marked("Batches should be sorted by length, prompts kept apart from answers."),
+    parameters=PARAMETERS,
+    settings=_settings,
+    work=lambda values: Work(
+        values["rounds"]
+        * (
+            3 * values["text"] * sum(SHARES)
+            + 2 * len(ORDERS) * values["longest"] * sum(SHARES)
+            + len(WAYS) * values["prompt"]
+            + sum(COUNTS) * values["tokens"]
+        ),
+        values["rounds"] * (sum(COUNTS) * values["tokens"] + WRITERS * len(WAYS)),
+    ),
+    measure=_measure,
+    conclude=_conclude,
+)

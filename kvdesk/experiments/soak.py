@@ -1,0 +1,278 @@
+"""Mixed use for minutes to hours: does an engine get slower, larger or more scattered with time?"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from random import Random
+
+import numpy as np
+import psutil
+
+from kvdesk.cache.metrics import stream_metrics
+from kvdesk.cache.snapshot import CacheSnapshot
+from kvdesk.experiments.bench import Bench
+from kvdesk.experiments.experiment import Experiment, Work
+from kvdesk.experiments.raw_context import RawContext
+from kvdesk.experiments.soak_use import MixedUse, Rate
+from kvdesk.experiments.statistics import figure, median, percentiles, slope_figure
+from kvdesk.library.gguf_header import GgufHeader
+from kvdesk.protocol.experiment import (
+    Figure,
+    Parameter,
+    Plot,
+    Point,
+    Progress,
+    Result,
+    Sample,
+    Series,
+    Table,
+    Values,
+    Verdict,
+)
+from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked
+
+PROBE, MEMORY, STORES = "a token of a new chat over a bare context", "resident memory", "saved states and undo"
+P50, P95, P99 = "gap P50", "gap P95", "gap P99"
+HOLES, RUNS, USED = "hole ratio", "free runs", "cells used"
+OWN, MOVED, COPIED, TOKENS = "cores used", "bytes moved", "bytes a copy moves", "tokens written"
+ACTS = "done"
+N_WINDOWS = 24
+"""Into how many parts the time is cut; each has a look at everything."""
+N_PROBES = 3
+SLOWER, LARGER, SCATTERED = 0.05, 0.02, 0.1
+"""Growth over the whole time from which it counts, if its interval excludes none: share of a token's time, share of the
+memory, difference of the hole ratio."""
+WARM = 0.2
+"""Share of the time at the beginning that does not count for memory: what is made once is made then."""
+COPY_BYTES = 64 * 2**20
+SHOW_S = 0.3
+PARTS = 6
+
+PARAMETERS = (
+    Parameter("minutes", marked("Minutes"), 30, 0.1, 600, 2.2, marked("How long it is used"), whole=False),
+    Parameter("n_ctx", "n_ctx", 2048, 512, 65536, 1024, marked("Cells of its cache")),
+    Parameter("tokens", marked("Tokens"), 24, 4, 256, 16, marked("Of each answer by which the speed is compared")),
+)
+
+
+def _settings(values: Values) -> ContextSettings:
+    return ContextSettings(n_ctx=int(values["n_ctx"]), n_seq_max=6)
+
+
+def _measure(bench: Bench) -> Iterator[Progress | Sample]:
+    settings = bench.settings.model_copy(update={"n_ctx": bench.whole("n_ctx")})
+    window_s = 60 * bench.values["minutes"] / N_WINDOWS
+    use = MixedUse(bench.header.path, settings, Random(bench.seed))
+    with closing(use), bench.context(n_ctx=512, n_seq_max=1) as bare:
+        weights, cell, me = _read_bytes(bench.header), use.cell_bytes, psutil.Process()
+        source = np.ones(COPY_BYTES // 8)
+        target = np.empty_like(source)
+        _probe(bench, use, bare, 0)  # warms up
+        use.take_gaps()
+        rate, began, shown = Rate(), time.perf_counter(), 0.0
+        for number in bench.rounds(N_WINDOWS):
+            yield Progress(number, N_WINDOWS, f"{sum(use.counts.values()):,} things done")
+            until = time.perf_counter() + window_s
+            while (now := time.perf_counter()) < until:
+                use.act()
+                if now - shown > SHOW_S:
+                    bench.show(use.snapshot())
+                    shown = now
+            minutes = (time.perf_counter() - began) / 60
+            yield Sample(OWN, minutes, rate.take(), number, unit="cores")
+            yield Sample(MEMORY, minutes, me.memory_info().rss - use.store_bytes, number, unit="B")
+            yield Sample(STORES, minutes, use.store_bytes, number, unit="B")
+            yield from _cells(use.snapshot(), minutes, number)
+            yield from _gaps(use, weights, cell, minutes, number)
+            yield Sample(COPIED, minutes, _copy_bytes_s(source, target), number, unit="B/s")
+            for _ in range(N_PROBES):
+                yield Sample(PROBE, minutes, _probe(bench, use, bare, number + 1), number)
+            rate.take()  # what was measured is no part of the use
+        for name, n in sorted(use.counts.items()):
+            yield Sample(f"{ACTS}: {name}", 0, n)
+
+
+def _probe(bench: Bench, use: MixedUse, bare: RawContext, number: int) -> float:
+    """A token of an answer in a new chat over one in an empty context without anything, before it and after it."""
+    n = bench.whole("tokens")
+    before = _bare_ms(bench, bare, n)
+    ours = use.probe_ms(number, n)
+    return 2 * ours / (before + _bare_ms(bench, bare, n))
+
+
+def _bare_ms(bench: Bench, bare: RawContext, n: int) -> float:
+    text = bench.tokens(32)
+    bare.clear()
+    bare.append(text, 0)
+    return 1e3 * median([bare.append(text[:1], len(text) + i).seconds for i in range(n)])
+
+
+def _cells(snapshot: CacheSnapshot, minutes: float, number: int) -> Iterator[Sample]:
+    """Of the stream that is the most scattered; nothing in a memory without cells."""
+    streams = [stream_metrics(stream) for cache in snapshot.maps for stream in cache.streams]
+    if streams:
+        worst = max(streams, key=lambda stream: stream.hole_ratio)
+        yield Sample(HOLES, minutes, worst.hole_ratio, number)
+        yield Sample(RUNS, minutes, worst.n_free_runs, number)
+        yield Sample(USED, minutes, sum(stream.used for stream in streams), number)
+
+
+def _gaps(use: MixedUse, weights: int, cell: float, minutes: float, number: int) -> Iterator[Sample]:
+    """Between two tokens of an answer, and the bytes a token moved: all weights, and K and V of the attention span."""
+    gaps, n_kv = use.take_gaps()
+    yield Sample(TOKENS, minutes, len(gaps), number)
+    if not gaps:
+        return
+    for name, ms in zip((P50, P95, P99), percentiles(gaps), strict=True):
+        yield Sample(name, minutes, ms, number, unit="ms")
+    moved = len(gaps) * weights + cell * sum(n_kv)
+    yield Sample(MOVED, minutes, moved / len(gaps), number, unit="B")
+    yield Sample(f"{MOVED} a second", minutes, 1e3 * moved / sum(gaps), number, unit="B/s")
+
+
+def _read_bytes(header: GgufHeader) -> int:
+    """Bytes of weights that a token reads: of an embedding that is not the output too, it reads one row."""
+    tensors = {tensor.name: tensor.n_bytes for tensor in header.tensors}
+    apart = "output.weight" in tensors
+    return sum(n for name, n in tensors.items() if not (apart and name == "token_embd.weight"))
+
+
+def _copy_bytes_s(source: np.ndarray, target: np.ndarray) -> float:  # type: ignore[type-arg]
+    """Bytes a second of a plain copy on one thread, read and written; the best of three."""
+    best = float("inf")
+    for _ in range(3):
+        start = time.perf_counter()
+        np.copyto(target, source)
+        best = min(best, time.perf_counter() - start)
+    return 2 * source.nbytes / best
+
+
+# --- what follows from it ---------------------------------------------------------------------------------------------
+
+
+def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
+    by: dict[str, list[Sample]] = defaultdict(list)
+    for sample in samples:
+        by[sample.series].append(sample)
+    end = max(sample.x for sample in by[PROBE])
+    speed = _growth("growth of a token's time", by[PROBE], end, relative=True)
+    memory = _growth("growth of the memory", [s for s in by[MEMORY] if s.x >= WARM * end], end, relative=True)
+    holes = _growth("growth of the hole ratio", by[HOLES], end, relative=False) if by[HOLES] else None
+    slower, larger = _grows(speed, SLOWER), _grows(memory, LARGER)
+    scattered = holes is not None and _grows(holes, SCATTERED)
+    gaps = {name: median([s.y for s in by[name]]) for name in (P50, P95, P99)}
+    used = figure("share of a copy's bandwidth", _shares(by))
+    return Result(
+        Verdict(
+            f"{'slower' if slower else 'not slower'}, {'larger' if larger else 'not larger'} and"
+            f" {'more' if scattered else 'not more'} scattered with time",
+            f"Over {end:.3g} minutes of mixed use a token's time grew by {_percent(speed)} and the memory by"
+            f" {_percent(memory)}{'' if holes is None else f', the hole ratio by {holes}'}. Tokens came every"
+            f" {gaps[P50]:.3g} ms (median; P95 {gaps[P95]:.3g}, P99 {gaps[P99]:.3g}). A token moved"
+            f" {median([s.y for s in by[MOVED]]) / 1e6:,.0f} MB, at {used} of the speed of a plain copy on one thread.",
+        ),
+        figures=tuple(f for f in (speed, memory, holes, used) if f is not None),
+        plots=(
+            _plot("A token of a new chat over a bare context", "times", by, (PROBE,)),
+            _plot("Gaps between two tokens", "ms", by, (P50, P95, P99)),
+            _plot("Memory", "MB", by, (MEMORY, STORES), 1e-6),
+            _plot("Share of cells below the high-water mark that are free", "hole ratio", by, (HOLES,)),
+            _plot("Bytes moved", "GB/s", by, (f"{MOVED} a second", COPIED), 1e-9),
+            _plot("Processor time", "cores", by, (OWN,)),
+        ),
+        tables=(_over_time(by, end), _acts(by)),
+        remarks=REMARKS,
+    )
+
+
+def _growth(name: str, samples: Sequence[Sample], end: float, *, relative: bool) -> Figure:
+    """Of a straight line over the whole time; as a share of the median where it is `relative`."""
+    scale = median([s.y for s in samples]) if relative else 1.0
+    return slope_figure(name, [s.x / end for s in samples], [s.y / scale for s in samples])
+
+
+def _grows(growth: Figure, least: float) -> bool:
+    return growth.value >= least and growth.low is not None and growth.low > 0
+
+
+def _percent(growth: Figure) -> str:
+    low, high = growth.low or 0.0, growth.high or 0.0
+    return f"{100 * growth.value:.2g} % (95 %: {100 * low:.2g} to {100 * high:.2g})"
+
+
+def _shares(by: dict[str, list[Sample]]) -> list[float]:
+    """Bytes moved over those that a copy moves in the same time, in each part of the time."""
+    copied = {s.round: s.y for s in by[COPIED]}
+    return [s.y / copied[s.round] for s in by[f"{MOVED} a second"]]
+
+
+def _plot(title: str, unit: str, by: dict[str, list[Sample]], names: Sequence[str], scale: float = 1.0) -> Plot:
+    series = [Series(name, _points(by[name], scale)) for name in names if by[name]]
+    return Plot(title, "minutes", unit, tuple(series))
+
+
+def _points(samples: Sequence[Sample], scale: float) -> tuple[Point, ...]:
+    """The median at each time."""
+    at: dict[float, list[float]] = defaultdict(list)
+    for sample in samples:
+        at[sample.x].append(sample.y * scale)
+    return tuple(Point(x, median(ys)) for x, ys in at.items())
+
+
+def _over_time(by: dict[str, list[Sample]], end: float) -> Table:
+    """Medians of each sixth of the time."""
+    columns = {
+        P50: 1.0, P95: 1.0, P99: 1.0, PROBE: 1.0, MEMORY: 1e-6, HOLES: 1.0, RUNS: 1.0, USED: 1.0, OWN: 1.0,
+        f"{MOVED} a second": 1e-9, COPIED: 1e-9,
+    }  # fmt: skip
+    heads = (
+        "P50 ms", "P95 ms", "P99 ms", "over bare", "memory MB", "hole ratio", "free runs", "cells", "cores", "GB/s",
+        "copy GB/s",
+    )  # fmt: skip
+    rows = []
+    for part in range(PARTS):
+        low, high = end * part / PARTS, end * (part + 1) / PARTS
+        cells = []
+        for name, scale in columns.items():
+            ys = [s.y * scale for s in by[name] if low < s.x <= high]
+            cells.append(f"{median(ys):.4g}" if ys else "–")
+        rows.append((f"{low:.3g} to {high:.3g}", *cells))
+    return Table("Over time", ("minutes", *heads), tuple(rows))
+
+
+def _acts(by: dict[str, list[Sample]]) -> Table:
+    rows = [
+        (name.removeprefix(f"{ACTS}: "), f"{found[0].y:,.0f}") for name, found in by.items() if name.startswith(ACTS)
+    ]
+    tokens = sum(s.y for s in by[TOKENS])
+    return Table("What was done", ("what", "times"), (*rows, ("tokens written", f"{tokens:,.0f}")))
+
+
+REMARKS = (
+    (
+        "A token's time is that of an answer in a new chat beside all others, over one in an empty context without kvdesk,"
+        " before it and after it; a machine that becomes slower by itself changes both. The memory is without saved states,"
+        f" undo and transfer buffers, which fill up to limits of their own, and without the first {WARM:.0%} of the time."
+    ),
+    (
+        "Bytes moved are all weights, and K and V of the whole attention span: flash attention skips cells that are masked,"
+        " so that a token may move less."
+    ),
+)
+
+
+EXPERIMENT = Experiment(
+    id="soak",
+    title=marked("Hours of mixed use"),
+    question=marked("Does it get slower, larger or more scattered when it is used for hours?"),
+    supposed=marked("Over hours fragmentation builds up, memory grows and requests become slower."),
+    parameters=PARAMETERS,
+    settings=_settings,
+    work=lambda values: Work(0.0, 2 * N_WINDOWS * N_PROBES * values["tokens"], 60 * values["minutes"]),
+    measure=_measure,
+    conclude=_conclude,
+)

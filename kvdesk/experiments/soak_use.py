@@ -1,0 +1,167 @@
+"""Mixed use of a whole engine by random numbers: answers, forks, swaps, compactions, chats that are closed."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+from kvdesk.cache.compaction import Layout
+from kvdesk.cache.snapshot import CacheSnapshot
+from kvdesk.errors import UserError
+from kvdesk.headless import HeadlessChat, HeadlessEngine, session_of
+from kvdesk.protocol.cache import Forget, MemoryLedger, SpeedSample, UsePolicy
+from kvdesk.protocol.chat import CloseConversation, LoadModel, LocalFile
+from kvdesk.protocol.messages import Event
+from kvdesk.protocol.operations import Compact, Operate, SwapIn, SwapOut
+from kvdesk.settings import CachePolicy, ContextSettings, Overflow, Sampling
+
+STORES = ("saved conversations", "being written to disk", "undo", "transfer buffers")
+"""Rows of the memory table that fill with use up to a limit of their own."""
+MOST_CHATS = 8
+WORDS = ("puffin", "gull", "lamp", "rain", "glass", "whale", "harbour", "winter")
+POLICY = CachePolicy(memory_mb=64, disk_mb=0, follow_load=False)
+PROBE = "Tell me a long story about a whale and a lamp."
+
+
+class MixedUse:
+    """One engine and some chats. The same seed and the same answers give the same use.
+
+    gaps      milliseconds of each token that was written since `take_gaps`
+    n_kv      attention spans of these
+    counts    how often each thing was done, and "refused"
+    """
+
+    def __init__(self, model: Path, settings: ContextSettings, random: Random) -> None:
+        self.gaps, self.n_kv = list[float](), list[int]()
+        self.counts: Counter[str] = Counter()
+        self.chats: list[HeadlessChat] = []
+        self._stores, self._random = 0, random
+        self.headless = HeadlessEngine(self._on_event)
+        try:
+            self.headless.do(UsePolicy(POLICY))
+            self.headless.do(LoadModel(LocalFile(model), settings))
+            session_of(self.headless).loaded.model.vocab.ignore_eog()  # answers are as long as they are asked for
+            HeadlessChat(self.headless).answer("Hello.", Sampling(temperature=0.0, max_tokens=2))
+        except BaseException:
+            self.close()
+            raise
+
+    def act(self) -> None:
+        """One thing; what is refused with a sentence is counted, and what an idle engine does is done."""
+        acts: dict[str, tuple[int, Callable[[], None]]] = {
+            "answer": (10, self._answer),
+            "fork": (2, self._fork),
+            "swap out": (2, self._swap_out),
+            "swap in": (1, self._swap_in),
+            "compaction": (1, self._compact),
+            "forget": (1, self._forget),
+            "close": (1, self._close_chat),
+        }
+        name = self._random.choices(list(acts), [weight for weight, _ in acts.values()])[0]
+        try:
+            acts[name][1]()
+            self.counts[name] += 1
+        except UserError:
+            self.counts["refused"] += 1
+        self.headless.engine.idle()
+
+    def probe_ms(self, number: int, n_tokens: int) -> float:
+        """Milliseconds of a token of an answer in a new chat, whatever else is in the cache. What it does is not among
+        `gaps`.
+        """
+        kept = self.gaps, self.n_kv
+        self.gaps, self.n_kv = [], []
+        chat = HeadlessChat(self.headless)
+        stats = chat.answer(f"{number}. {PROBE}", Sampling(temperature=0.0, max_tokens=n_tokens)).stats
+        self.headless.do(CloseConversation(chat.id))
+        self.gaps, self.n_kv = kept
+        return 1e3 / stats.decode_tok_s
+
+    def take_gaps(self) -> tuple[list[float], list[int]]:
+        """`gaps` and `n_kv`, which begin anew."""
+        taken = self.gaps, self.n_kv
+        self.gaps, self.n_kv = [], []
+        return taken
+
+    @property
+    def store_bytes(self) -> int:
+        """Of what fills with use up to a limit."""
+        return self._stores
+
+    @property
+    def cell_bytes(self) -> float:
+        """K and V of a cell."""
+        info = session_of(self.headless).runtime.info
+        return (info.k_bytes + info.v_bytes) / info.n_ctx
+
+    def snapshot(self) -> CacheSnapshot:
+        """The cells as they are."""
+        return session_of(self.headless).runtime.context.memory.snapshot()
+
+    def close(self) -> None:
+        self.headless.close()
+
+    # --- private ------------------------------------------------------------------------------------------------------
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case SpeedSample(kind="decode", n_tokens=1, rc=0):
+                self.gaps.append(event.ms)
+                self.n_kv.append(event.n_kv)
+            case MemoryLedger():
+                self._stores = sum(row.measured or 0 for row in event.rows if row.name in STORES)
+            case _:
+                pass
+
+    def _answer(self) -> None:
+        if len(self.chats) < MOST_CHATS and (not self.chats or self._random.random() < 0.2):
+            self.chats.append(HeadlessChat(self.headless, overflow=self._random.choice(list(Overflow))))
+        text = " ".join(self._random.choices(WORDS, k=self._random.randint(1, 60)))
+        self._any().answer(text, Sampling(temperature=0.0, max_tokens=self._random.randint(4, 32)))
+
+    def _fork(self) -> None:
+        """Another chat that begins with what one has said so far."""
+        source = self._any()
+        if len(self.chats) >= MOST_CHATS:
+            self._close_chat()
+        fork = HeadlessChat(self.headless, overflow=source.overflow)
+        fork.messages = source.messages[: 2 * self._random.randint(1, max(1, len(source.messages) // 2))]
+        self.chats.append(fork)
+        fork.answer("And otherwise?", Sampling(temperature=0.0, max_tokens=self._random.randint(4, 16)))
+
+    def _swap_out(self) -> None:
+        self.headless.do(Operate(SwapOut(self._any().id), measured=False))
+
+    def _swap_in(self) -> None:
+        self.headless.do(Operate(SwapIn(self._any().id), measured=False))
+
+    def _compact(self) -> None:
+        self.headless.do(Operate(Compact(self._random.choice(list(Layout))), measured=False))
+
+    def _forget(self) -> None:
+        self.headless.do(Forget(self._any().id))
+
+    def _close_chat(self) -> None:
+        chat = self._any()
+        self.chats.remove(chat)
+        self.headless.do(CloseConversation(chat.id))
+
+    def _any(self) -> HeadlessChat:
+        if not self.chats:
+            raise UserError("There is no chat yet.")
+        return self._random.choice(self.chats)
+
+
+class Rate:
+    """Processor time of this process between two looks, in cores."""
+
+    def __init__(self) -> None:
+        self._last = time.perf_counter(), time.process_time()
+
+    def take(self) -> float:
+        now = time.perf_counter(), time.process_time()
+        (wall, own), self._last = (now[0] - self._last[0], now[1] - self._last[1]), now
+        return own / wall

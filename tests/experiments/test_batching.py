@@ -1,0 +1,96 @@
+"""Batches: how prompts are cut, and that other times lead to the opposite verdict."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvdesk.experiments import batching
+from kvdesk.experiments.batching import AT_ONCE, CAME, COUNTS, EACH, LONGEST, ORDERS, PIECES, SHORTEST, SMALL, WAYS
+from kvdesk.experiments.statistics import jain, percentiles
+from kvdesk.protocol.experiment import Result, Sample, chosen
+
+LENGTHS = [8, 1, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("order", "batches"),
+    [
+        (CAME, [[(0, 5)], [(0, 3), (1, 1), (2, 1)], [(2, 3), (3, 2)]]),
+        (SHORTEST, [[(1, 1), (3, 2), (2, 2)], [(2, 2), (0, 3)], [(0, 5)]]),
+        (LONGEST, [[(0, 5)], [(0, 3), (2, 2)], [(2, 2), (3, 2), (1, 1)]]),
+        (EACH, [[(0, 1), (1, 1), (2, 1), (3, 1)], [(0, 1), (2, 1), (3, 1)], [(0, 2), (2, 2)], [(0, 4)]]),
+    ],
+)
+def test_prompts_are_cut_into_batches(order: str, batches: list[list[tuple[int, int]]]) -> None:
+    assert batching.cut_prompts(LENGTHS, order, 5) == batches
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("size", [1, 3, 16, 100])
+def test_every_token_is_read_once(order: str, size: int) -> None:
+    lengths = batching.prompt_lengths(40)
+    batches = batching.cut_prompts(lengths, order, size)
+    for i, n in enumerate(lengths):
+        assert sum(m for batch in batches for j, m in batch if j == i) == n
+    assert max(sum(n for _, n in batch) for batch in batches) <= max(size, len(lengths))
+
+
+def test_fairness_and_percentiles() -> None:
+    assert jain([3, 3, 3]) == pytest.approx(1)
+    assert jain([1, 0, 0, 0]) == pytest.approx(0.25)
+    assert percentiles(range(101)) == (50, 95, 99)
+
+
+def said(
+    *, gain: float = 2.0, streams: float | None = 1.0, short: float = 0.5, pieces: float = 0.2, rounds: int = 2
+) -> Result:
+    """The result where eight at once are `gain` times as fast as in turn, and so on."""
+    kinds = {batching.UNIFIED: 1.0} | ({batching.STREAMS: streams} if streams is not None else {})
+    samples = []
+    for number in range(rounds):
+        for n in COUNTS:
+            for _ in range(3):
+                for kind, speed in kinds.items():
+                    samples.append(Sample(f"{kind}, {batching.TOGETHER}", n, n / speed, number))
+                samples.append(Sample(f"{batching.UNIFIED}, {batching.IN_TURN}", n, n * gain, number))
+        for kind in kinds:
+            for order in ORDERS:
+                for seq_id in range(8):
+                    wait = (seq_id + 1) * (short if order == SHORTEST else 1.0)
+                    samples.append(Sample(f"{kind}, {order}", seq_id, wait, number))
+        for way in WAYS:
+            n = PIECES.get(way, 1)
+            samples.append(Sample(f"{way}: prompt", n, 1.0 if way == AT_ONCE else 1.5, number))
+            samples += [Sample(f"{way}: gap", n, pieces if way == SMALL else 1.0, number) for _ in range(n)]
+    if streams is None:
+        samples.append(Sample(batching.REFUSED, 0, 1, note="No streams here."))
+    experiment = batching.EXPERIMENT
+    return experiment.conclude(chosen(experiment.parameters, {}, short=True), samples)
+
+
+def test_batches_pay_when_they_are_faster() -> None:
+    assert said().verdict.key == (
+        "8 at once write more tokens a second; streams are as fast; the shortest first waits less;"
+        " pieces shorten the longest gap"
+    )
+    assert said(gain=1.0, streams=2.0, short=1.0, pieces=1.0).verdict.key == (
+        "8 at once write no more tokens a second; streams are faster; the shortest first waits as long;"
+        " pieces do not shorten the longest gap"
+    )
+    assert "streams are slower" in said(streams=0.5).verdict.key
+
+
+def test_a_memory_without_streams_is_measured_without_them() -> None:
+    result = said(streams=None)
+    assert "no streams" in result.verdict.key
+    assert "Streams are not measured: No streams here." in result.remarks
+    assert "streams" not in " ".join(result.tables[0].columns)
+
+
+def test_the_tables_tell_gaps_and_fairness() -> None:
+    at_once, orders, among = said().tables
+    assert [row[0] for row in at_once.rows] == [str(n) for n in COUNTS]
+    assert len(orders.rows) == 2 * len(ORDERS)
+    assert 0 < float(orders.rows[0][-1].split()[0]) < 1
+    assert [row[0] for row in among.rows] == list(WAYS)
+    assert among.rows[-1][-2] == "200 / 200 / 200"
