@@ -254,13 +254,16 @@ def _acts(by: dict[str, list[Sample]]) -> Table:
 
 REMARKS = (
     (
-        "A token's time is that of an answer in a new chat beside all others, over one in an empty context without kvdesk,"
-        " before it and after it; a machine that becomes slower by itself changes both. The memory is without saved states,"
-        f" undo and transfer buffers, which fill up to limits of their own, and without the first {WARM:.0%} of the time."
+        "A token's time is that of an answer in a new chat beside all others, over one in an empty context without"
+        " kvdesk, before it and after it; a machine that becomes slower by itself changes both."
     ),
     (
-        "Bytes moved are all weights, and K and V of the whole attention span: flash attention skips cells that are masked,"
-        " so that a token may move less."
+        "The memory is without saved states, undo and transfer buffers, which fill up to limits of their own, and"
+        f" without the first {WARM:.0%} of the time."
+    ),
+    (
+        "Bytes moved are all weights, and K and V of the whole attention span: flash attention skips cells that are"
+        " masked, so that a token may move less."
     ),
 )
 
