@@ -47,6 +47,7 @@ class Bench:
         self.values = values
         self.text = text
         self._tell_cells = tell_cells
+        self.seed = seed
         self._random = np.random.default_rng(seed)
         self._others: list[float] = []
         self._repeated = 0

@@ -10,6 +10,7 @@ from random import Random
 
 import numpy as np
 import psutil
+from numpy.typing import NDArray
 
 from kvdesk.cache.metrics import stream_metrics
 from kvdesk.cache.snapshot import CacheSnapshot
@@ -40,8 +41,6 @@ P50, P95, P99 = "gap P50", "gap P95", "gap P99"
 HOLES, RUNS, USED = "hole ratio", "free runs", "cells used"
 OWN, MOVED, COPIED, TOKENS = "cores used", "bytes moved", "bytes a copy moves", "tokens written"
 ACTS = "done"
-N_WINDOWS = 24
-"""Into how many parts the time is cut; each has a look at everything."""
 N_PROBES = 3
 SLOWER, LARGER, SCATTERED = 0.05, 0.02, 0.1
 """Growth over the whole time from which it counts, if its interval excludes none: share of a token's time, share of the
@@ -55,6 +54,7 @@ PARTS = 6
 PARAMETERS = (
     Parameter("minutes", marked("Minutes"), 30, 0.1, 600, 2.2, marked("How long it is used"), whole=False),
     Parameter("n_ctx", "n_ctx", 2048, 512, 65536, 1024, marked("Cells of its cache")),
+    Parameter("looks", marked("Looks"), 30, 4, 1000, 24, marked("How often everything is looked at")),
     Parameter("tokens", marked("Tokens"), 24, 4, 256, 16, marked("Of each answer by which the speed is compared")),
 )
 
@@ -65,7 +65,8 @@ def _settings(values: Values) -> ContextSettings:
 
 def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     settings = bench.settings.model_copy(update={"n_ctx": bench.whole("n_ctx")})
-    window_s = 60 * bench.values["minutes"] / N_WINDOWS
+    n_looks = bench.whole("looks")
+    window_s = 60 * bench.values["minutes"] / n_looks
     use = MixedUse(bench.header.path, settings, Random(bench.seed))
     with closing(use), bench.context(n_ctx=512, n_seq_max=1) as bare:
         weights, cell, me = _read_bytes(bench.header), use.cell_bytes, psutil.Process()
@@ -74,8 +75,8 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         _probe(bench, use, bare, 0)  # warms up
         use.take_gaps()
         rate, began, shown = Rate(), time.perf_counter(), 0.0
-        for number in bench.rounds(N_WINDOWS):
-            yield Progress(number, N_WINDOWS, f"{sum(use.counts.values()):,} things done")
+        for number in bench.rounds(n_looks):
+            yield Progress(number, max(n_looks, number + 1), f"{sum(use.counts.values()):,} things done")
             until = time.perf_counter() + window_s
             while (now := time.perf_counter()) < until:
                 use.act()
@@ -141,7 +142,7 @@ def _read_bytes(header: GgufHeader) -> int:
     return sum(n for name, n in tensors.items() if not (apart and name == "token_embd.weight"))
 
 
-def _copy_bytes_s(source: np.ndarray, target: np.ndarray) -> float:  # type: ignore[type-arg]
+def _copy_bytes_s(source: NDArray[np.float64], target: NDArray[np.float64]) -> float:
     """Bytes a second of a plain copy on one thread, read and written; the best of three."""
     best = float("inf")
     for _ in range(3):
@@ -275,7 +276,7 @@ EXPERIMENT = Experiment(
     supposed=marked("Over hours fragmentation builds up, memory grows and requests become slower."),
     parameters=PARAMETERS,
     settings=_settings,
-    work=lambda values: Work(0.0, 2 * N_WINDOWS * N_PROBES * values["tokens"], 60 * values["minutes"]),
+    work=lambda values: Work(0.0, 3 * values["looks"] * N_PROBES * values["tokens"], 60 * values["minutes"]),
     measure=_measure,
     conclude=_conclude,
 )

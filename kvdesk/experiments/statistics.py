@@ -66,6 +66,6 @@ def slope_figure(name: str, x: Sequence[float], y: Sequence[float], unit: str = 
     """The slope of the straight line through the points, and its interval by resampling them."""
     xs, ys = np.asarray(x, float), np.asarray(y, float)
     picks = np.random.default_rng(SEED).integers(0, len(xs), (N_RESAMPLES, len(xs)))
-    slopes = [line_slope(xs[pick], ys[pick]) for pick in picks if np.ptp(xs[pick]) > 0]
+    slopes = [np.polyfit(xs[pick], ys[pick], 1)[0] for pick in picks if np.ptp(xs[pick]) > 0]
     low, high = np.percentile(slopes, (2.5, 97.5))
-    return Figure(name, line_slope(xs, ys), float(low), float(high), unit)
+    return Figure(name, line_slope(x, y), float(low), float(high), unit)

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from kvdesk.__main__ import main
+from kvdesk.benchmarks.peers import rows, run
 from tests.benchmarks.peers.server_app import TinyServer, running
 
 
@@ -31,7 +32,12 @@ def test_bad_input_is_one_sentence(arguments: list[str], sentence: str, capsys: 
     assert said.strip().count("\n") == 0
 
 
-def test_a_short_run_compares_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_short_run_compares_what_is_there(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "WARM_UP", 2)
+    monkeypatch.setattr(rows, "IN_TURN", 2)
+    monkeypatch.setattr(rows, "TURN_TOKENS", 2)
     with running(TinyServer()) as url:
         command = ["bench", "peers", "--only", "in-turn", "--rounds", "1", "--busy", "0", "--n-ctx", "1024", "--json"]
         assert main([*command, "--url", url, "--url", "http://127.0.0.1:9"]) == 0

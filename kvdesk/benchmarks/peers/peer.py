@@ -136,8 +136,8 @@ class Reading:
         if self.answer.problem is not None:
             raise self.answer.problem
 
-    @property
-    def is_over(self) -> bool:
+    def over(self) -> bool:
+        """Whether it has come to its end."""
         return self._over
 
     def __enter__(self) -> Reading:

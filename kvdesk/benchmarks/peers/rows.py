@@ -139,18 +139,18 @@ def _beside(peer: Peer, texts: Texts) -> list[Measured]:
     """A peer that answers one after the other lets the prompt wait: that is what is measured then."""
     with Reading(peer, texts.chat(0), texts.opening(0, STORY), BESIDE_TOKENS) as story:
         story.wait_for(BESIDE_PIECES)
-        if story.is_over:
+        if story.over():
             raise PeerFailed(f"{peer.name} ended its story too early to read something beside it.")
         asked = time.perf_counter()
         done = answer(peer, texts.chat(1), texts.long(1, LONG), 1)
         first = done.times[0]
         problem, times = story.answer.problem, list(story.answer.times)
-        gap = story.answer.longest_gap_s(asked, min(first, times[-1]) if story.is_over else first)
+        gap = story.answer.longest_gap_s(asked, min(first, times[-1]) if story.over() else first)
     for which in (0, 1):
         peer.forget(texts.chat(which))
     if problem is not None:
         raise problem
-    speed = sum(asked < at <= first for at in times) / (first - asked)
+    speed = max(1, sum(asked < at <= first for at in times)) / (first - asked)  # the one under way counts
     read, wrote, waited = BESIDE_NAMES
     return [_first(read, done), Measured(wrote, speed, "tok/s"), Measured(waited, gap, "s")]
 

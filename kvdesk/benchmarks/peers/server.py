@@ -137,7 +137,7 @@ class ServerPeer:
         except httpx2.SSEError as error:
             raise PeerFailed(f"{self.url} does not stream its answers.", str(error), gone=True) from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise PeerFailed(f"{self.url} broke off: {error or type(error).__name__}.", gone=True) from error
+            raise PeerFailed(f"{self.url} broke off: {str(error) or type(error).__name__}.", gone=True) from error
 
 
 def _texts(chunk: dict[str, Any]) -> Iterator[str]:

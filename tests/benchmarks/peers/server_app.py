@@ -29,13 +29,19 @@ class TinyServer:
             routes=[
                 Route("/v1/models", self._list, methods=["GET"]),
                 Route("/v1/chat/completions", self._answer, methods=["POST"]),
-                Route("/text/v1/models", lambda _request: PlainTextResponse("hello"), methods=["GET"]),
-                Route("/locked/v1/models", lambda _request: Response(status_code=401), methods=["GET"]),
+                Route("/text/v1/models", self._text, methods=["GET"]),
+                Route("/locked/v1/models", self._locked, methods=["GET"]),
             ]
         )
 
     async def _list(self, _request: Request) -> Response:
         return JSONResponse({"data": [{"id": name} for name in self._models]})
+
+    async def _text(self, _request: Request) -> Response:
+        return PlainTextResponse("hello")
+
+    async def _locked(self, _request: Request) -> Response:
+        return Response(status_code=401)
 
     async def _answer(self, request: Request) -> Response:
         asked = await request.json()

@@ -122,10 +122,10 @@ def test_of_several_models_one_must_be_named() -> None:
 def test_an_answer_that_is_not_wanted_any_more_is_stopped(peer: ServerPeer) -> None:
     with Reading(peer, "c", "endless", 2000) as story:
         story.wait_for(3)
-        assert not story.is_over
+        assert not story.over()
         n = len(story.answer.times)
     assert 3 <= n <= len(story.answer.times) < 2000
-    assert story.is_over
+    assert story.over()
 
 
 def test_what_fails_in_a_thread_is_raised_by_who_waits(peer: ServerPeer) -> None:
@@ -141,7 +141,7 @@ def test_a_server_by_its_address_is_not_restarted(peer: ServerPeer) -> None:
 
 def test_the_bindings_server_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     there = {"uvicorn", "fastapi"}
-    monkeypatch.setattr(binding_server.importlib.util, "find_spec", lambda name: name if name in there else None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name if name in there else None)
     said = "llama_cpp.server needs sse-starlette, starlette-context, pydantic-settings, not installed here."
     assert binding_server.missing() == said
     monkeypatch.setattr(binding_server, "NEEDED", {"uvicorn": "uvicorn"})
