@@ -10,7 +10,7 @@ from kvdesk.experiments.process import ExperimentProcess, experiment_command
 from kvdesk.protocol.experiment import Failed, Finished, Request, chosen
 from tests.places import SHARED_MODELS
 
-SMALL = {
+SMALL: dict[str, tuple[dict[str, float], str]] = {
     "positions": ({}, "any start; no gaps; no going back; nothing stacks"),
     "seq-ids": ({"n_seq_max": 2, "requests": 4, "prompt": 20, "tokens": 1, "rounds": 2}, "; refused"),
     "seq-rm-memory": ({"n_ctx": 1024, "fill": 16, "rounds": 1}, "frees cells, keeps memory"),
