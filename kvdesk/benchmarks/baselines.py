@@ -20,10 +20,12 @@ from kvdesk.settings import ContextSettings
 class BareLoop:
     """llama_decode and greedy sampling through ctypes with nothing around them: no mirror, no inspection, no Stop."""
 
-    def __init__(self, model: Model, settings: ContextSettings) -> None:
+    def __init__(self, model: Model, settings: ContextSettings, n_seq_max: int = 1) -> None:
         os.environ["LLAMA_KV_CACHE_DEBUG"] = "0"
         params = lib.llama_context_default_params()
         params.n_ctx = settings.n_ctx
+        params.n_seq_max = n_seq_max
+        params.kv_unified = True
         params.n_batch = settings.n_batch
         params.n_ubatch = settings.graph_tokens
         params.n_threads = settings.decode_threads
@@ -38,6 +40,23 @@ class BareLoop:
         """Prefill `prompt` in an empty cache, generate `n_tokens`; tokens per second of the generation."""
         _, seconds = self._answer(prompt, n_tokens)
         return (n_tokens - 1) / seconds
+
+    def together_tok_s(self, prompts: Sequence[Sequence[int]], n_tokens: int) -> float:
+        """Prefill each prompt as a sequence of its own, then generate `n_tokens` of each, all in one batch a step;
+        tokens per second of the generation. At most `n_seq_max` prompts.
+        """
+        lib.llama_memory_clear(lib.llama_get_memory(self.ctx), False)
+        tokens = []
+        for sequence, prompt in enumerate(prompts):
+            self._run(prompt, 0, sequence)
+            tokens.append(lib.llama_sampler_sample(self._sampler, self.ctx, -1))
+        start = time.perf_counter()
+        for step in range(n_tokens - 1):
+            for i, (prompt, token) in enumerate(zip(prompts, tokens, strict=True)):
+                self._put(i, token, len(prompt) + step, sequence=i, logits=True)
+            self._decode(len(tokens))
+            tokens = [lib.llama_sampler_sample(self._sampler, self.ctx, i) for i in range(len(tokens))]
+        return (n_tokens - 1) * len(prompts) / (time.perf_counter() - start)
 
     def seconds(self, prompt: Sequence[int], n_tokens: int) -> float:
         """The times of a whole request: prefill in an empty cache, then `n_tokens`."""
@@ -60,16 +79,22 @@ class BareLoop:
         lib.llama_sampler_free(self._sampler)
         free_context(self.ctx)
 
-    def _run(self, tokens: Sequence[int], position: int) -> None:
-        batch = self._batch
-        batch.n_tokens = len(tokens)
+    def _run(self, tokens: Sequence[int], position: int, sequence: int = 0) -> None:
         for i, token in enumerate(tokens):
-            batch.token[i] = token
-            batch.pos[i] = position + i
-            batch.n_seq_id[i] = 1
-            batch.seq_id[i][0] = 0
-            batch.logits[i] = i == len(tokens) - 1
-        if lib.llama_decode(self.ctx, batch) != 0:
+            self._put(i, token, position + i, sequence=sequence, logits=i == len(tokens) - 1)
+        self._decode(len(tokens))
+
+    def _put(self, i: int, token: int, position: int, *, sequence: int, logits: bool) -> None:
+        batch = self._batch
+        batch.token[i] = token
+        batch.pos[i] = position
+        batch.n_seq_id[i] = 1
+        batch.seq_id[i][0] = sequence
+        batch.logits[i] = logits
+
+    def _decode(self, n_tokens: int) -> None:
+        self._batch.n_tokens = n_tokens
+        if lib.llama_decode(self.ctx, self._batch) != 0:
             raise RuntimeError("llama_decode failed in the bare loop")
 
 

@@ -49,11 +49,18 @@ TURNS = 3
 """Answers of each contender in a round."""
 MOST_NOISE = 0.02
 """A machine that is noisier than this must be measured longer."""
+SURE = 0.01
+"""The standard error of a ratio of speeds that is small enough to judge it."""
+MOST_ROUNDS = 2
+"""So many times the rounds that were asked for are run on a machine that is too noisy for `SURE`."""
 REQUEST = "Count slowly from one to fifty in words and say something kind after every number, please. " * 6
 
 
 def run(path: Path, settings: ContextSettings, rounds: int, say: Callable[[str], None]) -> dict[str, object]:
-    """Run everything; returns figures, the values behind them, and whether each bar was reached."""
+    """Run everything; returns figures, the values behind them, and whether each bar was reached.
+
+    `rounds`: at least; speeds are compared until their ratios are known to SURE, at most MOST_ROUNDS times as many.
+    """
     headless = HeadlessEngine()
     ready = _load(headless, path, settings)
     try:
@@ -132,7 +139,9 @@ def _prefill_speeds(
     requests = {n: _text_of(headless, n) for n in READ}
     prompts = {n: _prompt(headless, text) for n, text in requests.items()}
     speeds: dict[int, tuple[list[float], list[float]]] = {n: ([], []) for n in READ}
-    for number in range(rounds):
+    for number in range(MOST_ROUNDS * rounds):
+        if number >= rounds and all(_error(ours, theirs) <= SURE for ours, theirs in speeds.values()):
+            break
         if number % 2:
             headless.do(RebuildContext(wide))
         bare = BareLoop(session_of(headless).loaded.model, wide.model_copy(update=LLAMA_DEFAULTS))
@@ -200,7 +209,9 @@ def _decode_speeds(
     headless.do(CloseConversation(chat.id))
     names = ["engine", "bare", "llama", "watched"]
     speeds: dict[str, list[float]] = {name: [] for name in names}
-    for number in range(rounds):
+    for number in range(MOST_ROUNDS * rounds):
+        if number >= rounds and all(_error(speeds["engine"], speeds[name]) <= SURE for name in ("bare", "llama")):
+            break
         _load(headless, path, settings)
         bare, llama = BareLoop(session_of(headless).loaded.model, settings), LlamaClass(path, settings)
         runs: dict[str, Callable[[], float]] = {
@@ -296,15 +307,20 @@ def _peak_bytes() -> int:
 
 
 def no_slower(ours: list[float], theirs: list[float]) -> Threshold:
-    """Whether we are as fast as they are: their speed, less what two standard errors of the median of the ratios may
-    hide (1.25 s / sqrt(n) of a normal distribution), and never more than MOST_NOISE. Without that, who is exactly as
-    fast fails every other time.
+    """Whether we are as fast as they are: their speed, less what two standard errors of the ratio may hide, and never
+    more than MOST_NOISE. Without that, who is exactly as fast fails every other time.
     """
-    logs = [math.log(a / b) for a, b in zip(ours, theirs, strict=True)]
-    error = 1.25 * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else 0.0
-    return Threshold(_ratio(ours, theirs), 1.0 - min(2 * error, MOST_NOISE), at_least=True)
+    return Threshold(_ratio(ours, theirs), 1.0 - min(2 * _error(ours, theirs), MOST_NOISE), at_least=True)
 
 
 def _ratio(ours: list[float], theirs: list[float]) -> float:
     """Median of the ratios of runs that belong together."""
     return statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+
+
+def _error(ours: list[float], theirs: list[float]) -> float:
+    """Standard error of `_ratio`: that of a median is 1.25 s / sqrt(n) where values are spread normally. Infinite where
+    there is one pair.
+    """
+    logs = [math.log(a / b) for a, b in zip(ours, theirs, strict=True)]
+    return 1.25 * statistics.stdev(logs) / math.sqrt(len(logs)) if len(logs) > 1 else math.inf

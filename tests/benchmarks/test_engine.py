@@ -44,6 +44,16 @@ def test_who_is_as_fast_passes_and_who_is_slower_fails() -> None:
     assert not engine.no_slower([97.0, 97.0], [100.0, 100.0]).passed
 
 
+def test_a_noisy_machine_is_measured_longer(headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until the ratio is sure, at most twice the rounds."""
+    monkeypatch.setattr(engine, "READ", {48: 1})
+    for sure, n_rounds in ((0.0, 4), (float("inf"), 2)):
+        monkeypatch.setattr(engine, "SURE", sure)
+        told: list[str] = []
+        engine._prefill_speeds(headless, SETTINGS, 2, told.append)
+        assert len(told) == n_rounds
+
+
 def test_prompts_are_as_long_as_is_said(headless: HeadlessEngine) -> None:
     for n in (64, 512):
         prompt = engine._prompt(headless, engine._text_of(headless, n))
@@ -54,6 +64,7 @@ def test_prefill_is_measured_beside_llama_cpp_s_defaults(
     headless: HeadlessEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine, "READ", {48: 2, 64: 1})
+    monkeypatch.setattr(engine, "MOST_ROUNDS", 1)
     told: list[str] = []
     speeds = engine._prefill_speeds(headless, SETTINGS, 2, told.append)
     assert {n: (len(ours), len(theirs)) for n, (ours, theirs) in speeds.items()} == {48: (4, 4), 64: (2, 2)}

@@ -8,10 +8,11 @@ import time
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
+from kvdesk.benchmarks.baselines import BareLoop
 from kvdesk.benchmarks.cache.scenario import STEADY, Bench, Outcome, of, text_of_tokens
 from kvdesk.benchmarks.engine import QUESTION
 from kvdesk.benchmarks.interleaved import against
-from kvdesk.benchmarks.requests import asked
+from kvdesk.benchmarks.requests import asked, prompt_of
 from kvdesk.benchmarks.scheduler_delay import waited_s
 from kvdesk.benchmarks.threshold import Threshold
 from kvdesk.chat import TurnStats
@@ -44,18 +45,37 @@ PROMPT_OVER_ALONE = 1.4
 
 
 def four(bench: Bench) -> Outcome:
-    """Four answers at once against the same four one after another; only the time of generation counts."""
-    together, apart = [], []
+    """Four answers in one batch, beside the same four in one batch of the bare loop: only generation is timed.
+
+    What four at once gain over one after another is the engine's: 1.2 to 1.35 for the bare loop itself on two cores.
+    """
+    together, apart, bare_together = [], [], []
     with bench.engine() as headless:
-        HeadlessChat(headless).answer("Hello.", ANSWER)  # warms up
-        for _ in range(bench.rounds):
-            together.append(_at_once(headless))
-            apart.append(_in_turn(headless))
-            bench.say(f"together {together[-1]:.1f} tok/s, one after another {apart[-1]:.1f} tok/s")
-    ratio = statistics.median(a / b for a, b in zip(together, apart, strict=True))
+        prompts = [prompt_of(headless, asked(question, ANSWER)) for question in QUESTIONS]
+        session = session_of(headless)
+        bare = BareLoop(session.loaded.model, session.runtime.context.settings, n_seq_max=len(prompts))
+        try:
+            HeadlessChat(headless).answer("Hello.", ANSWER)  # warms up
+            bare.together_tok_s(prompts, ANSWER.max_tokens)
+            for _ in range(bench.rounds):
+                together.append(_at_once(headless))
+                bare_together.append(bare.together_tok_s(prompts, ANSWER.max_tokens))
+                apart.append(_in_turn(headless))
+                bench.say(
+                    f"together {together[-1]:.1f} tok/s, one after another {apart[-1]:.1f} tok/s; "
+                    f"bare loop together {bare_together[-1]:.1f} tok/s"
+                )
+        finally:
+            bare.close()
+    ratio = statistics.median(a / b for a, b in zip(together, bare_together, strict=True))
     return Outcome(
-        {"together_over_one_after_another": Threshold(ratio, 1.25, at_least=True)},
-        {"together_tok_s": together, "one_after_another_tok_s": apart},
+        {"together_over_bare_loop": Threshold(ratio, 0.93, at_least=True)},
+        {
+            "together_over_one_after_another": [a / b for a, b in zip(together, apart, strict=True)],
+            "together_tok_s": together,
+            "one_after_another_tok_s": apart,
+            "bare_together_tok_s": bare_together,
+        },
     )
 
 
