@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NewType
 
 from kvdesk.settings import Sampling
+from kvdesk.translation import marked, tr
 
 ConversationId = NewType("ConversationId", str)
 MessageId = NewType("MessageId", str)
@@ -259,11 +260,19 @@ _FINISH_OF_STATE: Mapping[MessageState, FinishReason] = {
 }
 
 
+LIMIT_NOTE = marked("Ended at the limit of {n} tokens.")
+
+
+def is_limit_note(note: str) -> bool:
+    """Whether the note of an answer says what its `finish` says too; it was written in English or in this language."""
+    return note.startswith((LIMIT_NOTE.partition("{")[0], tr(LIMIT_NOTE).partition("{")[0]))
+
+
 def finish_of(message: Message) -> FinishReason:
     """Why an answer ended; for those of before that was kept, what their state and note tell."""
     if message.finish or message.role != "assistant":
         return message.finish
-    if message.state == "complete" and message.note.startswith("Ended at the limit"):
+    if message.state == "complete" and is_limit_note(message.note):
         return "limit"
     if message.state == "stopped" and message.note:
         return "context full" if "is full" in message.note else "interrupted"

@@ -20,8 +20,6 @@ from tests.ui.test_numbers import measured
 UNITS: Final = frozenset({"MB", "ms", "GB/s"})
 NAMES: Final = frozenset({"kvdesk", *(kind.value for kind in CacheType)})
 """What has the same name in every language."""
-NOT_YET: Final = ("kvdesk.ui.chat", "kvdesk.ui.markdown")
-"""Whose texts are still to be given to `tr`."""
 _LATIN: Final = re.compile(r"[A-Za-z]{2,}")
 _CALL: Final = re.compile(r"llama_\w+\(.*")
 _KEYS: Final = re.compile(r"\((Ctrl|Shift|Alt)\+[^)]*\)|\(F\d+\)|\(Esc\)")
@@ -65,14 +63,6 @@ def left(text: str) -> str:
     return re.sub(r"<[^>]*>|\b[a-z]+_[a-z_]+\b", "", text)  # markup, and names as those of llama.cpp
 
 
-def is_not_yet(widget: QWidget | None) -> bool:
-    while widget is not None:
-        if type(widget).__module__.startswith(NOT_YET):
-            return True
-        widget = widget.parentWidget()
-    return False
-
-
 @pytest.mark.usefixtures("_pseudo")
 @pytest.mark.parametrize("place", [place for place in PLACES if place not in ("Palette", "Report", "Search", "Tour")])
 def test_a_place_has_no_english(place: str, request: pytest.FixtureRequest) -> None:
@@ -83,7 +73,6 @@ def test_a_place_has_no_english(place: str, request: pytest.FixtureRequest) -> N
     found = {
         f"{type(widget).__module__}: {text!r}"
         for widget in (root, *root.findChildren(QWidget))
-        if not is_not_yet(widget)
         for text in texts(widget)
         if text not in own
         and not any(name and text.endswith(f": {name}") for name in own)

@@ -21,8 +21,8 @@ class BranchSwitch(QWidget):
         super().__init__()
         self._all: tuple[MessageId, ...] = ()
         self._at = 0
-        self._before = IconButton(theme, "chevron-left", "The version before this one")
-        self._after = IconButton(theme, "chevron-right", "The version after this one")
+        self._before = IconButton(theme, "chevron-left", tr("The version before this one"))
+        self._after = IconButton(theme, "chevron-right", tr("The version after this one"))
         self._before.clicked.connect(lambda: self._go(-1))
         self._after.clicked.connect(lambda: self._go(1))
         self.compare = IconButton(theme, "compare", tr("Compare these answers"), tr("Show these answers side by side"))
@@ -51,7 +51,7 @@ class BranchSwitch(QWidget):
         self._all = everyone
         self._at = everyone.index(own) if own in everyone else 0
         self._text.setText(f"{self._at + 1}/{len(everyone)}")
-        self._text.setAccessibleName(f"Version {self._at + 1} of {len(everyone)}")
+        self._text.setAccessibleName(tr("Version {i} of {n}").format(i=self._at + 1, n=len(everyone)))
         self._before.setEnabled(self._at > 0)
         self._after.setEnabled(self._at + 1 < len(everyone))
         self.setVisible(len(everyone) > 1)

@@ -81,7 +81,7 @@ class ChatPane(QWidget):
         self._header.menu_clicked.connect(self.menu_clicked)
         self._header.overflow.chosen.connect(self.overflow_chosen)
         self._header.parameters.clicked.connect(self.parameters_clicked)
-        self._progress = ThinProgress(theme, "Work under way")
+        self._progress = ThinProgress(theme, tr("Work under way"))
         self._view = ChatView(theme)
         self._view.regenerate_clicked.connect(self.regenerate_clicked)
         self._view.continue_clicked.connect(self.continue_clicked)
@@ -340,7 +340,7 @@ class ChatPane(QWidget):
         self._header.set_model(model)
         self._empty.show_model(model)
         self._composer.set_loading("")
-        self._composer.set_blocked("" if model else "Open a model to send. Your text stays here.")
+        self._composer.set_blocked("" if model else tr("Open a model to send. Your text stays here."))
         self._can_chat = model is None or model.has_text
         self._view.set_can_answer(self._can_chat)
         self._show_chat()
@@ -361,11 +361,11 @@ class ChatPane(QWidget):
         self._empty.show_dead()
         self._view.set_can_answer(False)
         self._progress.set_share(None)
-        self._composer.set_blocked("Restart kvdesk to send.")
+        self._composer.set_blocked(tr("Restart kvdesk to send."))
 
     def show_loading(self, name: str, share: float) -> None:
         self._progress.set_share(share)
-        self._header.set_model_text(f"Loading {name}  {share:.0%}")
+        self._header.set_model_text(tr("Loading {name}  {share}").format(name=name, share=f"{share:.0%}"))
         self._empty.show_loading(name, share)
         self._composer.set_blocked("")
         self._composer.set_loading(name)

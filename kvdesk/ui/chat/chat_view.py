@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QWidget
 from kvdesk.chat import Message, MessageId, finish_of
 from kvdesk.protocol.chat import Overflowed, PrefillProgress, TextDelta, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
+from kvdesk.translation import tr
 from kvdesk.ui.chat.message_list import MessageList
 from kvdesk.ui.chat.message_widget import MessageWidget
 from kvdesk.ui.markdown.text_chunks import PIECE_LINES
@@ -51,7 +52,7 @@ class ChatView(MessageList):
         self._full: set[MessageId] = set()  # answers that a full context ended, or kept from beginning
         self._dirty: set[MessageId] = set()
         self._found: tuple[MessageId, Sequence[str]] | None = None  # what a search found, and the words
-        self.setAccessibleName("Messages")
+        self.setAccessibleName(tr("Messages"))
         self._rendering = Throttle(self, RENDER_INTERVAL_MS, self._render)
 
     @property

@@ -52,8 +52,8 @@ class Composer(QFrame):
         self._edit.submitted.connect(self.submit)
         self._edit.paged.connect(self.paged)
         self._edit.focused.connect(self.set_focused)
-        self._edit.setAccessibleName("Message")
-        self._edit.setPlaceholderText("Type a message")
+        self._edit.setAccessibleName(tr("Message"))
+        self._edit.setPlaceholderText(tr("Type a message"))
         theme.give_font(self._edit, "text")
         self._edit.textChanged.connect(self._on_text_changed)
         self._preview: TurnPreview | None = None
@@ -62,7 +62,7 @@ class Composer(QFrame):
         self._hint = ElidedLabel(n_lines=2)  # no higher than the button beside it
         self._hint.setProperty("tone", "secondary")
         self._hint.setProperty("scale", "small")
-        self._send = IconButton(theme, "send", "Send", "Send (Enter)", ink="accent_text")
+        self._send = IconButton(theme, "send", tr("Send"), tr("Send (Enter)"), ink="accent_text")
         self._send.setProperty("send", True)
         self._send.clicked.connect(self._on_send_clicked)
         self._attach = IconButton(theme, "attach", tr("Attach files"))
@@ -240,7 +240,9 @@ class Composer(QFrame):
         if self._blocked:
             return self._blocked
         if self._editing and (self._running or self._loading):
-            return "Editing: it can be sent when " + ("the answer has ended" if self._running else "the model is ready")
+            if self._running:
+                return tr("Editing: it can be sent when the answer has ended")
+            return tr("Editing: it can be sent when the model is ready")
         return room_words(self._preview)[0] if self._preview is not None and self.is_too_long else ""
 
     @Slot(bool)
@@ -277,10 +279,9 @@ class Composer(QFrame):
             self.paused.emit(self.text)
 
     def _show_state(self) -> None:
-        name = "Stop" if self._running else "Send"
-        self._send.set_icon_name(name.lower())
-        self._send.setAccessibleName(name)
-        self._send.setToolTip("Stop (Esc)" if self._running else "Send (Enter)")
+        self._send.set_icon_name("stop" if self._running else "send")
+        self._send.setAccessibleName(tr("Stop") if self._running else tr("Send"))
+        self._send.setToolTip(tr("Stop (Esc)") if self._running else tr("Send (Enter)"))
         self._show_help()
         self._show_costs()
         self._show_meter()
@@ -327,15 +328,15 @@ class Composer(QFrame):
         if self._blocked or (self._editing and self._why_not() and not self.is_too_long):
             return self._why_not(), "secondary"
         if self._running:
-            queues = "Enter queues it  ·  " if self._has_draft else ""
-            return f"{queues}Esc stops the answer", "secondary"
+            stops = tr("Enter queues it  ·  Esc stops the answer") if self._has_draft else tr("Esc stops the answer")
+            return stops, "secondary"
         if self._loading:
-            return f"Loading {self._loading}. What you send waits for it.", "secondary"
+            return tr("Loading {name}. What you send waits for it.").format(name=self._loading), "secondary"
         if self._preview is not None:
             return room_words(self._preview)
         if self._editing:
-            return "Editing: Enter sends it as a new branch  ·  Esc cancels", "secondary"
-        return "Enter sends  ·  Shift+Enter starts a new line", "secondary"
+            return tr("Editing: Enter sends it as a new branch  ·  Esc cancels"), "secondary"
+        return tr("Enter sends  ·  Shift+Enter starts a new line"), "secondary"
 
 
 def centred(widget: QWidget, width: int) -> QWidget:

@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QMenu, QPushButton, QStack
 from kvdesk.chat import Conversation, ConversationId
 from kvdesk.protocol import calls
 from kvdesk.translation import tr
-from kvdesk.ui.chat.conversation_model import NEW_CHAT, ConversationModel
+from kvdesk.ui.chat.conversation_model import ConversationModel
 from kvdesk.ui.chat.conversation_view import ConversationView
 from kvdesk.ui.chat.folder_field import FolderField
 from kvdesk.ui.chat.search_results import SearchResults
@@ -194,7 +194,7 @@ class ConversationList(QWidget):
             action.setChecked(known.folder == name)
         menu.addSeparator()
         new = tr("New folder…")
-        menu.addAction(new, partial(self.folder_field.ask, known.id, known.title or NEW_CHAT))
+        menu.addAction(new, partial(self.folder_field.ask, known.id, known.title or tr("New chat")))
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
@@ -229,18 +229,19 @@ class ConversationList(QWidget):
         return menu
 
     def _make_head(self, theme: Theme) -> QHBoxLayout:
-        new = IconButton(theme, "plus", "New chat", "New chat (Ctrl+N)")
+        new = IconButton(theme, "plus", tr("New chat"), tr("New chat (Ctrl+N)"))
         new.setObjectName("newButton")
         new.clicked.connect(self.new_clicked)
-        settings = IconButton(theme, "settings", "Settings", "Settings (Ctrl+,)")
+        settings = IconButton(theme, "settings", tr("Settings"), tr("Settings (Ctrl+,)"))
         settings.setObjectName("settingsButton")
         settings.clicked.connect(self.settings_clicked)
-        lab = IconButton(theme, "lab", "Lab", "Lab: questions about the cache, answered by experiments (Ctrl+Shift+L)")
+        tip = tr("Lab: questions about the cache, answered by experiments (Ctrl+Shift+L)")
+        lab = IconButton(theme, "lab", tr("Lab"), tip)
         lab.setObjectName("labButton")
         lab.clicked.connect(self.lab_clicked)
         head = QHBoxLayout()
         head.setSpacing(0)
-        head.addWidget(label("Chats", weight="strong"), 1)
+        head.addWidget(label(tr("Chats"), weight="strong"), 1)
         head.addWidget(lab)
         head.addWidget(settings)
         head.addWidget(new)

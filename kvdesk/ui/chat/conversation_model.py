@@ -19,7 +19,6 @@ RUNNING_ROLE: Final = Qt.ItemDataRole.UserRole + 3
 ROW_ROLE: Final = Qt.ItemDataRole.UserRole + 4  # the `Row`
 BRANCHES_ROLE: Final = Qt.ItemDataRole.UserRole + 5
 Index = QModelIndex | QPersistentModelIndex
-NEW_CHAT: Final = "New chat"  # stands where a conversation has no title yet
 _MIME: Final = "application/x-kvdesk-conversation"
 
 
@@ -185,14 +184,17 @@ class ConversationModel(QAbstractListModel):
             case Qt.ItemDataRole.EditRole:
                 return chat.title
             case Qt.ItemDataRole.DisplayRole:
-                return chat.title or NEW_CHAT
+                return _title(chat)
             case Qt.ItemDataRole.ToolTipRole:
                 n = len(self._branches.get(chat.id, ()))
-                return plain_tip(f"{chat.title or NEW_CHAT}{f'{chr(10)}{n} branches are in the cache' if n else ''}")
+                branches = tr("%n branches are in the cache", n) if n else ""
+                return plain_tip(f"{_title(chat)}\n{branches}".rstrip())
             case Qt.ItemDataRole.AccessibleTextRole:
                 cells, n = self._cells.get(chat.id, 0), len(self._branches.get(chat.id, ()))
-                held = f"{cells} cells{f', {n} branches' if n else ''}" if cells else "not"
-                return f"{chat.title or NEW_CHAT}, {tr('pinned, ') if chat.pinned else ''}{held} in the cache"
+                held = tr("%n cells in the cache", cells) if cells else tr("not in the cache")
+                branches = tr("%n branches in the cache", n) if cells and n else ""
+                parts = (_title(chat), tr("pinned") if chat.pinned else "", held, branches)
+                return ", ".join(part for part in parts if part)
             case _:
                 return self._own_data(chat, role)
 
@@ -208,3 +210,8 @@ class ConversationModel(QAbstractListModel):
         if role == BRANCHES_ROLE:
             return self._branches.get(chat.id, ())
         return None
+
+
+def _title(chat: Conversation) -> str:
+    """What stands for it in the list."""
+    return chat.title or tr("New chat")

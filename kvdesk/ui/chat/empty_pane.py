@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from kvdesk.errors import NO_TOKENIZER
 from kvdesk.protocol.chat import ModelInfo
+from kvdesk.translation import tr
 from kvdesk.ui.widgets.controls import label
 
 
@@ -22,7 +23,7 @@ class EmptyPane(QWidget):
         for widget in (self._first, self._second):
             widget.setAlignment(Qt.AlignmentFlag.AlignCenter)
             widget.setWordWrap(True)
-        self._open = QPushButton("Open a model…")
+        self._open = QPushButton(tr("Open a model…"))
         self._open.setProperty("primary", True)
         self._open.clicked.connect(self.open_model_clicked)
         row = QHBoxLayout()
@@ -43,18 +44,18 @@ class EmptyPane(QWidget):
     def show_model(self, model: ModelInfo | None) -> None:
         self._open.setVisible(model is None)
         if model is None:
-            self._say("No model is open", "Drop a .gguf file anywhere on this window, or open one.")
+            self._say(tr("No model is open"), tr("Drop a .gguf file anywhere on this window, or open one."))
         else:
-            begin = "Type a message below. The answer streams in here."
-            self._say(model.name, begin if model.has_text else NO_TOKENIZER)
+            begin = tr("Type a message below. The answer streams in here.")
+            self._say(model.name, begin if model.has_text else tr(NO_TOKENIZER))
 
     def show_dead(self) -> None:
         self._open.hide()
-        self._say("The engine has stopped", "Restart kvdesk to go on. Your chats are saved.")
+        self._say(tr("The engine has stopped"), tr("Restart kvdesk to go on. Your chats are saved."))
 
     def show_loading(self, name: str, share: float) -> None:
         self._open.hide()
-        self._say(f"Loading {name}", f"{share:.0%}")
+        self._say(tr("Loading {name}").format(name=name), f"{share:.0%}")
 
     def _say(self, first: str, second: str) -> None:
         self._first.setText(first)

@@ -9,6 +9,7 @@ from typing import Final
 from PySide6.QtCore import QPoint, Signal, Slot
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
+from kvdesk.translation import tr
 from kvdesk.ui.chat.thinking import CollapsedThinking
 from kvdesk.ui.markdown.code_block import CodeBlock
 from kvdesk.ui.markdown.prose_view import ProseView
@@ -163,9 +164,9 @@ class MessageBody(QWidget):
             return CollapsedThinking(self._theme, MessageBody(self._theme, quiet=True))
         prose = ProseView(self._theme, quiet=self._quiet, wide=segment.kind != "prose")
         if self._plain:
-            prose.setAccessibleName("Question")
+            prose.setAccessibleName(tr("Question"))
         else:
-            prose.setAccessibleName("Thinking" if self._quiet else "Answer")
+            prose.setAccessibleName(tr("Thinking") if self._quiet else tr("Answer"))
         prose.selectionChanged.connect(lambda: self._on_selection_changed(prose))
         return prose
 
@@ -191,7 +192,7 @@ class _Rest(QWidget):
 
     def __init__(self, *, can_copy: bool) -> None:
         super().__init__()
-        self._more, copy = ElidedButton(), QPushButton("Copy all")
+        self._more, copy = ElidedButton(), QPushButton(tr("Copy all"))
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
@@ -204,5 +205,5 @@ class _Rest(QWidget):
         copy.setVisible(can_copy)
 
     def show_hidden(self, n_characters: int) -> None:
-        self._more.setText(f"Show more  ·  {n_characters:,} characters")
+        self._more.setText(tr("Show more  ·  {n} characters").format(n=f"{n_characters:,}"))
         self.setVisible(n_characters > 0)

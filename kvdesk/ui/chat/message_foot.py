@@ -37,8 +37,8 @@ class Waiting(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        self._text = label("Waiting for the engine…", tone="secondary", scale="small")
-        self._bar = ThinProgress(theme, "Reading the prompt")
+        self._text = label(tr("Waiting for the engine…"), tone="secondary", scale="small")
+        self._bar = ThinProgress(theme, tr("Reading the prompt"))
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 4, 0, 4)
         column.setSpacing(8)
@@ -52,12 +52,14 @@ class Waiting(QWidget):
     def show_prompt(self, reused: int, prompt: int) -> None:
         if not prompt:
             return  # nobody says how long it is
-        self._text.setText(f"Reading {prompt - reused:,} new tokens, {reused:,} are in the cache already")
+        text = tr("Reading {new} new tokens, {reused} are in the cache already")
+        self._text.setText(text.format(new=f"{prompt - reused:,}", reused=f"{reused:,}"))
         self._bar.set_share(0.0)
 
     def show_prefill(self, done: int, total: int, tok_s: float) -> None:
         speed = f"  ·  {tok_s:,.0f} tok/s" if tok_s and done >= FEW_TOKENS else ""
-        self._text.setText(f"Reading the prompt: {done:,} of {total:,} tokens{speed}")
+        text = tr("Reading the prompt: {done} of {total} tokens").format(done=f"{done:,}", total=f"{total:,}")
+        self._text.setText(text + speed)
         self._bar.set_share(done / total if total else 1.0)
 
 
@@ -74,15 +76,15 @@ class MessageFoot(QWidget):
         self._stats.setObjectName("answerStats")
         self._stats.setProperty("tone", "secondary")
         self._stats.setProperty("scale", "small")
-        self._copy = IconButton(theme, "copy", "Copy this answer")
-        self._again = IconButton(theme, "again", "Answer again", "Answer again (Ctrl+R)")
+        self._copy = IconButton(theme, "copy", tr("Copy this answer"))
+        self._again = IconButton(theme, "again", tr("Answer again"), tr("Answer again (Ctrl+R)"))
         self._continue = IconButton(theme, "play", tr("Continue the answer"))
         self._continue.clicked.connect(self.continue_clicked)
         self._copy.clicked.connect(self.copy_clicked)
         self._again.clicked.connect(self.again_clicked)
         self._ask = QToolButton()
-        self._ask.setText("Why?")
-        self._ask.setToolTip("Why this many tokens were prefilled")
+        self._ask.setText(tr("Why?"))
+        self._ask.setToolTip(tr("Why this many tokens were prefilled"))
         self._ask.setProperty("link", "true")
         self._ask.setProperty("scale", "small")
         self._ask.setCheckable(True)

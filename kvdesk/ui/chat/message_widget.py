@@ -17,10 +17,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from kvdesk.chat import Message, MessageId, attached_text, finish_of
+from kvdesk.chat import Message, MessageId, attached_text, finish_of, is_limit_note
 from kvdesk.protocol.chat import TurnEnded
 from kvdesk.reasoning import ThoughtClock
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 from kvdesk.ui.chat.answer_editor import AnswerEditor
 from kvdesk.ui.chat.attachment_cards import AttachmentCards
 from kvdesk.ui.chat.branch_switch import BranchSwitch
@@ -31,14 +31,14 @@ from kvdesk.ui.chat.room_help import RoomHelp
 from kvdesk.ui.widgets.controls import IconButton, label, set_tone
 from kvdesk.ui.widgets.theme import Theme
 
-_STATE_WORDS: Final = {"stopped": "Stopped", "interrupted": "Interrupted", "failed": "Failed"}
+_STATE_WORDS: Final = {"stopped": marked("Stopped"), "interrupted": marked("Interrupted"), "failed": marked("Failed")}
 _RETENTION: Final = {  # the word beside the message, what it means, the opacity of its text
     "next": (
-        "removed next",
-        "The context is nearly full: this message is removed from it next. Its text stays here.",
+        marked("removed next"),
+        marked("The context is nearly full: this message is removed from it next. Its text stays here."),
         0.8,
     ),
-    "evicted": ("not in context", "The model no longer sees this message. Its text stays here.", 0.5),
+    "evicted": (marked("not in context"), marked("The model no longer sees this message. Its text stays here."), 0.5),
 }
 _STATE_TONES: Final = {"stopped": "secondary", "interrupted": "warning", "failed": "danger"}
 
@@ -76,7 +76,7 @@ class MessageWidget(Gradual):
         self._pin: IconButton | None = None
         self._help: RoomHelp | None = None  # made where it is needed
         self._edit: IconButton | None = None  # of what a person wrote
-        who = {"user": "You", "system": "System prompt"}.get(message.role, message.model or "Answer")
+        who = {"user": tr("You"), "system": tr("System prompt")}.get(message.role, message.model or tr("Answer"))
         self._who = label(who, tone="secondary", scale="small", weight="strong")
         self._retention = label("", tone="secondary", scale="small")
         self._retention.hide()
@@ -91,7 +91,7 @@ class MessageWidget(Gradual):
         self._body.selected.connect(self._on_selected)
         self._cards: AttachmentCards | None = None
         self._switch: BranchSwitch | None = None  # made where there are several to choose from
-        self._more = IconButton(theme, "more", "More about this message")
+        self._more = IconButton(theme, "more", tr("More about this message"))
         self._more.clicked.connect(self._on_more_clicked)
         if message.role == "assistant":
             column.addLayout(self._make_head(theme))
@@ -154,8 +154,8 @@ class MessageWidget(Gradual):
     def show_retention(self, retention: str) -> None:
         """ "in the cache", "next" (evicted next) or "evicted": a word beside the message, and fainter text."""
         word, tip, ink = _RETENTION.get(retention, ("", "", 1.0))
-        self._retention.setText(word)
-        self._retention.setToolTip(tip)
+        self._retention.setText(tr(word))
+        self._retention.setToolTip(tr(tip))
         self._retention.setVisible(bool(word))
         faint = QGraphicsOpacityEffect(self._body, opacity=ink) if word else None
         self._body.setGraphicsEffect(faint)  # type: ignore[arg-type]  # None takes it away
@@ -345,7 +345,8 @@ class MessageWidget(Gradual):
         self._pin.clicked.connect(lambda: self.unpin_clicked.emit(self._message.id))
         row.addWidget(self._pin)
         if self._message.role == "user":
-            self._edit = IconButton(theme, "edit", "Edit this message", "Edit and send as a new branch; this one stays")
+            tip = tr("Edit and send as a new branch; this one stays")
+            self._edit = IconButton(theme, "edit", tr("Edit this message"), tip)
             self._edit.clicked.connect(lambda: self.edit_clicked.emit(self._message.id))
             row.addWidget(self._edit)
         row.addWidget(self._more)
@@ -356,12 +357,13 @@ class MessageWidget(Gradual):
         streaming = message.state == "streaming"
         if self._waiting is not None:
             self._waiting.setVisible(streaming and (self._is_read or not message.text))
-        word = _STATE_WORDS.get(message.state, "")
+        word, note = tr(_STATE_WORDS.get(message.state, "")), message.note
         if message.state == "stopped":
-            word = "Ended" if message.note else ""  # by the person: the line below says it
-        note = f"{word}. {message.note}" if word and message.note else word or message.note
-        note = note or (self._overflow if streaming else "")
-        if finish_of(message) == "limit" and note.startswith("Ended at the limit"):
+            word = tr("Ended") if note else ""  # by the person: the line below says it
+        if word and note:
+            note = tr("{word}. {note}").format(word=word, note=note)
+        note = note or word or (self._overflow if streaming else "")
+        if finish_of(message) == "limit" and is_limit_note(message.note):
             note = ""  # the line below says it
         self._note.setText(note)
         set_tone(self._note, _STATE_TONES.get(message.state, "secondary"))

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QAbstractButton, QHBoxLayout, QMenu, QVBoxLayout, 
 
 from kvdesk.protocol.chat import ContextUse, Endpoint, LocalFile, ModelInfo
 from kvdesk.translation import tr
-from kvdesk.ui.chat.conversation_model import NEW_CHAT
 from kvdesk.ui.chat.overflow_choice import OverflowButton
 from kvdesk.ui.chat.parameters_button import ParametersButton
 from kvdesk.ui.widgets.controls import ElidedButton, ElidedLabel, IconButton, NumberLabel, plain_tip, set_tone
@@ -38,10 +37,11 @@ class PaneHeader(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
-        sidebar = IconButton(theme, "sidebar", "Show or hide the chats", "Chats (Ctrl+B)")
+        sidebar = IconButton(theme, "sidebar", tr("Show or hide the chats"), tr("Chats (Ctrl+B)"))
         sidebar.setObjectName("sidebarButton")
         sidebar.clicked.connect(self.sidebar_clicked)
-        inspector = IconButton(theme, "inspector", "Show or hide the cache inspector", "Cache inspector (Ctrl+I)")
+        tip = tr("Cache inspector (Ctrl+I)")
+        inspector = IconButton(theme, "inspector", tr("Show or hide the cache inspector"), tip)
         inspector.setObjectName("inspectorButton")
         inspector.clicked.connect(self.inspector_clicked)
         self._more = IconButton(theme, "more", tr("Menu"))
@@ -52,16 +52,16 @@ class PaneHeader(QWidget):
         self._title = ElidedLabel()
         self._title.setProperty("weight", "strong")
         self._title.setMinimumWidth(64)
-        self._model = ElidedButton("Open a model")
+        self._model = ElidedButton(tr("Open a model"))
         self._model.setProperty("quiet", True)
         self._model.setProperty("scale", "small")
         self._model.setObjectName("modelButton")
-        self._model.setToolTip("Open another model (Ctrl+O)")
+        self._model.setToolTip(tr("Open another model (Ctrl+O)"))
         self._menu = QMenu(self)
         self._menu.addAction(tr("Models on this computer…"), self.models_clicked.emit)
         self._menu.addAction(tr("Get models…"), self.better_clicked.emit)
-        self._menu.addAction("Open a model file…", self.open_model_clicked.emit)
-        self._embedded = self._menu.addAction("Open the embedded model", self.embedded_clicked.emit)
+        self._menu.addAction(tr("Open a model file…"), self.open_model_clicked.emit)
+        self._embedded = self._menu.addAction(tr("Open the embedded model"), self.embedded_clicked.emit)
         self._embedded.setEnabled(False)
         self._model.clicked.connect(self._on_model_clicked)
         self._better = ElidedButton(tr("Get a better model"))
@@ -135,7 +135,7 @@ class PaneHeader(QWidget):
     def set_embedded(self, available: bool) -> None:
         """Whether there is an embedded model to open."""
         self._embedded.setEnabled(available)
-        self._embedded.setToolTip("" if available else "It is not installed")
+        self._embedded.setToolTip("" if available else tr("It is not installed"))
 
     @Slot()
     def _on_more_clicked(self) -> None:
@@ -146,17 +146,17 @@ class PaneHeader(QWidget):
         self._menu.popup(self._model.mapToGlobal(QPoint(0, self._model.height())))
 
     def set_title(self, title: str, is_new: bool) -> None:
-        self._title.setText(title or (NEW_CHAT if is_new else ""))
+        self._title.setText(title or (tr("New chat") if is_new else ""))
         set_tone(self._title, "" if title else "secondary")
 
     def set_model(self, model: ModelInfo | None) -> None:
-        self.set_model_text(model.name if model else "Open a model")
+        self.set_model_text(model.name if model else tr("Open a model"))
         if model:
-            self._model.setToolTip(plain_tip(f"{_facts(model)}\n\nOpen another model (Ctrl+O)"))
+            self._model.setToolTip(plain_tip(f"{_facts(model)}\n\n{tr('Open another model (Ctrl+O)')}"))
 
     def set_dead(self) -> None:
-        self._model.setText("Restart kvdesk")
-        self._model.setToolTip("The engine has stopped")
+        self._model.setText(tr("Restart kvdesk"))
+        self._model.setToolTip(tr("The engine has stopped"))
         self._model.setEnabled(False)
 
     def set_model_text(self, text: str) -> None:
@@ -167,12 +167,24 @@ class PaneHeader(QWidget):
             self._meter.setText("")
             self._meter.setToolTip("")
             return
-        self._meter.reserve(f"100% of {use.n_ctx:,}")
-        self._meter.setText(f"{use.n_tokens / use.n_ctx:.0%} of {use.n_ctx:,}")
+        text = tr("{share} of {n}")
+        self._meter.reserve(text.format(share="100%", n=f"{use.n_ctx:,}"))
+        self._meter.setText(text.format(share=f"{use.n_tokens / use.n_ctx:.0%}", n=f"{use.n_ctx:,}"))
         set_tone(self._meter, "danger" if use.n_tokens >= use.n_ctx else "secondary")
-        cached = "all of them" if use.n_cached >= use.n_tokens else f"{use.n_cached:,}" if use.n_cached else "none"
-        where = f"; {cached} in the cache" if use.n_tokens else ""
-        self._meter.setToolTip(f"This chat takes {use.n_tokens:,} of {use.n_ctx:,} tokens of context{where}")
+        self._meter.setToolTip(_use_text(use))
+
+
+def _use_text(use: ContextUse) -> str:
+    """How full the context is, and how much of that is in the cache."""
+    if not use.n_tokens:
+        text = tr("This chat takes {n} of {n_ctx} tokens of context")
+    elif use.n_cached >= use.n_tokens:
+        text = tr("This chat takes {n} of {n_ctx} tokens of context; all of them in the cache")
+    elif use.n_cached:
+        text = tr("This chat takes {n} of {n_ctx} tokens of context; {cached} in the cache")
+    else:
+        text = tr("This chat takes {n} of {n_ctx} tokens of context; none in the cache")
+    return text.format(n=f"{use.n_tokens:,}", n_ctx=f"{use.n_ctx:,}", cached=f"{use.n_cached:,}")
 
 
 def _facts(model: ModelInfo) -> str:
@@ -180,8 +192,8 @@ def _facts(model: ModelInfo) -> str:
     known = (
         model.description,
         f"{megabytes(model.size_bytes)} MB" if model.size_bytes else "",
-        f"{model.n_params / 1e6:,.0f} M parameters" if model.n_params else "",
-        f"trained for {model.n_ctx_train:,} tokens" if model.n_ctx_train else "",
+        tr("{n} M parameters").format(n=f"{model.n_params / 1e6:,.0f}") if model.n_params else "",
+        tr("trained for {n} tokens").format(n=f"{model.n_ctx_train:,}") if model.n_ctx_train else "",
     )
     match model.source:
         case LocalFile(path):

@@ -10,21 +10,21 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVB
 
 from kvdesk.chat import Conversation, ConversationId, QueuedMessage
 from kvdesk.conversations.changes import SENT_BY_THEMSELVES, QueueState
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 from kvdesk.ui.widgets.controls import ElidedLabel, IconButton
 from kvdesk.ui.widgets.theme import Theme
 
 _MOST_ROWS: Final = 3  # more are scrolled
 _ROW_PX: Final = 28
 _WORDS: Final[Mapping[QueueState, str]] = {
-    "answer": "Sent when the answer has ended",
-    "model": "Sent when the model is ready",
-    "stopped": "Waiting: the answer was stopped",
-    "failed": "Waiting: the answer failed",
-    "interrupted": "Waiting: the answer was interrupted",
-    "kvdesk closed": "Waiting since kvdesk was closed",
-    "load failed": "Waiting: the model could not be opened",
-    "engine ended": "Waiting: the engine has stopped",
+    "answer": marked("Sent when the answer has ended"),
+    "model": marked("Sent when the model is ready"),
+    "stopped": marked("Waiting: the answer was stopped"),
+    "failed": marked("Waiting: the answer failed"),
+    "interrupted": marked("Waiting: the answer was interrupted"),
+    "kvdesk closed": marked("Waiting since kvdesk was closed"),
+    "load failed": marked("Waiting: the model could not be opened"),
+    "engine ended": marked("Waiting: the engine has stopped"),
 }
 
 
@@ -40,7 +40,7 @@ class QueueView(QFrame):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.setProperty("card", "queue")
-        self.setAccessibleName("Messages that wait to be sent")
+        self.setAccessibleName(tr("Messages that wait to be sent"))
         self._theme = theme
         self._conversation = ConversationId("")
         self._messages: tuple[QueuedMessage, ...] = ()
@@ -51,7 +51,7 @@ class QueueView(QFrame):
         self._state.setProperty("tone", "secondary")
         self._state.setProperty("scale", "small")
         self._send = QToolButton()
-        self._send.setText("Send now")
+        self._send.setText(tr("Send now"))
         self._send.setProperty("link", "true")
         self._send.setProperty("scale", "small")
         self._send.clicked.connect(lambda: self.send_clicked.emit(self._conversation))
@@ -115,7 +115,7 @@ class QueueView(QFrame):
 
     def _show_state(self) -> None:
         state = self._states.get(self._conversation)
-        self._state.setText(_WORDS[state] if state else "")
+        self._state.setText(tr(_WORDS[state]) if state else "")
         self._send.setVisible(state is not None and state not in SENT_BY_THEMSELVES)
         self.setVisible(bool(self._messages))
 
@@ -146,8 +146,10 @@ class QueueView(QFrame):
         down.setEnabled(index + 1 < len(self._messages))
         up.clicked.connect(lambda: self._on_moved(index, text, -1))
         down.clicked.connect(lambda: self._on_moved(index, text, 1))
-        edit = IconButton(self._theme, "edit", "Edit this queued message", "Puts it back into the message box")
-        cancel = IconButton(self._theme, "close", "Cancel this queued message", "Cancel it: it is not sent")
+        tip = tr("Puts it back into the message box")
+        edit = IconButton(self._theme, "edit", tr("Edit this queued message"), tip)
+        tip = tr("Cancel it: it is not sent")
+        cancel = IconButton(self._theme, "close", tr("Cancel this queued message"), tip)
         edit.clicked.connect(lambda: self.edit_clicked.emit(index, text))
         cancel.clicked.connect(lambda: self._on_cancelled(index, text))
         layout = QHBoxLayout(row)

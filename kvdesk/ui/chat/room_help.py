@@ -13,28 +13,29 @@ def room_words(preview: TurnPreview) -> tuple[str, str]:
     """The sentence under a draft, and its tone."""
     n_draft, room = preview.n_draft, preview.room
     if preview.refused and not room:
-        return (
-            f"Too long: the conversation alone takes {preview.n_conversation:,} of {preview.n_ctx:,} tokens",
-            "danger",
-        )
+        text = tr("Too long: the conversation alone takes {n} of {n_ctx} tokens")
+        return text.format(n=f"{preview.n_conversation:,}", n_ctx=f"{preview.n_ctx:,}"), "danger"
     if preview.refused and not n_draft:
         return preview.refused, "danger"
     if preview.refused:
-        return f"Too long: {n_draft:,} tokens, and {room:,} fit with an answer", "danger"
+        text = tr("Too long: {n} tokens, and {room} fit with an answer")
+        return text.format(n=f"{n_draft:,}", room=f"{room:,}"), "danger"
     if preview.n_evicted_tokens:
         n = preview.n_evicted_messages
-        who = {0: "the oldest tokens", 1: "the oldest message"}.get(n, f"the {n} oldest messages")
-        are = "is" if n == 1 else "are"
-        return (
-            f"{n_draft:,} tokens: {who} ({preview.n_evicted_tokens:,} tokens) {are} removed from the context for it",
-            "warning",
-        )
+        if n > 1:
+            text = tr("{n} tokens: the %n oldest messages ({evicted} tokens) are removed from the context for it", n)
+        elif n:
+            text = tr("{n} tokens: the oldest message ({evicted} tokens) is removed from the context for it")
+        else:
+            text = tr("{n} tokens: the oldest tokens ({evicted} tokens) are removed from the context for it")
+        return text.format(n=f"{n_draft:,}", evicted=f"{preview.n_evicted_tokens:,}"), "warning"
     if not preview.n_ctx:
         return preview.sentence, "secondary"
     if n_draft > room:
         left = preview.n_ctx - preview.n_conversation - n_draft
-        return f"{n_draft:,} tokens: only {left:,} are left for the answer", "warning"
-    return f"{n_draft:,} of {room:,} tokens  ·  {preview.sentence}", "secondary"
+        text = tr("{n} tokens: only {left} are left for the answer")
+        return text.format(n=f"{n_draft:,}", left=f"{left:,}"), "warning"
+    return f"{tr('{n} of {room} tokens').format(n=f'{n_draft:,}', room=f'{room:,}')}  ·  {preview.sentence}", "secondary"
 
 
 class RoomHelp(QWidget):
@@ -50,11 +51,11 @@ class RoomHelp(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(4)
         links = (
-            ("Shorten", "Selects the part of the text that does not fit", self.shorten_clicked),
-            ("Larger context…", "Opens the settings at n_ctx and shows what a larger one takes", self.larger_clicked),
+            (tr("Shorten"), tr("Selects the part of the text that does not fit"), self.shorten_clicked),
+            (tr("Larger context…"), tr("Opens the settings at n_ctx and shows what a larger one takes"), self.larger_clicked),
             (
-                "When full…",
-                "What happens then: the oldest messages can be removed from the context",
+                tr("When full…"),
+                tr("What happens then: the oldest messages can be removed from the context"),
                 self.policy_clicked,
             ),
         )
@@ -75,7 +76,7 @@ class RoomHelp(QWidget):
 
     def offer_selection(self) -> None:
         """The text can be shortened."""
-        self._show_first("Shorten", "Selects the part of the text that does not fit", offered=True)
+        self._show_first(tr("Shorten"), tr("Selects the part of the text that does not fit"), offered=True)
 
     def offer_first_part(self, offered: bool) -> None:
         """What is attached can be shortened, where any of it fits."""

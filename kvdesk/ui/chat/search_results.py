@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemD
 
 from kvdesk.chat import ConversationId
 from kvdesk.translation import tr
-from kvdesk.ui.chat.conversation_model import NEW_CHAT, Index
+from kvdesk.ui.chat.conversation_model import Index
 from kvdesk.ui.markdown.marks import utf16
 from kvdesk.ui.widgets.controls import plain_tip
 from kvdesk.ui.widgets.theme import Theme
@@ -117,7 +117,7 @@ class _Model(QAbstractListModel):
         row = self.rows[index.row()]
         match role:
             case Qt.ItemDataRole.DisplayRole:
-                return row.text or NEW_CHAT
+                return row.text or tr("New chat")
             case Qt.ItemDataRole.ToolTipRole:
                 return plain_tip(row.text)
             case Qt.ItemDataRole.AccessibleTextRole:

@@ -28,7 +28,7 @@ from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.batch import Batch
 from kvdesk.cache.prefix import common_prefix
-from kvdesk.chat import ConversationId, EvictedMessages, FinishReason, MessageId, MessageState, TurnStats
+from kvdesk.chat import LIMIT_NOTE, ConversationId, EvictedMessages, FinishReason, MessageId, MessageState, TurnStats
 from kvdesk.errors import NO_TOKENIZER, KvdeskError, PromptError, unexpected
 from kvdesk.policies.batching import Want, compose
 from kvdesk.policies.overflow import policy_of
@@ -458,4 +458,4 @@ class Scheduler:
         if request.stops is not None and request.stops.found:
             self.finish(request, "complete", finish="stop string")
         elif request.n_new >= request.command.sampling.max_tokens:
-            self.finish(request, "complete", f"Ended at the limit of {request.n_new:,} tokens.", "limit")
+            self.finish(request, "complete", tr(LIMIT_NOTE).format(n=f"{request.n_new:,}"), "limit")
