@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from kvdesk import translation
 from kvdesk.cli.parser import Parser
 
 COMMANDS = {
@@ -40,6 +41,7 @@ _MODULES = {"export": "export_chats", "import": "import_chats"}
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point of the `kvdesk` command. Returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _install_language(arguments)
     if arguments and arguments[0] in COMMANDS:
         return _run_command(arguments[0], arguments[1:])
     if arguments and arguments[0] in CHILDREN:
@@ -69,6 +71,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UserError as error:
         sys.stderr.write(f"{error}\n")
         return 2
+
+
+def _install_language(arguments: Sequence[str]) -> None:
+    """That of the person, on the terminal and in the sentences of child processes; JSON is English everywhere."""
+    from kvdesk.cli import language
+
+    if "--json" in arguments:
+        translation.install(translation.english)
+    else:
+        language.install_language()
 
 
 def _check_file(given: str) -> None:

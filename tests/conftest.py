@@ -10,6 +10,7 @@ from pathlib import Path
 
 # Before anything imports Qt or the engine.
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
+os.environ["KVDESK_LANGUAGE"] = "en"  # whatever the system speaks
 os.environ["GGML_NO_BACKTRACE"] = "1"  # an aborting child must not wait for a debugger
 
 import hypothesis

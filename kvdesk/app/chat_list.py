@@ -12,7 +12,6 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from kvdesk.app.chats import Chats
 from kvdesk.chat import ConversationId
 from kvdesk.translation import tr
-from kvdesk.ui.chat.conversation_model import NEW_CHAT
 from kvdesk.ui.shell.main_window import MainWindow
 
 UNDO_MS: Final = 10_000
@@ -73,10 +72,10 @@ class ChatList(QObject):
         known = self._chats.service.get(ConversationId(conversation))
         if known is None or not (known.pinned or self._list.is_collapsed(folder)):
             return
-        title = known.title or NEW_CHAT
+        title = known.title or tr("New chat")
         where = tr("“{title}” is in the folder “{folder}” now.") if folder else tr("“{title}” is in no folder now.")
         pinned = tr(" While it is pinned, it is listed at the top.") if known.pinned else ""
         self._window.show_result(where.format(title=title, folder=folder) + pinned)
 
     def _show(self) -> None:
-        self._list.show_deleted([known.title or NEW_CHAT for known in self._deletions.pending])
+        self._list.show_deleted([known.title or tr("New chat") for known in self._deletions.pending])

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from kvdesk import translation
+
 
 def child_command(flag: str, *arguments: str) -> list[str]:
     """The command line of `kvdesk FLAG ARGUMENTS`; a frozen application is its own interpreter."""
@@ -31,6 +33,7 @@ def start_child(command: list[str], stdout: int | IO[bytes], stderr: int | IO[by
         stdout=stdout,
         stderr=stderr,
         cwd=import_folder(),
+        env={**os.environ, translation.VARIABLE: translation.installed()},
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from kvdesk.app.language import best, install_language
+from kvdesk.app.language import install_language
 from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 
@@ -33,20 +33,6 @@ def test_without_a_catalogue_texts_are_english(qapp: QApplication, language: str
     install_language(qapp, "de", CATALOGUES)
     assert install_language(qapp, language, CATALOGUES / "none") == "en"
     assert (tr("New chat"), tr("%n tokens", 3)) == ("New chat", "3 tokens")
-
-
-@pytest.mark.parametrize(
-    ("wanted", "expected"),
-    [
-        (["zh-Hans-CN", "zh-CN", "zh"], "zh_CN"),
-        (["de-AT", "de"], "de"),
-        (["fr-FR", "fr", "zh-CN"], "zh_CN"),
-        (["en-US", "en", "zh-CN"], ""),
-        (["zh-Hant-TW", "zh-TW", "zh-Hant"], ""),
-    ],
-)
-def test_the_first_language_that_is_there_is_taken_and_english_always_is(wanted: list[str], expected: str) -> None:
-    assert best(wanted, {"de": CATALOGUES, "zh_CN": CATALOGUES}) == expected
 
 
 def test_the_window_is_made_in_the_language(qapp: QApplication) -> None:
