@@ -261,6 +261,7 @@ _FINISH_OF_STATE: Mapping[MessageState, FinishReason] = {
 
 
 LIMIT_NOTE = marked("Ended at the limit of {n} tokens.")
+"""Of an answer whose `finish` is "limit"."""
 
 
 def is_limit_note(note: str) -> bool:

@@ -22,9 +22,13 @@ import sys
 from collections.abc import Callable
 from typing import TypeVar
 
+from kvdesk.translation import marked, tr
+
 T = TypeVar("T")
 
-NO_TOKENIZER = "This model has no text tokenizer, so it cannot chat. Its cache can still be examined and audited."
+NO_TOKENIZER = marked(
+    "This model has no text tokenizer, so it cannot chat. Its cache can still be examined and audited."
+)
 
 
 class KvdeskError(Exception):
@@ -83,7 +87,7 @@ def unexpected(error: Exception) -> str:
     """The sentence for an error that nobody raised on purpose."""
     if isinstance(error, OSError) and error.strerror:
         return f"{error.strerror}{f': {error.filename}' if error.filename else ''}."
-    return f"Something unexpected went wrong: {str(error) or type(error).__name__}"
+    return tr("Something unexpected went wrong: {what}").format(what=str(error) or type(error).__name__)
 
 
 def guarded(step: Callable[[], T]) -> T | None:

@@ -86,7 +86,7 @@ def refuse_other_than_a_file(path: Path) -> None:
     """Raises OSError where there is anything else, or nothing. Opening a pipe, to read or to write, may never end."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "it is a folder" if stat.S_ISDIR(mode) else "it is not a file", str(path))
+        raise OSError(errno.EINVAL, tr("it is a folder") if stat.S_ISDIR(mode) else tr("it is not a file"), str(path))
 
 
 def database_file() -> Path:

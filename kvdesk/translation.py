@@ -33,7 +33,7 @@ _language = ENGLISH
 
 def install(translate: Translate, language: str = ENGLISH) -> None:
     """From now on `tr` asks this function, in every thread. Texts that were made before stay as they are."""
-    global _translate, _language  # noqa: PLW0603  one language for the whole process
+    global _translate, _language  # one language for the whole process
     _translate, _language = translate, language
 
 
@@ -71,8 +71,8 @@ def best(wanted: Iterable[str], there: Mapping[str, object]) -> str:
 
 
 def use(wanted: Iterable[str], there: Mapping[str, Path]) -> str:
-    """Install the best catalogue for languages a person prefers; English where there is none, or where it cannot be read.
-    Returns the language from now on.
+    """Install the best catalogue for languages a person prefers; English where there is none that can be read. Returns
+    the language from now on.
     """
     language = best(wanted, there)
     try:

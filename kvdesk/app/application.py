@@ -33,6 +33,7 @@ from kvdesk.backends.base import Backend, Emit
 from kvdesk.errors import KvdeskError, StoreInUseError, UserError
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.writer import StoreWriter
+from kvdesk.translation import tr
 from kvdesk.ui.markdown.prose import markdown_parser
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.ui.widgets.painted import when_painted
@@ -79,7 +80,11 @@ def run(file: str | None) -> int:
     Raises UserError where there is no display, StoreError where the database cannot be used.
     """
     if not has_display():
-        raise UserError(f"There is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). {WITHOUT_DISPLAY}")
+        raise UserError(
+            tr("There is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). {without_display}").format(
+                without_display=tr(WITHOUT_DISPLAY)
+            )
+        )
     paths.make_private()
     folder = paths.data_dir()
     if _is_open(folder, file):
@@ -104,10 +109,12 @@ def run(file: str | None) -> int:
         starts.close()
         parts.controller.shut_down()
     if lost := parts.controller.lost:
-        sys.stderr.write(f"kvdesk was closed, and {lost.what} could not be saved. {lost.why}\n")
+        sys.stderr.write(
+            tr("kvdesk was closed, and {what} could not be saved. {why}\n").format(what=lost.what, why=lost.why)
+        )
         code = 1
     if not parts.controller.engine_ended:
-        sys.stderr.write("The engine did not answer any more; kvdesk ended without it.\n")
+        sys.stderr.write(tr("The engine did not answer any more; kvdesk ended without it.\n"))
         sys.stderr.flush()
         os._exit(code)
     return int(code)
@@ -206,7 +213,7 @@ def _is_open(folder: Path, file: str | None) -> bool:
         _say_before_there_is_a_window(error)
         raise
     if found:
-        sys.stderr.write("kvdesk is open already; its window was brought to the front.\n")
+        sys.stderr.write(tr("kvdesk is open already; its window was brought to the front.\n"))
     return found
 
 
@@ -223,7 +230,7 @@ def _say_before_there_is_a_window(error: UserError) -> None:
     """Started by a click there is no terminal: show a box, except on a platform without a screen."""
     if _qt().platformName() not in ("offscreen", "minimal"):
         box = QMessageBox(QMessageBox.Icon.Critical, "kvdesk", str(error))
-        box.setInformativeText("kvdesk was not started. Nothing was changed.")
+        box.setInformativeText(tr("kvdesk was not started. Nothing was changed."))
         box.setDetailedText(error.detail)
         box.setTextFormat(Qt.TextFormat.PlainText)
         box.exec()
@@ -273,6 +280,6 @@ def _show_exceptions(show: Callable[[str, str], None]) -> None:
             return
         detail = "".join(traceback.format_exception(kind, error, trace))
         logging.getLogger("kvdesk").error("unexpected error\n%s", detail)
-        show(f"Something unexpected went wrong: {error}", detail)
+        show(tr("Something unexpected went wrong: {error}").format(error=error), detail)
 
     sys.excepthook = on_exception

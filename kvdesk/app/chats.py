@@ -143,7 +143,9 @@ class Chats(QObject):
                 self._show_branch(change)
             case ReadFailed():
                 detail = change.error.detail or "\n\n".join(change.unsent)
-                self._window.show_error(f"{change.error} Nothing can be added to this chat.", detail)
+                self._window.show_error(
+                    tr("{error} Nothing can be added to this chat.").format(error=change.error), detail
+                )
             case QueuesChanged():
                 self._window.chat.queue.show_states(change.states)
             case DraftChanged() | AnswersGrew():

@@ -120,7 +120,7 @@ class Controller(QObject):
     def open_model(self, path: Path) -> None:
         """Ask the worker to load a model; an unfinished load leaves a mark that the next start heeds."""
         self._model = path
-        self.laboratory.cancel("The experiment was ended because another model was opened.")
+        self.laboratory.cancel(tr("The experiment was ended because another model was opened."))
         self._marker.set(path)
         self._window.apply_event(ModelLoading(LocalFile(path), 0.0))  # at once: the back end may only just be starting
         self.conversations.wait_for_model()
@@ -147,7 +147,7 @@ class Controller(QObject):
             self.exports.close,
         ):
             guarded(ended)
-        interrupt = partial(self.conversations.interrupt, "kvdesk was closed.")
+        interrupt = partial(self.conversations.interrupt, tr("kvdesk was closed."))
         try:  # `_on_frame`: what the engine said while it closed
             for step in (self._end_worker, self._on_frame, interrupt, self._cache.close, self._help.close):
                 guarded(step)

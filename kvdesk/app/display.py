@@ -12,7 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-WITHOUT_DISPLAY: Final = "`kvdesk chat` and `kvdesk demo --offscreen` work without one."
+from kvdesk.translation import marked, tr
+
+WITHOUT_DISPLAY: Final = marked("`kvdesk chat` and `kvdesk demo --offscreen` work without one.")
 _VARIABLES = "QT_QPA_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY"
 _PLUGINS: Final = {"DISPLAY": "xcb", "WAYLAND_DISPLAY": "wayland"}
 """The environment variable that says where a display is, and Qt's plug-in for it."""
@@ -36,21 +38,25 @@ def why_no_window(env: Mapping[str, str]) -> str:
     where = " ".join(f"{name}={env[name]}" for name in _VARIABLES if env.get(name))
     missing = missing_libraries(plugins(env))
     if missing:
-        return f"Qt cannot open a window on this display ({where}): {missing_sentence(missing)}"
-    return f"Qt cannot open a window on this display ({where}). {WITHOUT_DISPLAY}"
+        return tr("Qt cannot open a window on this display ({where}): {missing_sentence}").format(
+            where=where, missing_sentence=missing_sentence(missing)
+        )
+    return tr("Qt cannot open a window on this display ({where}). {without_display}").format(
+        where=where, without_display=tr(WITHOUT_DISPLAY)
+    )
 
 
 def missing_sentence(sonames: Iterable[str]) -> str:
     """The libraries, and the command that installs all of them."""
     names = sorted(sonames)
     packages = " ".join(sorted({debian_package(name) for name in names}))
-    listed = " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    listed = tr(" and ").join(filter(None, (", ".join(names[:-1]), names[-1])))
+    gone = tr("{names} is missing.") if len(names) == 1 else tr("{names} are missing.")
     if shutil.which("apt"):
-        return f"{listed} {'is' if len(names) == 1 else 'are'} missing. Install with: sudo apt install {packages}"
-    return (
-        f"{listed} {'is' if len(names) == 1 else 'are'} missing. Install with this system's package manager; "
-        f"Debian's packages: {packages}"
-    )
+        how = tr("Install with: sudo apt install {packages}")
+    else:
+        how = tr("Install with this system's package manager; Debian's packages: {packages}")
+    return f"{gone.format(names=listed)} {how.format(packages=packages)}"
 
 
 def plugins(env: Mapping[str, str]) -> list[Path]:
@@ -84,7 +90,9 @@ def missing_import(error: ImportError) -> str:
         return ""
     spec = find_spec("PySide6")
     modules = Path(spec.origin or "").parent.glob("Qt[CGW]*.abi3.so") if spec else ()
-    return f"Qt cannot be loaded: {missing_sentence({found[1], *missing_libraries(modules)})}"
+    return tr("Qt cannot be loaded: {missing_sentence}").format(
+        missing_sentence=missing_sentence({found[1], *missing_libraries(modules)})
+    )
 
 
 def debian_package(soname: str) -> str:

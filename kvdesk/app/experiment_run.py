@@ -10,6 +10,7 @@ from kvdesk.errors import KvdeskError
 from kvdesk.experiments import report
 from kvdesk.experiments.process import ExperimentProcess, Recorder, experiment_command
 from kvdesk.protocol.experiment import ExperimentEvent, Failed, Record, Request
+from kvdesk.translation import tr
 from kvdesk.viewmodel.lab import PastResult
 
 
@@ -65,7 +66,13 @@ class ExperimentRun:
                         process.cancel()
                 self._read(process)
         except OSError as error:
-            self._tell(Failed(f"The experiment's process cannot be started: {error.strerror or error}."))
+            self._tell(
+                Failed(
+                    tr("The experiment's process cannot be started: {strerror}.").format(
+                        strerror=error.strerror or error
+                    )
+                )
+            )
 
     def _read(self, process: ExperimentProcess) -> None:
         recorder = Recorder(self.request)
@@ -83,7 +90,7 @@ class ExperimentRun:
             report.write(record, folder)
         except (OSError, KvdeskError) as error:
             why = error.strerror or error if isinstance(error, OSError) else error
-            self.unsaved = f"The report could not be written: {str(why).rstrip('.')}."
+            self.unsaved = tr("The report could not be written: {why}.").format(why=str(why).rstrip("."))
 
     def _tell(self, event: ExperimentEvent) -> None:
         with self._lock:

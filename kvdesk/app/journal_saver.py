@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, Signal
 from kvdesk.cache.journal_file import JournalHeader, save_journal
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import KvdeskError
+from kvdesk.translation import tr
 
 
 class JournalSaver(QObject):
@@ -38,4 +39,4 @@ class JournalSaver(QObject):
         except KvdeskError as error:
             self.said.emit(str(error), "danger")
             return
-        self.said.emit(f"{len(recording):,} operations were saved to {path.name}.", "good")
+        self.said.emit(tr("{n:,} operations were saved to {name}.").format(n=len(recording), name=path.name), "good")

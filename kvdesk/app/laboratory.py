@@ -21,6 +21,7 @@ from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.protocol.chat import LocalFile, ModelLoaded
 from kvdesk.protocol.experiment import Failed, Finished, Request, record_from_json
 from kvdesk.protocol.messages import Event
+from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.lab import REPORT, RESULT, ModelChoice, Needs, PastResult, Question
 
@@ -122,9 +123,9 @@ class Laboratory(QObject):
     def _on_report_requested(self, past: PastResult) -> None:
         file = past.folder / REPORT
         if not file.is_file():
-            self._complain(f"The report is not there any more: {file}")
+            self._complain(tr("The report is not there any more: {file}").format(file=file))
         elif not QDesktopServices.openUrl(QUrl.fromLocalFile(str(file))):
-            self._complain(f"No program opens it; the report is {file}")
+            self._complain(tr("No program opens it; the report is {file}").format(file=file))
 
     # --- what the child tells -----------------------------------------------------------------------------------------
 
@@ -155,7 +156,7 @@ class Laboratory(QObject):
     def _tell_elsewhere(self, sentence: str, tone: str) -> None:
         """How it ended, when the page is not looked at."""
         if not self._window.rooms.shows_lab:
-            self._window.show_result(f"Lab: {sentence}", tone)
+            self._window.show_result(tr("Lab: {sentence}").format(sentence=sentence), tone)
 
     # --- on the other thread ------------------------------------------------------------------------------------------
 
@@ -193,9 +194,9 @@ class Laboratory(QObject):
 
     def _show_models(self) -> None:
         """The open model first, then the one that comes with kvdesk."""
-        models = [ModelChoice(self._open, "open now")] if self._open is not None else []
+        models = [ModelChoice(self._open, tr("open now"))] if self._open is not None else []
         if self._embedded is not None and self._embedded != self._open:
-            models.append(ModelChoice(self._embedded, "comes with kvdesk"))
+            models.append(ModelChoice(self._embedded, tr("comes with kvdesk")))
         if self._page is not None:
             self._page.show_models(models)
 

@@ -13,6 +13,7 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from kvdesk import paths
+from kvdesk.translation import tr
 
 LOG_BYTES = 1 << 20
 
@@ -28,7 +29,11 @@ def log_files(folder: Path) -> Iterator[tuple[str, ...]]:
                     paths.refuse_other_than_a_file(folder / name)
                 stack.enter_context(begin(folder / name))
             except OSError as error:
-                complaints.append(f"{folder / name} cannot be written ({error.strerror}); kvdesk goes on without it.")
+                complaints.append(
+                    tr("{folder} cannot be written ({strerror}); kvdesk goes on without it.").format(
+                        folder=folder / name, strerror=error.strerror
+                    )
+                )
         yield tuple(complaints)
 
 

@@ -27,6 +27,7 @@ from kvdesk.errors import UserError
 from kvdesk.protocol.chat import LocalFile, LogLine, ModelInfo
 from kvdesk.protocol.operations import Capability
 from kvdesk.settings import Settings
+from kvdesk.translation import tr
 from kvdesk.ui.shell.report_dialog import ReportChoice
 
 _LOG_BYTES: Final = 512 << 10  # of each log file, its end
@@ -74,7 +75,10 @@ def write_report(path: Path, sources: ReportSources, choice: ReportChoice) -> No
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise UserError(f"The report could not be saved to {path.name}: {error.strerror}.", str(path)) from error
+        raise UserError(
+            tr("The report could not be saved to {name}: {strerror}.").format(name=path.name, strerror=error.strerror),
+            str(path),
+        ) from error
 
 
 def contents(sources: ReportSources, choice: ReportChoice) -> Iterator[tuple[str, Iterable[str]]]:

@@ -14,6 +14,7 @@ from kvdesk.app.journal_saver import JournalSaver
 from kvdesk.cache.journal_file import JournalHeader, load_journal
 from kvdesk.cache.recording import Recording
 from kvdesk.errors import UserError
+from kvdesk.translation import tr
 from kvdesk.ui.shell.activity_strip import ActivityStrip
 from kvdesk.ui.timeline.page import TimelinePage
 from kvdesk.ui.widgets.controls import ElidedLabel
@@ -28,7 +29,7 @@ class ReplayWindow(QWidget):
     def __init__(self, app: QApplication, name: str, header: JournalHeader, recording: Recording) -> None:
         super().__init__()
         self.setProperty("pane", "panel")
-        self.setWindowTitle(f"{name} - kvdesk replay")
+        self.setWindowTitle(tr("{name} - kvdesk replay").format(name=name))
         self.setWindowIcon(application_icon())
         self._header = header
         theme = Theme(app, self)
@@ -70,7 +71,7 @@ class ReplayWindow(QWidget):
 def about(name: str, header: JournalHeader, recording: Recording) -> str:
     """The origin of the journal, in one line."""
     made = ", ".join(f"{part} {number}" for part, number in header.versions.items())
-    parts = (name, header.model, f"{len(recording):,} operations", made)
+    parts = (name, header.model, tr("{n:,} operations").format(n=len(recording)), made)
     return "  ·  ".join(part for part in parts if part)
 
 
@@ -80,7 +81,7 @@ def open_journal(file: Path) -> ReplayWindow:
     """
     header, recording = load_journal(file)
     if not has_display():
-        raise UserError("There is no display to show the journal on.")
+        raise UserError(tr("There is no display to show the journal on."))
     app = QApplication.instance() or QApplication(sys.argv[:1])
     assert isinstance(app, QApplication)
     app.setApplicationName("kvdesk")

@@ -10,6 +10,7 @@ from typing import Final
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from kvdesk.app.worker import Worker
+from kvdesk.translation import tr
 from kvdesk.ui.shell.main_window import MainWindow
 
 LOOK_MS: Final = 1_000
@@ -38,10 +39,12 @@ class Silence(QObject):
         silent = self._worker.silent_s >= SILENT_S
         if silent and not self._said:
             self._window.show_result(
-                f"The engine has not answered for {SILENT_S:.0f} seconds: it computes, or hangs. What is shown is "
-                "saved; kvdesk can be closed and started again.",
+                tr(
+                    "The engine has not answered for {silent_s:.0f} seconds: it computes, or hangs. What is shown is "
+                    "saved; kvdesk can be closed and started again."
+                ).format(silent_s=SILENT_S),
                 "warning",
             )
         elif self._said and not silent:
-            self._window.show_result("The engine answers again.", "good")
+            self._window.show_result(tr("The engine answers again."), "good")
         self._said = silent

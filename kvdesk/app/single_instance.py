@@ -17,6 +17,7 @@ from typing import Final
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from kvdesk.errors import UserError
+from kvdesk.translation import tr
 
 ANSWER_S: Final = 5.0
 """So long a window may take to notice a second start."""
@@ -54,7 +55,7 @@ def hand_over(folder: Path, file: str | None) -> bool:
                 return connection.recv_bytes(_LONGEST_MESSAGE) == _DONE
     except (OSError, EOFError):  # no process listens: the socket of a window that has ended or is about to
         return False
-    raise UserError("kvdesk is open already, but its window does not answer.")
+    raise UserError(tr("kvdesk is open already, but its window does not answer."))
 
 
 class SecondStarts(QObject):

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from kvdesk import paths
+from kvdesk.translation import tr
 
 _LONGEST_PATH = 1 << 16
 
@@ -56,15 +57,18 @@ def choose_model(asked: str | None, remembered: str, marker: LoadMarker) -> tupl
         return Path(asked).absolute(), ""
     if remembered and remembered == unfinished:
         return marker.embedded, (
-            f"Loading {Path(remembered).name} did not finish last time, so it was not opened again. "
-            "Open it by hand to try once more."
+            tr(
+                "Loading {name} did not finish last time, so it was not opened again. Open it by hand to try once more."
+            ).format(name=Path(remembered).name)
         )
     if remembered and not _is_file(remembered):
-        return marker.embedded, f"{Path(remembered).name} is no longer where it was; the embedded model was opened."
+        return marker.embedded, tr("{name} is no longer where it was; the embedded model was opened.").format(
+            name=Path(remembered).name
+        )
     if remembered:
         return Path(remembered), ""
     if marker.embedded is None:
-        return None, "The embedded model is not installed: open a GGUF file to begin."
+        return None, tr("The embedded model is not installed: open a GGUF file to begin.")
     return marker.embedded, ""
 
 

@@ -13,6 +13,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from kvdesk.translation import tr
+
 LogitsOf = Literal["none", "last", "all"]
 _YES, _NO = (True,), (False,)
 
@@ -158,21 +160,31 @@ def check_batch(
 def _check_entries(batch: Batch, n_seq_max: int, n_vocab: int | None) -> BatchProblem | None:
     n = batch.n_tokens
     if n == 0:
-        return BatchProblem("empty", "The batch has no tokens.")
+        return BatchProblem("empty", tr("The batch has no tokens."))
     if not len(batch.pos) == len(batch.seq_ids) == len(batch.output) == n:
-        return BatchProblem("shape", "The batch must have one position, one set of sequences and one flag per token.")
+        return BatchProblem(
+            "shape", tr("The batch must have one position, one set of sequences and one flag per token.")
+        )
     for i, token in enumerate(batch.tokens):
         if token < 0 or (n_vocab is not None and token >= n_vocab):
-            return BatchProblem("token", f"Token {i} of the batch is {token}, which the model does not know.", index=i)
+            return BatchProblem(
+                "token",
+                tr("Token {i} of the batch is {token}, which the model does not know.").format(i=i, token=token),
+                index=i,
+            )
     for i, seq_ids in enumerate(batch.seq_ids):
         if not seq_ids:
-            return BatchProblem("no_seq", f"Token {i} of the batch belongs to no sequence.", index=i)
+            return BatchProblem("no_seq", tr("Token {i} of the batch belongs to no sequence.").format(i=i), index=i)
         for s in seq_ids:
             if not 0 <= s < n_seq_max:
-                sentence = f"Token {i} of the batch names sequence {s}; the context has sequences 0 to {n_seq_max - 1}."
+                sentence = tr(
+                    "Token {i} of the batch names sequence {s}; the context has sequences 0 to {n_seq_max}."
+                ).format(i=i, s=s, n_seq_max=n_seq_max - 1)
                 return BatchProblem("seq_id", sentence, seq_id=s, index=i)
         if batch.pos[i] < 0:
-            return BatchProblem("pos", f"Token {i} of the batch has position {batch.pos[i]}.", index=i)
+            return BatchProblem(
+                "pos", tr("Token {i} of the batch has position {pos}.").format(i=i, pos=batch.pos[i]), index=i
+            )
     return None
 
 
@@ -190,14 +202,20 @@ def _check_positions(batch: Batch, seq_pos_max: Callable[[int], int], n_pos_per_
         x, y = seq_pos_max(s), min(positions)
         if n_pos_per_embd > 1:
             if x >= 0 and x >= y:
-                sentence = f"Sequence {s} ends at position X = {x} and the batch starts at Y = {y}; M-RoPE needs X < Y."
+                sentence = tr(
+                    "Sequence {s} ends at position X = {x} and the batch starts at Y = {y}; M-RoPE needs X < Y."
+                ).format(s=s, x=x, y=y)
                 return BatchProblem("consecutive", sentence, seq_id=s, x=x, y=y)
             continue
         if x >= 0 and y != x + 1:
-            sentence = f"Sequence {s} ends at position X = {x} and the batch starts at Y = {y}; it must be Y = X + 1."
+            sentence = tr(
+                "Sequence {s} ends at position X = {x} and the batch starts at Y = {y}; it must be Y = X + 1."
+            ).format(s=s, x=x, y=y)
             return BatchProblem("consecutive", sentence, seq_id=s, x=x, y=y)
         if max(positions) - y + 1 > len(positions):
-            return BatchProblem("gap", f"The positions of sequence {s} in the batch have a gap.", seq_id=s, x=x, y=y)
+            return BatchProblem(
+                "gap", tr("The positions of sequence {s} in the batch have a gap.").format(s=s), seq_id=s, x=x, y=y
+            )
     return None
 
 
@@ -213,10 +231,10 @@ def _check_coupled(
     for s, first in sorted(pairs):
         mine, other = (seq_pos_min(s), seq_pos_max(s)), (seq_pos_min(first), seq_pos_max(first))
         if mine != other:
-            sentence = (
-                f"Sequences {s} and {first} share a token of the batch, but hold different positions: "
-                f"{mine[0]} to {mine[1]} and {other[0]} to {other[1]}."
-            )
+            sentence = tr(
+                "Sequences {s} and {first} share a token of the batch, but hold different positions: {mine_first} to "
+                "{mine_last} and {other_first} to {other_last}."
+            ).format(s=s, first=first, mine_first=mine[0], mine_last=mine[1], other_first=other[0], other_last=other[1])
             return BatchProblem("coupled", sentence, seq_id=s, x=mine[1], y=other[1])
     return None
 
@@ -230,7 +248,9 @@ def _check_order(batch: Batch) -> BatchProblem | None:
     for i, (pos, seq_ids) in enumerate(zip(batch.pos, batch.seq_ids, strict=True)):
         for s in seq_ids:
             if pos < last.get(s, -1):
-                return BatchProblem("decreasing", f"The positions of sequence {s} decrease.", seq_id=s, index=i, y=pos)
+                return BatchProblem(
+                    "decreasing", tr("The positions of sequence {s} decrease.").format(s=s), seq_id=s, index=i, y=pos
+                )
             last[s] = pos
     return None
 

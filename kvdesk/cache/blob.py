@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from kvdesk.cache.geometry import MAX_SEQ, Geometry
 from kvdesk.errors import KvdeskError
+from kvdesk.translation import tr
 
 SEQ_MAGIC = 0xAF143CD8  # llama-context.cpp:3189
 _MAX_ARCH = 256
@@ -81,7 +82,8 @@ class _Reader:
     def take(self, n_bytes: int, what: str) -> memoryview:
         if n_bytes < 0 or n_bytes > len(self.view) - self.at:
             raise BlobError(
-                "The saved state is damaged or cut off.", f"{what}: {n_bytes} bytes at {self.at} of {len(self.view)}"
+                tr("The saved state is damaged or cut off."),
+                f"{what}: {n_bytes} bytes at {self.at} of {len(self.view)}",
             )
         part = self.view[self.at : self.at + n_bytes]
         self.at += n_bytes
@@ -107,7 +109,7 @@ def parse_state(blob: Blob, geometry: Geometry) -> StateBlob:
     reader = _Reader(blob)
     length = reader.u32("architecture")
     if length > _MAX_ARCH:
-        raise BlobError("The saved state is damaged or cut off.", f"architecture name of {length} bytes")
+        raise BlobError(tr("The saved state is damaged or cut off."), f"architecture name of {length} bytes")
     architecture = bytes(reader.take(length, "architecture")).decode("utf-8", errors="replace")
     if architecture != geometry.facts.architecture:
         raise BlobError(f"The saved state is of a {architecture} model, not of {geometry.facts.architecture}.")
@@ -115,7 +117,7 @@ def parse_state(blob: Blob, geometry: Geometry) -> StateBlob:
     for streams in state.caches:
         for s, stored in enumerate(streams):
             if geometry.n_stream > 1 and any(seq_ids != (s,) for seq_ids in stored.seq_ids):
-                raise BlobError("The saved state is damaged.", f"stream {s} has a cell of another sequence")
+                raise BlobError(tr("The saved state is damaged."), f"stream {s} has a cell of another sequence")
     return state
 
 
@@ -127,13 +129,13 @@ def parse_seq_state(blob: Blob, geometry: Geometry) -> StateBlob:
     reader = _Reader(blob)
     magic = reader.u32("magic")
     if magic != SEQ_MAGIC:
-        raise BlobError("This is not the saved state of a sequence.", f"magic {magic:#x}")
+        raise BlobError(tr("This is not the saved state of a sequence."), f"magic {magic:#x}")
     state = _memory(reader, geometry, "", reader.i32("sequence"))
     cells = [stored for streams in state.caches for stored in streams]
     if any(len(seq_ids) != 1 for stored in cells for seq_ids in stored.seq_ids):
-        raise BlobError("The saved state is damaged.", "a cell does not have one sequence")
+        raise BlobError(tr("The saved state is damaged."), "a cell does not have one sequence")
     if len(state.states) > 1 or any(seq_ids for _, seq_ids in state.states):
-        raise BlobError("The saved state is damaged.", "more than one recurrent state, or one with sequences")
+        raise BlobError(tr("The saved state is damaged."), "more than one recurrent state, or one with sequences")
     return state
 
 
@@ -145,7 +147,7 @@ def _memory(reader: _Reader, geometry: Geometry, architecture: str, seq_id: int 
     if geometry.has_recurrent:
         states, sections = _recurrent(reader)
     if reader.at != len(reader.view):
-        raise BlobError("The saved state is damaged.", f"{len(reader.view) - reader.at} bytes left over at its end")
+        raise BlobError(tr("The saved state is damaged."), f"{len(reader.view) - reader.at} bytes left over at its end")
     return StateBlob(architecture, seq_id, caches, states, sections)
 
 
@@ -161,7 +163,7 @@ def _attention(reader: _Reader, geometry: Geometry) -> tuple[StreamBlob, ...]:
             continue
         pos, seq_ids = _cells(reader, n_cells, geometry.facts.cell_ext)
         if (pos < 0).any():
-            raise BlobError("The saved state is damaged.", "a cell has a negative position")
+            raise BlobError(tr("The saved state is damaged."), "a cell has a negative position")
         streams.append(StreamBlob(pos, seq_ids, _tensors(reader, n_cells, geometry.facts.mla)))
     return tuple(streams)
 
@@ -173,7 +175,7 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
     """
     ext = _EXT_WORDS if cell_ext else 0
     if 8 * n_cells > len(reader.view) - reader.at:
-        raise BlobError("The saved state is damaged or cut off.", f"{n_cells} cells at {reader.at}")
+        raise BlobError(tr("The saved state is damaged or cut off."), f"{n_cells} cells at {reader.at}")
     pos = np.empty(n_cells, dtype=np.int32)
     seq_ids: list[tuple[int, ...]] = []
     done, ahead = 0, 1
@@ -181,7 +183,7 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
         head = reader.words(2)
         n_ids = int(head[1]) if len(head) == 2 else 0
         if not 0 <= n_ids <= MAX_SEQ:
-            raise BlobError("The saved state is damaged.", f"cell {done} has {n_ids & 0xFFFFFFFF} sequences")
+            raise BlobError(tr("The saved state is damaged."), f"cell {done} has {n_ids & 0xFFFFFFFF} sequences")
         width = 2 + ext + n_ids
         ahead = min(ahead, n_cells - done)
         words = reader.words(ahead * width)
@@ -192,7 +194,7 @@ def _cells(reader: _Reader, n_cells: int, cell_ext: bool) -> tuple[NDArray[np.in
         reader.take(4 * width * max(n, 1), "cells")
         ids = rows[:n, 2 + ext :]
         if n_ids and not ((ids >= 0) & (ids < MAX_SEQ)).all():
-            raise BlobError("The saved state is damaged.", "a sequence id is out of range")
+            raise BlobError(tr("The saved state is damaged."), "a sequence id is out of range")
         pos[done : done + n] = rows[:n, 0]
         seq_ids += map(tuple, ids.tolist())
         done += n
@@ -206,7 +208,7 @@ def _tensors(reader: _Reader, n_cells: int, mla: bool) -> tuple[Section, ...]:
     n_layer = reader.u32("number of layers")
     sections = [_rows(reader, "k", n_cells) for _ in range(_plausible(reader, n_layer))]
     if v_trans not in (0, 1):
-        raise BlobError("The saved state is damaged.", f"v_trans is {v_trans}")
+        raise BlobError(tr("The saved state is damaged."), f"v_trans is {v_trans}")
     for _ in range(0 if mla else n_layer):
         if v_trans:
             ggml_type = reader.i32("V type")
@@ -231,7 +233,7 @@ def _rows(reader: _Reader, kind: str, n_cells: int) -> Section:
 def _plausible(reader: _Reader, n_layer: int) -> int:
     """A layer takes at least 12 bytes, so no damaged count can make us loop for long."""
     if 12 * n_layer > len(reader.view) - reader.at:
-        raise BlobError("The saved state is damaged or cut off.", f"{n_layer} layers at {reader.at}")
+        raise BlobError(tr("The saved state is damaged or cut off."), f"{n_layer} layers at {reader.at}")
     return n_layer
 
 
@@ -242,11 +244,11 @@ def _recurrent(reader: _Reader) -> tuple[tuple[tuple[int, tuple[int, ...]], ...]
         pos = reader.i32("position")
         n_ids = reader.u32("number of sequences")
         if n_ids > MAX_SEQ:
-            raise BlobError("The saved state is damaged.", f"a state of {n_ids} sequences")
+            raise BlobError(tr("The saved state is damaged."), f"a state of {n_ids} sequences")
         ids = np.frombuffer(reader.take(4 * n_ids, "sequence ids"), dtype="<i4")
         states.append((pos, tuple(sorted(ids.tolist()))))
     if reader.u32("s_trans") != 0:
-        raise BlobError("The saved state is damaged.", "s_trans is not 0")
+        raise BlobError(tr("The saved state is damaged."), "s_trans is not 0")
     reader.u32("number of layers")  # layers without a state are not in the blob: what follows are rows to its end
     sections = []
     while reader.at < len(reader.view):

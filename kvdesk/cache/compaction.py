@@ -20,6 +20,7 @@ from kvdesk.cache.cells import Index
 from kvdesk.cache.geometry import Geometry
 from kvdesk.cache.metrics import holders, n_kv, scatter
 from kvdesk.cache.snapshot import CacheMap, CacheSnapshot, StreamMap
+from kvdesk.translation import tr
 
 _TENSORS_HEAD = 8  # v_trans, number of layers: all there is where no layer uses the cache
 _EXT_WORDS = 3  # 2D position of a cell (M-RoPE)
@@ -139,7 +140,7 @@ def permute_blob(
     source = np.frombuffer(blob, dtype=np.uint8)
     planned = {(p.cache, p.stream): p for p in plan.streams}
     if [len(streams) for streams in state.caches] != [len(cache.streams) for cache in plan.after]:
-        raise BlobError("The saved state is not of the cache that was planned.")
+        raise BlobError(tr("The saved state is not of the cache that was planned."))
     room = blob if plan.in_order else make_room(len(source))
     target = np.frombuffer(room, dtype=np.uint8)
     done, at = 0, 4 + int.from_bytes(blob[:4], "little")  # the architecture's name
@@ -217,7 +218,7 @@ def _stream_plan(cache: str, stream: int, order: Index, before: StreamMap, after
 
 def _check(stored: StreamBlob, order: Index, after: StreamMap) -> None:
     if stored.n_cells != len(order) or not np.array_equal(stored.pos[order], after.pos[: len(order)]):
-        raise BlobError("The saved state is not of the cells that were planned.")
+        raise BlobError(tr("The saved state is not of the cells that were planned."))
 
 
 def _permute_table(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from kvdesk.cache.difference import StreamDifference, map_difference
 from kvdesk.cache.metrics import StreamMetrics, holders, scatter, stream_metrics
 from kvdesk.cache.snapshot import CacheSnapshot, Columns, StreamMap
+from kvdesk.translation import tr
 
 ROUNDING = 3e-3
 """Largest |difference| of logits, relative to the largest |logit| (at least 1), that is put down to rounding.
@@ -66,8 +67,10 @@ class LogitsComparison:
 
     def __str__(self) -> str:
         if self.verdict is Verdict.EXACT:
-            return "exact: every logit is the same"
-        return f"{self.verdict}: logits differ by at most {self.max_difference:.2g}, KL {self.kl_max:.2g} nats"
+            return tr("exact: every logit is the same")
+        return tr("{verdict}: logits differ by at most {difference:.2g}, KL {kl:.2g} nats").format(
+            verdict=tr(self.verdict), difference=self.max_difference, kl=self.kl_max
+        )
 
 
 @dataclass(frozen=True, slots=True)

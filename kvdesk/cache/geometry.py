@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kvdesk.errors import ContextError
+from kvdesk.translation import marked, tr
 
 MemoryKind = Literal["attention", "iswa", "recurrent", "hybrid", "hybrid_iswa", "unknown"]
 SwaType = Literal["none", "standard", "chunked", "symmetric"]
@@ -32,9 +33,9 @@ _OTHER_CLASS = {  # llama-model.cpp:2375ff: memory classes with rules of their o
     "deepseek4": "llama_kv_cache_dsv4",
     "glm5-next": "llama_memory_hybrid_idx",
     "qwen4exp": "llama_memory_hybrid_idx",
-    "dflash": "a cache shared with another context",
-    "eagle3": "a cache shared with another context",
-    "gemma4-assistant": "a cache shared with another context",
+    "dflash": marked("a cache shared with another context"),
+    "eagle3": marked("a cache shared with another context"),
+    "gemma4-assistant": marked("a cache shared with another context"),
 }
 _SWA_TYPES: dict[str, SwaType] = {"llama4": "chunked"}  # models/llama4.cpp:13; every other decoder is standard
 
@@ -144,9 +145,14 @@ def model_facts(
     kind: MemoryKind
     reason = ""
     if architecture in _NO_CACHE:
-        kind, reason = "unknown", f"{architecture} models have no KV cache"
+        kind, reason = "unknown", tr("{architecture} models have no KV cache").format(architecture=architecture)
     elif architecture in _OTHER_CLASS:
-        kind, reason = "unknown", f"{architecture} uses {_OTHER_CLASS[architecture]}, which kvdesk does not mirror"
+        kind, reason = (
+            "unknown",
+            tr("{architecture} uses {other_class}, which kvdesk does not mirror").format(
+                architecture=architecture, other_class=tr(_OTHER_CLASS[architecture])
+            ),
+        )
     elif is_recurrent:
         kind = "recurrent"
     elif is_hybrid:
@@ -190,13 +196,21 @@ def plan(facts: ModelFacts, params: ContextParams) -> Geometry:
     """
     asked = params.n_ctx or params.n_ctx_train
     if asked <= 0:
-        raise ContextError("The context size is 0 and the model does not say how long it was trained.")
+        raise ContextError(tr("The context size is 0 and the model does not say how long it was trained."))
     if not 1 <= params.n_seq_max <= MAX_SEQ:
-        raise ContextError(f"The number of sequences must be between 1 and {MAX_SEQ}, not {params.n_seq_max}.")
+        raise ContextError(
+            tr("The number of sequences must be between 1 and {max_seq}, not {n_seq_max}.").format(
+                max_seq=MAX_SEQ, n_seq_max=params.n_seq_max
+            )
+        )
     n_batch = min(asked, params.n_batch)
     n_ubatch = min(n_batch, params.n_ubatch or params.n_batch)
     if n_batch < params.n_seq_max:
-        raise ContextError(f"A batch of {n_batch} tokens is too small for {params.n_seq_max} sequences.")
+        raise ContextError(
+            tr("A batch of {n_batch} tokens is too small for {n_seq_max} sequences.").format(
+                n_batch=n_batch, n_seq_max=params.n_seq_max
+            )
+        )
     n_ctx, n_ctx_seq = context_sizes(asked, params.n_seq_max, params.kv_unified)
     attention = facts.kind in ("attention", "iswa", "hybrid", "hybrid_iswa")
     n_window = 0

@@ -46,6 +46,7 @@ from kvdesk.cache.journal_runs import Invalid, integer, patch_of, runs_of
 from kvdesk.cache.packing import Operation
 from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording, chunk_patches, each_patch
 from kvdesk.errors import UserError
+from kvdesk.translation import marked, tr
 
 FORMAT, VERSION = "kvdesk-journal", 1
 MAX_LINE = 1 << 20
@@ -56,7 +57,7 @@ _MAX_STREAMS = 512  # 256 sequences in two caches
 _LINE_VALUES = 20_000  # numbers of runs in one line; each takes at most 21 characters
 _NAMES = ("kv", "base", "window")
 _TEXT = 4096  # characters of a call, a reason, a name
-_TOO_DAMAGED = "The journal is damaged or was not written by kvdesk."
+_TOO_DAMAGED = marked("The journal is damaged or was not written by kvdesk.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,10 @@ def save_journal(path: Path, recording: Recording, header: JournalHeader) -> Non
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise UserError(f"The journal could not be saved to {path.name}: {error.strerror}.", str(path)) from error
+        raise UserError(
+            tr("The journal could not be saved to {name}: {strerror}.").format(name=path.name, strerror=error.strerror),
+            str(path),
+        ) from error
 
 
 def journal_lines(recording: Recording, header: JournalHeader) -> Iterator[str]:
@@ -117,13 +121,15 @@ def load_journal(
     try:
         size = max(1, path.stat().st_size)
         if not path.is_file():
-            raise UserError(f"{path.name} is not a file.")
+            raise UserError(tr("{name} is not a file.").format(name=path.name))
         if size > MAX_FILE:
-            raise UserError(f"{path.name} is too large for a journal: {size:,} bytes.")
+            raise UserError(tr("{name} is too large for a journal: {size:,} bytes.").format(name=path.name, size=size))
         with path.open("rb") as file:
             return _Reader(file, size, max_bytes, on_progress).read()
     except OSError as error:
-        raise UserError(f"{path.name} could not be read: {error.strerror}.", str(path)) from error
+        raise UserError(
+            tr("{name} could not be read: {strerror}.").format(name=path.name, strerror=error.strerror), str(path)
+        ) from error
 
 
 class _Reader:
@@ -137,14 +143,14 @@ class _Reader:
         try:
             return self._read()
         except Invalid as error:
-            raise UserError(_TOO_DAMAGED, f"line {self._number}: {error}") from error
+            raise UserError(tr(_TOO_DAMAGED), f"line {self._number}: {error}") from error
 
     def _read(self) -> tuple[JournalHeader, Recording]:
         value = self._next()
         if value is None or value.get("format") != FORMAT:
-            raise UserError("This is not a kvdesk journal.")
+            raise UserError(tr("This is not a kvdesk journal."))
         if integer(value.get("version"), 1, 2**31) != VERSION:
-            raise UserError("The journal is of a newer kvdesk.", f"version {value['version']}")
+            raise UserError(tr("The journal is of a newer kvdesk."), f"version {value['version']}")
         header, shape = _header(value), _shape(value)
         start = integer(value.get("start"), 0, _MAX_NUMBER)
         recorder = Recorder(shape, start, self._patch(value, Flat(shape), start), self._max_bytes)
@@ -184,7 +190,7 @@ class _Reader:
         self._read_bytes += len(line)
         ask = self._on_progress if self._number % 1000 == 0 else None
         if ask and not ask(min(1.0, self._read_bytes / self._size)):
-            raise UserError("Reading the journal was ended.")
+            raise UserError(tr("Reading the journal was ended."))
         if len(line) > MAX_LINE:
             raise Invalid("a line is too long")
         try:

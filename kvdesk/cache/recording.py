@@ -16,6 +16,7 @@ from kvdesk.cache.flat import Flat, Patch, Shape
 from kvdesk.cache.packing import Chunk, Entry, Group, Operation, Patches, alone, pack, unpack_cells, unpack_operations
 from kvdesk.cache.snapshot import CacheMap
 from kvdesk.errors import UserError
+from kvdesk.translation import tr
 
 MAX_BYTES = 64_000_000  # everything that a recorder keeps, the cells as they are now included
 _CHUNK_OPERATIONS = 1024
@@ -105,8 +106,10 @@ class Recording:
     def _flat_at(self, number: int) -> Flat:
         if not self.start <= number <= max(self.last, self.start):
             raise UserError(
-                f"The journal shows states from operation {self.start:,} to {max(self.last, self.start):,}."
-                " Older ones were dropped to stay within its memory."
+                tr(
+                    "The journal shows states from operation {start:,} to {last:,}. Older ones were dropped to stay "
+                    "within its memory."
+                ).format(start=self.start, last=max(self.last, self.start))
             )
         flat = Flat(self.shape)
         segment = self.segments[bisect_right([s.start for s in self.segments], number) - 1]

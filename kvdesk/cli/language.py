@@ -1,7 +1,7 @@
 """The language of what is started without a window: commands on the terminal, and the child processes of kvdesk.
 
-In this order: the environment's KVDESK_LANGUAGE, which the parent of a child sets; what was chosen in the settings; what
-the system prefers.
+In this order: the environment's KVDESK_LANGUAGE, which the parent of a child sets; what was chosen in the settings;
+what the system prefers.
 """
 
 from __future__ import annotations

@@ -58,6 +58,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.messages import Command, CommandFailed, Event, SubscriptionDropped
 from kvdesk.settings import Overflow, Settings
+from kvdesk.translation import tr
 
 ReadTree = Callable[[ConversationId, MessageId | None], None]
 """Asks for the messages of a conversation (and the leaf of its shown branch); `tree_read` or `tree_failed` answers."""
@@ -278,7 +279,7 @@ class ConversationService:
             messages = messages[: end + 1]
         if known is None or not messages:
             return None
-        new = self._known.made(f"{known.title}, forked", known.system_prompt, known.overflow)
+        new = self._known.made(tr("{title}, forked").format(title=known.title), known.system_prompt, known.overflow)
         copies: list[Message] = []
         for message in messages:
             parent = copies[-1].id if copies else None

@@ -21,14 +21,15 @@ from kvdesk.host.subscription import Subscription
 from kvdesk.protocol.chat import BackendReady, EngineDied, EngineRestarted
 from kvdesk.protocol.features import MISSING
 from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of, is_wish
+from kvdesk.translation import marked, tr
 
 IDLE_S = 1.0
 """Without a command for so long, the back end does what pays back later."""
 MOST_DEATHS, WITHIN_S = 3, 60.0
 """A back end that died so often within so many seconds is not started again."""
-_STOPPED = "The engine stopped unexpectedly."
-_AGAIN = f"{_STOPPED} It is being started again: your chats go on, and answers keep the text they had."
-_FOR_GOOD = f"{_STOPPED} It has happened {MOST_DEATHS} times within a minute: restart kvdesk. Your chats are saved."
+_STOPPED = marked("The engine stopped unexpectedly.")
+_AGAIN = marked("It is being started again: your chats go on, and answers keep the text they had.")
+_FOR_GOOD = marked("It has happened {n} times within a minute: restart kvdesk. Your chats are saved.")
 _log = logging.getLogger(__name__)
 
 
@@ -115,7 +116,7 @@ class Host:
             except Exception:  # noqa: BLE001 - the edge of the back end: its subscribers must hear of it
                 _log.exception("the engine's loop ended")
                 self._deaths.append(time.monotonic())
-                first = backend.give_up(_STOPPED)
+                first = backend.give_up(tr(_STOPPED))
                 self._over = not self._may_go_on(traceback.format_exc())
             finally:
                 self._alive_at = None
@@ -138,13 +139,13 @@ class Host:
     def _may_go_on(self, detail: str) -> bool:
         """Whether another back end takes the place of the one that died now; not at the end, nor after too many."""
         if len(self._deaths) == MOST_DEATHS and self._deaths[-1] - self._deaths[0] < WITHIN_S:
-            self._emit(EngineDied(_FOR_GOOD, detail))
+            self._emit(EngineDied(f"{tr(_STOPPED)} {tr(_FOR_GOOD).format(n=MOST_DEATHS)}", detail))
             return False
         with self._making:
             if self._closing:
                 return False
             self._made = None
-        self._emit(EngineRestarted(_AGAIN, detail))
+        self._emit(EngineRestarted(f"{tr(_STOPPED)} {tr(_AGAIN)}", detail))
         return True
 
     @property
@@ -181,7 +182,7 @@ class Host:
         if feature in backend.features:
             backend.handle(command, at_s)
         elif not is_wish(command):
-            self._emit(CommandFailed(command, MISSING[feature]))
+            self._emit(CommandFailed(command, tr(MISSING[feature])))
 
     # --- events -------------------------------------------------------------------------------------------------------
 

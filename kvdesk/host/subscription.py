@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from kvdesk.host.joining import bytes_of, join
 from kvdesk.protocol.cache import CacheView
 from kvdesk.protocol.messages import Event, SubscriptionDropped
+from kvdesk.translation import marked, tr
 
 MOST_EVENTS = 500
 """A subscriber that has so many events waiting is slow: text is joined, and of views only the latest is kept."""
@@ -16,7 +17,7 @@ _VIEW = 25
 """A view of the cache counts as so many events: it is up to some MB."""
 MOST_BYTES = 8 * 2**20
 """One that is behind by more than this, joined, is dropped."""
-_DROPPED = "Events came faster than they were read: the chats are complete, some measurements are missing."
+_DROPPED = marked("Events came faster than they were read: the chats are complete, some measurements are missing.")
 _log = logging.getLogger(__name__)
 
 
@@ -89,4 +90,4 @@ class Subscription:
         self._room = max(MOST_EVENTS, len(self._waiting))
         if bytes_of(self._waiting) > MOST_BYTES:
             self.dropped = True
-            self._waiting = [SubscriptionDropped(_DROPPED)]
+            self._waiting = [SubscriptionDropped(tr(_DROPPED))]

@@ -106,7 +106,9 @@ def check_fits(
     if needed.total <= have:
         return needed
     raise ContextError(
-        f"A context of {needed.n_ctx:,} cells needs {_gb(needed.total)} with this model, and {_gb(have)} are free. "
+        tr("A context of {n_ctx:,} cells needs {gb} with this model, and {gb2} are free. ").format(
+            n_ctx=needed.n_ctx, gb=_gb(needed.total), gb2=_gb(have)
+        )
         + _advice(hyper, weights, settings, have),
         repr(needed),
     )
@@ -223,11 +225,11 @@ def _advice(hyper: Hyper, weights: int, settings: ContextSettings, have: int) ->
     except ContextError:
         smaller = 0
     if not largest and not smaller:
-        return "Not even the smallest context fits: close other programs, or take a smaller model."
+        return tr("Not even the smallest context fits: close other programs, or take a smaller model.")
     if not largest:
-        return f"With K and V as q8_0, {smaller:,} cells fit."
-    more = f" With K and V as q8_0, {smaller:,} do." if smaller > largest else ""
-    return f"The largest that fits has {largest:,} cells.{more}"
+        return tr("With K and V as q8_0, {smaller:,} cells fit.").format(smaller=smaller)
+    more = tr(" With K and V as q8_0, {smaller:,} do.").format(smaller=smaller) if smaller > largest else ""
+    return tr("The largest that fits has {largest:,} cells.{more}").format(largest=largest, more=more)
 
 
 def _largest(hyper: Hyper, weights: int, settings: ContextSettings, available: int) -> int:

@@ -13,6 +13,8 @@ from typing import BinaryIO
 
 import numpy as np
 
+from kvdesk.translation import tr
+
 CHUNK = 1 << 20
 MAX_SECONDS = 5.0  # for a whole header; an ordinary one takes some 20 ms
 FEW = 256  # strings skipped one by one where they cannot be skipped together
@@ -22,7 +24,7 @@ class Truncated(Exception):
     """The file ends `missing` bytes (at least) before what was to be read."""
 
     def __init__(self, missing: int) -> None:
-        super().__init__(f"{missing} bytes missing")
+        super().__init__(tr("{missing} bytes missing").format(missing=missing))
         self.missing = missing
 
 
@@ -91,7 +93,7 @@ class Cursor:
         self._check(8 * count)
         while count > 0:
             if time.monotonic() > self._deadline_s:
-                raise Damaged("its header takes too long to read")
+                raise Damaged(tr("its header takes too long to read"))
             count -= self._skip_chain(count)
             for _ in range(min(FEW, count)):
                 self.skip(self.u64())

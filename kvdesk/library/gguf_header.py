@@ -183,7 +183,9 @@ def read_any_header(path: Path) -> GgufHeader:
             raise ModelFileError(
                 tr("{file} is damaged: it claims an impossible size.").format(file=path.name), str(error)
             ) from error
-        sentence = f"{path.name} is cut off: {_bytes(error.missing)} or more are missing. Download it again."
+        sentence = tr("{name} is cut off: {bytes} or more are missing. Download it again.").format(
+            name=path.name, bytes=_bytes(error.missing)
+        )
         raise ModelFileError(sentence, str(error)) from error
     except Damaged as error:
         raise ModelFileError(tr("{file} is damaged: {error}.").format(file=path.name, error=error)) from error
@@ -231,13 +233,13 @@ def _read(path: Path, file: BinaryIO, size: int, mtime_ns: int) -> GgufHeader:
         )
     n_tensors, n_keys = cursor.u64(), cursor.u64()
     if n_keys > MAX_KEYS:
-        raise Damaged(f"it claims {n_keys:,} metadata entries")
+        raise Damaged(tr("it claims {n_keys:,} metadata entries").format(n_keys=n_keys))
     if n_tensors > MAX_TENSORS:
-        raise Damaged(f"it claims {n_tensors:,} tensors")
+        raise Damaged(tr("it claims {n_tensors:,} tensors").format(n_tensors=n_tensors))
     metadata = _metadata(cursor, n_keys)
     alignment = metadata.get("general.alignment", DEFAULT_ALIGNMENT)
     if not isinstance(alignment, int) or alignment <= 0 or alignment & (alignment - 1) or alignment > 1 << 20:
-        raise Damaged("its alignment is not a power of two")
+        raise Damaged(tr("its alignment is not a power of two"))
     tensors = _tensors(cursor, n_tensors, alignment)
     data_offset = _padded(cursor.position, alignment)
     if tensors and (missing := data_offset + tensors[-1].offset + tensors[-1].n_bytes - size) > 0:
@@ -250,7 +252,7 @@ def _read(path: Path, file: BinaryIO, size: int, mtime_ns: int) -> GgufHeader:
 
 
 def _bytes(n: int) -> str:
-    return f"{n:,} byte{'' if n == 1 else 's'}"
+    return tr("1 byte") if n == 1 else tr("{n:,} bytes").format(n=n)
 
 
 def _metadata(cursor: Cursor, n_keys: int) -> dict[str, Value]:
@@ -259,15 +261,15 @@ def _metadata(cursor: Cursor, n_keys: int) -> dict[str, Value]:
     for _ in range(n_keys):
         key = cursor.string(MAX_KEY)
         if not key:
-            raise Damaged("a metadata entry has no name, or an endless one")
+            raise Damaged(tr("a metadata entry has no name, or an endless one"))
         if key in metadata:
-            raise Damaged(f"its metadata has two entries {key!r}")
+            raise Damaged(tr("its metadata has two entries {key!r}").format(key=key))
         before = cursor.position
         metadata[key] = _value(cursor, cursor.u32())
         if isinstance(metadata[key], Skipped):
             skipped += cursor.position - before
         if cursor.position - start - skipped > MAX_KEPT:
-            raise Damaged("it has far too much metadata")
+            raise Damaged(tr("it has far too much metadata"))
     return metadata
 
 
@@ -279,7 +281,7 @@ def _value(cursor: Cursor, kind: int) -> Value:
     if kind == ARRAY:
         return _array(cursor, cursor.u32(), cursor.u64())
     if kind not in NUMBERS:
-        raise Damaged(f"its metadata has a value of unknown type {kind}")
+        raise Damaged(tr("its metadata has a value of unknown type {kind}").format(kind=kind))
     return cursor.number(NUMBERS[kind])
 
 
@@ -291,7 +293,7 @@ def _array(cursor: Cursor, kind: int, count: int) -> Value:
         texts = [cursor.string(MAX_STRING) for _ in range(count)]
         return tuple("" if text is None else text for text in texts)
     if kind not in NUMBERS:  # arrays of arrays are refused by llama.cpp too
-        raise Damaged(f"its metadata has an array of unknown type {kind}")
+        raise Damaged(tr("its metadata has an array of unknown type {kind}").format(kind=kind))
     layout = NUMBERS[kind]
     if count > MAX_NUMBERS:
         cursor.skip(count * layout.size)
@@ -306,10 +308,12 @@ def _tensors(cursor: Cursor, n_tensors: int, alignment: int) -> tuple[Tensor, ..
     for _ in range(n_tensors):
         name = cursor.string(MAX_NAME)
         if name is None or name in tensors:
-            raise Damaged(f"two tensors are called {name!r}" if name else "a tensor has an endless name")
+            raise Damaged(
+                tr("two tensors are called {name!r}").format(name=name) if name else tr("a tensor has an endless name")
+            )
         n_dims = cursor.u32()
         if n_dims > MAX_DIMS:
-            raise Damaged(f"tensor {name!r} has {n_dims:,} dimensions")
+            raise Damaged(tr("tensor {name!r} has {n_dims:,} dimensions").format(name=name, n_dims=n_dims))
         shape = tuple(cursor.u64() for _ in range(n_dims))
         kind = _tensor_type(name, cursor.u32())
         offset = cursor.u64()
@@ -317,9 +321,9 @@ def _tensors(cursor: Cursor, n_tensors: int, alignment: int) -> tuple[Tensor, ..
         for n in shape[1:]:
             rows *= n
         if row * rows >= 1 << 63 or row % kind.block:
-            raise Damaged(f"tensor {name!r} has an impossible shape")
+            raise Damaged(tr("tensor {name!r} has an impossible shape").format(name=name))
         if offset != expected:
-            raise Damaged(f"tensor {name!r} is not where the one before it ends")
+            raise Damaged(tr("tensor {name!r} is not where the one before it ends").format(name=name))
         tensors[name] = Tensor(name, shape, kind, offset, kind.row_bytes(row) * rows)
         expected = _padded(offset + tensors[name].n_bytes, alignment)
     return tuple(tensors.values())
@@ -329,8 +333,14 @@ def _tensor_type(name: str, number: int) -> GgmlType:
     if number in TYPES:
         return TYPES[number]
     if number in REMOVED:
-        raise Damaged(f"tensor {name!r} has a data type that llama.cpp no longer reads ({number})")
-    raise Damaged(f"tensor {name!r} has a data type this llama.cpp does not know ({number})")
+        raise Damaged(
+            tr("tensor {name!r} has a data type that llama.cpp no longer reads ({number})").format(
+                name=name, number=number
+            )
+        )
+    raise Damaged(
+        tr("tensor {name!r} has a data type this llama.cpp does not know ({number})").format(name=name, number=number)
+    )
 
 
 def _padded(n: int, alignment: int) -> int:

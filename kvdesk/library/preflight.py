@@ -25,6 +25,7 @@ from kvdesk.library.child import child_command, start_child
 from kvdesk.library.estimate import estimate
 from kvdesk.library.gguf_header import GgufHeader, read_header
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
 
 TIME_LIMIT_S = 60.0
 POLL_S = 0.1
@@ -114,11 +115,15 @@ def _try(header: GgufHeader, settings: ContextSettings, cancelled: Callable[[], 
         try:
             child = start_child(command, out, err)
         except OSError as error:
-            return Verdict(False, "The trial of the model could not be started.", repr(error)), False
+            return Verdict(False, tr("The trial of the model could not be started."), repr(error)), False
         with child:
             code = _wait(child, limit_s, cancelled)
         if code is None:
-            how = "was cancelled" if cancelled() else f"did not load within {limit_s:.0f} s in a trial"
+            how = (
+                tr("was cancelled")
+                if cancelled()
+                else tr("did not load within {limit_s:.0f} s in a trial").format(limit_s=limit_s)
+            )
             return Verdict(False, f"{header.path.name} {how}.", _tail(err)), False
         verdict = _judge(header.path.name, code, _tail(out), _tail(err))
         return verdict, code >= 0 or verdict.ok
@@ -151,11 +156,15 @@ def _judge(name: str, code: int, answer: str, last_words: str) -> Verdict:
         try:
             how = signal.Signals(-code).name
         except ValueError:
-            how = f"signal {-code}"
+            how = tr("signal {number}").format(number=-code)
         return Verdict(
-            False, f"{name} makes llama.cpp crash ({how}); it did so in a trial, so nothing is lost.", last_words
+            False,
+            tr("{name} makes llama.cpp crash ({how}); it did so in a trial, so nothing is lost.").format(
+                name=name, how=how
+            ),
+            last_words,
         )
-    return Verdict(False, f"{name} failed in a trial (exit code {code}).", last_words)
+    return Verdict(False, tr("{name} failed in a trial (exit code {code}).").format(name=name, code=code), last_words)
 
 
 def _tail(file: Any) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from kvdesk.translation import tr
+
 Tier = Literal["memory", "disk"]
 Destination = Literal["memory", "disk", "nowhere"]
 
@@ -99,8 +101,15 @@ def eviction_order(residents: Sequence[Resident], n_cells: int) -> list[tuple[Re
         if n_cells <= 0:
             break
         n_cells -= resident.n_own
-        back = f"back in about {_return_ms(resident):,.0f} ms"
-        result.append((resident, f"unused for {resident.idle_s:,.0f} s, frees {resident.n_own:,} cells, {back}"))
+        back = tr("back in about {return_ms:,.0f} ms").format(return_ms=_return_ms(resident))
+        result.append(
+            (
+                resident,
+                tr("unused for {idle_s:,.0f} s, frees {n_own:,} cells, {back}").format(
+                    idle_s=resident.idle_s, n_own=resident.n_own, back=back
+                ),
+            )
+        )
     return result
 
 
@@ -108,23 +117,34 @@ def place(resident: Resident, states: Sequence[StateInfo], limits: Limits) -> Pl
     """Where the state of an evicted conversation goes within the limits, and what gives way to it."""
     size = resident.state_bytes
     if resident.has_saved_state:
-        return Placement("nowhere", (), (), "its saved state is up to date")
+        return Placement("nowhere", (), (), tr("its saved state is up to date"))
     if resident.prefill_ms < _WORTH * resident.restore_ms:
         return Placement(
             "nowhere",
             (),
             (),
-            f"a prefill takes {resident.prefill_ms:,.0f} ms, a restore {resident.restore_ms:,.0f} ms: not worth saving",
+            tr("a prefill takes {prefill_ms:,.0f} ms, a restore {restore_ms:,.0f} ms: not worth saving").format(
+                prefill_ms=resident.prefill_ms, restore_ms=resident.restore_ms
+            ),
         )
     if size <= limits.memory_bytes:
         moved = _give_way(states, "memory", size - limits.memory_bytes)
         stays = [s for s in states if s not in moved]
         demoted, dropped = _demote(moved, stays, limits)
-        return Placement("memory", dropped, demoted, f"{_mb(size)} to memory{_and(dropped, demoted)}")
+        return Placement(
+            "memory", dropped, demoted, tr("{mb} to memory{rest}").format(mb=_mb(size), rest=_and(dropped, demoted))
+        )
     if size <= limits.disk_bytes:
         dropped = tuple(s.key for s in _give_way(states, "disk", size - limits.disk_bytes))
-        return Placement("disk", dropped, (), f"{_mb(size)} is more than memory may hold: to disk{_and(dropped, ())}")
-    return Placement("nowhere", (), (), f"{_mb(size)} is more than the limits allow: it will be prefilled again")
+        return Placement(
+            "disk",
+            dropped,
+            (),
+            tr("{mb} is more than memory may hold: to disk{rest}").format(mb=_mb(size), rest=_and(dropped, ())),
+        )
+    return Placement(
+        "nowhere", (), (), tr("{mb} is more than the limits allow: it will be prefilled again").format(mb=_mb(size))
+    )
 
 
 def over_limit(states: Sequence[StateInfo], limits: Limits) -> tuple[str, ...]:
@@ -173,8 +193,8 @@ def _demote(
 
 
 def _and(dropped: tuple[str, ...], demoted: tuple[str, ...]) -> str:
-    parts = [f"{len(demoted)} older to disk"] if demoted else []
-    parts += [f"{len(dropped)} older dropped"] if dropped else []
+    parts = [tr("{n} older to disk").format(n=len(demoted))] if demoted else []
+    parts += [tr("{n} older dropped").format(n=len(dropped))] if dropped else []
     return f", {', '.join(parts)}" if parts else ""
 
 

@@ -15,6 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from kvdesk.policies.decode_speed import DecodeSpeed, Work
+from kvdesk.translation import tr
 
 LARGE_BATCH = 128
 """Tokens from which a batch is prefill: its operations are long, so threads seldom wait and more are never slower."""
@@ -117,7 +118,9 @@ class ThreadPolicy:
         self._n_most = max(1, n_most or n_cores)
         self._fit = self._n = self._n_most
         self._others = 0.0
-        self._reason = f"{self._n} of {self._n_cores} cores, nothing else was measured yet."
+        self._reason = tr("{n} of {n_cores} cores, nothing else was measured yet.").format(
+            n=self._n, n_cores=self._n_cores
+        )
         self._speed = DecodeSpeed()
         self._recent: dict[int, deque[float]] = {}
         self._work: Work | None = None
@@ -153,7 +156,9 @@ class ThreadPolicy:
         if at_s - self._last_s > _IDLE_S and self._n != self._fit:
             self._trial = None
             self._recent.clear()
-            self._use(self._fit, f"{self._seen()}: starting with {_threads(self._fit)}.")
+            self._use(
+                self._fit, tr("{seen}: starting with {threads}.").format(seen=self._seen(), threads=_threads(self._fit))
+            )
         return self.choice
 
     def decoded(self, sample: DecodeSample) -> Threads:
@@ -185,7 +190,10 @@ class ThreadPolicy:
             self._try(target, statistics.median(lately), work, evidence)
         elif len(taken) >= _RECENT // 2 and (better := self._better_known(_usual(taken))) is not None:
             self._use(
-                better, f"{_threads(better)} took {self._ms(better):.1f} ms a token, {_threads(self._n)} take more."
+                better,
+                tr("{threads} took {ms:.1f} ms a token, {threads2} take more.").format(
+                    threads=_threads(better), ms=self._ms(better), threads2=_threads(self._n)
+                ),
             )
             self._more.failed(at_s)
         elif self._n < self._fit and at_s >= self._more.next_s and len(taken) >= 2:
@@ -199,10 +207,12 @@ class ThreadPolicy:
         if best is None:
             return self._seen() if loaded and len(lately) >= 2 else ""
         if lately[-1] > _STALLED * best or (len(lately) > 1 and min(lately[-2:]) > _COLLAPSED * best):
-            return f"a token took {lately[-1]:.0f} ms, at best {best:.1f}"
+            return tr("a token took {lately:.0f} ms, at best {best:.1f}").format(lately=lately[-1], best=best)
         limit = _SLOW_UNDER_LOAD if loaded else _SLOW
         if len(lately) == 3 and min(lately) > limit * best:
-            return f"tokens take {statistics.median(lately):.1f} ms, at best {best:.1f}"
+            return tr("tokens take {median:.1f} ms, at best {best:.1f}").format(
+                median=statistics.median(lately), best=best
+            )
         return ""
 
     def _better_known(self, usual_ms: float) -> int | None:
@@ -214,7 +224,7 @@ class ThreadPolicy:
     def _try(self, n: int, now_ms: float, work: Work, evidence: str) -> None:
         self._trial = Trial(self._n, now_ms, work.size, evidence)
         self._recent.pop(n, None)
-        self._use(n, f"Trying {_threads(n)}: {evidence}.")
+        self._use(n, tr("Trying {threads}: {evidence}.").format(threads=_threads(n), evidence=evidence))
 
     def _judge(self, trial: Trial, work: Work, at_s: float) -> None:
         """The trial is over: keep the count that took less."""
@@ -224,8 +234,13 @@ class ThreadPolicy:
         if trial.won:
             self._use(
                 tried,
-                f"{_threads(tried)}: {ms:.1f} ms a token instead of {trial.back_ms:.1f} with {trial.back_to} "
-                f"({trial.evidence}).",
+                tr("{threads}: {ms:.1f} ms a token instead of {back_ms:.1f} with {back_to} ({evidence}).").format(
+                    threads=_threads(tried),
+                    ms=ms,
+                    back_ms=trial.back_ms,
+                    back_to=trial.back_to,
+                    evidence=trial.evidence,
+                ),
             )
             if fewer:
                 self._stepped_down(work, ms, at_s)
@@ -235,7 +250,9 @@ class ThreadPolicy:
             return
         self._use(
             trial.back_to,
-            f"{_threads(trial.back_to)}: {trial.back_ms:.1f} ms a token, {ms:.1f} with {tried} ({trial.evidence}).",
+            tr("{threads}: {back_ms:.1f} ms a token, {ms:.1f} with {tried} ({evidence}).").format(
+                threads=_threads(trial.back_to), back_ms=trial.back_ms, ms=ms, tried=tried, evidence=trial.evidence
+            ),
         )
         if fewer:
             self._fewer.failed(at_s)
@@ -250,12 +267,12 @@ class ThreadPolicy:
         self._more.failed(at_s)
         best = self._speed.best_ms(self._n, work)
         if 1 < self._n <= self._fit and best is not None and ms > _SLOW * best:
-            self._try(self._n // 2, ms, work, "it is still slow")
+            self._try(self._n // 2, ms, work, tr("it is still slow"))
 
     def _end_trial(self) -> None:
         """What is decoded has changed under the trial: what it took cannot be compared any more."""
         if self._trial is not None:
-            self._use(self._trial.back_to, f"{_threads(self._trial.back_to)}, as before.")
+            self._use(self._trial.back_to, tr("{threads}, as before.").format(threads=_threads(self._trial.back_to)))
             self._trial = None
 
     def _forget_others(self) -> None:
@@ -269,7 +286,9 @@ class ThreadPolicy:
         self._n, self._reason = n, reason
 
     def _seen(self) -> str:
-        return f"other processes take {self._others:.1f} of {self._n_cores} cores"
+        return tr("other processes take {others:.1f} of {n_cores} cores").format(
+            others=self._others, n_cores=self._n_cores
+        )
 
 
 def _usual(taken: Collection[float]) -> float:
@@ -278,4 +297,4 @@ def _usual(taken: Collection[float]) -> float:
 
 
 def _threads(n: int) -> str:
-    return "1 thread" if n == 1 else f"{n} threads"
+    return tr("1 thread") if n == 1 else tr("{n} threads").format(n=n)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from kvdesk.translation import marked
+
 
 class Feature(StrEnum):
     """A back end gets the commands of the features it has, and of no other (`kvdesk.protocol.messages.feature_of`)."""
@@ -22,14 +24,14 @@ class Feature(StrEnum):
 
 
 MISSING: Final[Mapping[Feature, str]] = {
-    Feature.CHAT: "This engine does not chat.",
-    Feature.CONTINUE: "This engine cannot continue an answer.",
-    Feature.PREVIEW: "This engine does not say what a message would cost.",
-    Feature.PROMPT_VIEW: "This engine renders prompts by itself: its chat template cannot be seen or changed.",
-    Feature.CACHE_POLICY: "This engine manages its cache by itself.",
-    Feature.CACHE_VIEW: "This engine does not show its cache.",
-    Feature.CACHE_OPERATIONS: "The cache of this engine cannot be changed by hand.",
-    Feature.AUDIT: "The cache of this engine cannot be audited.",
-    Feature.REBUILD: "This engine makes its context by itself.",
+    Feature.CHAT: marked("This engine does not chat."),
+    Feature.CONTINUE: marked("This engine cannot continue an answer."),
+    Feature.PREVIEW: marked("This engine does not say what a message would cost."),
+    Feature.PROMPT_VIEW: marked("This engine renders prompts by itself: its chat template cannot be seen or changed."),
+    Feature.CACHE_POLICY: marked("This engine manages its cache by itself."),
+    Feature.CACHE_VIEW: marked("This engine does not show its cache."),
+    Feature.CACHE_OPERATIONS: marked("The cache of this engine cannot be changed by hand."),
+    Feature.AUDIT: marked("The cache of this engine cannot be audited."),
+    Feature.REBUILD: marked("This engine makes its context by itself."),
 }
 """What is said where a back end does not have it."""

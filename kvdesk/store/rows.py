@@ -35,6 +35,7 @@ from kvdesk.chat import (
     storable,
 )
 from kvdesk.settings import Sampling
+from kvdesk.translation import marked, tr
 
 Row = Sequence[Any]
 
@@ -60,7 +61,7 @@ _STATS: TypeAdapter[TurnStats] = TypeAdapter(TurnStats)
 _LARGEST = 1 << 53
 """Larger numbers in `TurnStats` are damage: nothing here counts so far."""
 _MOST_COLOURS = 1 << 15
-DAMAGED_NOTE = "This message is damaged in the database; what could be read of it is shown."
+DAMAGED_NOTE = marked("This message is damaged in the database; what could be read of it is shown.")
 
 
 def selected(columns: tuple[str, ...]) -> str:
@@ -309,7 +310,7 @@ def message_of(row: Row) -> Message:
         state="failed" if damaged else known_state,  # type: ignore[arg-type]
         tokens=() if damaged or ids is None else ids,
         stats=unpack_stats(stats),
-        note=DAMAGED_NOTE if damaged else text_of(note),
+        note=tr(DAMAGED_NOTE) if damaged else text_of(note),
         created_ms=created_ms,
         model=text_of(model),
         attachments=attachments,

@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from kvdesk.store import schema
+from kvdesk.translation import tr
 
 TABLES = ("conversation", "message")
 
@@ -39,8 +40,10 @@ def salvage(connection: apsw.Connection, path: Path) -> str:
         raise apsw.CorruptError(f"and cannot be replaced: {error}") from error
     finally:
         part.unlink(missing_ok=True)
-    said = f"at least {lost:,} of its rows" if lost else "a part of it"
-    return f"The database was damaged: {said} could not be read. The rest is here; the damaged file is {damaged.name}."
+    said = tr("at least {lost:,} of its rows").format(lost=lost) if lost else tr("a part of it")
+    return tr(
+        "The database was damaged: {said} could not be read. The rest is here; the damaged file is {name}."
+    ).format(said=said, name=damaged.name)
 
 
 def _copy(source: apsw.Connection, target: apsw.Connection, table: str) -> int:

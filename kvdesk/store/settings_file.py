@@ -39,7 +39,9 @@ def load_settings(path: Path) -> tuple[Settings, str]:
     except FileNotFoundError:
         return Settings(), ""
     except OSError as error:
-        return Settings(), f"The settings in {path.name} cannot be read ({error.strerror}); defaults are used."
+        return Settings(), tr("The settings in {name} cannot be read ({strerror}); defaults are used.").format(
+            name=path.name, strerror=error.strerror
+        )
     found: Any = None
     if len(raw) <= _MOST_BYTES:
         try:
@@ -47,14 +49,18 @@ def load_settings(path: Path) -> tuple[Settings, str]:
         except (ValueError, RecursionError):
             found = None
     if not isinstance(found, dict):
-        return Settings(), f"The settings in {path.name} are damaged; defaults are used.{_keep(path, raw)}"
+        return Settings(), tr("The settings in {name} are damaged; defaults are used.{keep}").format(
+            name=path.name, keep=_keep(path, raw)
+        )
     if found.get("version") != _VERSION:
         _upgrade(found)
     settings, broken = _validated(found)
     if not broken:
         return settings, ""
     names = ", ".join(broken)
-    return settings, f"Some settings in {path.name} cannot be used and have their defaults: {names}.{_keep(path, raw)}"
+    return settings, tr("Some settings in {name} cannot be used and have their defaults: {names}.{keep}").format(
+        name=path.name, names=names, keep=_keep(path, raw)
+    )
 
 
 def save_settings(settings: Settings, path: Path) -> None:
@@ -131,4 +137,4 @@ def _keep(path: Path, raw: bytes) -> str:
         kept.write_bytes(raw)
     except OSError:
         return ""
-    return f" The file as it was is kept as {kept.name}."
+    return tr(" The file as it was is kept as {name}.").format(name=kept.name)

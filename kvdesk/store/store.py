@@ -19,11 +19,11 @@ from kvdesk.store import rows, schema, search
 from kvdesk.store.addition import Addition, insert
 from kvdesk.store.salvage import salvage
 from kvdesk.store.search import SearchHit
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 
 MAGIC = b"SQLite format 3\0"
 BUSY_MS = 2000  # another kvdesk may be about to end
-INTERRUPTED_NOTE = "kvdesk ended before this answer was complete."
+INTERRUPTED_NOTE = marked("kvdesk ended before this answer was complete.")
 
 _CONVERSATION = rows.selected(rows.CONVERSATION_COLUMNS)
 _MESSAGE = rows.selected(rows.MESSAGE_COLUMNS)
@@ -178,7 +178,8 @@ class Store:
         schema.migrate(connection, self._path)
         note = "CASE note WHEN '' THEN ? ELSE note END"
         connection.execute(
-            f"UPDATE message SET state = 'interrupted', note = {note} WHERE state = 'streaming'", (INTERRUPTED_NOTE,)
+            f"UPDATE message SET state = 'interrupted', note = {note} WHERE state = 'streaming'",
+            (tr(INTERRUPTED_NOTE),),
         )
 
     @property
@@ -239,18 +240,18 @@ def _plain_errors(path: Path) -> Iterator[None]:
 def _sentence(error: apsw.Error, path: Path) -> str:
     match error:
         case apsw.NotADBError():
-            return f"{path.name} is not a database; kvdesk leaves it as it is."
+            return tr("{name} is not a database; kvdesk leaves it as it is.").format(name=path.name)
         case apsw.CorruptError():
-            return f"The database {path.name} is damaged."
+            return tr("The database {name} is damaged.").format(name=path.name)
         case apsw.BusyError() | apsw.LockedError():
-            return "The conversations are open in another kvdesk."
+            return tr("The conversations are open in another kvdesk.")
         case apsw.FullError():
-            return "The disk is full: the conversation cannot be saved."
+            return tr("The disk is full: the conversation cannot be saved.")
         case apsw.ReadOnlyError() | apsw.PermissionsError():
-            return f"The database {path.name} cannot be written."
+            return tr("The database {name} cannot be written.").format(name=path.name)
         case apsw.CantOpenError():
-            return f"The database {path.name} cannot be opened."
+            return tr("The database {name} cannot be opened.").format(name=path.name)
         case apsw.ConstraintError():
-            return "A message could not be saved: its conversation is not in the database."
+            return tr("A message could not be saved: its conversation is not in the database.")
         case _:
-            return f"The database {path.name} cannot be used."
+            return tr("The database {name} cannot be used.").format(name=path.name)

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 from kvdesk.chat import Conversation, ConversationId, Message, MessageId
 from kvdesk.errors import StoreError
 from kvdesk.store.store import Store
+from kvdesk.translation import tr
 
 INTERVAL_S = 0.1  # a crash loses at most this, a frame of the window and the writing itself: under 250 ms
 RETRY_S = 2.0  # after a failure, such as a full disk
@@ -66,15 +67,19 @@ class Unsaved:
         """For a person; empty when everything is saved."""
         if not self:
             return ""
-        verb = "is" if self.n_messages + self.n_deletions == 1 else "are"
-        return f"{self.what} {verb} not saved yet. {self.why} kvdesk tries again by itself."
+        if self.n_messages + self.n_deletions == 1:
+            said = tr("{what} is not saved yet. {why} kvdesk tries again by itself.")
+        else:
+            said = tr("{what} are not saved yet. {why} kvdesk tries again by itself.")
+        return said.format(what=self.what, why=self.why)
 
     @property
     def what(self) -> str:
         """How much, in words."""
-        messages = f"{self.n_messages:,} message{'s' * (self.n_messages != 1)}" if self.n_messages else ""
-        deletions = f"{self.n_deletions:,} deletion{'s' * (self.n_deletions != 1)}" if self.n_deletions else ""
-        return " and ".join(part for part in (messages, deletions) if part) or "Changes of a chat"
+        messages = tr("1 message") if self.n_messages == 1 else tr("{n:,} messages").format(n=self.n_messages)
+        deletions = tr("1 deletion") if self.n_deletions == 1 else tr("{n:,} deletions").format(n=self.n_deletions)
+        parts = (messages if self.n_messages else "", deletions if self.n_deletions else "")
+        return tr(" and ").join(filter(None, parts)) or tr("Changes of a chat")
 
 
 _Item = Conversation | Message | _Delete | _DeleteMessages | _Ask | _Close

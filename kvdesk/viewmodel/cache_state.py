@@ -264,7 +264,7 @@ class CacheState:
 
     def missing(self, feature: Feature) -> str:
         """What to say where the back end does not have it; empty where it has."""
-        return "" if feature in self.features else MISSING[feature]
+        return "" if feature in self.features else tr(MISSING[feature])
 
     @property
     def undoable(self) -> tuple[int, ...]:

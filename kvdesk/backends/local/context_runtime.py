@@ -24,6 +24,7 @@ from kvdesk.backends.local.scheduler.overflow_manager import OverflowManager
 from kvdesk.backends.local.scheduler.speed_model import SpeedModel
 from kvdesk.backends.local.scheduler.threads import Threads
 from kvdesk.cache.recording import Recording
+from kvdesk.cache.snapshot import VerificationState
 from kvdesk.chat import ConversationId
 from kvdesk.errors import NO_TOKENIZER, PromptError, UserError
 from kvdesk.library.estimate import Estimate
@@ -31,7 +32,13 @@ from kvdesk.policies.compaction_gain import Reads
 from kvdesk.policies.overflow import Abilities
 from kvdesk.protocol import calls
 from kvdesk.protocol.cache import Audited, CacheView, ContextInfo, LedgerRow, MemoryLedger
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
+
+_MAP_IS: Mapping[VerificationState, str] = {
+    "verified": marked("the map is verified"),
+    "mirrored": marked("the map is mirrored"),
+    "mismatch": marked("the map has a mismatch"),
+}
 
 
 class ContextRuntime:
@@ -85,7 +92,7 @@ class ContextRuntime:
     def chats(self) -> OverflowManager:
         """What makes prompts that fit. Raises PromptError where the model has no text tokenizer."""
         if self.overflow_manager is None:
-            raise PromptError(NO_TOKENIZER)
+            raise PromptError(tr(NO_TOKENIZER))
         return self.overflow_manager
 
     def ledger(self, undo_bytes: int = 0, undo_most: int | None = None) -> MemoryLedger:
@@ -125,15 +132,19 @@ class ContextRuntime:
         with self.operation_journal.operation("audit", call=calls.state_get()) as operation:
             verification = self.context.auditor.audit(whole=True)
             n_used = self.context.memory.totals()[0]
-            operation.reason = f"the map is {verification.state}"
+            operation.reason = tr(_MAP_IS[verification.state])
         at = time.strftime("%H:%M:%S")
         match verification.state:
             case "verified":
-                found = f"all {n_used:,} used cells agree with llama.cpp's own state in position and sequences"
+                found = tr(
+                    "all {n_used:,} used cells agree with llama.cpp's own state in position and sequences"
+                ).format(n_used=n_used)
             case "mirrored":
-                found = f"{n_used:,} used cells; nothing disagrees, but not all can be proven: {verification.detail}"
+                found = tr("{n_used:,} used cells; nothing disagrees, but not all can be proven: {detail}").format(
+                    n_used=n_used, detail=verification.detail
+                )
             case "mismatch":
-                found = f"the map and llama.cpp's own state disagree: {verification.detail}"
+                found = tr("the map and llama.cpp's own state disagree: {detail}").format(detail=verification.detail)
         self._emit(Audited(verification.state, at, f"{found.rstrip('.')} ({operation.ms:,.0f} ms)."))
 
     def recording(self) -> Recording:

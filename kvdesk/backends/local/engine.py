@@ -68,11 +68,11 @@ from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.operations import Operate, PreviewCompaction
 from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview
 from kvdesk.settings import ContextSettings
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 
 VIEW_INTERVAL_S = 0.04
 """At most so often; one token after another is told of, and shown, every `answer_events.TELL_S`."""
-_ANEW = "The context was made anew."
+_ANEW = marked("The context was made anew.")
 _log = logging.getLogger(__name__)
 
 Question = (
@@ -166,7 +166,7 @@ class Engine:
     def close(self) -> None:
         """End the running turn, free context, then model."""
         try:
-            self._end_all(CLOSED)
+            self._end_all(tr(CLOSED))
         finally:
             engine_log().listener = None
             session, self.session = self.session, None
@@ -267,7 +267,9 @@ class Engine:
                 self._emit,
                 old,
                 on_progress,
-                on_replace=lambda: self._end_all("Another model was opened."),  # jobs too: they know the old context
+                on_replace=lambda: self._end_all(
+                    tr("Another model was opened.")
+                ),  # jobs too: they know the old context
                 own=self._own,
             )
         except Exception:
@@ -281,7 +283,7 @@ class Engine:
     def _rebuild(self, command: RebuildContext) -> None:
         session = self._require()
         session.check(command.context)
-        self._end_all(_ANEW)
+        self._end_all(tr(_ANEW))
         old, held = session.runtime, []
         if command.keep != "nothing":
             held = hold(old.context, old.cache_manager, with_state=command.keep == "state")
@@ -320,17 +322,17 @@ class Engine:
             if self.session is not None:
                 drop_messages(self.session.runtime.cache_manager, command.conversation, command.messages)
             return
-        self._scheduler.end_of(command.conversation, "Its cells were removed.")
+        self._scheduler.end_of(command.conversation, tr("Its cells were removed."))
         if self.session is None:
             if isinstance(command, CloseConversation) and self._own.folder is not None:
                 forget_saved(self._own.folder, command.conversation)
             return
         if isinstance(command, CloseConversation):
-            self.session.runtime.cache_manager.close(command.conversation, "the conversation was closed")
+            self.session.runtime.cache_manager.close(command.conversation, tr("the conversation was closed"))
             if self.session.runtime.overflow_manager is not None:
                 self.session.runtime.overflow_manager.forget(command.conversation)
         else:
-            self.session.runtime.cache_manager.forget(command.conversation, "forgotten by hand")
+            self.session.runtime.cache_manager.forget(command.conversation, tr("forgotten by hand"))
 
     def _operate(self, command: Operate) -> None:
         session = self._require()
@@ -340,7 +342,7 @@ class Engine:
         ends = self._cache_operations.ends(command.operation)
         for sequence in session.runtime.cache_manager.pool:
             if ends(sequence):
-                self._scheduler.end_of(sequence.conversation, "Its cells were changed by hand.")
+                self._scheduler.end_of(sequence.conversation, tr("Its cells were changed by hand."))
         try:
             self._cache_operations.do(command.operation, measured=command.measured)
         except Exception:
@@ -403,7 +405,9 @@ class Engine:
 
     def _start_next(self) -> None:
         if self.session is None:
-            self._scheduler.abandon(self._waiting.popleft()[0], "failed", "No model is loaded: open a GGUF file first.")
+            self._scheduler.abandon(
+                self._waiting.popleft()[0], "failed", tr("No model is loaded: open a GGUF file first.")
+            )
             return
         if self._scheduler.start(*self._waiting[0]):
             self._waiting.popleft()
@@ -425,7 +429,7 @@ class Engine:
             self._job, self._cancelled = self._jobs.popleft(), False
         command, work = self._job
         conversation = command.conversation if isinstance(command, VerifyConversation) else None
-        reason = "to verify the conversation" if conversation else "read again after a rebuild"
+        reason = tr("to verify the conversation") if conversation else tr("read again after a rebuild")
         try:
             with self._require().runtime.operation_journal.purpose(conversation, reason):
                 progress = None if self._cancelled or self._scheduler.closing else next(work, None)

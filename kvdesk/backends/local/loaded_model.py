@@ -14,6 +14,7 @@ from kvdesk.library.estimate import Estimate, available_bytes, check_fits
 from kvdesk.library.fingerprint import fingerprint
 from kvdesk.policies.swap import StateKind
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
 
 
 class LoadedModel:
@@ -31,9 +32,9 @@ class LoadedModel:
         self.speeds: MeasuredSpeeds = {}
         self.template_problem = ""
         if opened.template_problem:
-            self.template_problem = (
-                f"The model's chat template cannot be used, so a plain one is: {opened.template_problem}"
-            )
+            self.template_problem = tr(
+                "The model's chat template cannot be used, so a plain one is: {template_problem}"
+            ).format(template_problem=opened.template_problem)
         template = "" if self.template_problem else self.model.chat_template
         self.prompts = PromptBuilder(self.model.vocab, template) if self.model.vocab.has_text else None
 

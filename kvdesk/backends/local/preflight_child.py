@@ -18,6 +18,7 @@ from kvdesk.errors import KvdeskError, ModelFileError, TemplateError
 from kvdesk.library.child import limit_memory, read_parent
 from kvdesk.library.preflight import LONG_LINE
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
 
 if TYPE_CHECKING:
     from kvdesk.backends.local.llama.context import Context
@@ -48,7 +49,14 @@ def child_main(argv: Sequence[str]) -> int:
         _say({"ok": False, "sentence": str(error), "detail": error.detail})
     except MemoryError:
         ok = False
-        _say({"ok": False, "sentence": f"{Path(file).name} needs more memory than a model of its size should."})
+        _say(
+            {
+                "ok": False,
+                "sentence": tr("{name} needs more memory than a model of its size should.").format(
+                    name=Path(file).name
+                ),
+            }
+        )
     return 0 if ok else 2
 
 
@@ -88,7 +96,9 @@ def _decode(model: Model, context: Context) -> None:
         context.decode(Batch.of(0, pos, tokens, "last"))
         logits = context.logits()
         if np.isnan(logits).any() or not np.isfinite(logits).any():
-            raise ModelFileError(f"{model.path.name} computes no numbers (NaN): its weights are damaged.")
+            raise ModelFileError(
+                tr("{name} computes no numbers (NaN): its weights are damaged.").format(name=model.path.name)
+            )
 
 
 def _vocabulary(vocab: Vocab) -> None:

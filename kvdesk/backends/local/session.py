@@ -21,6 +21,7 @@ from kvdesk.library.estimate import Estimate
 from kvdesk.policies.swap import Limits
 from kvdesk.protocol import calls
 from kvdesk.settings import CachePolicy, ContextSettings
+from kvdesk.translation import tr
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ class Session:
         """
         old, wanted = self.runtime, self.check(settings)
         start = time.perf_counter()
-        lost = {s.conversation: "the context was rebuilt" for s in old.cache_manager.pool if s.tokens}
+        lost = {s.conversation: tr("the context was rebuilt") for s in old.cache_manager.pool if s.tokens}
         for conversation in lost:
             old.cache_manager.swapper.saved_states.drop_of(conversation)
         old.context.close()

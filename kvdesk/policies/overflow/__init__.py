@@ -21,6 +21,7 @@ from kvdesk.policies.overflow.plan import (
     Span,
 )
 from kvdesk.settings import Overflow
+from kvdesk.translation import tr
 
 __all__ = [
     "N_SINKS",
@@ -61,7 +62,7 @@ def policy_of(name: Overflow) -> OverflowPolicy:
 
 def plan_overflow(name: Overflow, now: Situation, can: Abilities) -> OverflowPlan:
     """What is evicted so that `n_room` more tokens fit. Nothing while they fit already."""
-    return OverflowPlan(name, "There is room.") if now.missing <= 0 else policy_of(name).plan(now, can)
+    return OverflowPlan(name, tr("There is room.")) if now.missing <= 0 else policy_of(name).plan(now, can)
 
 
 def retention(name: Overflow, now: Situation, can: Abilities) -> tuple[Retention, ...]:

@@ -17,8 +17,8 @@ def stop(now: Situation, why: str = "") -> OverflowPlan:
 def why_not_moved(can: Abilities) -> str:
     """Why the tokens behind a removed part cannot move down; "" where they can."""
     if not can.can_remove_part:
-        return can.why_not_remove
-    return "" if can.can_shift else can.why_not_shift
+        return tr(can.why_not_remove)
+    return "" if can.can_shift else tr(can.why_not_shift)
 
 
 def stop_unmovable(now: Situation, why: str) -> OverflowPlan:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kvdesk.protocol.operations import OperationName
 from kvdesk.settings import Overflow
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 
 RESERVE = 8
 """Messages are evicted until 1/8 of the context is free where they can be, so that this does not happen at every other
@@ -35,8 +35,8 @@ class Abilities:
 
     can_remove_part: bool = True
     can_shift: bool = True
-    why_not_remove: str = "No part of this model's state can be removed."
-    why_not_shift: str = "This model's positions cannot be moved."
+    why_not_remove: str = marked("No part of this model's state can be removed.")
+    why_not_shift: str = marked("This model's positions cannot be moved.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ class ChatPane(QWidget):
         stack.addWidget(self._banner)
         stack.addWidget(self.queue)
         stack.addWidget(self._composer)
-        self._no_chat = label(NO_TOKENIZER, tone="secondary")  # in the composer's place
+        self._no_chat = label(tr(NO_TOKENIZER), tone="secondary")  # in the composer's place
         self._no_chat.setWordWrap(True)
         self._no_chat.setContentsMargins(12, 8, 12, 16)
         stack.addWidget(self._no_chat)

@@ -35,7 +35,10 @@ def room_words(preview: TurnPreview) -> tuple[str, str]:
         left = preview.n_ctx - preview.n_conversation - n_draft
         text = tr("{n} tokens: only {left} are left for the answer")
         return text.format(n=f"{n_draft:,}", left=f"{left:,}"), "warning"
-    return f"{tr('{n} of {room} tokens').format(n=f'{n_draft:,}', room=f'{room:,}')}  ·  {preview.sentence}", "secondary"
+    return (
+        f"{tr('{n} of {room} tokens').format(n=f'{n_draft:,}', room=f'{room:,}')}  ·  {preview.sentence}",
+        "secondary",
+    )
 
 
 class RoomHelp(QWidget):
@@ -52,7 +55,11 @@ class RoomHelp(QWidget):
         row.setSpacing(4)
         links = (
             (tr("Shorten"), tr("Selects the part of the text that does not fit"), self.shorten_clicked),
-            (tr("Larger context…"), tr("Opens the settings at n_ctx and shows what a larger one takes"), self.larger_clicked),
+            (
+                tr("Larger context…"),
+                tr("Opens the settings at n_ctx and shows what a larger one takes"),
+                self.larger_clicked,
+            ),
             (
                 tr("When full…"),
                 tr("What happens then: the oldest messages can be removed from the context"),

@@ -93,7 +93,7 @@ class EventRouter(QObject):
         """Why no answer can be continued; "" where one can."""
         if self._state.dead:
             return tr("The engine has stopped. Restart kvdesk.")
-        return self._state.missing(Feature.CONTINUE) or ("" if self._chat.can_chat else NO_TOKENIZER)
+        return self._state.missing(Feature.CONTINUE) or ("" if self._chat.can_chat else tr(NO_TOKENIZER))
 
     def is_running(self, conversation: ConversationId) -> bool:
         return conversation in self._state.running

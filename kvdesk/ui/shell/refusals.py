@@ -38,7 +38,7 @@ class Refusals:
 
     def regenerate(self) -> str:
         if not self._parts.chat.can_chat:
-            return NO_TOKENIZER
+            return tr(NO_TOKENIZER)
         if self._intents.is_answering:
             return tr("An answer is being written; stop it first.")
         has_messages = bool(self._parts.chat.view.widgets)

@@ -34,12 +34,12 @@ from kvdesk.chat import ConversationId
 from kvdesk.errors import PromptError, UserError
 from kvdesk.policies.swap import eviction_order
 from kvdesk.protocol.cache import MessageSpan
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 
-_NO_ROOM = "The cache has no room for the saved conversation."
-_DAMAGED = (
-    "The saved state of this conversation is damaged and was forgotten: at its next turn the conversation is read again"
-    " from its text."
+_NO_ROOM = marked("The cache has no room for the saved conversation.")
+_DAMAGED = marked(
+    "The saved state of this conversation is damaged and was forgotten: at its next turn the "
+    "conversation is read again from its text."
 )
 
 
@@ -100,7 +100,9 @@ class CacheManager:
                 )
             self.evict(
                 min(idle, key=lambda s: (not s.inactive, s.last_used)),
-                f"its seq_id is needed: all {self._context.n_seq_max} (n_seq_max) are taken; least recently used",
+                tr("its seq_id is needed: all {n_seq_max} (n_seq_max) are taken; least recently used").format(
+                    n_seq_max=self._context.n_seq_max
+                ),
                 self._why_no_sequence,
             )
             sequence = self._pool.lease(conversation, inactive=inactive)
@@ -111,7 +113,7 @@ class CacheManager:
         """Where no seq_id is free, evict the branch that was used least recently. Nothing where no branch is kept."""
         branches = [s for s in self._pool if s.inactive and not s.busy]
         if branches and not self._pool.free:
-            reason = "its seq_id is needed to compute in"
+            reason = tr("its seq_id is needed to compute in")
             self.evict(min(branches, key=lambda s: s.last_used), reason, self._why_no_sequence)
 
     def release(self, sequence: CacheSequence) -> None:
@@ -157,10 +159,10 @@ class CacheManager:
     @property
     def _why_no_sequence(self) -> str:
         """What a person is told whose branch or conversation is evicted although cells are free."""
-        return (
-            f"was removed from the cache although cells are free: all {self._context.n_seq_max} sequences (n_seq_max)"
-            " are in use. Its text stays; a larger n_seq_max keeps more branches in the cache."
-        )
+        return tr(
+            "was removed from the cache although cells are free: all {n_seq_max} sequences (n_seq_max) are "
+            "in use. Its text stays; a larger n_seq_max keeps more branches in the cache."
+        ).format(n_seq_max=self._context.n_seq_max)
 
     # --- what a sequence is known to hold: changes no cell ------------------------------------------------------------
 
@@ -182,7 +184,9 @@ class CacheManager:
         """
         held = self._memory.seq_pos_max(sequence.seq_id) + 1
         if held > len(sequence.tokens) and not self._context.can("partial seq_rm"):
-            self.truncate(sequence, 0, "it was stopped in the middle, and no part of this model's state can be removed")
+            self.truncate(
+                sequence, 0, tr("it was stopped in the middle, and no part of this model's state can be removed")
+            )
             return
         _own(sequence).tokens = [*sequence.tokens, *tokens][:held]
 
@@ -198,7 +202,7 @@ class CacheManager:
             if held is None:  # recurrent states do not tell; they are whole or empty
                 held = sequence.tokens[: self._memory.seq_pos_max(sequence.seq_id) + 1]
             if len(held) < len(sequence.tokens):
-                self._eviction_reasons.setdefault(sequence.conversation, "its cells were changed by hand")
+                self._eviction_reasons.setdefault(sequence.conversation, tr("its cells were changed by hand"))
             self.adopt(sequence, held, min(sequence.exact, shifted))
 
     def mark_busy(self, sequence: CacheSequence) -> None:
@@ -301,7 +305,7 @@ class CacheManager:
             return False
         sequence = _own(sequence)
         for other in self.sharing(sequence, p1):
-            self.evict(other, "cells that it shared are moved")
+            self.evict(other, tr("cells that it shared are moved"))
         self.truncate(sequence, held, reason)
         with self._operation_journal.operation("slide", sequence.conversation, reason):
             self._memory.seq_rm(sequence.seq_id, p0, p1)
@@ -327,7 +331,7 @@ class CacheManager:
             resident, reason = order[0]
             evicted = self._pool.by_seq(resident.seq_id)
             assert evicted is not None
-            self.evict(evicted, f"its cells are needed: {reason}")
+            self.evict(evicted, tr("its cells are needed: {reason}").format(reason=reason))
         return True
 
     # --- the beginning of a prompt ------------------------------------------------------------------------------------
@@ -353,7 +357,7 @@ class CacheManager:
             self._index.changed(branch)
             self.release_empty_branch(branch)  # an answer beside others began with an empty sequence, not needed now
             reusable = n_branch
-            source = "another branch of this conversation"
+            source = tr("another branch of this conversation")
         lender, n_lent = self._index.lender(sequence, wanted)
         offer = self.swapper.offer(wanted, max(reusable, n_lent), sequence.conversation if moved else None)
         blob = None if offer is None else self.swapper.saved_states.take(offer.saved)
@@ -363,12 +367,12 @@ class CacheManager:
         if offer is not None and blob is not None and not self._restore(sequence, offer.saved, blob):
             self._cut(sequence, offer.n_tokens)
             mine = offer.saved.conversation == sequence.conversation
-            source = "its saved state" if mine else "a saved state"
+            source = tr("its saved state") if mine else tr("a saved state")
             return Acquired(len(sequence.tokens), source, mine and offer.saved.checkpoint)
         if lender is not None and n_lent >= reusable + MIN_REUSE_TOKENS:
             self._borrow(sequence, lender, n_lent)
             mine = lender.conversation == sequence.conversation
-            source = "another branch of this conversation" if mine else "another conversation"
+            source = tr("another branch of this conversation") if mine else tr("another conversation")
         else:
             self._cut(sequence, reusable, lost)
         return Acquired(len(sequence.tokens), source)
@@ -398,9 +402,9 @@ class CacheManager:
 
     def _borrow(self, sequence: LeasedSequence, lender: LeasedSequence, n: int) -> None:
         """Share the lender's first `n` cells; with streams they are copied."""
-        self.truncate(sequence, 0, "a longer beginning is in another sequence")
+        self.truncate(sequence, 0, tr("a longer beginning is in another sequence"))
         p0, p1 = (0, n) if self._one_buffer and self._context.can("partial seq_cp") else (-1, -1)
-        self._share(lender, sequence, p0, p1, f"{n:,} tokens at the beginning are the same")
+        self._share(lender, sequence, p0, p1, tr("{n:,} tokens at the beginning are the same").format(n=n))
         self.adopt(sequence, lender.tokens[:n])
         self._pool.touch(lender)
         self.pop_eviction_reason(sequence.conversation)
@@ -409,11 +413,11 @@ class CacheManager:
         """Only the first `n` tokens stay; nothing where the memory cannot give back a part. `lost`: said where the rest
         could not be kept as a branch.
         """
-        reason = f"the prompt diverges at position {n}" if n else "nothing of it can be reused"
+        reason = tr("the prompt diverges at position {n}").format(n=n) if n else tr("nothing of it can be reused")
         if lost:
             reason += f", and no seq_id is free to keep it: all {self._context.n_seq_max} (n_seq_max) are taken"
         if not self.truncate(sequence, n, reason, lost):
-            self.truncate(sequence, 0, "no part of this model's state can be removed")
+            self.truncate(sequence, 0, tr("no part of this model's state can be removed"))
 
     def _keep_branch(self, sequence: LeasedSequence, n: int) -> bool:
         """Keep what the sequence holds beyond its first `n` tokens as an inactive branch, where cells can be shared:
@@ -427,7 +431,9 @@ class CacheManager:
             return False
         branch = self._pool.lease(sequence.conversation, inactive=True)
         assert branch is not None
-        self._share(sequence, branch, -1, -1, f"{tail:,} tokens of another branch stay while there is room")
+        self._share(
+            sequence, branch, -1, -1, tr("{tail:,} tokens of another branch stay while there is room").format(tail=tail)
+        )
         branch.texts, branch.spans = sequence.texts, sequence.spans
         branch.branch, sequence.branch = sequence.branch, branch.branch  # what goes on from here is the new one
         self.adopt(branch, sequence.tokens, sequence.exact)
@@ -450,7 +456,7 @@ class CacheManager:
             raise UserError(
                 tr("Its state is larger than what may be kept outside the cache: raise the limit in settings.")
             )
-        self.truncate(sequence, 0, "swapped out")
+        self.truncate(sequence, 0, tr("swapped out"))
         self.release(sequence)
         self.pop_eviction_reason(sequence.conversation)
         return n_bytes
@@ -464,7 +470,7 @@ class CacheManager:
         if saved is None or (sequence is not None and sequence.tokens):
             raise UserError(tr("This conversation is not swapped out."))
         blob = self.swapper.saved_states.take(saved)
-        why = _DAMAGED if blob is None else self._restore(_own(self.lease(conversation)), saved, blob)
+        why = tr(_DAMAGED) if blob is None else self._restore(_own(self.lease(conversation)), saved, blob)
         if why:
             raise UserError(why)
         return saved.n_bytes
@@ -477,12 +483,12 @@ class CacheManager:
 
     def _restore(self, sequence: LeasedSequence, saved: SavedState, blob: Blob) -> str:
         """Put a saved state in the place of what the sequence holds. Returns why that failed, "" where it did not."""
-        self.truncate(sequence, 0, "its saved state takes its place")
+        self.truncate(sequence, 0, tr("its saved state takes its place"))
         if not self.make_room(sequence, len(saved.tokens)):
-            return _NO_ROOM
+            return tr(_NO_ROOM)
         if not self.swapper.restore(sequence, saved, blob):
-            self.truncate(sequence, 0, "the saved state is not what it was said to be")
-            return _DAMAGED
+            self.truncate(sequence, 0, tr("the saved state is not what it was said to be"))
+            return tr(_DAMAGED)
         self.pop_eviction_reason(sequence.conversation)
         if saved.conversation == sequence.conversation and not saved.checkpoint:
             sequence.texts, sequence.spans = saved.texts, saved.spans

@@ -6,8 +6,9 @@ from collections.abc import Collection
 
 from kvdesk.backends.local.cache_manager.manager import CacheManager
 from kvdesk.chat import ConversationId, MessageId
+from kvdesk.translation import marked, tr
 
-_DELETED = "a message was deleted"
+_DELETED = marked("a message was deleted")
 
 
 def drop_messages(cache_manager: CacheManager, conversation: ConversationId, messages: Collection[MessageId]) -> None:
@@ -23,8 +24,8 @@ def drop_messages(cache_manager: CacheManager, conversation: ConversationId, mes
         heads.add(tuple(sequence.tokens[: first + 1]))
         kept = 0 if sequence.inactive else cache_manager.reusable_prefix(sequence, list(sequence.tokens[:first]))
         cache_manager.set_spans(sequence, tuple(span for span in sequence.spans if span.p1 <= kept))
-        if not cache_manager.truncate(sequence, kept, _DELETED):
-            cache_manager.truncate(sequence, 0, _DELETED)
+        if not cache_manager.truncate(sequence, kept, tr(_DELETED)):
+            cache_manager.truncate(sequence, 0, tr(_DELETED))
         cache_manager.release_empty_branch(sequence)
     saved_states = cache_manager.swapper.saved_states
     saved_states.drop(

@@ -22,6 +22,7 @@ from kvdesk.errors import KvdeskError
 from kvdesk.policies.checkpoints import give_way, pauses, pays
 from kvdesk.policies.swap import Resident, place
 from kvdesk.protocol import calls
+from kvdesk.translation import tr
 
 _MANY = 256  # tokens of a prompt, to see what one of them costs
 
@@ -151,8 +152,8 @@ class StateSwapper:
             resident = Resident(sequence.seq_id, len(tokens), len(tokens), n_bytes, 0.0, spared_ms, cost_ms)
             placement = place(resident, self.saved_states.values(), self.saved_states.limits)
             self.saved_states.put(placement, who, tokens, blob, spared_ms, (), (), checkpoint=True)
-            operation.reason = (
-                f"an edit or another answer can go back to these {len(tokens):,} tokens: {placement.reason}"
+            operation.reason = tr("an edit or another answer can go back to these {n:,} tokens: {reason}").format(
+                n=len(tokens), reason=placement.reason
             )
 
     def restore(self, sequence: CacheSequence, saved: SavedState, blob: Blob) -> bool:
@@ -161,7 +162,11 @@ class StateSwapper:
 
         False: it is not what it was said to be; it is forgotten, and what is there of it must be removed.
         """
-        reason = f"back to a checkpoint of {len(saved.tokens):,} tokens" if saved.checkpoint else "its state was saved"
+        reason = (
+            tr("back to a checkpoint of {n:,} tokens").format(n=len(saved.tokens))
+            if saved.checkpoint
+            else tr("its state was saved")
+        )
         with self._operation_journal.operation(
             "swap in",
             sequence.conversation,

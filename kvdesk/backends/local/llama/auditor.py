@@ -13,6 +13,7 @@ from kvdesk.cache.blob import BlobError, parse_state
 from kvdesk.cache.snapshot import Verification
 from kvdesk.cache.verify import Difference, compare_blob
 from kvdesk.errors import EngineError
+from kvdesk.translation import tr
 
 AUDIT_BYTES = 64 << 20
 """States larger than this, in bytes, are copied only when a person asks for an audit."""
@@ -78,7 +79,7 @@ class Auditor:
             mirror.clear(True)
         else:
             mirror.restore(parsed, carry=True)
-        self._verifier.note(mirror.operation, "map rebuilt from the engine's state")
+        self._verifier.note(mirror.operation, tr("map rebuilt from the engine's state"))
         self._verifier.rebuilt(mirror.operation)
         self.audit()
         return True

@@ -11,8 +11,9 @@ from collections.abc import Iterator, Mapping
 from kvdesk.backends.local.llama.traits import FLOAT_TYPES, Traits
 from kvdesk.protocol.operations import Answer, Capability, OperationName
 from kvdesk.settings import CacheType
+from kvdesk.translation import marked, tr
 
-_ROUNDING = "without flash attention sums depend on where cells lie, so a later text may differ by rounding."
+_ROUNDING = marked("without flash attention sums depend on where cells lie, so a later text may differ by rounding.")
 
 _NEVER_UNKNOWN = frozenset({"seq_add", "seq_add with quantized K", "swap", "compaction"})
 """What is not done to a memory whose rules kvdesk does not know, since a mistake would abort the process."""
@@ -26,12 +27,12 @@ def capabilities(traits: Traits) -> Capabilities:
     reason = traits.geometry.facts.reason
     if not reason:
         return rows
-    unknown = f"kvdesk does not know the rules of this memory: {reason}."
+    unknown = tr("kvdesk does not know the rules of this memory: {reason}.").format(reason=reason)
     return {name: row if name in _NEVER_UNKNOWN else Capability(name, "unknown", unknown) for name, row in rows.items()}
 
 
 def _all(t: Traits) -> Iterator[Capability]:
-    yield Capability("seq_rm", "yes", "All cells of a conversation can be removed.")
+    yield Capability("seq_rm", "yes", tr("All cells of a conversation can be removed."))
     yield Capability("partial seq_rm", *_partial_rm(t))
     yield Capability("seq_cp", *_copy(t))
     yield Capability("partial seq_cp", *_partial_cp(t))
@@ -50,73 +51,77 @@ def _partial_rm(t: Traits) -> tuple[Answer, str]:
     if t.geometry.has_recurrent:
         return (
             "no",
-            "No part of a recurrent state can be removed: an edit goes back to a checkpoint of the whole state.",
+            tr("No part of a recurrent state can be removed: an edit goes back to a checkpoint of the whole state."),
         )
     if t.geometry.has_window:
         if t.geometry.n_window < t.geometry.n_cells:
-            return "with loss", "What has left the sliding window comes back only with a checkpoint of the whole state."
-        return "with loss", "What has left the sliding window does not come back when the end is removed."
-    return "yes", "Any range of positions can be removed."
+            return "with loss", tr(
+                "What has left the sliding window comes back only with a checkpoint of the whole state."
+            )
+        return "with loss", tr("What has left the sliding window does not come back when the end is removed.")
+    return "yes", tr("Any range of positions can be removed.")
 
 
 def _copy(t: Traits) -> tuple[Answer, str]:
     if t.geometry.n_stream > 1:
-        return "yes", "The copy gets cells of its own in another stream; nothing is shared, what was there is lost."
+        return "yes", tr("The copy gets cells of its own in another stream; nothing is shared, what was there is lost.")
     if not t.geometry.has_attention:
-        return "yes", "The copy shares the state until one of the two goes on."
-    return "yes", "The copy shares the cells: it takes no memory until one of the two goes on."
+        return "yes", tr("The copy shares the state until one of the two goes on.")
+    return "yes", tr("The copy shares the cells: it takes no memory until one of the two goes on.")
 
 
 def _partial_cp(t: Traits) -> tuple[Answer, str]:
     if t.geometry.has_recurrent:
-        return "no", "A recurrent state holds the whole conversation: there is no copy of a part."
+        return "no", tr("A recurrent state holds the whole conversation: there is no copy of a part.")
     if t.geometry.n_stream > 1:
-        return "no", "Between streams only a whole conversation can be copied: llama.cpp would abort."
+        return "no", tr("Between streams only a whole conversation can be copied: llama.cpp would abort.")
     if t.geometry.has_window:
-        return "with loss", "Only what is still in the sliding window can be copied."
-    return "yes", "Any range of positions can be shared with another conversation."
+        return "with loss", tr("Only what is still in the sliding window can be copied.")
+    return "yes", tr("Any range of positions can be shared with another conversation.")
 
 
 def _keep(t: Traits) -> tuple[Answer, str]:
     if t.geometry.n_stream > 1:
-        return "with loss", "Every conversation has a stream of its own, so the others are not removed."
-    return "yes", "All other conversations are removed."
+        return "with loss", tr("Every conversation has a stream of its own, so the others are not removed.")
+    return "yes", tr("All other conversations are removed.")
 
 
 def _shift(t: Traits, *, quantized: bool) -> tuple[Answer, str]:
     """llama_kv_cache::update aborts where a shift cannot run (llama-kv-cache.cpp:858)."""
     g, m = t.geometry, t.model
     if g.facts.reason:
-        return "no", "kvdesk does not know how positions are moved in this memory."
+        return "no", tr("kvdesk does not know how positions are moved in this memory.")
     if not g.has_attention:
-        return "yes", "A recurrent state has no positions inside: only its number changes."
+        return "yes", tr("A recurrent state has no positions inside: only its number changes.")
     if g.facts.n_pos_per_embd > 1:
-        return "no", "Tokens have several positions each (M-RoPE): llama.cpp would abort."
+        return "no", tr("Tokens have several positions each (M-RoPE): llama.cpp would abort.")
     if not g.facts.can_shift:
-        return "no", f"llama.cpp does not shift positions of {g.facts.architecture} models: it would abort."
+        return "no", tr("llama.cpp does not shift positions of {architecture} models: it would abort.").format(
+            architecture=g.facts.architecture
+        )
     if not g.can_shift:
-        return "no", "The window cache is smaller than the base cache (swa_full is off): llama.cpp does not shift."
+        return "no", tr("The window cache is smaller than the base cache (swa_full is off): llama.cpp does not shift.")
     if m.mixed_rope:
-        return "no", "Some layers are not rotated by position, but llama.cpp would rotate all of them."
+        return "no", tr("Some layers are not rotated by position, but llama.cpp would rotate all of them.")
     if not t.creation.can_rotate:
-        return "no", "One of the caches has no layers: llama.cpp would abort."
+        return "no", tr("One of the caches has no layers: llama.cpp would abort.")
     if not m.has_rope:
         return _shift_without_rope(t)
     if t.settings.type_k == CacheType.BF16 and not quantized:
-        return "no", "K is bf16, which llama.cpp cannot rotate on a CPU: it would abort."
+        return "no", tr("K is bf16, which llama.cpp cannot rotate on a CPU: it would abort.")
     if quantized:
         return _shift_quantized(t)
     if g.has_recurrent:
-        return "with loss", "Attention moves exactly; the recurrent state keeps what it has seen."
-    return "yes", "K is rotated to the new positions at the next decode; shared cells move for all conversations."
+        return "with loss", tr("Attention moves exactly; the recurrent state keeps what it has seen.")
+    return "yes", tr("K is rotated to the new positions at the next decode; shared cells move for all conversations.")
 
 
 def _shift_without_rope(t: Traits) -> tuple[Answer, str]:
     if t.model.n_positions:
-        return "with loss", "Positions are learned and stay inside K and V: only their numbers change."
+        return "with loss", tr("Positions are learned and stay inside K and V: only their numbers change.")
     if t.geometry.facts.architecture.startswith("granite"):
-        return "no", "No layer is rotated by position, and llama.cpp would abort on an empty rotation."
-    return "yes", "K does not depend on the position, so nothing has to be rotated."
+        return "no", tr("No layer is rotated by position, and llama.cpp would abort on an empty rotation.")
+    return "yes", tr("K does not depend on the position, so nothing has to be rotated.")
 
 
 def _shift_quantized(t: Traits) -> tuple[Answer, str]:
@@ -124,20 +129,22 @@ def _shift_quantized(t: Traits) -> tuple[Answer, str]:
     if t.quantized_k and not t.rotation:
         return "no", "Quantized K is stored without a rotation matrix here: llama.cpp would crash."
     if any(head <= 0 or head % 64 for head in t.head_k):
-        return "no", "K heads are not a multiple of 64 numbers: with quantized K llama.cpp would crash."
+        return "no", tr("K heads are not a multiple of 64 numbers: with quantized K llama.cpp would crash.")
     if not t.whole_head_rotates:
-        return "no", "Only a part of each K head is rotated: with quantized K llama.cpp gets that wrong."
-    return "with loss", "Each shift takes quantized K apart and rounds it again: a little is lost every time."
+        return "no", tr("Only a part of each K head is rotated: with quantized K llama.cpp gets that wrong.")
+    return "with loss", tr("Each shift takes quantized K apart and rounds it again: a little is lost every time.")
 
 
 def _swap(t: Traits) -> tuple[Answer, str]:
     if t.geometry.facts.reason:
-        return "no", "kvdesk does not know how this memory is saved, so it cannot check it."
+        return "no", tr("kvdesk does not know how this memory is saved, so it cannot check it.")
     if t.geometry.has_window:
-        return "with loss", "A saved conversation leaves out what the sliding window no longer sees."
+        return "with loss", tr("A saved conversation leaves out what the sliding window no longer sees.")
     if _sums_by_place(t):
-        return "with loss", f"K and V come back exactly, but in other cells; {_ROUNDING}"
-    return "yes", "A conversation can be saved and brought back exactly; cells it shared become its own."
+        return "with loss", tr("K and V come back exactly, but in other cells; {rounding}").format(
+            rounding=tr(_ROUNDING)
+        )
+    return "yes", tr("A conversation can be saved and brought back exactly; cells it shared become its own.")
 
 
 def _sums_by_place(t: Traits) -> bool:
@@ -147,37 +154,39 @@ def _sums_by_place(t: Traits) -> bool:
 
 def _compaction(t: Traits) -> tuple[Answer, str]:
     if t.geometry.facts.reason:
-        return "no", "kvdesk does not know how this memory is saved, so it cannot check it."
+        return "no", tr("kvdesk does not know how this memory is saved, so it cannot check it.")
     if not t.geometry.has_attention:
-        return "no", "A recurrent memory has one state per conversation: there is nothing to compact."
+        return "no", tr("A recurrent memory has one state per conversation: there is nothing to compact.")
     if _sums_by_place(t):
-        return "with loss", f"Used cells move to the front, shared ones stay shared; {_ROUNDING}"
-    return "yes", "The whole state is saved and restored; used cells move to the front, shared ones stay shared."
+        return "with loss", tr("Used cells move to the front, shared ones stay shared; {rounding}").format(
+            rounding=tr(_ROUNDING)
+        )
+    return "yes", tr("The whole state is saved and restored; used cells move to the front, shared ones stay shared.")
 
 
 def _quantized_k(t: Traits) -> tuple[Answer, str]:
     if not t.geometry.has_attention:
-        return "no", "There is no K: the memory is recurrent."
+        return "no", tr("There is no K: the memory is recurrent.")
     if t.settings.flash_attn and any(head % 32 for head in t.head_k if head > 0):
-        return "no", "K heads are not a multiple of 32 numbers, which flash attention needs for quantized K."
-    return "with loss", "Saves memory and, on a CPU, costs speed; K is rounded."
+        return "no", tr("K heads are not a multiple of 32 numbers, which flash attention needs for quantized K.")
+    return "with loss", tr("Saves memory and, on a CPU, costs speed; K is rounded.")
 
 
 def _quantized_v(t: Traits) -> tuple[Answer, str]:
     if not t.geometry.has_attention or t.geometry.facts.mla:
-        return "no", "There is no V of its own in this memory."
+        return "no", tr("There is no V of its own in this memory.")
     if not t.settings.flash_attn:
-        return "no", "Quantized V needs flash attention: llama.cpp refuses it without."
-    return "with loss", "Saves memory and, on a CPU, costs speed; V is rounded."
+        return "no", tr("Quantized V needs flash attention: llama.cpp refuses it without.")
+    return "with loss", tr("Saves memory and, on a CPU, costs speed; V is rounded.")
 
 
 def _flash_off(t: Traits) -> tuple[Answer, str]:
     if t.settings.type_v not in FLOAT_TYPES:
-        return "no", f"V is {t.settings.type_v}, and quantized V needs flash attention."
-    return "yes", "Attention then reads every cell up to n_kv, free ones too; its sums depend on where cells lie."
+        return "no", tr("V is {type_v}, and quantized V needs flash attention.").format(type_v=t.settings.type_v)
+    return "yes", tr("Attention then reads every cell up to n_kv, free ones too; its sums depend on where cells lie.")
 
 
 def _streams(t: Traits) -> tuple[Answer, str]:
     if not t.geometry.has_attention:
-        return "yes", "It changes nothing: a recurrent memory has one state per conversation anyway."
-    return "yes", "Each conversation gets n_ctx / n_seq_max cells of its own; none can be shared."
+        return "yes", tr("It changes nothing: a recurrent memory has one state per conversation anyway.")
+    return "yes", tr("Each conversation gets n_ctx / n_seq_max cells of its own; none can be shared.")

@@ -35,6 +35,7 @@ from kvdesk.cache.creation import compare_creation
 from kvdesk.protocol.cache import ContextInfo
 from kvdesk.protocol.operations import OperationName
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
 
 MAPS = 3
 """Inspection level at which the engine prints every cell before each slot search (LLAMA_KV_CACHE_DEBUG)."""
@@ -183,10 +184,11 @@ def _doubt() -> str:
     version = engine_version()
     if version.mirrored:
         return ""
-    return (
-        f"The rules of the map are those of llama-cpp-python {MIRRORED_BINDING} (llama.cpp {MIRRORED_COMMIT}); this is"
-        f" {version}. The engine's own numbers agree so far, but where each cell lies is not proved."
-    )
+    return tr(
+        "The rules of the map are those of llama-cpp-python {mirrored_binding} (llama.cpp "
+        "{mirrored_commit}); this is {version}. The engine's own numbers agree so far, but where each "
+        "cell lies is not proved."
+    ).format(mirrored_binding=MIRRORED_BINDING, mirrored_commit=MIRRORED_COMMIT, version=version)
 
 
 def _subject(model: Model, settings: ContextSettings) -> Subject:

@@ -160,7 +160,11 @@ class MirroredMemory:
         decoded = self._decode_unstoppably(batch, kind) if unstoppable else self._decode(batch, kind)
         if decoded.rc < 0:
             problem = self.last_record.problem
-            why = problem.sentence if problem else f"llama.cpp could not process a batch (code {decoded.rc})."
+            why = (
+                problem.sentence
+                if problem
+                else tr("llama.cpp could not process a batch (code {rc}).").format(rc=decoded.rc)
+            )
             raise DecodeError(decoded.rc, why, self._log.problems())
         if decoded.rc == 0:
             if len(batch.tokens) == 1 and batch.output[0]:
@@ -210,7 +214,9 @@ class MirroredMemory:
         )
         self.settle()
         if rc != 2:
-            raise DecodeError(rc, f"llama.cpp could not process a token (code {rc}).", self._log.problems())
+            raise DecodeError(
+                rc, tr("llama.cpp could not process a token (code {rc}).").format(rc=rc), self._log.problems()
+            )
         return False
 
     def flush(self) -> None:

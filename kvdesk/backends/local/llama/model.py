@@ -116,5 +116,5 @@ def _reason(problems: str) -> str:
     """The most telling line of llama.cpp's errors, without its function names."""
     lines = [line for line in problems.splitlines() if "failed to load model" not in line] or problems.splitlines()
     if not lines:
-        return "it gave no reason."
+        return tr("it gave no reason.")
     return lines[0].split(": ", 1)[-1].strip().rstrip(".") + "."

@@ -79,4 +79,4 @@ def fresh_logits(context: Context, tokens: Sequence[int], spare: int, *, behind:
 
 def _expect(rc: int) -> None:
     if rc != 0:
-        raise DecodeError(rc, f"llama.cpp could not compute the next token (code {rc}).")
+        raise DecodeError(rc, tr("llama.cpp could not compute the next token (code {rc}).").format(rc=rc))

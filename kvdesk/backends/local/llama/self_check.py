@@ -17,6 +17,7 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.geometry import CTX_PAD
 from kvdesk.errors import ContextError
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
 
 BUDGET_S = 0.25
 """No step is begun after this time: a large model proves fewer of them, and the proof says so."""
@@ -39,8 +40,10 @@ class SelfCheck:
 
     def __str__(self) -> str:
         if self.mismatch:
-            return f"The cell rules failed their proof on this model: {self.mismatch}"
-        return f"{self.n_steps} of {self.n_planned} operations proved on a twin of this context in {self.ms:.0f} ms"
+            return tr("The cell rules failed their proof on this model: {mismatch}").format(mismatch=self.mismatch)
+        return tr("{n_steps} of {n_planned} operations proved on a twin of this context in {ms:.0f} ms").format(
+            n_steps=self.n_steps, n_planned=self.n_planned, ms=self.ms
+        )
 
 
 def twin_settings(settings: ContextSettings) -> ContextSettings:
@@ -85,9 +88,9 @@ def self_check(context: Context) -> SelfCheck | None:
             verifier.reject(str(found))
             return found
         if not found.complete:
-            verifier.remark = f"The proof ran out of time: {found}"
+            verifier.remark = tr("The proof ran out of time: {found}").format(found=found)
     except ContextError as error:
-        doubt = f"The cell rules could not be proved on a twin of this context: {error}"
+        doubt = tr("The cell rules could not be proved on a twin of this context: {error}").format(error=error)
         verifier.doubt = f"{verifier.doubt} {doubt}".strip()
     finally:
         log.listener = listener

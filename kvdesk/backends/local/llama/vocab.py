@@ -62,7 +62,7 @@ class Vocab:
         Raises PromptError where the model has no text tokenizer, or where its tokenizer could not take the text.
         """
         if not self.has_text:
-            raise PromptError(NO_TOKENIZER)
+            raise PromptError(tr(NO_TOKENIZER))
         data = text.encode("utf-8", "replace")
         if not self._has_expressions or len(text) <= SHORT_LINE:
             return self._tokenize(data, add_special, parse_special)

@@ -41,9 +41,9 @@ from kvdesk.protocol.operations import (
     TryDecode,
     Undo,
 )
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 
-BY_HAND = "by hand"
+BY_HAND = marked("by hand")
 MOST_MEASURED = 4
 """Sequences whose next token is looked at before and after: each costs two decodes of one token."""
 
@@ -71,7 +71,7 @@ class _Before:
     asked: dict[int, Asked]
 
 
-_TO_COMPARE = "to compare the next token"
+_TO_COMPARE = marked("to compare the next token")
 
 
 class CacheOperations:
@@ -122,9 +122,9 @@ class CacheOperations:
         """Carry it out and tell of it. Raises UserError, RefusedCall, EngineError; nothing is lost then."""
         journal = self._journal
         kept = None if isinstance(operation, Undo) else self.blobs.take()
-        with journal.purpose(None, _TO_COMPARE):
+        with journal.purpose(None, tr(_TO_COMPARE)):
             before = self._look(measured)
-        with journal.operation(operation.name, self._conversation(operation), BY_HAND) as told:
+        with journal.operation(operation.name, self._conversation(operation), tr(BY_HAND)) as told:
             done = self._do(operation)
             told.call = operation.call(done.seq_id) + done.answer
             told.emptied = done.emptied
@@ -134,7 +134,7 @@ class CacheOperations:
                 self.blobs.keep(told.number, kept)
             told.undoable = told.number in self.blobs.numbers
             audited = self._context.auditor.audit().state == "verified"
-            with journal.purpose(None, _TO_COMPARE):
+            with journal.purpose(None, tr(_TO_COMPARE)):
                 told.effect = self._effect(before, done, audited=audited)
 
     # --- each -----------------------------------------------------------------------------------------------------
@@ -187,7 +187,7 @@ class CacheOperations:
         if source is not None:
             self._cache_manager.touch(source)
         target = self._cache_manager.lease(conversation)
-        self._cache_manager.truncate(target, 0, "its place was taken by a copy")
+        self._cache_manager.truncate(target, 0, tr("its place was taken by a copy"))
         self._context.memory.seq_cp(src, target.seq_id, p0, p1)
         if source is not None:
             # a recurrent state cannot tell what it holds; `adopt_map` follows for the others

@@ -22,6 +22,7 @@ from kvdesk.backends.local.prompt.templates import (
 from kvdesk.chat import Message, MessageId
 from kvdesk.errors import NO_TOKENIZER, PromptError
 from kvdesk.reasoning import TOKENS
+from kvdesk.translation import tr
 
 ANSWERS_KNOWN = 1000
 """Answers whose ids were compared with their text, remembered: a preview asks again at every keystroke."""
@@ -58,7 +59,7 @@ class PromptBuilder:
     def __init__(self, vocab: Vocab, template_source: str) -> None:
         self._vocab = vocab
         self.model_template = template_source if template_source.strip() else FALLBACK
-        self._template = self._process(template_source, MODELS_OWN)
+        self._template = self._process(template_source, tr(MODELS_OWN))
         self._others: TemplateProcess | None = None
         self._ids_of: Callable[[tuple[int, ...], str], tuple[int, ...]] = lru_cache(ANSWERS_KNOWN)(
             partial(ids_of_text, vocab)
@@ -73,7 +74,7 @@ class PromptBuilder:
     def begin(self) -> None:
         """Other templates than the model's will be needed: their process starts, and nobody waits for it."""
         if self._others is None:
-            self._others = self._process("", CHATS_OWN)
+            self._others = self._process("", tr(CHATS_OWN))
 
     def tokens(self, messages: Sequence[Message], template: str = "") -> list[int]:
         """Token ids of the whole conversation and the beginning of the next answer: `prompt` without the places."""
@@ -109,7 +110,7 @@ class PromptBuilder:
         Raises PromptError where the model has no text tokenizer.
         """
         if not self._vocab.has_text:
-            raise PromptError(NO_TOKENIZER)
+            raise PromptError(tr(NO_TOKENIZER))
         return list(self._generated(answer)) or text_tokens(self._vocab, answer.text)
 
     def _process(self, source: str, name: str) -> TemplateProcess:
@@ -128,7 +129,7 @@ class PromptBuilder:
     def _tokens(self, messages: Sequence[Message], template: str) -> tuple[Rendering, list[int], list[int]]:
         """The rendering, its tokens, and the number of its characters that are complete after each."""
         if not self._vocab.has_text:
-            raise PromptError(NO_TOKENIZER)
+            raise PromptError(tr(NO_TOKENIZER))
         messages = [replace(m, tokens=self._generated(m)) if m.tokens else m for m in messages]
         answers = {m.id: m.tokens for m in messages if m.tokens}
         rendering = self._renderer(template).rendering(messages, add_generation_prompt=True)

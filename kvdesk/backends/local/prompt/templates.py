@@ -23,6 +23,7 @@ from kvdesk.backends.local.prompt.jinja_sandbox import Raised, Sandbox
 from kvdesk.backends.local.prompt.template_spans import ControlTexts, Marked, Span, TemplateSpanFinder
 from kvdesk.chat import Message, MessageId
 from kvdesk.errors import TemplateError
+from kvdesk.translation import marked, tr
 
 MAX_SOURCE = 1 << 20  # characters of a template; the longest known ones have about 20,000
 OWN_TEXT = 100_000
@@ -31,7 +32,7 @@ so that what is tokenized has a bound, too. The longest known template writes 5,
 REPEATED, OWN_PER_MESSAGE = 4, 1000
 MOST_REASON = 200  # characters of what Jinja2 says
 _FILE = "<template>"  # Jinja2's name for a template that is no file
-MODELS_OWN, CHATS_OWN = "The model's chat template", "This chat's own template"
+MODELS_OWN, CHATS_OWN = marked("The model's chat template"), marked("This chat's own template")
 """What a template is called in sentences."""
 FALLBACK = (  # ChatML, for a GGUF without a template
     "{% for message in messages %}"
@@ -96,7 +97,7 @@ class ChatTemplate:
         self.is_fallback = not source.strip()
         self._name = name
         if len(source) > MAX_SOURCE:
-            raise TemplateError(f"{name} is far too long to be one.", f"{len(source)} characters")
+            raise TemplateError(tr("{name} is far too long to be one.").format(name=name), f"{len(source)} characters")
         self._controls = ControlTexts(control_tokens)
         self._sandbox = Sandbox()
         self._special = {"bos_token": bos_token, "eos_token": eos_token}
@@ -212,7 +213,7 @@ def _strftime(now: datetime, layout: str) -> str:
 
 def stopped(name: str) -> str:
     """Of a template that takes more than it is allowed."""
-    return f"{name} was stopped: it does what no template needs to do."
+    return tr("{name} was stopped: it does what no template needs to do.").format(name=name)
 
 
 def _template_error(error: Exception, name: str) -> TemplateError:
@@ -220,16 +221,21 @@ def _template_error(error: Exception, name: str) -> TemplateError:
         return error
     detail = f"{type(error).__name__}: {error}"
     if isinstance(error, Raised):
-        reason = error.message or "it gives no reason"
-        return TemplateError(f"{name} refuses this conversation: {reason}", detail)
+        reason = error.message or tr("it gives no reason")
+        return TemplateError(tr("{name} refuses this conversation: {reason}").format(name=name, reason=reason), detail)
     if isinstance(error, TemplateSyntaxError):
-        what = (error.message or "it cannot be read").rstrip(".")
-        return TemplateError(f"{name} is broken in line {error.lineno}: {what}.", detail)
+        what = (error.message or tr("it cannot be read")).rstrip(".")
+        return TemplateError(
+            tr("{name} is broken in line {lineno}: {what}.").format(name=name, lineno=error.lineno, what=what), detail
+        )
     if isinstance(error, SecurityError | OverflowError | MemoryError):
         return TemplateError(stopped(name), detail)
     line, reason = _line_of(error), " ".join(str(error).split())[:MOST_REASON].rstrip(".")
-    where = f" in line {line}" if line else ""
-    return TemplateError(f"{name} fails on this conversation{where}{f': {reason}' if reason else ''}.", detail)
+    if line:
+        said = tr("{name} fails on this conversation in line {line}{reason}.")
+    else:
+        said = tr("{name} fails on this conversation{reason}.")
+    return TemplateError(said.format(name=name, line=line, reason=f": {reason}" if reason else ""), detail)
 
 
 def _line_of(error: Exception) -> int:

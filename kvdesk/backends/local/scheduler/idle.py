@@ -20,6 +20,7 @@ from kvdesk.errors import KvdeskError
 from kvdesk.policies.compaction_gain import Fragmented, Moment, SpanCost, judge_compaction
 from kvdesk.protocol.operations import Compact
 from kvdesk.settings import CachePolicy
+from kvdesk.translation import tr
 
 EXPECTED = 512
 """Tokens that are likely to be decoded before the cache changes by itself: about two long answers."""
@@ -104,7 +105,7 @@ class Idle:
         fits = held + len(more) <= context.n_ctx_seq and context.memory.has_room(sequence.seq_id, len(more))
         if first[:held] != sequence.tokens or not more or not fits or len(more) > context.n_batch:
             return False
-        with self._journal.purpose(who, "prefilled ahead, between answers"):
+        with self._journal.purpose(who, tr("prefilled ahead, between answers")):
             if context.decode(Batch.of(sequence.seq_id, held, more), "prefill").rc == 0:
                 self._cache_manager.append_decoded(sequence, more)
             else:

@@ -45,7 +45,7 @@ def verify(
     if not pool.free:
         raise UserError(tr("All sequences are in use: close a conversation, so that one is free to compute in."))
     tokens, spare = list(sequence.tokens), pool.free[0]
-    what, start = "Verifying: computing the conversation again", time.perf_counter()
+    what, start = tr("Verifying: computing the conversation again"), time.perf_counter()
     held = next_logits(context, sequence.seq_id, spare, tokens[-1]).logits
     behind = not context.can("partial seq_rm")
     for result in fresh_logits(context, tokens, spare, behind=behind):
@@ -104,7 +104,7 @@ def refill(
         try:
             if h.blob and context.states.seq_set(sequence.seq_id, h.blob, h.tokens):
                 cache_manager.adopt(sequence, h.tokens, h.exact)
-                yield Working("Carrying conversations over", done, total)
+                yield Working(tr("Carrying conversations over"), done, total)
             else:
                 cache_manager.acquire_prefix(sequence, list(h.tokens))  # what others have already
             while len(sequence.tokens) < n:
@@ -114,7 +114,7 @@ def refill(
                     cache_manager.adopt_unfinished(sequence, part)
                     return
                 cache_manager.append_decoded(sequence, part)
-                yield Working("Reading conversations again", done - n + len(sequence.tokens), total)
+                yield Working(tr("Reading conversations again"), done - n + len(sequence.tokens), total)
         finally:
             cache_manager.mark_idle(sequence)
         spans.restore(sequence, h.spans)

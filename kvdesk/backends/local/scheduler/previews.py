@@ -109,7 +109,7 @@ def measure_context(
     n_system = 0
     if asked.messages:
         if overflow_manager is None:
-            raise PromptError(NO_TOKENIZER)
+            raise PromptError(tr(NO_TOKENIZER))
         prompt, _ = overflow_manager.now(asked)
         tokens = _asked_tokens(asked, prompt)
         n_system = _n_system(prompt, asked)

@@ -35,10 +35,10 @@ from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.prompt_piece import piece
 from kvdesk.protocol.chat import Generate, MessagesEvicted, Overflowed, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
-from kvdesk.translation import tr
+from kvdesk.translation import marked, tr
 
 MOST_IN_BURST = 64
-CLOSED = "kvdesk was closed."
+CLOSED = marked("kvdesk was closed.")
 _log = logging.getLogger(__name__)
 _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 
@@ -118,12 +118,12 @@ class Scheduler:
         False: there is no sequence or no room for it while others run; try again when one has ended.
         """
         if self.stop_asked(command.answer):
-            self.abandon(command, "stopped", "Stopped before it began.")
+            self.abandon(command, "stopped", tr("Stopped before it began."))
             return True
         cache_manager, vocab = self._cache_manager, self._context.model.vocab
         try:
             if self._overflow_manager is None:
-                raise PromptError(NO_TOKENIZER)
+                raise PromptError(tr(NO_TOKENIZER))
             plan = plan_sampling(command.sampling, vocab)
             fit = self._overflow_manager.fit(command)
             prompt = fit.tokens
@@ -173,7 +173,7 @@ class Scheduler:
     def step(self) -> None:
         """Decode the next batch of all requests; sample for those whose prompt is read."""
         if self.closing:
-            self.end_all(CLOSED, "interrupted")
+            self.end_all(tr(CLOSED), "interrupted")
         elif not self._stopping.isdisjoint(self._answers):
             self.end_stopped()
         if not self._requests:
@@ -357,7 +357,7 @@ class Scheduler:
             return [self._carry_out(command, sequence, fit.step)]
         if policy_of(command.overflow).exact and sequence.exact < len(sequence.tokens):
             self._cache_manager.truncate(
-                sequence, sequence.exact, "what was moved is read again: exact answers were chosen"
+                sequence, sequence.exact, tr("what was moved is read again: exact answers were chosen")
             )
         return []
 
@@ -438,7 +438,7 @@ class Scheduler:
             if failure is not None:
                 self.finish(request, "failed", str(failure))
             elif rc == 1:
-                note = f"llama.cpp found no room for {len(batch.tokens)} more tokens."
+                note = tr("llama.cpp found no room for {n} more tokens.").format(n=len(batch.tokens))
                 self.finish(request, "stopped", note, "context full")
 
     def _sample(self, request: Request, row: int) -> None:
