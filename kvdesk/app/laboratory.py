@@ -242,7 +242,9 @@ class Laboratory(QObject):
 def _questions() -> list[Question]:
     from kvdesk.experiments import EXPERIMENTS
 
-    return [Question(e.id, e.title, e.question, e.supposed, e.parameters, e.takes_text) for e in EXPERIMENTS]
+    return [
+        Question(e.id, tr(e.title), tr(e.question), tr(e.supposed), e.parameters, e.takes_text) for e in EXPERIMENTS
+    ]
 
 
 def past_results(experiment_id: str) -> list[PastResult]:

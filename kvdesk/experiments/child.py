@@ -32,6 +32,7 @@ from kvdesk.protocol.experiment import (
     event_to_json,
     request_from_json,
 )
+from kvdesk.translation import tr
 
 MOST_TEXT = 1 << 20
 """Bytes of a text file that are read: far more than an experiment takes."""
@@ -54,7 +55,7 @@ def child_main(argv: Sequence[str]) -> int:
         event = Failed(str(error), error.detail)
         _say(event)
     except MemoryError:
-        event = Failed("The experiment needs more memory than there is.")
+        event = Failed(tr("The experiment needs more memory than there is."))
         _say(event)
     return 0 if isinstance(event, Finished) else 2
 
@@ -69,7 +70,7 @@ def run(request: Request) -> Iterator[ExperimentEvent]:
     header = read_header(path)
     settings = experiment.settings(request.values)
     needed = check_fits(header, settings)
-    yield Progress(0, 1, f"loading {path.name}")
+    yield Progress(0, 1, tr("loading {name}").format(name=path.name))
     model = Model(path)
     try:
         if why_not := experiment.applies(model.facts):
@@ -96,7 +97,7 @@ def read_text(path: Path) -> str:
         with paths.open_regular(path) as file:
             return file.read(MOST_TEXT).decode("utf-8", "replace")
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror or error}.") from error
+        raise UserError(tr("{path} cannot be read: {why}.").format(path=path, why=error.strerror or error)) from error
 
 
 def machine() -> dict[str, str]:

@@ -11,18 +11,29 @@ from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import figure, median
 from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked, tr
 
-TOKEN, PROMPT, BYTES = "one token", "a prompt", "bytes"
+TOKEN, PROMPT, BYTES = marked("one token"), marked("a prompt"), marked("bytes")
 MUCH = 1.15
 """Ratio of times from which a context is said to be slower than another."""
 UBATCHES = (32, 128, 512)
 
 PARAMETERS = (
-    Parameter("n_ctx", "Largest context", 16384, 2048, 131072, 8192, "Cells; also a half, a quarter, an eighth"),
-    Parameter("used", "Cells in use", 128, 16, 1024, 128, "Tokens before those that are timed"),
-    Parameter("tokens", "Tokens", 16, 4, 256, 8, "Written in each round in each context"),
-    Parameter("prompt", "Prompt", 512, 64, 2048, 256, "Tokens of the prompt that is read with each n_ubatch"),
-    Parameter("rounds", "Rounds", 9, 2, 50, 5, "How often everything is repeated"),
+    Parameter(
+        "n_ctx",
+        marked("Largest context"),
+        16384,
+        2048,
+        131072,
+        8192,
+        marked("Cells; also a half, a quarter, an eighth"),
+    ),
+    Parameter("used", marked("Cells in use"), 128, 16, 1024, 128, marked("Tokens before those that are timed")),
+    Parameter("tokens", marked("Tokens"), 16, 4, 256, 8, marked("Written in each round in each context")),
+    Parameter(
+        "prompt", marked("Prompt"), 512, 64, 2048, 256, marked("Tokens of the prompt that is read with each n_ubatch")
+    ),
+    Parameter("rounds", marked("Rounds"), 9, 2, 50, 5, marked("How often everything is repeated")),
 )
 
 
@@ -40,7 +51,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
             yield Sample(BYTES, size, allocated, unit="B")
         reached = len(text)
         for number in bench.rounds(bench.whole("rounds")):
-            yield bench.progress(number, 0, 2, f"one token, round {number + 1}")
+            yield bench.progress(number, 0, 2, tr("one token, round {n}").format(n=number + 1))
             times = dict.fromkeys(sizes, 0.0)
             for i in range(n):
                 for size, context in contexts.items():
@@ -53,7 +64,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         cells = -(-len(prompt) // 256) * 256
         by_cut = {cut: stack.enter_context(bench.context(n_ctx=cells, n_ubatch=cut)) for cut in UBATCHES}
         for number in bench.rounds(bench.whole("rounds")):
-            yield bench.progress(number, 1, 2, f"a prompt, round {number + 1}")
+            yield bench.progress(number, 1, 2, tr("a prompt, round {n}").format(n=number + 1))
             for cut, context in by_cut.items():
                 context.clear()
                 yield Sample(PROMPT, cut, context.append(prompt, 0).seconds, number, unit="s")
@@ -72,14 +83,14 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     least = sizes[0]
     over = {
         size: figure(
-            f"one token, {size:,} over {least:,} cells",
+            tr("one token, {size:,} over {least:,} cells").format(size=size, least=least),
             [by[TOKEN, size, n] / by[TOKEN, least, n] for n in rounds[TOKEN]],
         )
         for size in sizes
     }
     cuts = {
         cut: figure(
-            f"a prompt, n_ubatch {cut} over {UBATCHES[-1]}",
+            tr("a prompt, n_ubatch {cut} over {most}").format(cut=cut, most=UBATCHES[-1]),
             [by[PROMPT, cut, n] / by[PROMPT, UBATCHES[-1], n] for n in rounds[PROMPT]],
         )
         for cut in UBATCHES
@@ -98,29 +109,49 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         Verdict(
             f"a larger context is {'slower' if slower else 'as fast'};"
             f" small physical batches {'read slower' if cut_costs else 'read as fast'}",
-            f"With {values['used']:.0f} cells in use a token takes {over[sizes[-1]]} times as long in a context of"
-            f" {sizes[-1]:,} cells as in one of {least:,}; the buffer of K and V grows from {megabytes[least]:,.1f} to"
-            f" {megabytes[sizes[-1]]:,.1f} MB. A prompt of {values['prompt']:.0f} tokens takes {cuts[UBATCHES[0]]}"
-            f" times as long with n_ubatch {UBATCHES[0]} as with {UBATCHES[-1]}.",
+            tr(
+                "With {used:.0f} cells in use a token takes {over} times as long in a context of {most:,} "
+                "cells as in one of {least:,}; the buffer of K and V grows from {least_mb:,.1f} to "
+                "{most_mb:,.1f} MB. A prompt of {prompt:.0f} tokens takes {cut_over} times as long with "
+                "n_ubatch {cut} as with {largest_cut}."
+            ).format(
+                used=values["used"],
+                over=over[sizes[-1]],
+                most=sizes[-1],
+                least=least,
+                least_mb=megabytes[least],
+                most_mb=megabytes[sizes[-1]],
+                prompt=values["prompt"],
+                cut_over=cuts[UBATCHES[0]],
+                cut=UBATCHES[0],
+                largest_cut=UBATCHES[-1],
+            ),
         ),
         figures=(*(f for size, f in over.items() if size != least), *(cuts[cut] for cut in UBATCHES[:-1])),
         plots=(
             Plot(
-                "One token by size of the context", "n_ctx (cells)", f"over {least:,} cells", (Series(TOKEN, points),)
+                tr("One token by size of the context"),
+                tr("n_ctx (cells)"),
+                tr("over {n:,} cells").format(n=least),
+                (Series(tr(TOKEN), points),),
             ),
         ),
         tables=(
-            Table("Contexts", ("n_ctx", "MB of K and V", "ms for a token", f"over {least:,}"), rows),
-            Table("A prompt", ("n_ubatch", "tok/s", f"time over {UBATCHES[-1]}"), cut_rows),
+            Table(
+                tr("Contexts"),
+                ("n_ctx", tr("MB of K and V"), tr("ms for a token"), tr("over {n:,}").format(n=least)),
+                rows,
+            ),
+            Table(tr("A prompt"), ("n_ubatch", "tok/s", tr("time over {n}").format(n=UBATCHES[-1])), cut_rows),
         ),
     )
 
 
 EXPERIMENT = Experiment(
     id="context-size",
-    title="Size of the context",
-    question="Is a smaller n_ctx faster, and what do n_batch and n_ubatch change?",
-    supposed="A smaller context makes every request faster.",
+    title=marked("Size of the context"),
+    question=marked("Is a smaller n_ctx faster, and what do n_batch and n_ubatch change?"),
+    supposed=marked("A smaller context makes every request faster."),
     parameters=PARAMETERS,
     settings=lambda values: ContextSettings(n_ctx=2 * int(values["n_ctx"]), n_seq_max=1, n_batch=2048, n_ubatch=512),
     work=lambda values: Work(

@@ -13,6 +13,7 @@ from kvdesk.cache.geometry import ModelFacts
 from kvdesk.experiments.bench import Bench
 from kvdesk.protocol.experiment import Parameter, Progress, Result, Sample, Values
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
 
 
 class Work(NamedTuple):
@@ -67,7 +68,7 @@ class Experiment:
 def needs_attention(facts: ModelFacts) -> str:
     """For `applies`: cells of keys and values are needed."""
     if facts.kind == "recurrent":
-        return "This model is recurrent: it keeps one state for each sequence, and no keys and values to measure."
+        return tr("This model is recurrent: it keeps one state for each sequence, and no keys and values to measure.")
     if facts.kind == "unknown":
-        return f"kvdesk does not know the rules of this model's memory ({facts.reason})."
+        return tr("kvdesk does not know the rules of this model's memory ({reason}).").format(reason=facts.reason)
     return ""

@@ -23,8 +23,10 @@ from kvdesk.protocol.experiment import (
     Table,
     Values,
     Verdict,
+    series_title,
 )
 from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.translation import marked, tr
 
 SLOWER = 1.5
 """Time of a token over that in a compact cache from which attention of a kind is said to be slower."""
@@ -32,8 +34,9 @@ N_FILLERS = 63
 """Sequences that hold the other cells while the text is placed; with the text's, the most that a context has."""
 N_TEXT = 2 * N_FILLERS
 """Tokens of the text: two cells in every run of other cells."""
-HIGH_WATER = "high-water mark: "
-COMPACT, SCATTERED, BEHIND, COMPACTED = "side by side", "scattered", "behind holes", "scattered, then compacted"
+HIGH_WATER = marked("high-water mark") + ": "
+COMPACT, SCATTERED = marked("side by side"), marked("scattered")
+BEHIND, COMPACTED = marked("behind holes"), marked("scattered, then compacted")
 LAYOUTS = (COMPACT, SCATTERED, BEHIND, COMPACTED)
 
 
@@ -47,15 +50,23 @@ class Kind:
 
 
 KINDS = (
-    Kind("flash attention, f16", flash_attn=True),
-    Kind("flash attention, q8_0", flash_attn=True, cache_type=CacheType.Q8_0),
-    Kind("no flash attention, f16", flash_attn=False),
+    Kind(marked("flash attention, f16"), flash_attn=True),
+    Kind(marked("flash attention, q8_0"), flash_attn=True, cache_type=CacheType.Q8_0),
+    Kind(marked("no flash attention, f16"), flash_attn=False),
 )
 
 PARAMETERS = (
-    Parameter("per_filler", "Cells in a run", 64, 32, 256, 64, "Cells that each of 63 other sequences takes at most"),
-    Parameter("tokens", "Tokens", 16, 4, 64, 8, "Tokens that are timed in each round"),
-    Parameter("rounds", "Rounds", 9, 2, 30, 5, "How often everything is repeated"),
+    Parameter(
+        "per_filler",
+        marked("Cells in a run"),
+        64,
+        32,
+        256,
+        64,
+        marked("Cells that each of 63 other sequences takes at most"),
+    ),
+    Parameter("tokens", marked("Tokens"), 16, 4, 64, 8, marked("Tokens that are timed in each round")),
+    Parameter("rounds", marked("Rounds"), 9, 2, 30, 5, marked("How often everything is repeated")),
 )
 
 
@@ -79,11 +90,21 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
             contexts = {layout: stack.enter_context(bench.context_of(settings, inspect=True)) for layout in LAYOUTS}
             for k, size in enumerate(sizes):
                 done = i * len(sizes) + k
-                yield Progress(done, steps, f"{kind.name}: the text is placed among {N_FILLERS} times {size} cells")
+                yield Progress(
+                    done,
+                    steps,
+                    tr("{kind}: the text is placed among {n} times {size} cells").format(
+                        kind=tr(kind.name), n=N_FILLERS, size=size
+                    ),
+                )
                 for layout, context in contexts.items():
                     _place(context, layout, text, filler[:size])
                 for number in bench.rounds(bench.whole("rounds")):
-                    yield Progress(done, steps, f"{kind.name}, {size} cells, round {number + 1}")
+                    yield Progress(
+                        done,
+                        steps,
+                        tr("{kind}, {size} cells, round {n}").format(kind=tr(kind.name), size=size, n=number + 1),
+                    )
                     for layout, context in contexts.items():
                         seconds, high_water = _timed(context, text, bench.whole("tokens"))
                         yield Sample(f"{kind.name}: {layout}", size, seconds, number, unit="s")
@@ -137,34 +158,50 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
             for size in sizes:
                 rounds = sorted({n for series_name, x, n in seconds if (series_name, x) == (name, size)})
                 own = [seconds[name, size, n] for n in rounds]
-                ratio = figure(name, [mine / seconds[compact, size, n] for mine, n in zip(own, rounds, strict=True)])
+                ratio = figure(
+                    series_title(name), [mine / seconds[compact, size, n] for mine, n in zip(own, rounds, strict=True)]
+                )
                 high = seconds[HIGH_WATER + name, size, 0]
                 ratios[kind.name, layout, size] = ratio
                 points.append(Point(high, ratio.value, ratio.low, ratio.high))
                 if size == sizes[-1]:
                     holes = f"{1 - N_TEXT / high:.2f}" if high else "–"
-                    rows.append((kind.name, layout, f"{high:,.0f}", holes, f"{median(own) * 1e3:.2f}", str(ratio)))
+                    rows.append(
+                        (tr(kind.name), tr(layout), f"{high:,.0f}", holes, f"{median(own) * 1e3:.2f}", str(ratio))
+                    )
             if layout == SCATTERED:
-                series.append(Series(kind.name, tuple(points)))
+                series.append(Series(tr(kind.name), tuple(points)))
     largest = {(kind, layout): ratio for (kind, layout, size), ratio in ratios.items() if size == sizes[-1]}
     kinds = [k.name for k in KINDS if max(largest[k.name, layout].value for layout in (SCATTERED, BEHIND)) >= SLOWER]
     healed = all(largest[kind.name, COMPACTED].value < SLOWER for kind in KINDS)
     said = "; ".join(
-        f"{kind.name}: {', '.join(f'{largest[kind.name, layout]} {layout}' for layout in LAYOUTS[1:])}"
+        f"{tr(kind.name)}: {', '.join(f'{largest[kind.name, layout]} {tr(layout)}' for layout in LAYOUTS[1:])}"
         for kind in KINDS
     )
-    answer = f"A scattered cache is at least {SLOWER:g} times slower with {', '.join(kinds)}"
-    if not kinds:
-        answer = f"A scattered cache is nowhere {SLOWER:g} times slower"
-    columns = ("attention", "cells of the text", "high-water mark", "hole ratio", "ms", "over side by side")
+    answer = tr("A scattered cache is nowhere {n:g} times slower.")
+    if kinds:
+        answer = tr("A scattered cache is at least {n:g} times slower with {kinds}.")
+    answer = answer.format(n=SLOWER, kinds=", ".join(map(tr, kinds)))
+    rest = tr("A token with {n} cells in use, over the same with its cells side by side — {said}.")
+    columns = (
+        *(tr("attention"), tr("cells of the text"), tr("high-water mark"), tr("hole ratio"), "ms"),
+        tr("over side by side"),
+    )
     return Result(
         Verdict(
             f"slower: {', '.join(kinds) or 'none'}; compaction {'heals' if healed else 'does not heal'}",
-            f"{answer}. A token with {N_TEXT} cells in use, over the same with its cells side by side — {said}.",
+            f"{answer} {rest.format(n=N_TEXT, said=said)}",
         ),
         figures=tuple(ratio for (_, layout), ratio in largest.items() if layout != COMPACT),
-        plots=(Plot("A token with its text scattered", "high-water mark (cells)", "over side by side", tuple(series)),),
-        tables=(Table("One token behind the text, with most holes", columns, tuple(rows)),),
+        plots=(
+            Plot(
+                tr("A token with its text scattered"),
+                tr("high-water mark (cells)"),
+                tr("over side by side"),
+                tuple(series),
+            ),
+        ),
+        tables=(Table(tr("One token behind the text, with most holes"), columns, tuple(rows)),),
     )
 
 
@@ -172,15 +209,17 @@ def _applies(facts: ModelFacts) -> str:
     if why := needs_attention(facts):
         return why
     if facts.kind != "attention":
-        return "This model's cache is not one of plain attention: parts of its sequences cannot be removed freely."
+        return tr("This model's cache is not one of plain attention: parts of its sequences cannot be removed freely.")
     return ""
 
 
 EXPERIMENT = Experiment(
     id="fragmentation",
-    title="Fragmentation",
-    question="Does a scattered cache slow down, and does compaction help?",
-    supposed="Cells marked unused are scattered over the buffer, are read all the same, and have to be tidied up.",
+    title=marked("Fragmentation"),
+    question=marked("Does a scattered cache slow down, and does compaction help?"),
+    supposed=marked(
+        "Cells marked unused are scattered over the buffer, are read all the same, and have to be tidied up."
+    ),
     parameters=PARAMETERS,
     settings=lambda values: ContextSettings(
         n_ctx=len(LAYOUTS) * _cells(values), n_seq_max=N_FILLERS + 1, n_batch=256, n_ubatch=64

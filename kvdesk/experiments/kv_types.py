@@ -34,13 +34,15 @@ from kvdesk.protocol.experiment import (
     Verdict,
 )
 from kvdesk.settings import EXACT_UBATCH, CacheType, ContextSettings
+from kvdesk.translation import marked, tr
 
 CHANGES_KL = 0.01
 """Mean divergence in nats from which the next token is said to change."""
 BLOCK = 16
 """Tokens whose divergence is one sample, their mean: neighbours are alike, and intervals come from blocks."""
-KL, NLL, TOP = "KL divergence", "surprise", "same likeliest token"
-FIRST, BYTES, SECONDS, REFUSED = "first other token", "bytes", "one token", "refused"
+KL, NLL, TOP = marked("KL divergence"), marked("surprise"), marked("same likeliest token")
+FIRST, BYTES = marked("first other token"), marked("bytes")
+SECONDS, REFUSED = marked("one token"), marked("refused")
 
 
 class Pair(NamedTuple):
@@ -64,11 +66,29 @@ QUANTIZED = (CacheType.Q8_0, CacheType.Q4_0)
 PAIRS = (BASE, ROUNDING, *(pair for kind in QUANTIZED for pair in (Pair(kind, F16), Pair(F16, kind), Pair(kind, kind))))
 
 PARAMETERS = (
-    Parameter("chunk", "Tokens in a chunk", 512, 64, 4096, 256, "Of the text; the second half of each is judged"),
-    Parameter("chunks", "Chunks", 2, 1, 100, 2, "Of the text at most"),
-    Parameter("written", "Tokens written", 64, 1, 1024, 24, "After each chunk, always the likeliest"),
-    Parameter("deepest", "Depth", 2048, 64, 32768, 512, "Tokens before those that are timed; also a quarter, a half"),
-    Parameter("rounds", "Rounds", 15, 2, 100, 9, "Tokens that are timed at each depth, with all types in turn"),
+    Parameter(
+        "chunk",
+        marked("Tokens in a chunk"),
+        512,
+        64,
+        4096,
+        256,
+        marked("Of the text; the second half of each is judged"),
+    ),
+    Parameter("chunks", marked("Chunks"), 2, 1, 100, 2, marked("Of the text at most")),
+    Parameter("written", marked("Tokens written"), 64, 1, 1024, 24, marked("After each chunk, always the likeliest")),
+    Parameter(
+        "deepest",
+        marked("Depth"),
+        2048,
+        64,
+        32768,
+        512,
+        marked("Tokens before those that are timed; also a quarter, a half"),
+    ),
+    Parameter(
+        "rounds", marked("Rounds"), 15, 2, 100, 9, marked("Tokens that are timed at each depth, with all types in turn")
+    ),
 )
 
 
@@ -125,7 +145,11 @@ def _text(bench: Bench) -> list[int]:
         return bench.tokens(n)
     tokens = bench.model.vocab.tokenize(bench.text, add_special=True, parse_special=False)[:n]
     if len(tokens) < n_chunk:
-        raise UserError(f"The text has {len(tokens):,} tokens and a chunk takes {n_chunk:,}: choose a smaller one.")
+        raise UserError(
+            tr("The text has {n:,} tokens and a chunk takes {n_chunk:,}: choose a smaller one.").format(
+                n=len(tokens), n_chunk=n_chunk
+            )
+        )
     return tokens
 
 
@@ -145,7 +169,11 @@ def _judged(bench: Bench, pairs: Sequence[Pair], text: list[int]) -> Iterator[Pr
         told: list[int] = []
         for i, pair in enumerate(pairs):
             done, total = number * len(pairs) + i, len(chunks) * len(pairs)
-            yield Progress(done, total, f"{pair} reads chunk {number + 1} of {len(chunks)}")
+            yield Progress(
+                done,
+                total,
+                tr("{types} reads chunk {i} of {n}").format(types=_title(pair), i=number + 1, n=len(chunks)),
+            )
             with _context(bench, pair) as context:
                 logits = context.all_logits(chunk, first)
                 written = _written(context, int(logits[-1].argmax()), n_chunk, bench.whole("written"))
@@ -190,12 +218,16 @@ def _timed(bench: Bench, contexts: Mapping[Pair, RawContext], text: list[int]) -
         context.clear()
     for i, depth in enumerate(depths):
         for pair, context in contexts.items():
-            yield Progress(i, len(depths), f"{pair} reads to depth {depth:,}")
+            yield Progress(
+                i, len(depths), tr("{types} reads to depth {depth:,}").format(types=_title(pair), depth=depth)
+            )
             more = [text[k % len(text)] for k in range(reached, depth)]
             context.append(more, reached)
         reached = max(depth, reached)
         for number in bench.rounds(bench.whole("rounds")):
-            yield Progress(i, len(depths), f"one token at depth {depth:,}, round {number + 1}")
+            yield Progress(
+                i, len(depths), tr("one token at depth {depth:,}, round {n}").format(depth=depth, n=number + 1)
+            )
             for pair, context in contexts.items():
                 answer = context.append(text[:1], reached)
                 yield Sample(f"{pair}: {SECONDS}", depth, answer.seconds, number, unit="s")
@@ -223,7 +255,7 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     deepest, base = _depths(values)[-1], found[BASE]
     rows = [
         (
-            str(pair),
+            _title(pair),
             f"{f.cell:,.0f} ({f.cell / base.cell:.2f})" if base.cell else "–",
             f"{f.tok_s[deepest]:.3g}" if f.tok_s else "–",
             "–" if pair in (BASE, ROUNDING) else str(f.over[deepest]),
@@ -235,16 +267,19 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         for pair, f in found.items()
     ]
     columns = (
-        *("types", "bytes in a cell (over f16)", f"tok/s at {deepest:,}", "time over f16", "KL divergence"),
-        *("perplexity (over f16)", "same likeliest", "first other token written"),
+        *(tr("types"), tr("bytes in a cell (over f16)"), tr("tok/s at {n:,}").format(n=deepest), tr("time over f16")),
+        *(tr("KL divergence"), tr("perplexity (over f16)"), tr("same likeliest"), tr("first other token written")),
     )
     key, said = _answer(found, both)
     return Result(
         Verdict(key, said),
         figures=tuple(f for pair in measured if pair != BASE for f in (found[pair].kl, found[pair].perplexity)),
         plots=(_kl_plot(by, measured), _speed_plot(found, values)),
-        tables=(Table("Types of K and V", columns, tuple(rows)),),
-        remarks=tuple(f"{pair} is not possible with this model: {why}" for pair, why in refused.items()),
+        tables=(Table(tr("Types of K and V"), columns, tuple(rows)),),
+        remarks=tuple(
+            tr("{types} is not possible with this model: {why}").format(types=pair, why=why)
+            for pair, why in refused.items()
+        ),
     )
 
 
@@ -259,11 +294,11 @@ def _found(values: Values, by: Mapping[tuple[str, float, int], Sample], pair: Pa
     if pair == BASE:
         kl, gap, top = Figure("", 0.0), surprise, 1.0
     else:
-        kl = mean_figure(f"KL divergence, {pair}", mean(KL), weights, "nats")
+        kl = mean_figure(f"{tr(KL)}, {_title(pair)}", mean(KL), weights, "nats")
         gap = [own - other for own, other in zip(surprise, mean(NLL, BASE), strict=True)]
         top = float(np.average(mean(TOP), weights=weights))
     log_ratio = mean_figure("", gap, weights)
-    name = f"perplexity{'' if pair == BASE else ' over f16'}, {pair}"
+    name = f"{tr('perplexity') if pair == BASE else tr('perplexity over f16')}, {_title(pair)}"
     low, high = (None if edge is None else math.exp(edge) for edge in (log_ratio.low, log_ratio.high))
     perplexity = Figure(name, math.exp(log_ratio.value), low, high)
     times = {
@@ -272,7 +307,10 @@ def _found(values: Values, by: Mapping[tuple[str, float, int], Sample], pair: Pa
     }
     times = {depth: own for depth, own in times.items() if own}
     over = {
-        depth: figure(f"{pair}, depth {depth}", [y / by[f"{BASE}: {SECONDS}", depth, n].y for n, y in own.items()])
+        depth: figure(
+            tr("{types}, depth {depth}").format(types=_title(pair), depth=depth),
+            [y / by[f"{BASE}: {SECONDS}", depth, n].y for n, y in own.items()],
+        )
         for depth, own in times.items()
     }
     tok_s = {depth: 1 / median(list(own.values())) for depth, own in times.items()}
@@ -282,14 +320,23 @@ def _found(values: Values, by: Mapping[tuple[str, float, int], Sample], pair: Pa
 def _answer(found: Mapping[Pair, Found], both: Sequence[Pair]) -> tuple[str, str]:
     """Key and sentence of the verdict."""
     if not both:
-        return "not possible", "This model takes no quantized K and V together."
+        return "not possible", tr("This model takes no quantized K and V together.")
     deepest = max(found[BASE].over)
     rounding = found[ROUNDING].kl
     words = {pair: _word(found[pair].kl.value, rounding.value) for pair in both}
+    text = tr(
+        "{type} for K and V: the next token {changes} (KL divergence {kl}), at {memory:.2f} of the "
+        "memory and {time} times the time of a token at depth {depth:,}"
+    )
     said = [
-        f"{pair.k.value} for K and V: the next token {words[pair]} (KL divergence {found[pair].kl}), at"
-        f" {found[pair].cell / found[BASE].cell:.2f} of the memory and {found[pair].over[deepest]} times the time of a"
-        f" token at depth {deepest:,}"
+        text.format(
+            type=pair.k.value,
+            changes=tr(words[pair]),
+            kl=found[pair].kl,
+            memory=found[pair].cell / found[BASE].cell,
+            time=found[pair].over[deepest],
+            depth=deepest,
+        )
         for pair in both
     ]
     key = ", ".join(f"{pair.k.value} {words[pair]}" for pair in both)
@@ -298,21 +345,28 @@ def _answer(found: Mapping[Pair, Found], both: Sequence[Pair]) -> tuple[str, str
     if k_only is None or v_only is None:
         return key, f"{'; '.join(said)}."
     more = "K" if k_only.kl.value > v_only.kl.value else "V"
-    apart = f"with {kind.value} for one of them, K gives {k_only.kl} and V {v_only.kl}: {more} matters more"
-    rest = f"f16 in other batches, which is rounding alone, gives {rounding}"
+    apart = tr("with {type} for one of them, K gives {k} and V {v}: {more} matters more")
+    apart = apart.format(type=kind.value, k=k_only.kl, v=v_only.kl, more=more)
+    rest = tr("f16 in other batches, which is rounding alone, gives {kl}").format(kl=rounding)
     return f"{key}; {more} matters more", f"{'; '.join(said)}; {apart}; {rest}."
+
+
+def _title(pair: Pair) -> str:
+    """The pair in the person's language; `str(pair)` is the key of its samples."""
+    types = f"K {pair.k.value}, V {pair.v.value}"
+    return types if pair.n_ubatch == BASE.n_ubatch else tr("{types}, {n} at once").format(types=types, n=pair.n_ubatch)
 
 
 def _word(kl: float, rounding: float) -> str:
     if kl <= 2 * rounding:
-        return "changes no more than rounding does"
+        return marked("changes no more than rounding does")
     if kl < CHANGES_KL:
-        return "hardly changes"
-    return "changes strongly" if kl >= STRONG_KL else "changes"
+        return marked("hardly changes")
+    return marked("changes strongly") if kl >= STRONG_KL else marked("changes")
 
 
 def _first(found: Sequence[float], written: float) -> str:
-    return ", ".join("none" if n >= written else f"{n + 1:.0f}" for n in found)
+    return ", ".join(tr("none") if n >= written else f"{n + 1:.0f}" for n in found)
 
 
 def _kl_plot(by: Mapping[tuple[str, float, int], Sample], measured: Sequence[Pair]) -> Plot:
@@ -325,24 +379,28 @@ def _kl_plot(by: Mapping[tuple[str, float, int], Sample], measured: Sequence[Pai
         for (name, x, _), sample in by.items():
             if name == f"{pair}: {KL}":
                 at.setdefault(x, []).append(sample.y)
-        series.append(Series(str(pair), tuple(Point(x, max(float(np.mean(ys)), 1e-9)) for x, ys in sorted(at.items()))))
-    return Plot("How far the next token changes", "place in the chunk (tokens)", "KL (nats)", tuple(series), log=True)
+        series.append(
+            Series(_title(pair), tuple(Point(x, max(float(np.mean(ys)), 1e-9)) for x, ys in sorted(at.items())))
+        )
+    return Plot(
+        tr("How far the next token changes"), tr("place in the chunk (tokens)"), "KL (nats)", tuple(series), log=True
+    )
 
 
 def _speed_plot(found: Mapping[Pair, Found], values: Values) -> Plot:
     series = tuple(
-        Series(str(pair), tuple(Point(d, f.over[d].value, f.over[d].low, f.over[d].high) for d in _depths(values)))
+        Series(_title(pair), tuple(Point(d, f.over[d].value, f.over[d].low, f.over[d].high) for d in _depths(values)))
         for pair, f in found.items()
         if pair not in (BASE, ROUNDING)
     )
-    return Plot("Time of a token over f16", "depth (tokens)", "over K and V f16", series)
+    return Plot(tr("Time of a token over f16"), tr("depth (tokens)"), tr("over K and V f16"), series)
 
 
 EXPERIMENT = Experiment(
     id="kv-types",
-    title="Types of K and V",
-    question="What do quantized K and V save, cost and lose?",
-    supposed="Quantized K and V need half the memory or less, and only a little quality is lost.",
+    title=marked("Types of K and V"),
+    question=marked("What do quantized K and V save, cost and lose?"),
+    supposed=marked("Quantized K and V need half the memory or less, and only a little quality is lost."),
     parameters=PARAMETERS,
     settings=_settings,
     work=lambda values: Work(

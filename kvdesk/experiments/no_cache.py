@@ -10,14 +10,21 @@ from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import exponent, figure
 from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked, tr
 
-WITH, WITHOUT = "with the cache", "without"
+WITH, WITHOUT = marked("with the cache"), marked("without")
 
 PARAMETERS = (
     Parameter(
-        "longest", "Longest text", 256, 16, 2048, 64, "Tokens written from one token on; also an eighth to a half"
+        "longest",
+        marked("Longest text"),
+        256,
+        16,
+        2048,
+        64,
+        marked("Tokens written from one token on; also an eighth to a half"),
     ),
-    Parameter("rounds", "Rounds", 5, 2, 30, 3, "How often everything is repeated"),
+    Parameter("rounds", marked("Rounds"), 5, 2, 30, 3, marked("How often everything is repeated")),
 )
 
 
@@ -37,7 +44,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         _write(context, first, lengths[0], cached=True)  # warms up
         for number in bench.rounds(bench.whole("rounds")):
             for i, length in enumerate(lengths):
-                yield bench.progress(number, i, len(lengths), f"{length} tokens")
+                yield bench.progress(number, i, len(lengths), tr("{n} tokens").format(n=length))
                 for cached in (True, False):
                     seconds = _write(context, first, length, cached=cached)
                     yield Sample(WITH if cached else WITHOUT, length, seconds, number, unit="s")
@@ -61,11 +68,16 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     rounds = sorted({sample.round for sample in samples})
     lengths = _lengths(values)
     ratios = [
-        figure(f"without over with, {n} tokens", [times[WITHOUT, n, i] / times[WITH, n, i] for i in rounds])
+        figure(
+            tr("without over with, {n} tokens").format(n=n), [times[WITHOUT, n, i] / times[WITH, n, i] for i in rounds]
+        )
         for n in lengths
     ]
     powers = {
-        name: figure(f"exponent {name}", [exponent(lengths, [times[name, n, i] for n in lengths]) for i in rounds])
+        name: figure(
+            tr("exponent {name}").format(name=tr(name)),
+            [exponent(lengths, [times[name, n, i] for n in lengths]) for i in rounds],
+        )
         for name in (WITH, WITHOUT)
     }
     series = []
@@ -73,22 +85,33 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     for name in (WITH, WITHOUT):
         figures = [figure("", [times[name, length, n] for n in rounds], "s") for length in lengths]
         series.append(
-            Series(name, tuple(Point(x, f.value, f.low, f.high) for x, f in zip(lengths, figures, strict=True)))
+            Series(tr(name), tuple(Point(x, f.value, f.low, f.high) for x, f in zip(lengths, figures, strict=True)))
         )
-        rows.append((name, *(f"{f.value:.3g} s" for f in figures), f"{powers[name].value:.2f}"))
+        rows.append((tr(name), *(f"{f.value:.3g} s" for f in figures), f"{powers[name].value:.2f}"))
     longest = ratios[-1]
     faster = longest.value > 1
     steeper = powers[WITHOUT].value > powers[WITH].value
     return Result(
         Verdict(
             f"{'the cache' if faster else 'no cache'} is faster and grows {'less' if faster == steeper else 'more'}",
-            f"{lengths[-1]} tokens take {longest} times as long without the cache, {lengths[0]} tokens {ratios[0]}"
-            f" times. Time grows as the length to the power {powers[WITHOUT]} without and {powers[WITH]} with it;"
-            " 2 and 1 are what counting tokens gives.",
+            tr(
+                "{most} tokens take {longest} times as long without the cache, {least} tokens {shortest} "
+                "times. Time grows as the length to the power {without} without and {cached} with it; 2 and "
+                "1 are what counting tokens gives."
+            ).format(
+                most=lengths[-1],
+                longest=longest,
+                least=lengths[0],
+                shortest=ratios[0],
+                without=powers[WITHOUT],
+                cached=powers[WITH],
+            ),
         ),
         figures=(*ratios, *powers.values()),
-        plots=(Plot("Seconds for a text", "tokens written", "seconds", tuple(series), log=True),),
-        tables=(Table("Medians", ("", *(f"{n} tokens" for n in lengths), "exponent"), tuple(rows)),),
+        plots=(Plot(tr("Seconds for a text"), tr("tokens written"), tr("seconds"), tuple(series), log=True),),
+        tables=(
+            Table(tr("Medians"), ("", *(tr("{n} tokens").format(n=n) for n in lengths), tr("exponent")), tuple(rows)),
+        ),
     )
 
 
@@ -99,9 +122,9 @@ def _work(values: Values) -> Work:
 
 EXPERIMENT = Experiment(
     id="no-cache",
-    title="Without a cache",
-    question="If a cache makes requests slow, would they be faster without one?",
-    supposed="Without a cache each step computes the whole text again: N² against N, but steady.",
+    title=marked("Without a cache"),
+    question=marked("If a cache makes requests slow, would they be faster without one?"),
+    supposed=marked("Without a cache each step computes the whole text again: N² against N, but steady."),
     parameters=PARAMETERS,
     settings=_settings,
     work=_work,

@@ -12,9 +12,10 @@ from kvdesk.experiments.experiment import Experiment, Work
 from kvdesk.experiments.raw_context import Answer, RawContext
 from kvdesk.protocol.experiment import Figure, Parameter, Progress, Result, Sample, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked, tr
 
-DIFFERENCE = "difference of logits after removal"
-CELLS = "cells after removal"
+DIFFERENCE = marked("difference of logits after removal")
+CELLS = marked("cells after removal")
 """Series of the last two samples: how far a text after a removed one is from the same in an empty cache."""
 
 Positions = Sequence[int]
@@ -35,28 +36,40 @@ class Case:
 
 
 CASES = (
-    Case("start at 0", "an empty sequence from 0 on", None, None, ("0", "1", "2")),
-    Case("start elsewhere", "an empty sequence from a far position on", None, None, ("far", "far+1", "far+2")),
-    Case("start past the cells", "an empty sequence from behind n_ctx on", None, None, ("n_ctx+far", "n_ctx+far+1")),
-    Case("start below 0", "an empty sequence from -1 on", None, None, ("-1", "0")),
-    Case("next", "the position behind the last", ("0", "n"), None, ("n", "n+1")),
-    Case("gap", "one position left out behind the last", ("0", "n"), None, ("n+1",)),
-    Case("jump", "a far position behind the last", ("0", "n"), None, ("n+far",)),
-    Case("last again", "the last position again", ("0", "n"), None, ("n-1",)),
-    Case("from 0 again", "from 0 with the old cells there", ("0", "n"), None, ("0", "1")),
-    Case("gap inside", "a position left out inside a batch", None, None, ("0", "1", "3")),
-    Case("twice inside", "a position twice inside a batch", None, None, ("0", "1", "1")),
-    Case("back inside", "positions that go back inside a batch", None, None, ("0", "2", "1")),
-    Case("other sequence", "another sequence from 0 on", ("0", "n"), None, ("0", "1"), 1),
-    Case("from 0 after removal", "from 0 when all was removed", ("0", "n"), ("0", "-1"), ("0", "1")),
-    Case("on after removal", "behind the last when all was removed", ("0", "n"), ("0", "-1"), ("n", "n+1")),
-    Case("back after removal", "the middle, when the end was removed", ("0", "n"), ("n//2", "-1"), ("n//2",)),
-    Case("0 after the end was removed", "from 0 when only the end was removed", ("0", "n"), ("n//2", "-1"), ("0",)),
+    Case("start at 0", marked("an empty sequence from 0 on"), None, None, ("0", "1", "2")),
+    Case("start elsewhere", marked("an empty sequence from a far position on"), None, None, ("far", "far+1", "far+2")),
+    Case(
+        "start past the cells",
+        marked("an empty sequence from behind n_ctx on"),
+        None,
+        None,
+        ("n_ctx+far", "n_ctx+far+1"),
+    ),
+    Case("start below 0", marked("an empty sequence from -1 on"), None, None, ("-1", "0")),
+    Case("next", marked("the position behind the last"), ("0", "n"), None, ("n", "n+1")),
+    Case("gap", marked("one position left out behind the last"), ("0", "n"), None, ("n+1",)),
+    Case("jump", marked("a far position behind the last"), ("0", "n"), None, ("n+far",)),
+    Case("last again", marked("the last position again"), ("0", "n"), None, ("n-1",)),
+    Case("from 0 again", marked("from 0 with the old cells there"), ("0", "n"), None, ("0", "1")),
+    Case("gap inside", marked("a position left out inside a batch"), None, None, ("0", "1", "3")),
+    Case("twice inside", marked("a position twice inside a batch"), None, None, ("0", "1", "1")),
+    Case("back inside", marked("positions that go back inside a batch"), None, None, ("0", "2", "1")),
+    Case("other sequence", marked("another sequence from 0 on"), ("0", "n"), None, ("0", "1"), 1),
+    Case("from 0 after removal", marked("from 0 when all was removed"), ("0", "n"), ("0", "-1"), ("0", "1")),
+    Case("on after removal", marked("behind the last when all was removed"), ("0", "n"), ("0", "-1"), ("n", "n+1")),
+    Case("back after removal", marked("the middle, when the end was removed"), ("0", "n"), ("n//2", "-1"), ("n//2",)),
+    Case(
+        "0 after the end was removed",
+        marked("from 0 when only the end was removed"),
+        ("0", "n"),
+        ("n//2", "-1"),
+        ("0",),
+    ),
 )
 
 PARAMETERS = (
-    Parameter("n", "Tokens before", 16, 4, 256, 16, "Tokens that are in the cache before"),
-    Parameter("far", "Far position", 1000, 100, 100000, 1000, "A position far from the others"),
+    Parameter("n", marked("Tokens before"), 16, 4, 256, 16, marked("Tokens that are in the cache before")),
+    Parameter("far", marked("Far position"), 1000, 100, 100000, 1000, marked("A position far from the others")),
 )
 
 
@@ -66,11 +79,11 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     with bench.context(inspect=True) as context:
         known = {"n": n, "far": bench.whole("far"), "n_ctx": context.n_ctx}
         for i, case in enumerate(CASES):
-            yield Progress(i, len(CASES) + 1, case.what)
+            yield Progress(i, len(CASES) + 1, tr(case.what))
             context.clear()
             answer = _ask(context, case, first, known)
             yield Sample(case.id, i, answer.rc, note=answer.refusal, unit="code")
-        yield Progress(len(CASES), len(CASES) + 1, "the same text after another one, and in an empty cache")
+        yield Progress(len(CASES), len(CASES) + 1, tr("the same text after another one, and in an empty cache"))
         context.clear()
         context.append(second, 0)
         alone = context.logits()
@@ -89,7 +102,7 @@ def _ask(context: RawContext, case: Case, tokens: list[int], known: dict[str, in
         start, end = (_number(text, known) for text in case.before)
         context.append(tokens[: end - start], start)
     if case.removed is not None and not context.remove(0, *(_number(text, known) for text in case.removed)):
-        return Answer(-1, 0.0, ("llama_memory_seq_rm returned false: this memory cannot remove a part.",), None)
+        return Answer(-1, 0.0, (tr("llama_memory_seq_rm returned false: this memory cannot remove a part."),), None)
     asked = [_number(text, known) for text in case.asked]
     return context.decode(tokens[: len(asked)], asked, case.seq_id)
 
@@ -122,42 +135,57 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     )
     rows = tuple(
         (
-            case.what,
+            tr(case.what),
             _called(case),
-            "taken" if taken[case.id] else f"refused ({by_id[case.id].y:.0f})",
+            tr("taken") if taken[case.id] else tr("refused ({code:.0f})").format(code=by_id[case.id].y),
             by_id[case.id].note,
         )
         for case in CASES
     )
     n_taken = sum(taken.values())
-    left = "none of its cells" if cells is None else f"{cells.y:.0f} cells where {cells.x:.0f} are its own"
-    sentence = (
-        f"A sequence {'may start anywhere' if starts else 'may not start anywhere'}; behind its last position"
-        f" {'a gap is taken' if gaps else 'there may be no gap'}, and going back to one that is there is"
-        f" {'taken' if back else 'refused'}: {n_taken} of {len(CASES)} calls were taken. What was removed"
-        f" {'still counts' if stacks else 'is gone'}: the same text after a removed one and in an empty cache differs"
-        f" by {difference:.3g} in its logits, with {left}."
+    left = tr("none of its cells")
+    if cells is not None:
+        left = tr("{n:.0f} cells where {own:.0f} are its own").format(n=cells.y, own=cells.x)
+    sentence = tr(
+        "A sequence {starts}; behind its last position {gaps}, and going back to one that is there "
+        "is {back}: {taken} of {n} calls were taken. What was removed {stacks}: the same text after "
+        "a removed one and in an empty cache differs by {difference:.3g} in its logits, with {left}."
+    ).format(
+        starts=tr("may start anywhere") if starts else tr("may not start anywhere"),
+        gaps=tr("a gap is taken") if gaps else tr("there may be no gap"),
+        back=tr("taken") if back else tr("refused"),
+        taken=n_taken,
+        n=len(CASES),
+        stacks=tr("still counts") if stacks else tr("is gone"),
+        difference=difference,
+        left=left,
     )
     return Result(
         Verdict("; ".join(parts), sentence),
-        figures=(Figure("calls taken", n_taken), Figure(DIFFERENCE, difference)),
-        tables=(Table("The engine's own answers", ("call", "positions", "answer", "what it says"), rows),),
-        remarks=(f"n is {values['n']:.0f}, the far position {values['far']:.0f}, n_ctx 1024.",),
+        figures=(Figure(tr("calls taken"), n_taken), Figure(tr(DIFFERENCE), difference)),
+        tables=(
+            Table(
+                tr("The engine's own answers"), (tr("call"), tr("positions"), tr("answer"), tr("what it says")), rows
+            ),
+        ),
+        remarks=(tr("n is {n:.0f}, the far position {far:.0f}, n_ctx 1024.").format(n=values["n"], far=values["far"]),),
     )
 
 
 def _called(case: Case) -> str:
-    before = f"after {case.before[0]}…{case.before[1]}-1 " if case.before else ""
-    removed = f"removed from {case.removed[0]} " if case.removed else ""
-    return f"{before}{removed}→ {', '.join(case.asked)}{' in sequence 1' if case.seq_id else ''}"
+    before = tr("after {first}…{end}-1 ").format(first=case.before[0], end=case.before[1]) if case.before else ""
+    removed = tr("removed from {first} ").format(first=case.removed[0]) if case.removed else ""
+    return f"{before}{removed}→ {', '.join(case.asked)}{tr(' in sequence 1') if case.seq_id else ''}"
 
 
 EXPERIMENT = Experiment(
     id="positions",
-    title="Positions",
-    question="Must positions start at 0, may they jump or go back, and does a context stack when they do?",
-    supposed="Positions must be continuous within a sequence (Y = X + 1); when they go back to 0 the old context may"
-    " stay underneath.",
+    title=marked("Positions"),
+    question=marked("Must positions start at 0, may they jump or go back, and does a context stack when they do?"),
+    supposed=marked(
+        "Positions must be continuous within a sequence (Y = X + 1); when they go back to 0 the old context may"
+        " stay underneath."
+    ),
     parameters=PARAMETERS,
     settings=lambda _values: ContextSettings(n_ctx=1024, n_seq_max=2, n_batch=512, n_ubatch=256),
     work=lambda values: Work(len(CASES) * (values["n"] + 3) + 3 * values["n"], 1),

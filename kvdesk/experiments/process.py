@@ -27,6 +27,7 @@ from kvdesk.protocol.experiment import (
     event_from_json,
     request_to_json,
 )
+from kvdesk.translation import tr
 
 DETAIL = 4000  # bytes of the child's last words that are kept
 CANCELLED = "The experiment was cancelled."
@@ -116,7 +117,7 @@ class Recorder:
                 self._samples.append(event)
             case Finished() if self._started is not None:
                 experiment, when = experiment_by_id(self._request.experiment_id), at.isoformat(timespec="seconds")
-                told = experiment.title, experiment.question, when
+                told = tr(experiment.title), tr(experiment.question), when
                 return Record(self._request, *told, self._started, tuple(self._samples), event)
             case _:
                 pass
@@ -128,6 +129,6 @@ def _how(code: int) -> str:
         try:
             name = signal.Signals(-code).name
         except ValueError:
-            name = f"signal {-code}"
-        return f"The experiment's process crashed ({name}); nothing else was touched."
-    return f"The experiment's process ended without a result (exit code {code})."
+            name = tr("signal {number}").format(number=-code)
+        return tr("The experiment's process crashed ({name}); nothing else was touched.").format(name=name)
+    return tr("The experiment's process ended without a result (exit code {code}).").format(code=code)

@@ -25,6 +25,7 @@ from kvdesk.errors import ContextError, RefusedCall
 from kvdesk.experiments.cell_watch import CellWatch
 from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import tr
 
 
 class Answer(NamedTuple):
@@ -82,8 +83,10 @@ class RawContext:
         if n_positions and not 0 <= min(pos) <= max(pos) < n_positions:  # a row of a table that is not there: it aborts
             wanted = max(pos) if max(pos) >= n_positions else min(pos)
             raise RefusedCall(
-                f"This model has learned its positions, 0 to {n_positions - 1:,}, and the experiment needs {wanted:,}:"
-                " choose smaller parameters where there are any."
+                tr(
+                    "This model has learned its positions, 0 to {last:,}, and the experiment needs {wanted:,}: choose "
+                    "smaller parameters where there are any."
+                ).format(last=n_positions - 1, wanted=wanted)
             )
         batch.n_tokens = len(tokens)
         ids = [seq_id] * len(tokens) if isinstance(seq_id, int) else seq_id
@@ -130,7 +133,11 @@ class RawContext:
         """
         n = len(tokens) - first
         if (answer := self.decode(tokens, range(len(tokens)), n_logits=n)).rc != 0:
-            raise ContextError(f"llama.cpp could not read {len(tokens):,} tokens: {answer.refusal or answer.rc}.")
+            raise ContextError(
+                tr("llama.cpp could not read {n:,} tokens: {why}.").format(
+                    n=len(tokens), why=answer.refusal or answer.rc
+                )
+            )
         pointer = lib.llama_get_logits(self._ctx)
         return np.ctypeslib.as_array(pointer, shape=(n, self._model.vocab.n_tokens)).copy()
 

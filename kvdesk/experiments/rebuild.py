@@ -11,18 +11,28 @@ from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import figure, median
 from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked, tr
 
-TOKEN, COST = "one token", "cost"
-BEFORE, COMPACTED, RESTORED, READ = "scattered", "compacted", "rebuilt, state kept", "rebuilt, text read again"
+TOKEN, COST = marked("one token"), marked("cost")
+BEFORE, COMPACTED = marked("scattered"), marked("compacted")
+RESTORED, READ = marked("rebuilt, state kept"), marked("rebuilt, text read again")
 WAYS = (COMPACTED, RESTORED, READ)
 SAME = 0.1
 """Share by which a token's time may differ between two cures that are said to be the same."""
 
 PARAMETERS = (
-    Parameter("text", "Text", 512, 64, 4096, 256, "Tokens of the conversation"),
-    Parameter("others", "Cells of others", 3584, 256, 32768, 1792, "Removed again: holes below and above the text"),
-    Parameter("tokens", "Tokens", 16, 4, 256, 8, "Timed in each state and round"),
-    Parameter("rounds", "Rounds", 7, 2, 50, 3, "How often everything is repeated"),
+    Parameter("text", marked("Text"), 512, 64, 4096, 256, marked("Tokens of the conversation")),
+    Parameter(
+        "others",
+        marked("Cells of others"),
+        3584,
+        256,
+        32768,
+        1792,
+        marked("Removed again: holes below and above the text"),
+    ),
+    Parameter("tokens", marked("Tokens"), 16, 4, 256, 8, marked("Timed in each state and round")),
+    Parameter("rounds", marked("Rounds"), 7, 2, 50, 3, marked("How often everything is repeated")),
 )
 
 
@@ -35,7 +45,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     text, other = bench.tokens(bench.whole("text")), bench.tokens(bench.whole("others"))
     for number in bench.rounds(bench.whole("rounds")):
         for at, way in enumerate(WAYS):
-            yield bench.progress(number, at, len(WAYS), f"{way}, round {number + 1}")
+            yield bench.progress(number, at, len(WAYS), tr("{what}, round {n}").format(what=tr(way), n=number + 1))
             with bench.context() as context:
                 context.append(other, 0, 1)
                 context.append(text, 0, 0)
@@ -74,36 +84,50 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
         before = [by[f"{TOKEN}: {BEFORE}", at, n] for n in rounds]
         after = [by[f"{TOKEN}: {way}", at, n] for n in rounds]
         costs = [by[f"{COST}: {way}", at, n] for n in rounds]
-        ratio[way] = figure(f"a token, {way} over before", [a / b for a, b in zip(after, before, strict=True)])
-        cost[way] = figure(f"cost, {way}", costs, "s")
+        ratio[way] = figure(
+            tr("a token, {way} over before").format(way=tr(way)), [a / b for a, b in zip(after, before, strict=True)]
+        )
+        cost[way] = figure(tr("cost, {way}").format(way=tr(way)), costs, "s")
         gained = median(before) - median(after)
         pays[way] = median(costs) / gained if gained > 0 else float("inf")
     cures = ratio[COMPACTED].value < 1 - SAME
     same = abs(ratio[READ].value - ratio[COMPACTED].value) <= SAME
     rows = tuple(
-        (way, str(ratio[way]), str(cost[way]), f"{pays[way]:,.0f}" if pays[way] < 1e6 else "never") for way in WAYS
+        (tr(way), str(ratio[way]), str(cost[way]), f"{pays[way]:,.0f}" if pays[way] < 1e6 else tr("never"))
+        for way in WAYS
     )
     points = tuple(Point(i, cost[way].value, cost[way].low, cost[way].high) for i, way in enumerate(WAYS))
-    names = ", ".join(f"{i} {way}" for i, way in enumerate(WAYS))
+    names = ", ".join(f"{i} {tr(way)}" for i, way in enumerate(WAYS))
     return Result(
         Verdict(
             f"compaction {'cures' if cures else 'cures nothing'}, a rebuild {'cures the same' if same else 'differs'}",
-            f"A token behind {values['text']:.0f} tokens, with {values['others']:.0f} holes before them and no flash"
-            f" attention, takes {ratio[COMPACTED]} of its time after a compaction, {ratio[RESTORED]} in a new context"
-            f" that got the state, and {ratio[READ]} in one that read the text again. They cost {cost[COMPACTED]},"
-            f" {cost[RESTORED]} and {cost[READ]}.",
+            tr(
+                "A token behind {text:.0f} tokens, with {others:.0f} holes before them and no flash "
+                "attention, takes {compacted} of its time after a compaction, {restored} in a new context "
+                "that got the state, and {read} in one that read the text again. They cost {compacted_cost}, "
+                "{restored_cost} and {read_cost}."
+            ).format(
+                text=values["text"],
+                others=values["others"],
+                compacted=ratio[COMPACTED],
+                restored=ratio[RESTORED],
+                read=ratio[READ],
+                compacted_cost=cost[COMPACTED],
+                restored_cost=cost[RESTORED],
+                read_cost=cost[READ],
+            ),
         ),
         figures=(*ratio.values(), *cost.values()),
-        plots=(Plot("Cost of each way", names, "s", (Series("seconds", points),)),),
-        tables=(Table("Ways", ("way", "a token over before", "cost", "pays after tokens"), rows),),
+        plots=(Plot(tr("Cost of each way"), names, "s", (Series(tr("seconds"), points),)),),
+        tables=(Table(tr("Ways"), (tr("way"), tr("a token over before"), tr(COST), tr("pays after tokens")), rows),),
     )
 
 
 EXPERIMENT = Experiment(
     id="rebuild",
-    title="Rebuilding the context",
-    question="Does rebuilding the context now and then make requests fast again, and what does it cost?",
-    supposed="After many requests the context is to be rebuilt.",
+    title=marked("Rebuilding the context"),
+    question=marked("Does rebuilding the context now and then make requests fast again, and what does it cost?"),
+    supposed=marked("After many requests the context is to be rebuilt."),
     parameters=PARAMETERS,
     settings=_settings,
     work=lambda values: Work(

@@ -13,7 +13,8 @@ from pathlib import Path
 from kvdesk import paths
 from kvdesk.experiments.plot import svg
 from kvdesk.experiments.statistics import median
-from kvdesk.protocol.experiment import Figure, Record, Sample, Table, record_to_json
+from kvdesk.protocol.experiment import Figure, Record, Sample, Table, record_to_json, series_title
+from kvdesk.translation import installed, tr
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -50,9 +51,13 @@ def html(record: Record) -> str:
     title = escape(f"{record.title} — kvdesk")
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>'
     body = "\n".join(_body(record))
-    return (
-        f'<!doctype html>\n<html lang="en"><head>{head}<style>{STYLE}</style></head>\n<body>\n{body}\n</body></html>\n'
-    )
+    language = installed().replace("_", "-")
+    return f"""<!doctype html>
+<html lang="{language}"><head>{head}<style>{STYLE}</style></head>
+<body>
+{body}
+</body></html>
+"""
 
 
 def _body(record: Record) -> Iterator[str]:
@@ -65,24 +70,31 @@ def _body(record: Record) -> Iterator[str]:
         yield _table(table)
     if result.figures:
         rows = tuple((figure.name, *_cells(figure)) for figure in result.figures)
-        yield _table(Table("Figures", ("figure", "median", "95 % interval"), rows))
+        yield _table(Table(tr("Figures"), (tr("figure"), tr("median"), tr("95 % interval")), rows))
     if result.remarks:
-        yield "<h2>Remarks</h2><ul>" + "".join(f"<li>{escape(remark)}</li>" for remark in result.remarks) + "</ul>"
-    yield f"<h2>How it was measured</h2><p>{escape(str(record.finished.load))}</p>"
-    facts = {"experiment": request.experiment_id, "model": Path(request.model).name, "at": record.at}
+        yield (
+            f"<h2>{tr('Remarks')}</h2><ul>"
+            + "".join(f"<li>{escape(remark)}</li>" for remark in result.remarks)
+            + "</ul>"
+        )
+    yield f"<h2>{tr('How it was measured')}</h2><p>{escape(str(record.finished.load))}</p>"
+    facts = {tr("experiment"): request.experiment_id, tr("model"): Path(request.model).name, tr("at"): record.at}
     facts |= {key: f"{value:g}" for key, value in request.values.items()}
-    facts |= {"form": "short" if request.short else "whole", "seed": str(request.seed)}
-    facts |= {"seconds": f"{record.finished.seconds:g}", **record.started.machine}
-    yield _table(Table("Parameters and machine", ("", ""), tuple(facts.items())))
+    facts |= {tr("form"): tr("short") if request.short else tr("whole"), tr("seed"): str(request.seed)}
+    facts |= {tr("seconds"): f"{record.finished.seconds:g}", **record.started.machine}
+    yield _table(Table(tr("Parameters and machine"), ("", ""), tuple(facts.items())))
     yield _table(_spread(record.samples))
-    yield f"<h2>Samples</h2><details><summary>{len(record.samples):,} values</summary><pre>"
+    values = tr("{n:,} values").format(n=len(record.samples))
+    yield f"<h2>{tr('Samples')}</h2><details><summary>{values}</summary><pre>"
     yield escape(_csv(record.samples)) + "</pre></details>"
 
 
 def _cells(figure: Figure) -> tuple[str, str]:
     unit = f" {figure.unit}" if figure.unit else ""
     known = figure.low is not None and figure.high is not None
-    return f"{figure.value:.4g}{unit}", f"{figure.low:.4g} to {figure.high:.4g}{unit}" if known else "–"
+    return f"{figure.value:.4g}{unit}", tr("{low:.4g} to {high:.4g}").format(
+        low=figure.low, high=figure.high
+    ) + unit if known else "–"
 
 
 def _spread(samples: Iterable[Sample]) -> Table:
@@ -90,10 +102,10 @@ def _spread(samples: Iterable[Sample]) -> Table:
     for sample in samples:
         groups[sample.series, sample.x].append(sample.y)
     rows = tuple(
-        (series, f"{x:g}", str(len(ys)), f"{min(ys):.4g}", f"{median(ys):.4g}", f"{max(ys):.4g}")
+        (series_title(series), f"{x:g}", str(len(ys)), f"{min(ys):.4g}", f"{median(ys):.4g}", f"{max(ys):.4g}")
         for (series, x), ys in groups.items()
     )
-    return Table("Medians and spread", ("series", "x", "n", "least", "median", "most"), rows)
+    return Table(tr("Medians and spread"), (tr("series"), "x", "n", tr("least"), tr("median"), tr("most")), rows)
 
 
 def _table(table: Table) -> str:

@@ -11,10 +11,11 @@ from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import figure, median
 from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked, tr
 
 DIFFERS = 1.25
 """Seconds of a request over those with one id from which ids are said to make a difference."""
-CELLS = "cells: "
+CELLS = marked("cells") + ": "
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +30,25 @@ class Policy:
     narrow: bool = False
 
 
-ONE = Policy("one id, cleaned", "one", True)
-RECYCLED = Policy("ids recycled, cleaned", "recycled", True)
-FRESH = Policy("fresh ids, not cleaned", "fresh", False)
+ONE = Policy(marked("one id, cleaned"), "one", True)
+RECYCLED = Policy(marked("ids recycled, cleaned"), "recycled", True)
+FRESH = Policy(marked("fresh ids, not cleaned"), "fresh", False)
 POLICIES = (
     ONE,
     RECYCLED,
-    Policy("fresh ids, cleaned", "fresh", True),
+    Policy(marked("fresh ids, cleaned"), "fresh", True),
     FRESH,
-    Policy("one id, not cleaned", "one", False),
-    Policy("recycled ids, not cleaned", "recycled", False),
-    Policy("fresh ids, not cleaned, few cells", "fresh", False, narrow=True),
+    Policy(marked("one id, not cleaned"), "one", False),
+    Policy(marked("recycled ids, not cleaned"), "recycled", False),
+    Policy(marked("fresh ids, not cleaned, few cells"), "fresh", False, narrow=True),
 )
 
 PARAMETERS = (
-    Parameter("n_seq_max", "n_seq_max", 4, 2, 16, 4, "Sequence ids the context has"),
-    Parameter("requests", "Requests", 8, 3, 24, 6, "Requests, one after another"),
-    Parameter("prompt", "Prompt", 100, 1, 200, 100, "Tokens in each prompt"),
-    Parameter("tokens", "Answer", 16, 1, 64, 8, "Tokens written for each request"),
-    Parameter("rounds", "Rounds", 7, 2, 30, 3, "How often everything is repeated"),
+    Parameter("n_seq_max", marked("n_seq_max"), 4, 2, 16, 4, marked("Sequence ids the context has")),
+    Parameter("requests", marked("Requests"), 8, 3, 24, 6, marked("Requests, one after another")),
+    Parameter("prompt", marked("Prompt"), 100, 1, 200, 100, marked("Tokens in each prompt")),
+    Parameter("tokens", marked("Answer"), 16, 1, 64, 8, marked("Tokens written for each request")),
+    Parameter("rounds", marked("Rounds"), 7, 2, 30, 3, marked("How often everything is repeated")),
 )
 
 
@@ -62,7 +63,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         list(_run(wide, bench, ONE, prompt, 0))  # warms up
         for number in bench.rounds(bench.whole("rounds")):
             for at, policy in enumerate(POLICIES):
-                yield bench.progress(number, at, len(POLICIES), policy.name)
+                yield bench.progress(number, at, len(POLICIES), tr(policy.name))
                 yield from _run(narrow if policy.narrow else wide, bench, policy, prompt, number)
 
 
@@ -78,7 +79,11 @@ def _run(context: RawContext, bench: Bench, policy: Policy, prompt: list[int], n
             answer = context.append([context.likeliest()], len(prompt) + step, seq_id)
             seconds += answer.seconds
             used = answer.slot.used + 1 if answer.slot else used
-        refusal = "" if answer.rc == 0 else f"code {answer.rc}: {answer.refusal or 'no cells are left'}"
+        refusal = (
+            ""
+            if answer.rc == 0
+            else tr("code {rc}: {why}").format(rc=answer.rc, why=answer.refusal or tr("no cells are left"))
+        )
         yield Sample(policy.name, request + 1, seconds, number, refusal, unit="s")
         if refusal:
             return
@@ -99,40 +104,53 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     for policy in POLICIES:
         own = [(seconds.get((policy.name, n)), seconds[ONE.name, n]) for n in rounds]
         found = [median(mine) / median(one) for mine, one in own if mine]
-        ratios[policy.name] = figure(f"{policy.name} over {ONE.name}", found or [0.0])
+        ratios[policy.name] = figure(tr("{a} over {b}").format(a=tr(policy.name), b=tr(ONE.name)), found or [0.0])
     differ = ratios[RECYCLED.name].value >= DIFFERS or ratios[RECYCLED.name].value <= 1 / DIFFERS
     n_seq_max = int(values["n_seq_max"])
     at, said = refused.get(FRESH.name, (0, ""))
-    limit = f"refused behind n_seq_max ({said})" if at == n_seq_max + 1 else "not refused behind n_seq_max"
+    limit = tr("Fresh ids for ever are not refused behind n_seq_max.")
+    if at == n_seq_max + 1:
+        limit = tr("Fresh ids for ever are refused behind n_seq_max ({said}).").format(said=said)
     rows = tuple(
         (
-            policy.name,
+            tr(policy.name),
             f"{max((s.y for s in samples if s.series == CELLS + policy.name), default=0):,.0f}",
             str(ratios[policy.name]) if ratios[policy.name].value else "–",
-            f"request {refused[policy.name][0]}: {refused[policy.name][1]}"
+            tr("request {n}: {why}").format(n=refused[policy.name][0], why=refused[policy.name][1])
             if policy.name in refused
-            else "none refused",
+            else tr("none refused"),
         )
         for policy in POLICIES
     )
-    columns = ("ids", "cells", "seconds", "end")
+    columns = (tr("ids"), tr("cells"), tr("seconds"), tr("end"))
     return Result(
         Verdict(
             f"{'ids differ' if differ else 'ids do not differ'}; {'refused' if at == n_seq_max + 1 else 'not refused'}",
-            f"A request with recycled ids takes {ratios[RECYCLED.name]} times one with a single id, both cleaned: which"
-            f" id it has {'makes a difference' if differ else 'makes none'}. Fresh ids for ever are {limit}.",
+            f"{_said(differ).format(ratio=ratios[RECYCLED.name])} {limit}",
         ),
         figures=tuple(ratio for ratio in ratios.values() if ratio.value),
         plots=(_plot(samples),),
-        tables=(Table("Seconds of a request over one with a single id, cleaned", columns, rows),),
+        tables=(Table(tr("Seconds of a request over one with a single id, cleaned"), columns, rows),),
+    )
+
+
+def _said(differ: bool) -> str:
+    if differ:
+        return tr(
+            "A request with recycled ids takes {ratio} times one with a single id, both cleaned: which "
+            "id it has makes a difference."
+        )
+    return tr(
+        "A request with recycled ids takes {ratio} times one with a single id, both cleaned: which "
+        "id it has makes none."
     )
 
 
 def _plot(samples: Sequence[Sample]) -> Plot:
     series = tuple(
-        Series(p.name, tuple(Point(s.x, s.y) for s in samples if s.series == CELLS + p.name)) for p in POLICIES
+        Series(tr(p.name), tuple(Point(s.x, s.y) for s in samples if s.series == CELLS + p.name)) for p in POLICIES
     )
-    return Plot("Cells in use at the end of each request", "request", "cells", series)
+    return Plot(tr("Cells in use at the end of each request"), tr("request"), tr("cells"), series)
 
 
 def _work(values: Values) -> Work:
@@ -142,10 +160,12 @@ def _work(values: Values) -> Work:
 
 EXPERIMENT = Experiment(
     id="seq-ids",
-    title="Sequence ids",
-    question="Should each request get a sequence id of its own, and what happens at n_seq_max?",
-    supposed="An id that is used again may leave its state in confusion; a fresh one for each request would be safe, as"
-    " long as it is below n_seq_max.",
+    title=marked("Sequence ids"),
+    question=marked("Should each request get a sequence id of its own, and what happens at n_seq_max?"),
+    supposed=marked(
+        "An id that is used again may leave its state in confusion; a fresh one for each request would be safe, as"
+        " long as it is below n_seq_max."
+    ),
     parameters=PARAMETERS,
     settings=_settings,
     work=_work,

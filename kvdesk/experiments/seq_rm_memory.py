@@ -12,16 +12,20 @@ from kvdesk.experiments.raw_context import RawContext
 from kvdesk.experiments.statistics import figure
 from kvdesk.protocol.experiment import Parameter, Plot, Point, Progress, Result, Sample, Series, Table, Values, Verdict
 from kvdesk.settings import ContextSettings
+from kvdesk.translation import marked, tr
 
-STEPS = ("before the context", "made", "filled", "removed", "cleared", "filled again", "closed")
+STEPS = (
+    *(marked("before the context"), marked("made"), marked("filled"), marked("removed"), marked("cleared")),
+    *(marked("filled again"), marked("closed")),
+)
 FREES = 0.5
 """Share of the K and V that were filled from which removal is said to give memory back."""
-BYTES, CELLS, KV = "private resident MB", "cells in use", "K and V MB"
+BYTES, CELLS, KV = marked("private resident MB"), marked("cells in use"), marked("K and V MB")
 
 PARAMETERS = (
-    Parameter("n_ctx", "Context size", 8192, 512, 65536, 4096, "Cells of the cache"),
-    Parameter("fill", "Tokens", 1024, 16, 65536, 256, "Tokens that are put in and removed"),
-    Parameter("rounds", "Rounds", 5, 1, 20, 3, "How often it is repeated"),
+    Parameter("n_ctx", marked("Context size"), 8192, 512, 65536, 4096, marked("Cells of the cache")),
+    Parameter("fill", marked("Tokens"), 1024, 16, 65536, 256, marked("Tokens that are put in and removed")),
+    Parameter("rounds", marked("Rounds"), 5, 1, 20, 3, marked("How often it is repeated")),
 )
 
 
@@ -29,7 +33,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     n_rounds = bench.whole("rounds")
     tokens = bench.tokens(min(bench.whole("fill"), bench.whole("n_ctx") - 1))
     for number in range(n_rounds):
-        yield Progress(number, n_rounds, "a context is made, filled, emptied, filled again and closed")
+        yield Progress(number, n_rounds, tr("a context is made, filled, emptied, filled again and closed"))
         yield Sample(BYTES, 0, _resident_mb(), number, unit="MB")
         with bench.context(inspect=True) as context:
             yield Sample(KV, 0, context.buffers.get("KV", 0) / 1e6, number, unit="MB")
@@ -65,38 +69,55 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
     for sample in samples:
         by_round.setdefault(sample.round, {})[sample.series, sample.x] = sample.y
     rounds = [by_round[number] for number in sorted(by_round)]
-    filled = figure("cells when filled", [r[CELLS, 2] for r in rounds])
-    left = figure("cells when removed", [r[CELLS, 3] for r in rounds])
-    kv = figure("K and V of the context", [r[KV, 0] for r in rounds], "MB")
-    freed = figure("given back by removal", [r[BYTES, 2] - r[BYTES, 3] for r in rounds], "MB")
-    closed = figure("given back by closing", [r[BYTES, 5] - r[BYTES, 6] for r in rounds], "MB")
-    grown = figure("taken by filling again", [r[BYTES, 5] - r[BYTES, 2] for r in rounds], "MB")
-    made = figure("taken by making the context", [r[BYTES, 1] - r[BYTES, 0] for r in rounds], "MB")
-    steps = [figure(name, [r[BYTES, i] for r in rounds], "MB") for i, name in enumerate(STEPS)]
+    filled = figure(tr("cells when filled"), [r[CELLS, 2] for r in rounds])
+    left = figure(tr("cells when removed"), [r[CELLS, 3] for r in rounds])
+    kv = figure(tr("K and V of the context"), [r[KV, 0] for r in rounds], "MB")
+    freed = figure(tr("given back by removal"), [r[BYTES, 2] - r[BYTES, 3] for r in rounds], "MB")
+    closed = figure(tr("given back by closing"), [r[BYTES, 5] - r[BYTES, 6] for r in rounds], "MB")
+    grown = figure(tr("taken by filling again"), [r[BYTES, 5] - r[BYTES, 2] for r in rounds], "MB")
+    made = figure(tr("taken by making the context"), [r[BYTES, 1] - r[BYTES, 0] for r in rounds], "MB")
+    steps = [figure(tr(name), [r[BYTES, i] for r in rounds], "MB") for i, name in enumerate(STEPS)]
     frees = freed.value >= FREES * kv.value
     cells = left.value < filled.value
-    kept = "" if closed.value >= kv.value / 2 else "; the rest stays with the C library, which keeps small blocks"
     points = tuple(Point(i, step.value, step.low, step.high) for i, step in enumerate(steps))
-    labels = ", ".join(f"{i} {name}" for i, name in enumerate(STEPS))
-    plot = Plot("Private resident memory", labels, "MB", (Series("MB", points),))
+    labels = ", ".join(f"{i} {tr(name)}" for i, name in enumerate(STEPS))
+    plot = Plot(tr("Private resident memory"), labels, "MB", (Series("MB", points),))
     return Result(
         Verdict(
             f"{'frees' if cells else 'keeps'} cells, {'gives' if frees else 'keeps'} memory",
-            f"llama_memory_seq_rm leaves {left.value:.0f} of {filled.value:.0f} cells in use and gives {freed} back, of"
-            f" {kv.value:.3g} MB of K and V: the buffer belongs to the context from its making to its end, which gives"
-            f" {closed} back{kept}. Filled again it grows by {grown}: what was removed is used again.",
+            _said(whole=closed.value >= kv.value / 2).format(
+                left=left.value, filled=filled.value, freed=freed, kv=kv.value, closed=closed, grown=grown
+            ),
         ),
         figures=(filled, left, kv, made, freed, grown, closed),
         plots=(plot,),
-        tables=(Table("Private resident memory", ("when", "MB"), tuple((step.name, str(step)) for step in steps)),),
+        tables=(
+            Table(tr("Private resident memory"), (tr("when"), "MB"), tuple((step.name, str(step)) for step in steps)),
+        ),
+    )
+
+
+def _said(*, whole: bool) -> str:
+    """`whole`: closing gives back what it took."""
+    if whole:
+        return tr(
+            "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, "
+            "of {kv:.3g} MB of K and V: the buffer belongs to the context from its making to its end, "
+            "which gives {closed} back. Filled again it grows by {grown}: what was removed is used again."
+        )
+    return tr(
+        "llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, "
+        "of {kv:.3g} MB of K and V: the buffer belongs to the context from its making to its end, "
+        "which gives {closed} back; the rest stays with the C library, which keeps small blocks. "
+        "Filled again it grows by {grown}: what was removed is used again."
     )
 
 
 EXPERIMENT = Experiment(
     id="seq-rm-memory",
-    title="Memory and seq_rm",
-    question="Does llama_memory_seq_rm free memory, or does it only mark cells as unused?",
-    supposed="It only marks cells as unused, so that memory is left behind and slows later requests down.",
+    title=marked("Memory and seq_rm"),
+    question=marked("Does llama_memory_seq_rm free memory, or does it only mark cells as unused?"),
+    supposed=marked("It only marks cells as unused, so that memory is left behind and slows later requests down."),
     parameters=PARAMETERS,
     settings=lambda values: ContextSettings(n_ctx=int(values["n_ctx"]), n_seq_max=1),
     work=lambda values: Work(2 * values["rounds"] * values["fill"], 2 * values["rounds"]),

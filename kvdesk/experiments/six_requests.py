@@ -30,6 +30,7 @@ from kvdesk.protocol.experiment import (
     Verdict,
 )
 from kvdesk.settings import ContextSettings, default_threads
+from kvdesk.translation import marked, tr
 
 STORY_S = (0.9, 2.7, 3.5, 5.0, 6.6, 8.3)
 """Seconds of the six requests in the story."""
@@ -38,8 +39,8 @@ GROWS = 2.0
 MOST_TIMES = 60
 """A program is stopped after this many times the time of the right one: threads that wait for each other on a busy
 machine take for ever."""
-YARDSTICK = "yardstick"
-CELLS = "cells: "
+YARDSTICK = marked("yardstick")
+CELLS = marked("cells") + ": "
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,31 +66,45 @@ class Program:
     threads: Literal["one", "too many", "added"] = "one"
 
 
-RIGHT = Program("the right way")
-RECORD = replace(RIGHT, name="tokens of earlier requests kept, sent whole at each step", whole=True, record=True)
-TOGETHER = Program("all together", whole=True, record=True, go_on=True, removal="none", threads="too many")
+RIGHT = Program(marked("the right way"))
+RECORD = replace(
+    RIGHT, name=marked("tokens of earlier requests kept, sent whole at each step"), whole=True, record=True
+)
+TOGETHER = Program(marked("all together"), whole=True, record=True, go_on=True, removal="none", threads="too many")
 PROGRAMS = (
-    replace(RIGHT, name="whole sequence sent at each step, cells removed before", whole=True),
-    replace(RIGHT, name="whole sequence sent at each step, from 0, nothing removed", whole=True, removal="none"),
-    replace(RIGHT, name="whole sequence sent at each step, behind the last", whole=True, removal="none", go_on=True),
-    replace(RIGHT, name="id reused, from 0, nothing removed", removal="none"),
-    replace(RIGHT, name="id reused, positions go on, nothing removed", removal="none", go_on=True),
-    replace(RIGHT, name="a fresh id for each request, nothing removed", removal="none", fresh_id=True),
-    replace(RIGHT, name="another sequence removed, from 0", removal="wrong"),
-    replace(RIGHT, name="another sequence removed, positions go on", removal="wrong", go_on=True),
-    replace(RIGHT, name="removed, but positions go on", go_on=True),
-    replace(RIGHT, name="more threads than cores", threads="too many"),
-    replace(RIGHT, name="more threads with each request", threads="added"),
+    replace(RIGHT, name=marked("whole sequence sent at each step, cells removed before"), whole=True),
+    replace(
+        RIGHT, name=marked("whole sequence sent at each step, from 0, nothing removed"), whole=True, removal="none"
+    ),
+    replace(
+        RIGHT, name=marked("whole sequence sent at each step, behind the last"), whole=True, removal="none", go_on=True
+    ),
+    replace(RIGHT, name=marked("id reused, from 0, nothing removed"), removal="none"),
+    replace(RIGHT, name=marked("id reused, positions go on, nothing removed"), removal="none", go_on=True),
+    replace(RIGHT, name=marked("a fresh id for each request, nothing removed"), removal="none", fresh_id=True),
+    replace(RIGHT, name=marked("another sequence removed, from 0"), removal="wrong"),
+    replace(RIGHT, name=marked("another sequence removed, positions go on"), removal="wrong", go_on=True),
+    replace(RIGHT, name=marked("removed, but positions go on"), go_on=True),
+    replace(RIGHT, name=marked("more threads than cores"), threads="too many"),
+    replace(RIGHT, name=marked("more threads with each request"), threads="added"),
     RECORD,
     TOGETHER,
 )
 
 PARAMETERS = (
-    Parameter("requests", "Requests", 6, 3, 12, 6, "Requests of the same size, one after another"),
-    Parameter("prompt", "Prompt", 4, 1, 64, 4, "Tokens in each prompt; 4 in the story"),
-    Parameter("tokens", "Answer", 15, 2, 128, 6, "Tokens written for each request; 15 in the story"),
-    Parameter("threads", "Too many threads", 3, 2, 8, 2, "How many times the processor's cores are too many threads"),
-    Parameter("rounds", "Rounds", 7, 2, 30, 3, "How often everything is repeated"),
+    Parameter("requests", marked("Requests"), 6, 3, 12, 6, marked("Requests of the same size, one after another")),
+    Parameter("prompt", marked("Prompt"), 4, 1, 64, 4, marked("Tokens in each prompt; 4 in the story")),
+    Parameter("tokens", marked("Answer"), 15, 2, 128, 6, marked("Tokens written for each request; 15 in the story")),
+    Parameter(
+        "threads",
+        marked("Too many threads"),
+        3,
+        2,
+        8,
+        2,
+        marked("How many times the processor's cores are too many threads"),
+    ),
+    Parameter("rounds", marked("Rounds"), 7, 2, 30, 3, marked("How often everything is repeated")),
 )
 
 
@@ -124,7 +139,7 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         _run(context, bench, RIGHT, prompt, 0)  # warms up
         for number in bench.rounds(bench.whole("rounds")):
             for at, program in enumerate(PROGRAMS):
-                yield bench.progress(number, at, len(PROGRAMS), program.name)
+                yield bench.progress(number, at, len(PROGRAMS), tr(program.name))
                 yardstick = _run(context, bench, RIGHT, prompt, number)
                 for sample in yardstick:
                     if sample.series == RIGHT.name:
@@ -182,7 +197,7 @@ def _request(
         answer = context.append(part, start, seq_id)
         seconds += answer.seconds
         if answer.rc != 0:
-            return seconds, answer.refusal or f"llama_decode returned {answer.rc}.", used
+            return seconds, answer.refusal or tr("llama_decode returned {rc}.").format(rc=answer.rc), used
         used = (answer.slot.used if answer.slot else 0) + len(part)
         n_sent = len(sequence)
         sequence.append(context.likeliest())
@@ -216,7 +231,9 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     return Result(
         verdict=_verdict(rows),
         figures=tuple(
-            replace(row.ratio, name=f"last over first request: {row.name}") for row in rows if not row.refusal
+            replace(row.ratio, name=tr("last over first request: {name}").format(name=tr(row.name)))
+            for row in rows
+            if not row.refusal
         ),
         plots=(_plot(rows),),
         tables=(_table(rows),),
@@ -246,10 +263,10 @@ def _row(name: str, samples: Sequence[Sample]) -> Row:
         refusal,
         cells,
         median([sample.y for sample in mine if sample.x == 1]),
-        figure("last request", lasts, "s"),
-        figure("last over first request", ratios),
-        figure("slope", slopes),
-        figure("exponent", powers),
+        figure(tr("last request"), lasts, "s"),
+        figure(tr("last over first request"), ratios),
+        figure(tr("slope"), slopes),
+        figure(tr("exponent"), powers),
         tuple(median(column) for column in zip(*shapes, strict=False)),
     )
 
@@ -262,27 +279,32 @@ def _verdict(rows: list[Row]) -> Verdict:
     others = [row for name in single if (row := by_name[name]).grows]
     refused = sum(bool(row.refusal) for row in rows)
     most = max((by_name[name] for name in single if not by_name[name].refusal), key=lambda row: row.ratio.value)
-    rest = (
-        f"llama.cpp refuses {refused} of the suspects with an error, and the right way stays at {rows[0].ratio} times."
+    rest = tr("llama.cpp refuses {n} of the suspects with an error, and the right way stays at {ratio} times.").format(
+        n=refused, ratio=rows[0].ratio
     )
     if others:
-        said = "; ".join(f"{row.name}: {row.ratio} times" for row in others)
-        return Verdict(
-            f"grows: {', '.join(row.name for row in others)}", f"The last request over the first: {said}. {rest}"
-        )
+        said = "; ".join(tr("{name}: {ratio} times").format(name=tr(row.name), ratio=row.ratio) for row in others)
+        found = tr("The last request over the first: {said}.").format(said=said)
+        return Verdict(f"grows: {', '.join(row.name for row in others)}", f"{found} {rest}")
     if not record.grows:
-        return Verdict(
-            "nothing grows",
-            f"None of the suspects makes equal requests slower: at most the last takes {most.ratio} times the first"
-            f" ({most.name}), and {record.ratio} times where earlier tokens are kept and sent again. {rest}",
-        )
-    return Verdict(
-        "the record sent again",
-        "Equal requests become slower where the tokens of earlier requests are kept and all are sent again at each"
-        f" step: the last takes {record.ratio} times the first, all mistakes together {together.ratio}, in the story"
-        f" {STORY_S[-1] / STORY_S[0]:.1f}. Nothing else does it with one thread: the most is {most.ratio} times"
-        f" ({most.name}). {rest}",
+        found = tr(
+            "None of the suspects makes equal requests slower: at most the last takes {most} times the "
+            "first ({name}), and {record} times where earlier tokens are kept and sent again."
+        ).format(most=most.ratio, name=tr(most.name), record=record.ratio)
+        return Verdict("nothing grows", f"{found} {rest}")
+    found = tr(
+        "Equal requests become slower where the tokens of earlier requests are kept and all are sent "
+        "again at each step: the last takes {record} times the first, all mistakes together "
+        "{together}, in the story {story:.1f}. Nothing else does it with one thread: the most is "
+        "{most} times ({name})."
+    ).format(
+        record=record.ratio,
+        together=together.ratio,
+        story=STORY_S[-1] / STORY_S[0],
+        most=most.ratio,
+        name=tr(most.name),
     )
+    return Verdict("the record sent again", f"{found} {rest}")
 
 
 def _remarks(values: Values, rows: list[Row]) -> tuple[str, ...]:
@@ -292,45 +314,52 @@ def _remarks(values: Values, rows: list[Row]) -> tuple[str, ...]:
     story = ", ".join(f"{second / STORY_S[0]:.1f}" for second in STORY_S)
     remarks = []
     remarks.append(
-        f"Sending the tokens of all earlier requests at each step means {theory} times the tokens of the first request;"
-        f" the story's seconds are {story} times those of its first."
+        tr(
+            "Sending the tokens of all earlier requests at each step means {theory} times the tokens of "
+            "the first request; the story's seconds are {story} times those of its first."
+        ).format(theory=theory, story=story)
     )
     if any(row.name == RECORD.name and row.grows for row in rows):
         remarks.append(
-            "Unexplained: the story's log says that one token was decoded at each step. A program of that kind does not"
-            " become slower here, so either the log told what was meant and not what was done, or the time went outside"
-            " llama_decode."
+            tr(
+                "Unexplained: the story's log says that one token was decoded at each step. A program of "
+                "that kind does not become slower here, so either the log told what was meant and not what "
+                "was done, or the time went outside llama_decode."
+            )
         )
-    remarks += [f"Refused — {row.name}: {row.refusal}" for row in rows if row.refusal]
-    slower = [f"{row.name}: {row.first / rows[0].first:.1f} times" for row in rows if not row.refusal]
-    remarks.append(f"The first request over that of the right way — {'; '.join(slower)}.")
+    refused = tr("Refused — {name}: {why}")
+    remarks += [refused.format(name=tr(row.name), why=row.refusal) for row in rows if row.refusal]
+    times = tr("{name}: {n:.1f} times")
+    slower = [times.format(name=tr(row.name), n=row.first / rows[0].first) for row in rows if not row.refusal]
+    remarks.append(tr("The first request over that of the right way — {said}.").format(said="; ".join(slower)))
     return tuple(remarks)
 
 
 def _table(rows: list[Row]) -> Table:
     n_requests = len(rows[0].shape)
     columns = (
-        "program",
-        "cells at the end",
-        "first s",
-        "last s",
-        "last / first",
-        "slope per request",
-        "exponent",
-        "answer",
+        tr("program"),
+        tr("cells at the end"),
+        tr("first s"),
+        tr("last s"),
+        tr("last / first"),
+        tr("slope per request"),
+        tr("exponent"),
+        tr("answer"),
     )
     lines = []
     for row in rows:
         if row.refusal:
-            lines.append((row.name, *("–" for _ in range(6)), f"refused at request {len(row.shape)}"))
+            said = tr("refused at request {n}").format(n=len(row.shape))
+            lines.append((tr(row.name), *("–" for _ in range(6)), said))
             continue
-        answer = "grows" if row.grows else "does not grow"
+        answer = tr("grows") if row.grows else tr("does not grow")
         if len(row.shape) < n_requests:
-            answer += f" (stopped after request {len(row.shape)})"
+            answer += tr(" (stopped after request {n})").format(n=len(row.shape))
         power, slope = f"{row.power.value:.2f}", f"{row.slope.value:+.2f}"
         lines.append(
             (
-                row.name,
+                tr(row.name),
                 f"{row.cells:,}",
                 f"{row.first:.3f}",
                 f"{row.last.value:.3f}",
@@ -340,22 +369,28 @@ def _table(rows: list[Row]) -> Table:
                 answer,
             )
         )
-    return Table("Each suspect alone, and together (slope in requests of the right way)", columns, tuple(lines))
+    return Table(tr("Each suspect alone, and together (slope in requests of the right way)"), columns, tuple(lines))
 
 
 def _plot(rows: list[Row]) -> Plot:
     drawn = [row for row in rows if not row.refusal]
-    series = [Series(row.name, tuple(Point(i + 1, ratio) for i, ratio in enumerate(row.shape))) for row in drawn]
-    story = Series("the story", tuple(Point(i + 1, second / STORY_S[0]) for i, second in enumerate(STORY_S)))
-    return Plot("Seconds of each request over those of the first", "request", "times the first", (story, *series))
+    series = [Series(tr(row.name), tuple(Point(i + 1, ratio) for i, ratio in enumerate(row.shape))) for row in drawn]
+    story = Series(tr("the story"), tuple(Point(i + 1, second / STORY_S[0]) for i, second in enumerate(STORY_S)))
+    return Plot(
+        tr("Seconds of each request over those of the first"), tr("request"), tr("times the first"), (story, *series)
+    )
 
 
 EXPERIMENT = Experiment(
     id="six-requests",
-    title="Six requests, each slower",
-    question="Six equal requests take 0.9 to 8.3 seconds, one after another: which mistake of the program does it?",
-    supposed="Cells left behind, positions that do not start from 0, a sequence id used again, the whole sequence sent"
-    " at each step, or too many threads.",
+    title=marked("Six requests, each slower"),
+    question=marked(
+        "Six equal requests take 0.9 to 8.3 seconds, one after another: which mistake of the program does it?"
+    ),
+    supposed=marked(
+        "Cells left behind, positions that do not start from 0, a sequence id used again, the whole sequence sent"
+        " at each step, or too many threads."
+    ),
     parameters=PARAMETERS,
     settings=_settings,
     work=_work,

@@ -24,16 +24,19 @@ from kvdesk.protocol.experiment import (
     Verdict,
 )
 from kvdesk.settings import CacheType, ContextSettings
+from kvdesk.translation import marked, tr
 
 NEAR = 0.02
 """Share by which a formula may miss what was allocated and still be called right."""
-ALLOCATED = "allocated"
-ESTIMATE = "kvdesk's estimate"
-HIDDEN = "2 · layers · hidden size · cells · bytes"
-KV_HEADS = "2 · layers · K/V heads · head size · cells · bytes"
+ALLOCATED = marked("allocated")
+ESTIMATE = marked("kvdesk's estimate")
+HIDDEN = marked("2 · layers · hidden size · cells · bytes")
+KV_HEADS = marked("2 · layers · K/V heads · head size · cells · bytes")
 FORMULAS = (HIDDEN, KV_HEADS, ESTIMATE)
 
-PARAMETERS = (Parameter("n_ctx", "Largest context", 4096, 1024, 32768, 2048, "Cells; also a quarter and a half"),)
+PARAMETERS = (
+    Parameter("n_ctx", marked("Largest context"), 4096, 1024, 32768, 2048, marked("Cells; also a quarter and a half")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,9 @@ class Shape:
     swa_full: bool = True
 
     def __str__(self) -> str:
-        return f"{self.n_ctx:,} cells, {self.kind.value}{'' if self.swa_full else ', small window cache'}"
+        if self.swa_full:
+            return tr("{n:,} cells, {type}").format(n=self.n_ctx, type=self.kind.value)
+        return tr("{n:,} cells, {type}, small window cache").format(n=self.n_ctx, type=self.kind.value)
 
 
 def _shapes(values: Values) -> list[Shape]:
@@ -61,7 +66,12 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
         max((getattr(layer, name) for layer in hyper.layers), default=0) for name in ("n_head", "n_head_kv")
     )
     head = max((layer.head_k for layer in hyper.layers), default=0)
-    for name, value in (("layers", len(hyper.layers)), ("heads", n_head), ("K/V heads", n_kv), ("head size", head)):
+    for name, value in (
+        (marked("layers"), len(hyper.layers)),
+        ("heads", n_head),
+        ("K/V heads", n_kv),
+        ("head size", head),
+    ):
         yield Sample(name, 0, value)
     for i, shape in enumerate(shapes):
         yield Progress(i, len(shapes), str(shape))
@@ -90,15 +100,27 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     layers, heads, kv, head = (int(numbers[name, 0]) for name in ("layers", "heads", "K/V heads", "head size"))
     worst = {name: max(ratios[name].values(), key=lambda ratio: abs(ratio - 1)) for name in FORMULAS}
     if right[HIDDEN]:
-        key, why = "the formula is right", "every head has keys and values of its own"
+        key, why = "the formula is right", tr("every head has keys and values of its own")
     elif right[KV_HEADS]:
-        key, why = "right with K/V heads", f"{heads} heads share the keys and values of {kv}"
+        key, why = (
+            "right with K/V heads",
+            tr("{heads} heads share the keys and values of {kv}").format(heads=heads, kv=kv),
+        )
     else:
-        key, why = "neither", "not every layer keeps every cell (sliding windows, recurrent layers, heads that differ)"
-    sentence = (
-        f"The formula with the hidden size gives {worst[HIDDEN]:.2f} times what llama.cpp allocates, with K/V heads"
-        f" {worst[KV_HEADS]:.2f} times, kvdesk's estimate {worst[ESTIMATE]:.3f} times (each where it is worst, over"
-        f" {len(shapes)} contexts of {layers} layers, head size {head}): {why}."
+        key = "neither"
+        why = tr("not every layer keeps every cell (sliding windows, recurrent layers, heads that differ)")
+    sentence = tr(
+        "The formula with the hidden size gives {hidden:.2f} times what llama.cpp allocates, with "
+        "K/V heads {kv_heads:.2f} times, kvdesk's estimate {estimate:.3f} times (each where it is "
+        "worst, over {n} contexts of {layers} layers, head size {head}): {why}."
+    ).format(
+        hidden=worst[HIDDEN],
+        kv_heads=worst[KV_HEADS],
+        estimate=worst[ESTIMATE],
+        n=len(shapes),
+        layers=layers,
+        head=head,
+        why=why,
     )
     rows = tuple(
         (str(shape), f"{numbers[ALLOCATED, i] / 1e6:,.2f}", *(f"{numbers[n, i] / 1e6:,.2f}" for n in FORMULAS))
@@ -106,23 +128,26 @@ def _conclude(values: Values, samples: Sequence[Sample]) -> Result:
     )
     by_cells = {i: shape for i, shape in shapes.items() if shape.kind is CacheType.F16 and shape.swa_full}
     series = tuple(
-        Series(name, tuple(Point(shape.n_ctx, numbers[name, i] / 1e6) for i, shape in by_cells.items()))
+        Series(tr(name), tuple(Point(shape.n_ctx, numbers[name, i] / 1e6) for i, shape in by_cells.items()))
         for name in (ALLOCATED, *FORMULAS)
     )
     return Result(
         Verdict(f"{key}; the estimate is {'right' if right[ESTIMATE] else 'wrong'}", sentence),
-        figures=tuple(Figure(f"{name} over allocated, where it is worst", worst[name]) for name in FORMULAS),
-        plots=(Plot("Bytes of a cache, f16", "cells", "MB", series),),
-        tables=(Table("MB", ("context", ALLOCATED, *FORMULAS), rows),),
-        remarks=("A cell of q8_0 takes 34 bytes for 32 numbers and one of q4_0 18: the formulas count that.",),
+        figures=tuple(
+            Figure(tr("{name} over allocated, where it is worst").format(name=tr(name)), worst[name])
+            for name in FORMULAS
+        ),
+        plots=(Plot(tr("Bytes of a cache, f16"), tr("cells"), "MB", series),),
+        tables=(Table("MB", (tr("context"), *map(tr, (ALLOCATED, *FORMULAS))), rows),),
+        remarks=(tr("A cell of q8_0 takes 34 bytes for 32 numbers and one of q4_0 18: the formulas count that."),),
     )
 
 
 EXPERIMENT = Experiment(
     id="size-formula",
-    title="The size formula",
-    question="Is 2 · layers · hidden size · cells · bytes the memory a KV cache takes?",
-    supposed="Memory of the cache = 2 × layers × hidden size × length × batch × bytes of the data type.",
+    title=marked("The size formula"),
+    question=marked("Is 2 · layers · hidden size · cells · bytes the memory a KV cache takes?"),
+    supposed=marked("Memory of the cache = 2 × layers × hidden size × length × batch × bytes of the data type."),
     parameters=PARAMETERS,
     settings=lambda values: ContextSettings(n_ctx=int(values["n_ctx"]), n_seq_max=1),
     work=lambda _values: Work(1, 1),

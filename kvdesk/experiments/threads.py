@@ -24,19 +24,23 @@ from kvdesk.protocol.experiment import (
     Table,
     Values,
     Verdict,
+    series_title,
 )
 from kvdesk.settings import ContextSettings, default_threads
+from kvdesk.translation import marked, tr
 
-WRITTEN, READ = "one token", "a prompt"
-QUIET, ONE = "quiet", "beside one busy process"
+WRITTEN, READ = marked("one token"), marked("a prompt")
+QUIET, ONE = marked("quiet"), marked("beside one busy process")
 MUCH = 1.15
 """Ratio of times from which one number of threads is said to be better than another."""
 START_S = 0.5  # until a busy process computes
 
 PARAMETERS = (
-    Parameter("tokens", "Tokens", 16, 4, 256, 8, "Written in each round with each number of threads"),
-    Parameter("prompt", "Prompt", 256, 32, 2048, 128, "Tokens of the prompt that is read in each round"),
-    Parameter("rounds", "Rounds", 9, 2, 50, 5, "How often everything is repeated"),
+    Parameter("tokens", marked("Tokens"), 16, 4, 256, 8, marked("Written in each round with each number of threads")),
+    Parameter(
+        "prompt", marked("Prompt"), 256, 32, 2048, 128, marked("Tokens of the prompt that is read in each round")
+    ),
+    Parameter("rounds", marked("Rounds"), 9, 2, 50, 5, marked("How often everything is repeated")),
 )
 
 
@@ -51,12 +55,12 @@ def _measure(bench: Bench) -> Iterator[Progress | Sample]:
     with bench.context() as context:
         context.append(prompt, 0)  # warms up
         for number in bench.rounds(bench.whole("rounds")):
-            yield bench.progress(number, 0, 2, f"{QUIET}, round {number + 1}")
+            yield bench.progress(number, 0, 2, tr("{what}, round {n}").format(what=tr(QUIET), n=number + 1))
             yield from _round(context, bench, prompt, counts, QUIET, number)
         with busy_processes(1):
             time.sleep(START_S)
             for number in range(bench.whole("rounds")):
-                yield bench.progress(number, 1, 2, f"{ONE}, round {number + 1}")
+                yield bench.progress(number, 1, 2, tr("{what}, round {n}").format(what=tr(ONE), n=number + 1))
                 yield from _round(context, bench, prompt, counts, ONE, number)
 
 
@@ -88,14 +92,17 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
             best[name] = min(counts, key=lambda count, times=times: median(times[count]))  # type: ignore[misc]
             for count in counts:
                 ratios = [mine / least for mine, least in zip(times[count], times[best[name]], strict=True)]
-                over[name, count] = figure(f"{name}, {count} threads over the best", ratios)
+                over[name, count] = figure(_over_best(name, count), ratios)
             points = [figure("", [1000 * t for t in times[count]]) for count in counts]
             if what == WRITTEN:
                 series.append(
-                    Series(load, tuple(Point(c, p.value, p.low, p.high) for c, p in zip(counts, points, strict=True)))
+                    Series(
+                        tr(load), tuple(Point(c, p.value, p.low, p.high) for c, p in zip(counts, points, strict=True))
+                    )
                 )
             rows += [
-                (name, str(count), f"{1000 * median(times[count]):.3g}", str(over[name, count])) for count in counts
+                (series_title(name), str(count), f"{1000 * median(times[count]):.3g}", str(over[name, count]))
+                for count in counts
             ]
     quiet, loaded = f"{WRITTEN}, {QUIET}", f"{WRITTEN}, {ONE}"
     most, logical = counts[-1], counts[-2] if len(counts) > 1 else counts[-1]
@@ -105,28 +112,45 @@ def _conclude(_values: Values, samples: Sequence[Sample]) -> Result:
         Verdict(
             f"more threads than cores are {'slower' if slower else 'not slower'};"
             f" beside a busy process {'fewer threads are faster' if fewer is not None else 'as many are best'}",
-            f"A token is written fastest with {best[quiet]} of {', '.join(map(str, counts))} threads on the quiet"
-            f" machine and with {best[loaded]} beside one busy process; {most} threads, more than there are processors,"
-            f" take {over[quiet, most]} times as long as the best, and {logical} beside a busy process"
-            f" {over[loaded, logical]} times. A prompt is read fastest with {best[f'{READ}, {QUIET}']} and"
-            f" {best[f'{READ}, {ONE}']}.",
+            tr(
+                "A token is written fastest with {quiet} of {counts} threads on the quiet machine and with "
+                "{loaded} beside one busy process; {most} threads, more than there are processors, take "
+                "{most_over} times as long as the best, and {logical} beside a busy process {logical_over} "
+                "times. A prompt is read fastest with {read_quiet} and {read_loaded}."
+            ).format(
+                quiet=best[quiet],
+                counts=", ".join(map(str, counts)),
+                loaded=best[loaded],
+                most=most,
+                most_over=over[quiet, most],
+                logical=logical,
+                logical_over=over[loaded, logical],
+                read_quiet=best[f"{READ}, {QUIET}"],
+                read_loaded=best[f"{READ}, {ONE}"],
+            ),
         ),
         figures=tuple(f for (name, count), f in over.items() if count != best[name]),
-        plots=(Plot("One token by number of threads", "threads", "ms", tuple(series)),),
-        tables=(Table("Medians", ("what", "threads", "ms", "over the best"), tuple(rows)),),
-        remarks=(f"Every number of threads was tried in turn within each round: {_steps(counts)}.",),
+        plots=(Plot(tr("One token by number of threads"), tr("threads"), "ms", tuple(series)),),
+        tables=(Table(tr("Medians"), (tr("what"), tr("threads"), "ms", tr("over the best")), tuple(rows)),),
+        remarks=(
+            tr("Every number of threads was tried in turn within each round: {steps}.").format(steps=_steps(counts)),
+        ),
     )
 
 
+def _over_best(name: str, count: int) -> str:
+    return tr("{what}, {n} threads over the best").format(what=series_title(name), n=count)
+
+
 def _steps(counts: Sequence[int]) -> str:
-    return ", ".join(f"{a} to {b}" for a, b in pairwise(counts)) or str(counts[0])
+    return ", ".join(tr("{a} to {b}").format(a=a, b=b) for a, b in pairwise(counts)) or str(counts[0])
 
 
 EXPERIMENT = Experiment(
     id="threads",
-    title="Threads",
-    question="How many threads are best, and what happens when something else computes too?",
-    supposed="More threads write faster.",
+    title=marked("Threads"),
+    question=marked("How many threads are best, and what happens when something else computes too?"),
+    supposed=marked("More threads write faster."),
     parameters=PARAMETERS,
     settings=lambda values: ContextSettings(
         n_ctx=-(-int(values["prompt"] + values["tokens"]) // 256) * 256, n_seq_max=1, n_batch=512

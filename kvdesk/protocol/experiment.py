@@ -117,6 +117,17 @@ class Sample:
     kind: Literal["sample"] = "sample"
 
 
+def series_title(series: str) -> str:
+    """The name of a series in the person's language. Series are keys of samples, the same in every language: words of
+    the experiment, some joined by ": " or ", ".
+    """
+    for joint in ("", ": ", ", "):
+        parts = series.split(joint) if joint else [series]
+        if (told := joint.join(map(tr, parts))) != series:
+            return told if joint != ": " else joint.join(map(series_title, parts))
+    return series
+
+
 # --- what it ends with ------------------------------------------------------------------------------------------------
 
 
@@ -131,7 +142,9 @@ class Figure:
     unit: str = ""
 
     def __str__(self) -> str:
-        interval = "" if self.low is None or self.high is None else f" (95 %: {self.low:.3g} to {self.high:.3g})"
+        interval = ""
+        if self.low is not None and self.high is not None:
+            interval = tr(" (95 %: {low:.3g} to {high:.3g})").format(low=self.low, high=self.high)
         return f"{self.value:.3g}{' ' if self.unit else ''}{self.unit}{interval}"
 
 
@@ -203,11 +216,12 @@ class Load:
 
     def __str__(self) -> str:
         if not self.n_rounds:
-            return "Nothing is timed, so the load of the machine does not matter."
-        said = f"Other processes took {self.cores:.2f} cores in the median round and {self.worst:.2f} in the worst"
-        if not self.disturbed:
-            return f"{said}: the machine was quiet."
-        return f"{said}: {self.n_repeated} rounds were added, and the intervals are as wide as that made them."
+            return tr("Nothing is timed, so the load of the machine does not matter.")
+        said = tr("Other processes took {median:.2f} cores in the median round and {worst:.2f} in the worst: {rest}")
+        rest = tr("the machine was quiet.")
+        if self.disturbed:
+            rest = tr("{n} rounds were added, and the intervals are as wide as that made them.")
+        return said.format(median=self.cores, worst=self.worst, rest=rest.format(n=self.n_repeated))
 
 
 MOST_OTHERS = 0.15

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from kvdesk.protocol.experiment import Figure, Parameter, Point, Record, Sample, Series, Table
+from kvdesk.protocol.experiment import Figure, Parameter, Point, Record, Sample, Series, Table, series_title
 from kvdesk.translation import tr
 
 REPORT = "report.html"
@@ -110,8 +110,9 @@ class LiveCurves:
 
     def add(self, samples: Iterable[Sample]) -> None:
         for sample in samples:
-            self._values[sample.series][sample.x].append(sample.y)
-            self._units[sample.series] = sample.unit
+            name = series_title(sample.series)
+            self._values[name][sample.x].append(sample.y)
+            self._units[name] = sample.unit
             self.n += 1
 
     @property

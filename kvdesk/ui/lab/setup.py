@@ -139,8 +139,8 @@ class Setup(QWidget):
         self._fields = {}
         for n, parameter in enumerate(question.parameters):
             field = self._fields[parameter.key] = _field(parameter)
-            name = label(parameter.title)
-            hint = label(f"{parameter.description} · {_range(parameter)}", tone="secondary", scale="small")
+            name = label(tr(parameter.title))
+            hint = label(f"{tr(parameter.description)} · {_range(parameter)}", tone="secondary", scale="small")
             hint.setWordWrap(True)
             name.setBuddy(field)
             self._grid.addWidget(name, 2 * n, 0)
@@ -276,8 +276,8 @@ def _field(parameter: Parameter) -> QSpinBox | QDoubleSpinBox:
     field.setGroupSeparatorShown(True)
     field.setFixedWidth(_FIELD_PX)
     field.setAlignment(Qt.AlignmentFlag.AlignRight)
-    field.setAccessibleName(parameter.title)
-    field.setAccessibleDescription(f"{parameter.description}, {_range(parameter)}")
+    field.setAccessibleName(tr(parameter.title))
+    field.setAccessibleDescription(f"{tr(parameter.description)}, {_range(parameter)}")
     field.setToolTip(f"--set {parameter.key}={parameter.default:g}")
     roomy(field)
     wheel_scrolls(field)
