@@ -60,6 +60,7 @@ SHOWN: Final[dict[str, tuple[int, ...]]] = {
 KEYWORDS: Final = frozenset({"text", "tip", "title", "name", "caption", "empty", "widest", "placeholder"})
 ALLOWED: Final = {
     "n_kv": "llama.cpp's name",
+    "{}\tDel": "keys have the same names everywhere",
     "{} (Ctrl+Shift+I)": "keys have the same names everywhere",
     "--set {}={}": "an option of the command line",
     "kvdesk": "the name of the program",

@@ -13,12 +13,12 @@ from kvdesk import translation
 from kvdesk.settings import CacheType
 from kvdesk.ui.shell.main_window import MainWindow
 from kvdesk.viewmodel.metric_groups import metric_groups
-from tests.ui.samples import CONVERSATIONS, cache_view
+from tests.ui.samples import CONVERSATIONS, MODEL, cache_view
 from tests.ui.test_accessibility import PLACES, opened
 from tests.ui.test_numbers import measured
 
 UNITS: Final = frozenset({"MB", "ms", "GB/s"})
-NAMES: Final = frozenset({"kvdesk", *(kind.value for kind in CacheType)})
+NAMES: Final = frozenset({"kvdesk", "/models/tiny.gguf", MODEL.name, MODEL.description, *(k.value for k in CacheType)})
 """What has the same name in every language."""
 _LATIN: Final = re.compile(r"[A-Za-z]{2,}")
 _CALL: Final = re.compile(r"llama_\w+\(.*")

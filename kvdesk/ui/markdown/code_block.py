@@ -64,7 +64,7 @@ class CodeBlock(QFrame):
             self._segment = segment  # `whole` may have grown
             return
         grown = segment.text.startswith(self._segment.text)
-        self._language.setText(segment.language or "text")
+        self._language.setText(segment.language or tr("text"))
         if grown:
             self._view.append_text(segment.text[len(self._segment.text) :])
         else:
