@@ -117,7 +117,8 @@ def _sections(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _messages(data: bytes) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Each source text with its translations, one for each form of the plural."""
-    at, source, forms = 0, "", []
+    at, source = 0, ""
+    forms: list[str] = []
     while at < len(data):
         field = data[at]
         if field == _END:
