@@ -4,12 +4,20 @@
 <context>
     <name></name>
     <message>
+        <source> (95 %: {low:.3g} to {high:.3g})</source>
+        <translation>（95 %：{low:.3g} 到 {high:.3g}）</translation>
+    </message>
+    <message>
         <source> (estimated from the bytes of a cell)</source>
         <translation>（根据单元的字节数估算）</translation>
     </message>
     <message>
         <source> (rebuilt at {rebuilt_at})</source>
         <translation>（于 {rebuilt_at} 重建）</translation>
+    </message>
+    <message>
+        <source> (stopped after request {n})</source>
+        <translation>（在第 {n} 个请求后停止）</translation>
     </message>
     <message>
         <source> ({decode_tok_s} tok/s)</source>
@@ -22,6 +30,18 @@
     <message>
         <source> Saved state cannot be carried over: {why}</source>
         <translation>无法保留其保存的状态：{why}</translation>
+    </message>
+    <message>
+        <source> The file as it was is kept as {name}.</source>
+        <translation>原来的文件保留为 {name}。</translation>
+    </message>
+    <message>
+        <source> While it is pinned, it is listed at the top.</source>
+        <translation>固定期间，它列在最上方。</translation>
+    </message>
+    <message>
+        <source> With K and V as q8_0, {smaller:,} do.</source>
+        <translation>K 和 V 用 q8_0 时可有 {smaller:,} 个。</translation>
     </message>
     <message>
         <source> and </source>
@@ -46,6 +66,18 @@
     <message>
         <source>% of H</source>
         <translation>占 H 的 %</translation>
+    </message>
+    <message>
+        <source>%n branches are in the cache</source>
+        <translation>缓存中有 %n 个分支</translation>
+    </message>
+    <message>
+        <source>%n branches in the cache</source>
+        <translation>缓存中 %n 个分支</translation>
+    </message>
+    <message>
+        <source>%n cells in the cache</source>
+        <translation>缓存中 %n 个单元</translation>
     </message>
     <message>
         <source>%n changed</source>
@@ -116,12 +148,24 @@
         <translation>1 - 最大空闲段 / (N - U)。仅供参考：单元逐个放置，因此不会导致失败</translation>
     </message>
     <message>
+        <source>1 byte</source>
+        <translation>1 字节</translation>
+    </message>
+    <message>
         <source>1 cell changed</source>
         <translation>1 个单元已变化</translation>
     </message>
     <message>
         <source>1 cell selected</source>
         <translation>已选择 1 个单元</translation>
+    </message>
+    <message>
+        <source>1 deletion</source>
+        <translation>1 项删除</translation>
+    </message>
+    <message>
+        <source>1 message</source>
+        <translation>1 条消息</translation>
     </message>
     <message>
         <source>1 message deleted.</source>
@@ -142,6 +186,14 @@
     <message>
         <source>2 x the tensor bytes of the state</source>
         <translation>状态张量字节数的 2 倍</translation>
+    </message>
+    <message>
+        <source>2 · layers · K/V heads · head size · cells · bytes</source>
+        <translation>2 · 层数 · K/V head 数 · head 大小 · 单元数 · 字节数</translation>
+    </message>
+    <message>
+        <source>2 · layers · hidden size · cells · bytes</source>
+        <translation>2 · 层数 · 隐藏维度 · 单元数 · 字节数</translation>
     </message>
     <message>
         <source>5 min</source>
@@ -168,8 +220,24 @@
         <translation>用一段 Jinja 文本代替模型的对话模板</translation>
     </message>
     <message>
+        <source>A batch of {n_batch} tokens is too small for {n_seq_max} sequences.</source>
+        <translation>{n_batch} 个 token 的批次对 {n_seq_max} 个序列来说太小。</translation>
+    </message>
+    <message>
         <source>A branch of “{title}” {what}</source>
         <translation>“{title}”的一个分支：{what}</translation>
+    </message>
+    <message>
+        <source>A cell of q8_0 takes 34 bytes for 32 numbers and one of q4_0 18: the formulas count that.</source>
+        <translation>一个 q8_0 单元每 32 个数占 34 字节，q4_0 占 18 字节：公式已计入这一点。</translation>
+    </message>
+    <message>
+        <source>A context of {n_ctx:,} cells needs {gb} with this model, and {gb2} are free. </source>
+        <translation>{n_ctx:,} 个单元的上下文用这个模型需要 {gb}，而空闲 {gb2}。</translation>
+    </message>
+    <message>
+        <source>A conversation can be saved and brought back exactly; cells it shared become its own.</source>
+        <translation>对话可以保存并精确恢复；它共享的单元会变成它自己的。</translation>
     </message>
     <message>
         <source>A conversation cannot be copied onto itself.</source>
@@ -188,6 +256,10 @@
         <translation>更长的时间范围</translation>
     </message>
     <message>
+        <source>A message could not be saved: its conversation is not in the database.</source>
+        <translation>有一条消息无法保存：数据库中没有它所属的对话。</translation>
+    </message>
+    <message>
         <source>A message was changed ({edited}): {counts}</source>
         <translation>有一条消息被更改（{edited}）：{counts}</translation>
     </message>
@@ -196,16 +268,60 @@
         <translation>已经打开了一个模型：在这里输入，然后按 Enter。所有计算都在这台电脑上完成。</translation>
     </message>
     <message>
+        <source>A position far from the others</source>
+        <translation>远离其他位置的一个位置</translation>
+    </message>
+    <message>
         <source>A preset sets all samplers at once, and the system prompt where it has one</source>
         <translation>预设会一次设定所有采样器；如果其中有系统提示词，也会一并设定</translation>
+    </message>
+    <message>
+        <source>A prompt</source>
+        <translation>一段提示词</translation>
     </message>
     <message>
         <source>A prompt must have some text.</source>
         <translation>提示词不能为空。</translation>
     </message>
     <message>
+        <source>A recurrent memory has one state per conversation: there is nothing to compact.</source>
+        <translation>循环记忆中每个对话只有一个状态：没有可以整理的内容。</translation>
+    </message>
+    <message>
+        <source>A recurrent state has no positions inside: only its number changes.</source>
+        <translation>循环状态内部没有位置：只有它的编号会变。</translation>
+    </message>
+    <message>
+        <source>A recurrent state holds the whole conversation: there is no copy of a part.</source>
+        <translation>循环状态包含整个对话：无法只复制一部分。</translation>
+    </message>
+    <message>
+        <source>A request with recycled ids takes {ratio} times one with a single id, both cleaned: which id it has makes a difference.</source>
+        <translation>循环使用 id 的请求用时是单一 id 的 {ratio} 倍（两者都清理）：用哪个 id 有差别。</translation>
+    </message>
+    <message>
+        <source>A request with recycled ids takes {ratio} times one with a single id, both cleaned: which id it has makes none.</source>
+        <translation>循环使用 id 的请求用时是单一 id 的 {ratio} 倍（两者都清理）：用哪个 id 没有差别。</translation>
+    </message>
+    <message>
+        <source>A saved conversation leaves out what the sliding window no longer sees.</source>
+        <translation>保存的对话不包含滑动窗口已看不到的内容。</translation>
+    </message>
+    <message>
+        <source>A scattered cache is at least {n:g} times slower with {kinds}.</source>
+        <translation>使用 {kinds} 时，分散的缓存至少慢 {n:g} 倍。</translation>
+    </message>
+    <message>
+        <source>A scattered cache is nowhere {n:g} times slower.</source>
+        <translation>分散的缓存在任何情况下都没有慢到 {n:g} 倍。</translation>
+    </message>
+    <message>
         <source>A sequence breaker is a text of at most {n} bytes.</source>
         <translation>序列断点最多为 {n} 字节的文本。</translation>
+    </message>
+    <message>
+        <source>A sequence {starts}; behind its last position {gaps}, and going back to one that is there is {back}: {taken} of {n} calls were taken. What was removed {stacks}: the same text after a removed one and in an empty cache differs by {difference:.3g} in its logits, with {left}.</source>
+        <translation>序列{starts}；最后位置之后{gaps}，而回到已有的位置会{back}：{n} 次调用中有 {taken} 次被接受。被移除的内容{stacks}：移除之前的文本后再处理同一文本，与在空缓存中处理相比，logits 相差 {difference:.3g}，{left}。</translation>
     </message>
     <message>
         <source>A shift by 0 moves nothing.</source>
@@ -218,6 +334,14 @@
     <message>
         <source>A simulation: llama.cpp has no pages.</source>
         <translation>模拟：llama.cpp 没有页。</translation>
+    </message>
+    <message>
+        <source>A smaller context makes every request faster.</source>
+        <translation>上下文越小，每个请求越快。</translation>
+    </message>
+    <message>
+        <source>A stop string is a text of at most {n} characters.</source>
+        <translation>停止字符串最多为 {n} 个字符的文本。</translation>
     </message>
     <message>
         <source>A template is checked on this chat first</source>
@@ -236,12 +360,28 @@
         <translation>kvdesk 自带的一段文本</translation>
     </message>
     <message>
+        <source>A token behind {text:.0f} tokens, with {others:.0f} holes before them and no flash attention, takes {compacted} of its time after a compaction, {restored} in a new context that got the state, and {read} in one that read the text again. They cost {compacted_cost}, {restored_cost} and {read_cost}.</source>
+        <translation>在 {text:.0f} 个 token 之后、前面有 {others:.0f} 个空洞且没有 flash attention 时，一个 token 在整理后的用时是原来的 {compacted}，在恢复了状态的新上下文中是 {restored}，在重新读取文本的新上下文中是 {read}。代价分别为 {compacted_cost}、{restored_cost} 和 {read_cost}。</translation>
+    </message>
+    <message>
         <source>A token is kept</source>
         <translation>已保存一个 token</translation>
     </message>
     <message>
+        <source>A token is written fastest with {quiet} of {counts} threads on the quiet machine and with {loaded} beside one busy process; {most} threads, more than there are processors, take {most_over} times as long as the best, and {logical} beside a busy process {logical_over} times. A prompt is read fastest with {read_quiet} and {read_loaded}.</source>
+        <translation>在安静的机器上，{counts} 个线程中用 {quiet} 个生成 token 最快；旁边有一个繁忙的进程时用 {loaded} 个最快。{most} 个线程多于处理器数，用时是最佳值的 {most_over} 倍；旁边有繁忙进程时，{logical} 个线程是 {logical_over} 倍。读取提示词最快的是 {read_quiet} 个和 {read_loaded} 个。</translation>
+    </message>
+    <message>
         <source>A token of the batch belongs to no sequence.</source>
         <translation>批次中有一个 token 不属于任何序列。</translation>
+    </message>
+    <message>
+        <source>A token with its text scattered</source>
+        <translation>文本分散时的一个 token</translation>
+    </message>
+    <message>
+        <source>A token with {n} cells in use, over the same with its cells side by side — {said}.</source>
+        <translation>有 {n} 个已用单元时，一个 token 的用时与单元相邻时之比：{said}。</translation>
     </message>
     <message>
         <source>About</source>
@@ -292,6 +432,14 @@
         <translation>回答结束后，将对话模板接下来的 token 预先读入缓存，使你的下一条消息更快开始</translation>
     </message>
     <message>
+        <source>After each chunk, always the likeliest</source>
+        <translation>每个分块之后，总是取最可能的</translation>
+    </message>
+    <message>
+        <source>After many requests the context is to be rebuilt.</source>
+        <translation>处理许多请求之后，应当重建上下文。</translation>
+    </message>
+    <message>
         <source>Age</source>
         <translation>新旧</translation>
     </message>
@@ -300,16 +448,16 @@
         <translation>全部</translation>
     </message>
     <message>
+        <source>All cells of a conversation can be removed.</source>
+        <translation>可以移除一个对话的所有单元。</translation>
+    </message>
+    <message>
         <source>All cells of all caches, used or not</source>
         <translation>所有缓存的全部单元，无论是否使用</translation>
     </message>
     <message>
         <source>All chats that are not here yet are imported, or none.</source>
         <translation>这里还没有的对话会全部导入，否则一个也不导入。</translation>
-    </message>
-    <message>
-        <source>All files (*)</source>
-        <translation>所有文件 (*)</translation>
     </message>
     <message>
         <source>All numbers</source>
@@ -330,6 +478,10 @@
     <message>
         <source>All operations</source>
         <translation>所有操作</translation>
+    </message>
+    <message>
+        <source>All other conversations are removed.</source>
+        <translation>移除其他所有对话。</translation>
     </message>
     <message>
         <source>All parameters of this chat are as in the settings</source>
@@ -360,16 +512,28 @@
         <translation>平时不写入日志、设置和操作记录的文本也包括在内。其他对话的文本同样包括。</translation>
     </message>
     <message>
+        <source>An answer ends before the first of these texts, one a line; \n is the end of a line</source>
+        <translation>回答在首次出现其中任一文本之前结束，每行一个；\n 表示换行</translation>
+    </message>
+    <message>
         <source>An answer is being written: the cache is compacted only between answers.</source>
-        <translation>正在生成回答：只在回答之间压实缓存。</translation>
+        <translation>正在生成回答：只在回答之间整理缓存。</translation>
     </message>
     <message>
         <source>An answer is being written; stop it first.</source>
         <translation>正在生成回答，请先停止。</translation>
     </message>
     <message>
+        <source>An id that is used again may leave its state in confusion; a fresh one for each request would be safe, as long as it is below n_seq_max.</source>
+        <translation>重复使用的 id 可能使其状态混乱；每个请求用新的 id 更安全，只要它小于 n_seq_max。</translation>
+    </message>
+    <message>
         <source>And, where it is ticked</source>
         <translation>以及勾选后才包含的内容</translation>
+    </message>
+    <message>
+        <source>Another model was opened.</source>
+        <translation>已打开其他模型。</translation>
     </message>
     <message>
         <source>Answer</source>
@@ -378,6 +542,10 @@
     <message>
         <source>Answer again</source>
         <translation>重新回答</translation>
+    </message>
+    <message>
+        <source>Answer again (Ctrl+R)</source>
+        <translation>重新回答 (Ctrl+R)</translation>
     </message>
     <message>
         <source>Answer length</source>
@@ -402,6 +570,14 @@
     <message>
         <source>Answers to “{question}”</source>
         <translation>对“{question}”的回答</translation>
+    </message>
+    <message>
+        <source>Any range of positions can be removed.</source>
+        <translation>可以移除任意范围的位置。</translation>
+    </message>
+    <message>
+        <source>Any range of positions can be shared with another conversation.</source>
+        <translation>任意范围的位置都可以与另一个对话共享。</translation>
     </message>
     <message>
         <source>Appearance</source>
@@ -480,8 +656,12 @@
         <translation>附件</translation>
     </message>
     <message>
+        <source>Attention moves exactly; the recurrent state keeps what it has seen.</source>
+        <translation>注意力部分的移动是精确的；循环状态保留它已看到的内容。</translation>
+    </message>
+    <message>
         <source>Attention reads {n:,} cells, and would after compacting too.</source>
-        <translation>注意力读取 {n:,} 个单元，压实后也一样。</translation>
+        <translation>注意力读取 {n:,} 个单元，整理后也一样。</translation>
     </message>
     <message>
         <source>Attention reads {n:,} cells, and would afterwards too: no speed is gained.</source>
@@ -490,6 +670,10 @@
     <message>
         <source>Attention sinks</source>
         <translation>Attention sinks</translation>
+    </message>
+    <message>
+        <source>Attention then reads every cell up to n_kv, free ones too; its sums depend on where cells lie.</source>
+        <translation>此时注意力会读取到 n_kv 为止的每个单元，包括空闲的；求和结果取决于单元所在的位置。</translation>
     </message>
     <message>
         <source>Attention would read {after:,} cells instead of {before:,}. What that gains has not been measured here yet: it needs answers over different spans.</source>
@@ -509,7 +693,7 @@
     </message>
     <message>
         <source>Automatic compaction is off.</source>
-        <translation>自动压实已关闭。</translation>
+        <translation>自动整理已关闭。</translation>
     </message>
     <message>
         <source>B over A</source>
@@ -568,6 +752,10 @@
         <translation>正在生成…</translation>
     </message>
     <message>
+        <source>Between streams only a whole conversation can be copied: llama.cpp would abort.</source>
+        <translation>stream 之间只能复制整个对话：否则 llama.cpp 会中止。</translation>
+    </message>
+    <message>
         <source>Branches</source>
         <translation>分支</translation>
     </message>
@@ -580,8 +768,8 @@
         <translation>这个对话的分支</translation>
     </message>
     <message>
-        <source>Bring it back where it stood</source>
-        <translation>恢复到原来的位置</translation>
+        <source>Bring it back where it stood (Ctrl+Z)</source>
+        <translation>恢复到原来的位置 (Ctrl+Z)</translation>
     </message>
     <message>
         <source>But the chat template refuses what is left: {error}</source>
@@ -600,6 +788,10 @@
         <translation>字节 /（读取 + 写入的时间）</translation>
     </message>
     <message>
+        <source>Bytes of a cache, f16</source>
+        <translation>缓存的字节数，f16</translation>
+    </message>
+    <message>
         <source>CPU threads for reading prompts (prefill)</source>
         <translation>读取提示词（预填充）的 CPU 线程</translation>
     </message>
@@ -610,6 +802,10 @@
     <message>
         <source>Cache</source>
         <translation>缓存</translation>
+    </message>
+    <message>
+        <source>Cache inspector (Ctrl+I)</source>
+        <translation>缓存检查器 (Ctrl+I)</translation>
     </message>
     <message>
         <source>Calls that kvdesk did not make, because llama.cpp would have aborted or damaged the cache</source>
@@ -624,8 +820,20 @@
         <translation>取消 (Esc)</translation>
     </message>
     <message>
+        <source>Cancel it: it is not sent</source>
+        <translation>取消它：不会发送</translation>
+    </message>
+    <message>
+        <source>Cancel this queued message</source>
+        <translation>取消这条排队的消息</translation>
+    </message>
+    <message>
         <source>Carry over their saved state</source>
         <translation>保留其保存的状态</translation>
+    </message>
+    <message>
+        <source>Carrying conversations over</source>
+        <translation>正在保留对话</translation>
     </message>
     <message>
         <source>Cell map of the KV cache</source>
@@ -636,12 +844,36 @@
         <translation>单元</translation>
     </message>
     <message>
+        <source>Cells in a run</source>
+        <translation>每段的单元数</translation>
+    </message>
+    <message>
         <source>Cells in use</source>
         <translation>已用单元</translation>
     </message>
     <message>
+        <source>Cells in use at the end of each request</source>
+        <translation>每个请求结束时的已用单元</translation>
+    </message>
+    <message>
+        <source>Cells left behind, positions that do not start from 0, a sequence id used again, the whole sequence sent at each step, or too many threads.</source>
+        <translation>遗留的单元、不从 0 开始的位置、重复使用的序列 id、每步都发送完整序列，或线程太多。</translation>
+    </message>
+    <message>
+        <source>Cells marked unused are scattered over the buffer, are read all the same, and have to be tidied up.</source>
+        <translation>标记为未使用的单元散布在缓冲区中，仍会被读取，必须整理。</translation>
+    </message>
+    <message>
         <source>Cells of its cache: {used} of {size} used, high-water mark {mark}</source>
-        <translation>其缓存的单元：共 {size} 个，已用 {used} 个，峰值 {mark} 个</translation>
+        <translation>其缓存的单元：共 {size} 个，已用 {used} 个，高水位 {mark} 个</translation>
+    </message>
+    <message>
+        <source>Cells of others</source>
+        <translation>其他序列的单元</translation>
+    </message>
+    <message>
+        <source>Cells of the cache</source>
+        <translation>缓存的单元数</translation>
     </message>
     <message>
         <source>Cells of this message</source>
@@ -664,6 +896,10 @@
         <translation>注意力为下一个 token 读取的单元</translation>
     </message>
     <message>
+        <source>Cells that each of 63 other sequences takes at most</source>
+        <translation>其他 63 个序列每个最多占用的单元</translation>
+    </message>
+    <message>
         <source>Cells that find_slot tested for the last batch, wrap included</source>
         <translation>find_slot 为上一个批次检查的单元，包括回绕</translation>
     </message>
@@ -681,11 +917,19 @@
     </message>
     <message>
         <source>Cells whose position had moved, of all flushes</source>
-        <translation>所有 flush 中位置移动过的单元</translation>
+        <translation>所有 K-shift 中位置移动过的单元</translation>
     </message>
     <message>
         <source>Cells: the {max_streams} fullest of {n} streams</source>
         <translation>单元：{n} 个 stream 中最满的 {max_streams} 个</translation>
+    </message>
+    <message>
+        <source>Cells; also a half, a quarter, an eighth</source>
+        <translation>单元数；也测一半、四分之一、八分之一</translation>
+    </message>
+    <message>
+        <source>Cells; also a quarter and a half</source>
+        <translation>单元数；也测四分之一和一半</translation>
     </message>
     <message>
         <source>Change system prompt, sampling and template of this chat ({keys})</source>
@@ -693,7 +937,11 @@
     </message>
     <message>
         <source>Change the cache by hand: remove, fork, shift, swap, compact</source>
-        <translation>手动更改缓存：移除、分叉、移动、换出换入、压实</translation>
+        <translation>手动更改缓存：移除、分叉、移动、换出换入、整理</translation>
+    </message>
+    <message>
+        <source>Changes of a chat</source>
+        <translation>一个对话的更改</translation>
     </message>
     <message>
         <source>Chat</source>
@@ -714,6 +962,10 @@
     <message>
         <source>Chats</source>
         <translation>对话</translation>
+    </message>
+    <message>
+        <source>Chats (Ctrl+B)</source>
+        <translation>对话列表 (Ctrl+B)</translation>
     </message>
     <message>
         <source>Chats of kvdesk, ChatGPT, LM Studio, llama.cpp ({endings})</source>
@@ -760,6 +1012,10 @@
         <translation>选择概率平均接近这个值的 token；小于 0 时关闭</translation>
     </message>
     <message>
+        <source>Chunks</source>
+        <translation>分块</translation>
+    </message>
+    <message>
         <source>Clear</source>
         <translation>清除</translation>
     </message>
@@ -784,6 +1040,10 @@
         <translation>关闭分支视图</translation>
     </message>
     <message>
+        <source>Code</source>
+        <translation>代码</translation>
+    </message>
+    <message>
         <source>Collapse the folder, or go to its head</source>
         <translation>折叠文件夹，或跳到文件夹标题</translation>
     </message>
@@ -805,35 +1065,35 @@
     </message>
     <message>
         <source>Compact</source>
-        <translation>压实</translation>
+        <translation>整理</translation>
     </message>
     <message>
         <source>Compact automatically</source>
-        <translation>自动压实</translation>
+        <translation>自动整理</translation>
     </message>
     <message>
         <source>Compact the cache</source>
-        <translation>压实缓存</translation>
+        <translation>整理缓存</translation>
     </message>
     <message>
         <source>Compact the cache between answers when the speed gained is worth the time</source>
-        <translation>当速度的提升值得所花的时间时，在回答之间压实缓存</translation>
+        <translation>当速度的提升值得所花的时间时，在回答之间整理缓存</translation>
     </message>
     <message>
         <source>Compact the cache…</source>
-        <translation>压实缓存…</translation>
+        <translation>整理缓存…</translation>
     </message>
     <message>
         <source>Compaction</source>
-        <translation>压实</translation>
+        <translation>整理</translation>
     </message>
     <message>
         <source>Compaction: {name}</source>
-        <translation>压实：{name}</translation>
+        <translation>整理：{name}</translation>
     </message>
     <message>
         <source>Compact…</source>
-        <translation>压实…</translation>
+        <translation>整理…</translation>
     </message>
     <message>
         <source>Compare the answers side by side</source>
@@ -888,6 +1148,10 @@
         <translation>上下文：显示它由哪些内容占用</translation>
     </message>
     <message>
+        <source>Contexts</source>
+        <translation>上下文</translation>
+    </message>
+    <message>
         <source>Continue the answer</source>
         <translation>继续回答</translation>
     </message>
@@ -932,6 +1196,10 @@
         <translation>复制</translation>
     </message>
     <message>
+        <source>Copy all</source>
+        <translation>全部复制</translation>
+    </message>
+    <message>
         <source>Copy as Markdown</source>
         <translation>复制为 Markdown</translation>
     </message>
@@ -950,6 +1218,18 @@
     <message>
         <source>Copy the versions</source>
         <translation>复制版本信息</translation>
+    </message>
+    <message>
+        <source>Copy this answer</source>
+        <translation>复制这个回答</translation>
+    </message>
+    <message>
+        <source>Copy this code</source>
+        <translation>复制这段代码</translation>
+    </message>
+    <message>
+        <source>Cost of each way</source>
+        <translation>各种方式的代价</translation>
     </message>
     <message>
         <source>Counting the tokens …</source>
@@ -1076,6 +1356,10 @@
         <translation>删除…</translation>
     </message>
     <message>
+        <source>Depth</source>
+        <translation>深度</translation>
+    </message>
+    <message>
         <source>Details</source>
         <translation>详细信息</translation>
     </message>
@@ -1098,6 +1382,18 @@
     <message>
         <source>Dismiss this refused batch</source>
         <translation>关闭这个被拒绝的批次</translation>
+    </message>
+    <message>
+        <source>Does a scattered cache slow down, and does compaction help?</source>
+        <translation>分散的缓存会变慢吗？整理有帮助吗？</translation>
+    </message>
+    <message>
+        <source>Does llama_memory_seq_rm free memory, or does it only mark cells as unused?</source>
+        <translation>llama_memory_seq_rm 会释放内存，还是只把单元标记为未使用？</translation>
+    </message>
+    <message>
+        <source>Does rebuilding the context now and then make requests fast again, and what does it cost?</source>
+        <translation>不时重建上下文能让请求重新变快吗？代价是什么？</translation>
     </message>
     <message>
         <source>Done</source>
@@ -1124,6 +1420,10 @@
         <translation>矢量图 (SVG)…</translation>
     </message>
     <message>
+        <source>Drop a .gguf file anywhere on this window, or open one.</source>
+        <translation>将 .gguf 文件拖到这个窗口的任意位置，或打开一个。</translation>
+    </message>
+    <message>
         <source>Dynamic temperature exponent</source>
         <translation>动态温度指数</translation>
     </message>
@@ -1134,6 +1434,10 @@
     <message>
         <source>Each answer becomes a branch; the question is prefilled only once</source>
         <translation>每个回答成为一个分支；问题只预填充一次</translation>
+    </message>
+    <message>
+        <source>Each conversation gets n_ctx / n_seq_max cells of its own; none can be shared.</source>
+        <translation>每个对话有自己的 n_ctx / n_seq_max 个单元；不能共享。</translation>
     </message>
     <message>
         <source>Each conversation in the cache gets a ruler of its positions.</source>
@@ -1148,16 +1452,48 @@
         <translation>每个单元保存一个模型无需再次读取的 token（llama.cpp 的 `used`）</translation>
     </message>
     <message>
+        <source>Each shift takes quantized K apart and rounds it again: a little is lost every time.</source>
+        <translation>每次移动都会把量化的 K 解开再舍入：每次都会损失一点。</translation>
+    </message>
+    <message>
         <source>Each square is a cell of the KV cache: one token, in the colour of its chat. Grey cells are free.</source>
         <translation>每个方块是 KV 缓存的一个单元：一个 token，颜色表示所属的对话。灰色的单元是空闲的。</translation>
+    </message>
+    <message>
+        <source>Each suspect alone, and together (slope in requests of the right way)</source>
+        <translation>各个嫌疑单独及合在一起的结果（斜率以正确方式的请求为单位）</translation>
+    </message>
+    <message>
+        <source>Edit and send as a new branch; this one stays</source>
+        <translation>编辑并作为新分支发送；当前这条保留</translation>
     </message>
     <message>
         <source>Edit the answer…</source>
         <translation>编辑回答…</translation>
     </message>
     <message>
+        <source>Edit this message</source>
+        <translation>编辑这条消息</translation>
+    </message>
+    <message>
+        <source>Edit this queued message</source>
+        <translation>编辑这条排队的消息</translation>
+    </message>
+    <message>
         <source>Edited by you</source>
         <translation>由你编辑</translation>
+    </message>
+    <message>
+        <source>Editing: Enter sends it as a new branch  ·  Esc cancels</source>
+        <translation>正在编辑：Enter 作为新分支发送  ·  Esc 取消</translation>
+    </message>
+    <message>
+        <source>Editing: it can be sent when the answer has ended</source>
+        <translation>正在编辑：回答结束后可以发送</translation>
+    </message>
+    <message>
+        <source>Editing: it can be sent when the model is ready</source>
+        <translation>正在编辑：模型就绪后可以发送</translation>
     </message>
     <message>
         <source>Edit…</source>
@@ -1172,6 +1508,26 @@
         <translation>立即结束实验的进程；其样本会丢失</translation>
     </message>
     <message>
+        <source>Ended</source>
+        <translation>已结束</translation>
+    </message>
+    <message>
+        <source>Ended at the limit of {n} tokens.</source>
+        <translation>已达到 {n} 个 token 的上限。</translation>
+    </message>
+    <message>
+        <source>Enter queues it  ·  Esc stops the answer</source>
+        <translation>Enter 加入队列  ·  Esc 停止回答</translation>
+    </message>
+    <message>
+        <source>Enter sends  ·  Shift+Enter starts a new line</source>
+        <translation>Enter 发送  ·  Shift+Enter 换行</translation>
+    </message>
+    <message>
+        <source>Equal requests become slower where the tokens of earlier requests are kept and all are sent again at each step: the last takes {record} times the first, all mistakes together {together}, in the story {story:.1f}. Nothing else does it with one thread: the most is {most} times ({name}).</source>
+        <translation>如果保留之前请求的 token 并在每一步全部重新发送，相同的请求就会变慢：最后一个的用时是第一个的 {record} 倍，所有错误合在一起为 {together} 倍，故事中为 {story:.1f} 倍。单线程下没有其他原因会这样：最多为 {most} 倍（{name}）。</translation>
+    </message>
+    <message>
         <source>Error: {sentence}</source>
         <translation>错误：{sentence}</translation>
     </message>
@@ -1180,12 +1536,28 @@
         <translation>错误</translation>
     </message>
     <message>
+        <source>Esc stops the answer</source>
+        <translation>Esc 停止回答</translation>
+    </message>
+    <message>
+        <source>Events came faster than they were read: the chats are complete, some measurements are missing.</source>
+        <translation>事件来得比读取快：对话是完整的，但缺少部分测量值。</translation>
+    </message>
+    <message>
         <source>Every cell would stay where it is: nothing would be moved.</source>
         <translation>每个单元都会留在原处：没有需要移动的内容。</translation>
     </message>
     <message>
+        <source>Every conversation has a stream of its own, so the others are not removed.</source>
+        <translation>每个对话有自己的 stream，因此不会移除其他对话。</translation>
+    </message>
+    <message>
         <source>Every graph</source>
         <translation>所有图表</translation>
+    </message>
+    <message>
+        <source>Every number of threads was tried in turn within each round: {steps}.</source>
+        <translation>每一轮中依次尝试了各个线程数：{steps}。</translation>
     </message>
     <message>
         <source>Every operation on the cache will be listed here, with its call and duration.</source>
@@ -1258,6 +1630,14 @@
     <message>
         <source>Export…</source>
         <translation>导出…</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>失败</translation>
+    </message>
+    <message>
+        <source>Far position</source>
+        <translation>远处的位置</translation>
     </message>
     <message>
         <source>Fast answers in many languages, Chinese too; can reason</source>
@@ -1352,12 +1732,16 @@
         <translation>跟随系统</translation>
     </message>
     <message>
+        <source>Font size</source>
+        <translation>字号</translation>
+    </message>
+    <message>
         <source>For models with sliding-window attention: keeps the cells outside the window too</source>
         <translation>用于滑动窗口注意力的模型：窗口之外的单元也保留</translation>
     </message>
     <message>
         <source>Forget cells</source>
-        <translation>遗忘单元</translation>
+        <translation>丢弃单元</translation>
     </message>
     <message>
         <source>Forget the token</source>
@@ -1365,7 +1749,7 @@
     </message>
     <message>
         <source>Forget this conversation&apos;s cells</source>
-        <translation>遗忘这个对话的单元</translation>
+        <translation>丢弃这个对话的单元</translation>
     </message>
     <message>
         <source>Fork</source>
@@ -1388,6 +1772,10 @@
         <translation>发现于</translation>
     </message>
     <message>
+        <source>Fragmentation</source>
+        <translation>碎片化</translation>
+    </message>
+    <message>
         <source>Free</source>
         <translation>空闲</translation>
     </message>
@@ -1402,6 +1790,14 @@
     <message>
         <source>Frequency penalty</source>
         <translation>频率惩罚</translation>
+    </message>
+    <message>
+        <source>Fresh ids for ever are not refused behind n_seq_max.</source>
+        <translation>一直使用新 id 时，超出 n_seq_max 也没有被拒绝。</translation>
+    </message>
+    <message>
+        <source>Fresh ids for ever are refused behind n_seq_max ({said}).</source>
+        <translation>一直使用新 id 时，超出 n_seq_max 会被拒绝（{said}）。</translation>
     </message>
     <message>
         <source>From kvdesk&apos;s own JSON, or an export of ChatGPT, LM Studio or llama.cpp&apos;s web UI</source>
@@ -1505,7 +1901,7 @@
     </message>
     <message>
         <source>High water: index of the last non-empty cell + 1</source>
-        <translation>峰值：最后一个非空单元的序号 + 1</translation>
+        <translation>高水位：最后一个非空单元的序号 + 1</translation>
     </message>
     <message>
         <source>Higher is more varied; 0 always takes the most likely token (greedy)</source>
@@ -1517,7 +1913,11 @@
     </message>
     <message>
         <source>Hole ratio (H - U) / H: free cells below the high-water mark, which attention still reads</source>
-        <translation>空洞率 (H - U) / H：峰值以下、注意力仍会读取的空闲单元</translation>
+        <translation>空洞率 (H - U) / H：高水位以下、注意力仍会读取的空闲单元</translation>
+    </message>
+    <message>
+        <source>How far the next token changes</source>
+        <translation>下一个 token 的变化程度</translation>
     </message>
     <message>
         <source>How fast Mirostat follows its target</source>
@@ -1544,8 +1944,24 @@
         <translation>重复、存在和频率惩罚查看最近多少个 token；0 关闭它们</translation>
     </message>
     <message>
+        <source>How many threads are best, and what happens when something else computes too?</source>
+        <translation>多少个线程最好？同时有其他计算时会怎样？</translation>
+    </message>
+    <message>
+        <source>How many times the processor&apos;s cores are too many threads</source>
+        <translation>处理器核心数的多少倍算线程太多</translation>
+    </message>
+    <message>
         <source>How much a token is to surprise, in bits; lower is more predictable</source>
         <translation>token 的意外程度，以 bit 计；越低越可预测</translation>
+    </message>
+    <message>
+        <source>How often everything is repeated</source>
+        <translation>全部重复的次数</translation>
+    </message>
+    <message>
+        <source>How often it is repeated</source>
+        <translation>重复的次数</translation>
     </message>
     <message>
         <source>How often the most likely tokens are left out, so that answers are less predictable; 0 never</source>
@@ -1558,6 +1974,10 @@
     <message>
         <source>Idle, and it pays: {numbers}.</source>
         <translation>空闲，且值得：{numbers}。</translation>
+    </message>
+    <message>
+        <source>If a cache makes requests slow, would they be faster without one?</source>
+        <translation>如果缓存让请求变慢，不用缓存会更快吗？</translation>
     </message>
     <message>
         <source>Import</source>
@@ -1612,8 +2032,28 @@
         <translation>信息</translation>
     </message>
     <message>
+        <source>Install with this system&apos;s package manager; Debian&apos;s packages: {packages}</source>
+        <translation>请用系统的软件包管理器安装；对应的 Debian 软件包：{packages}</translation>
+    </message>
+    <message>
+        <source>Install with: sudo apt install {packages}</source>
+        <translation>安装命令：sudo apt install {packages}</translation>
+    </message>
+    <message>
         <source>Inter-token latency</source>
         <translation>token 间延迟</translation>
+    </message>
+    <message>
+        <source>Interrupted</source>
+        <translation>已中断</translation>
+    </message>
+    <message>
+        <source>Is 2 · layers · hidden size · cells · bytes the memory a KV cache takes?</source>
+        <translation>2 · 层数 · 隐藏维度 · 单元数 · 字节数，就是 KV 缓存占用的内存吗？</translation>
+    </message>
+    <message>
+        <source>Is a smaller n_ctx faster, and what do n_batch and n_ubatch change?</source>
+        <translation>n_ctx 越小越快吗？n_batch 和 n_ubatch 有什么影响？</translation>
     </message>
     <message>
         <source>It always holds</source>
@@ -1622,6 +2062,10 @@
     <message>
         <source>It answers questions about the cache by experiments. Ctrl+Shift+P finds everything else, this tour too; F1 shows all keys.</source>
         <translation>它用实验回答关于缓存的问题。按 Ctrl+Shift+P 可以找到其他所有功能，包括这个导览；按 F1 显示所有快捷键。</translation>
+    </message>
+    <message>
+        <source>It changes nothing: a recurrent memory has one state per conversation anyway.</source>
+        <translation>没有影响：循环记忆中每个对话本来就只有一个状态。</translation>
     </message>
     <message>
         <source>It could not be saved: {why}.</source>
@@ -1636,8 +2080,24 @@
         <translation>不值得：{numbers}。</translation>
     </message>
     <message>
+        <source>It goes on in a version beside it, on a branch of its own; what follows it here stays</source>
+        <translation>它在旁边的一个版本中继续，位于单独的分支；这里后面的内容保留</translation>
+    </message>
+    <message>
+        <source>It has happened {n} times within a minute: restart kvdesk. Your chats are saved.</source>
+        <translation>这在一分钟内发生了 {n} 次：请重新启动 kvdesk。你的对话已保存。</translation>
+    </message>
+    <message>
         <source>It holds no cells.</source>
         <translation>它没有占用单元。</translation>
+    </message>
+    <message>
+        <source>It is being started again: your chats go on, and answers keep the text they had.</source>
+        <translation>正在重新启动：你的对话可以继续，回答保留已有的文本。</translation>
+    </message>
+    <message>
+        <source>It is not installed</source>
+        <translation>没有安装</translation>
     </message>
     <message>
         <source>It is not swapped out.</source>
@@ -1652,8 +2112,20 @@
         <translation>需要 {needed}，空闲 {free}。</translation>
     </message>
     <message>
+        <source>It only marks cells as unused, so that memory is left behind and slows later requests down.</source>
+        <translation>它只把单元标记为未使用，内存因此残留，使之后的请求变慢。</translation>
+    </message>
+    <message>
         <source>Its cells had been removed ({evicted}): {counts}</source>
         <translation>其单元已被移除（{evicted}）：{counts}</translation>
+    </message>
+    <message>
+        <source>Its cells were changed by hand.</source>
+        <translation>其单元被手动更改。</translation>
+    </message>
+    <message>
+        <source>Its cells were removed.</source>
+        <translation>其单元已被移除。</translation>
     </message>
     <message>
         <source>Its chats stay, in no folder</source>
@@ -1700,20 +2172,56 @@
         <translation>K 和 V</translation>
     </message>
     <message>
+        <source>K and V MB</source>
+        <translation>K 和 V（MB）</translation>
+    </message>
+    <message>
         <source>K and V are stored as bytes of their types: with other types they must be computed again.</source>
         <translation>K 和 V 按其类型的字节存储：使用其他类型时必须重新计算。</translation>
+    </message>
+    <message>
+        <source>K and V come back exactly, but in other cells; {rounding}</source>
+        <translation>K 和 V 精确恢复，但位于其他单元；{rounding}</translation>
+    </message>
+    <message>
+        <source>K and V of the context</source>
+        <translation>上下文的 K 和 V</translation>
     </message>
     <message>
         <source>K cache type</source>
         <translation>K 缓存类型</translation>
     </message>
     <message>
+        <source>K does not depend on the position, so nothing has to be rotated.</source>
+        <translation>K 与位置无关，因此无需旋转。</translation>
+    </message>
+    <message>
+        <source>K heads are not a multiple of 32 numbers, which flash attention needs for quantized K.</source>
+        <translation>K 的 head 大小不是 32 的倍数，而 flash attention 的量化 K 要求如此。</translation>
+    </message>
+    <message>
+        <source>K heads are not a multiple of 64 numbers: with quantized K llama.cpp would crash.</source>
+        <translation>K 的 head 大小不是 64 的倍数：使用量化 K 时 llama.cpp 会崩溃。</translation>
+    </message>
+    <message>
+        <source>K is bf16, which llama.cpp cannot rotate on a CPU: it would abort.</source>
+        <translation>K 为 bf16，llama.cpp 无法在 CPU 上旋转它：会中止。</translation>
+    </message>
+    <message>
+        <source>K is rotated to the new positions at the next decode; shared cells move for all conversations.</source>
+        <translation>K 会在下一次 decode 时旋转到新的位置；共享的单元会随所有对话一起移动。</translation>
+    </message>
+    <message>
         <source>K-shift flushes</source>
-        <translation>K-shift flush</translation>
+        <translation>K-shift 次数</translation>
     </message>
     <message>
         <source>K-shift pending</source>
         <translation>等待 K-shift</translation>
+    </message>
+    <message>
+        <source>KL divergence</source>
+        <translation>KL 散度</translation>
     </message>
     <message>
         <source>KL {kl_max} nats, logits differ by at most {max_difference}</source>
@@ -1784,12 +2292,28 @@
         <translation>实验室</translation>
     </message>
     <message>
+        <source>Lab: questions about the cache, answered by experiments (Ctrl+Shift+L)</source>
+        <translation>实验室：用实验回答关于缓存的问题 (Ctrl+Shift+L)</translation>
+    </message>
+    <message>
+        <source>Lab: {sentence}</source>
+        <translation>实验室：{sentence}</translation>
+    </message>
+    <message>
         <source>Language</source>
         <translation>语言</translation>
     </message>
     <message>
+        <source>Larger context…</source>
+        <translation>更大的上下文…</translation>
+    </message>
+    <message>
         <source>Larger text</source>
         <translation>更大的文字</translation>
+    </message>
+    <message>
+        <source>Largest context</source>
+        <translation>最大的上下文</translation>
     </message>
     <message>
         <source>Last cell</source>
@@ -1868,6 +2392,22 @@
         <translation>logit 偏置的第 {line} 行超出范围：-100 到 100。</translation>
     </message>
     <message>
+        <source>Loading {name}</source>
+        <translation>正在加载 {name}</translation>
+    </message>
+    <message>
+        <source>Loading {name}  {share}</source>
+        <translation>正在加载 {name}  {share}</translation>
+    </message>
+    <message>
+        <source>Loading {name} did not finish last time, so it was not opened again. Open it by hand to try once more.</source>
+        <translation>上次没有完成 {name} 的加载，因此没有再次打开它。如要重试，请手动打开。</translation>
+    </message>
+    <message>
+        <source>Loading {name}. What you send waits for it.</source>
+        <translation>正在加载 {name}。你发送的内容会等待它完成。</translation>
+    </message>
+    <message>
         <source>Log</source>
         <translation>日志</translation>
     </message>
@@ -1892,6 +2432,10 @@
         <translation>欧洲语言的长文本；支持推理</translation>
     </message>
     <message>
+        <source>Longest text</source>
+        <translation>最长的文本</translation>
+    </message>
+    <message>
         <source>Look again</source>
         <translation>重新查找</translation>
     </message>
@@ -1900,8 +2444,12 @@
         <translation>正在查找其他应用程序的文件夹…</translation>
     </message>
     <message>
+        <source>MB of K and V</source>
+        <translation>K 和 V（MB）</translation>
+    </message>
+    <message>
         <source>Makes a new context; conversations are forgotten, prefilled again or carried over</source>
-        <translation>新建上下文；对话会被遗忘、重新预填充或保留</translation>
+        <translation>新建上下文；对话会被丢弃、重新预填充或保留</translation>
     </message>
     <message>
         <source>Makes tokens more or less likely, one a line: a token id or a text in quotes, then what is added to its logit, such as 15043-1.5 or &quot; hello&quot;+2; -100 bans it</source>
@@ -1909,7 +2457,7 @@
     </message>
     <message>
         <source>Map of the cache after a compaction</source>
-        <translation>压实之后的缓存图</translation>
+        <translation>整理之后的缓存图</translation>
     </message>
     <message>
         <source>Map of the cache after the operation that is shown</source>
@@ -1952,8 +2500,20 @@
         <translation>目前各轮的中位数；线段从最低值到最高值</translation>
     </message>
     <message>
+        <source>Medians</source>
+        <translation>中位数</translation>
+    </message>
+    <message>
+        <source>Medians and spread</source>
+        <translation>中位数与离散程度</translation>
+    </message>
+    <message>
         <source>Memory</source>
         <translation>内存</translation>
+    </message>
+    <message>
+        <source>Memory and seq_rm</source>
+        <translation>内存与 seq_rm</translation>
     </message>
     <message>
         <source>Memory for saved conversations (MB)</source>
@@ -1966,6 +2526,10 @@
     <message>
         <source>Memory of K and V: used, of what is allocated</source>
         <translation>K 和 V 的内存：已分配中的已用部分</translation>
+    </message>
+    <message>
+        <source>Memory of the cache = 2 × layers × hidden size × length × batch × bytes of the data type.</source>
+        <translation>缓存的内存 = 2 × 层数 × 隐藏维度 × 长度 × 批大小 × 数据类型的字节数。</translation>
     </message>
     <message>
         <source>Menu</source>
@@ -1982,6 +2546,10 @@
     <message>
         <source>Messages</source>
         <translation>消息</translation>
+    </message>
+    <message>
+        <source>Messages that wait to be sent</source>
+        <translation>等待发送的消息</translation>
     </message>
     <message>
         <source>Min P</source>
@@ -2044,8 +2612,16 @@
         <translation>预设的更多操作</translation>
     </message>
     <message>
+        <source>More about this message</source>
+        <translation>这条消息的更多操作</translation>
+    </message>
+    <message>
         <source>More rounds and larger contexts</source>
         <translation>更多轮次和更大的上下文</translation>
+    </message>
+    <message>
+        <source>More threads write faster.</source>
+        <translation>线程越多，生成越快。</translation>
     </message>
     <message>
         <source>Most conversations and branches in the cache at the same time</source>
@@ -2120,6 +2696,10 @@
         <translation>将序列 {seq_id} 移动 {shift} 会超出 llama.cpp 的计数范围。</translation>
     </message>
     <message>
+        <source>Must positions start at 0, may they jump or go back, and does a context stack when they do?</source>
+        <translation>位置必须从 0 开始吗？可以跳跃或回退吗？这样做时上下文会叠加吗？</translation>
+    </message>
+    <message>
         <source>My preset</source>
         <translation>我的预设</translation>
     </message>
@@ -2146,6 +2726,10 @@
     <message>
         <source>New chat</source>
         <translation>新对话</translation>
+    </message>
+    <message>
+        <source>New chat (Ctrl+N)</source>
+        <translation>新对话 (Ctrl+N)</translation>
     </message>
     <message>
         <source>New folder…</source>
@@ -2184,12 +2768,8 @@
         <translation>没有打开的对话。</translation>
     </message>
     <message>
-        <source>No chat was deleted in the last seconds.</source>
-        <translation>最近几秒内没有删除对话。</translation>
-    </message>
-    <message>
         <source>No compaction yet: nothing has moved K and V.</source>
-        <translation>还没有压实过：K 和 V 没有移动过。</translation>
+        <translation>还没有整理过：K 和 V 没有移动过。</translation>
     </message>
     <message>
         <source>No context</source>
@@ -2212,6 +2792,14 @@
         <translation>没有文件夹</translation>
     </message>
     <message>
+        <source>No layer is rotated by position, and llama.cpp would abort on an empty rotation.</source>
+        <translation>没有一层按位置旋转，llama.cpp 会因空的旋转而中止。</translation>
+    </message>
+    <message>
+        <source>No message of this chat was deleted, and no chat in the last seconds.</source>
+        <translation>这个对话没有删除过消息，最近几秒内也没有删除对话。</translation>
+    </message>
+    <message>
         <source>No model is loaded.</source>
         <translation>没有加载模型。</translation>
     </message>
@@ -2220,8 +2808,24 @@
         <translation>没有加载模型：请先打开一个 GGUF 文件。</translation>
     </message>
     <message>
+        <source>No model is open</source>
+        <translation>没有打开的模型</translation>
+    </message>
+    <message>
         <source>No model is open.</source>
         <translation>没有打开的模型。</translation>
+    </message>
+    <message>
+        <source>No part of a recurrent state can be removed: an edit goes back to a checkpoint of the whole state.</source>
+        <translation>循环状态不能部分移除：编辑时会回到整个状态的一个检查点。</translation>
+    </message>
+    <message>
+        <source>No part of this model&apos;s state can be removed.</source>
+        <translation>这个模型的状态不能部分移除。</translation>
+    </message>
+    <message>
+        <source>No program opens it; the report is {file}</source>
+        <translation>没有程序可以打开它；报告位于 {file}</translation>
     </message>
     <message>
         <source>No question of this chat has several answers. “Answer again” makes another one.</source>
@@ -2248,8 +2852,16 @@
         <translation>没有系统提示词。在这里说明模型在这个对话中应如何回答。</translation>
     </message>
     <message>
+        <source>None of the suspects makes equal requests slower: at most the last takes {most} times the first ({name}), and {record} times where earlier tokens are kept and sent again.</source>
+        <translation>没有一个嫌疑会使相同的请求变慢：最后一个最多是第一个的 {most} 倍（{name}）；保留并重新发送之前的 token 时为 {record} 倍。</translation>
+    </message>
+    <message>
         <source>None yet: Run makes the first one.</source>
         <translation>还没有：点击“运行”得到第一个。</translation>
+    </message>
+    <message>
+        <source>Not even the smallest context fits: close other programs, or take a smaller model.</source>
+        <translation>连最小的上下文也放不下：请关闭其他程序，或使用更小的模型。</translation>
     </message>
     <message>
         <source>Nothing found. Titles and texts are searched.</source>
@@ -2258,6 +2870,10 @@
     <message>
         <source>Nothing is prefilled again for this: the cache has all of it that it has now.</source>
         <translation>这不需要重新预填充：缓存中现有的内容全部可用。</translation>
+    </message>
+    <message>
+        <source>Nothing is timed, so the load of the machine does not matter.</source>
+        <translation>没有计时，因此机器的负载没有影响。</translation>
     </message>
     <message>
         <source>Nothing of this conversation was in the cache: all {n:,} tokens were prefilled.</source>
@@ -2300,12 +2916,32 @@
         <translation>模型打开以来全部 {n} 个间隔的</translation>
     </message>
     <message>
+        <source>Of messages of this chat until kvdesk is closed, of a chat for a few seconds</source>
+        <translation>这个对话的消息在关闭 kvdesk 之前可以恢复，对话在几秒之内可以恢复</translation>
+    </message>
+    <message>
         <source>Of the interface; another one is there at the next start of kvdesk</source>
         <translation>界面的语言；更改后在下次启动 kvdesk 时生效</translation>
     </message>
     <message>
+        <source>Of the text at most</source>
+        <translation>最多取文本中的这些</translation>
+    </message>
+    <message>
+        <source>Of the text, in pixels before the zoom</source>
+        <translation>文字的字号，以缩放之前的像素计</translation>
+    </message>
+    <message>
+        <source>Of the text; the second half of each is judged</source>
+        <translation>取自文本；每块的后半部分用于评判</translation>
+    </message>
+    <message>
         <source>Of the tokens at least so likely, XTC leaves all but the last; above 0.5 it does nothing</source>
         <translation>在至少这么可能的 token 中，XTC 只留下最后一个；大于 0.5 时不起作用</translation>
+    </message>
+    <message>
+        <source>Of the whole window (Ctrl++, Ctrl+-, Ctrl+0)</source>
+        <translation>整个窗口的缩放（Ctrl++、Ctrl+-、Ctrl+0）</translation>
     </message>
     <message>
         <source>Of this model&apos;s {n_split} files {n} are missing: {first}.</source>
@@ -2332,6 +2968,10 @@
         <translation>已导入 1 个对话。</translation>
     </message>
     <message>
+        <source>One of the caches has no layers: llama.cpp would abort.</source>
+        <translation>其中一个缓存没有层：llama.cpp 会中止。</translation>
+    </message>
+    <message>
         <source>One operation back</source>
         <translation>后退一次操作</translation>
     </message>
@@ -2348,8 +2988,24 @@
         <translation>所有序列共用一个状态</translation>
     </message>
     <message>
+        <source>One token behind the text, with most holes</source>
+        <translation>文本之后的一个 token，空洞最多时</translation>
+    </message>
+    <message>
+        <source>One token by number of threads</source>
+        <translation>一个 token 的用时，按线程数</translation>
+    </message>
+    <message>
+        <source>One token by size of the context</source>
+        <translation>一个 token 的用时，按上下文长度</translation>
+    </message>
+    <message>
         <source>One zip file is written where you choose. Nothing is sent: you give it to whom you want.</source>
         <translation>会在你选择的位置写入一个 zip 文件。不会发送任何内容：由你决定交给谁。</translation>
+    </message>
+    <message>
+        <source>Only a part of each K head is rotated: with quantized K llama.cpp gets that wrong.</source>
+        <translation>每个 K head 只有一部分旋转：使用量化 K 时 llama.cpp 会出错。</translation>
     </message>
     <message>
         <source>Only a whole conversation can be removed: no part of this model&apos;s state can.</source>
@@ -2360,12 +3016,12 @@
         <translation>只显示单元图和四个数值 (Ctrl+Shift+I)</translation>
     </message>
     <message>
-        <source>Only the last answer of a chat can be continued.</source>
-        <translation>只能继续对话的最后一个回答。</translation>
-    </message>
-    <message>
         <source>Only this one: what follows stays. It can be undone</source>
         <translation>只删除这一条：后面的内容保留。可以撤销</translation>
+    </message>
+    <message>
+        <source>Only what is still in the sliding window can be copied.</source>
+        <translation>只能复制仍在滑动窗口中的内容。</translation>
     </message>
     <message>
         <source>Open</source>
@@ -2380,12 +3036,24 @@
         <translation>打开模型</translation>
     </message>
     <message>
+        <source>Open a model file…</source>
+        <translation>打开模型文件…</translation>
+    </message>
+    <message>
+        <source>Open a model to send. Your text stays here.</source>
+        <translation>打开一个模型即可发送。你的文本会保留在这里。</translation>
+    </message>
+    <message>
         <source>Open a model, or choose a file, to run an experiment on.</source>
         <translation>打开一个模型，或选择一个文件，用来运行实验。</translation>
     </message>
     <message>
         <source>Open a model…</source>
         <translation>打开模型…</translation>
+    </message>
+    <message>
+        <source>Open another model (Ctrl+O)</source>
+        <translation>打开其他模型 (Ctrl+O)</translation>
     </message>
     <message>
         <source>Open the embedded model</source>
@@ -2410,6 +3078,10 @@
     <message>
         <source>Open the report</source>
         <translation>打开报告</translation>
+    </message>
+    <message>
+        <source>Opens the settings at n_ctx and shows what a larger one takes</source>
+        <translation>打开设置中的 n_ctx，并显示更大的值占用多少</translation>
     </message>
     <message>
         <source>Operation that is shown</source>
@@ -2438,6 +3110,10 @@
     <message>
         <source>Order of the samplers</source>
         <translation>采样器的顺序</translation>
+    </message>
+    <message>
+        <source>Other processes took {median:.2f} cores in the median round and {worst:.2f} in the worst: {rest}</source>
+        <translation>其他进程在中位的一轮占用 {median:.2f} 个核心，最多的一轮占用 {worst:.2f} 个：{rest}</translation>
     </message>
     <message>
         <source>Own sampling for this chat</source>
@@ -2576,12 +3252,20 @@
         <translation>位置</translation>
     </message>
     <message>
+        <source>Positions are learned and stay inside K and V: only their numbers change.</source>
+        <translation>位置是学习得到的，留在 K 和 V 中：只有它们的编号会变。</translation>
+    </message>
+    <message>
         <source>Positions cannot be below 0: shift by {first} at most.</source>
         <translation>位置不能小于 0：最多移动 {first}。</translation>
     </message>
     <message>
         <source>Positions have moved whose K is rotated before the next decode</source>
         <translation>有位置已移动，其 K 会在下一次 decode 之前旋转</translation>
+    </message>
+    <message>
+        <source>Positions must be continuous within a sequence (Y = X + 1); when they go back to 0 the old context may stay underneath.</source>
+        <translation>同一序列中的位置必须连续（Y = X + 1）；回到 0 时，旧的上下文可能仍叠在下面。</translation>
     </message>
     <message>
         <source>Positions of each conversation</source>
@@ -2636,6 +3320,10 @@
         <translation>上一个搜索结果</translation>
     </message>
     <message>
+        <source>Private resident memory</source>
+        <translation>私有常驻内存</translation>
+    </message>
+    <message>
         <source>Progress of the experiment</source>
         <translation>实验的进度</translation>
     </message>
@@ -2648,6 +3336,10 @@
         <translation>{name} 的进度</translation>
     </message>
     <message>
+        <source>Prompt</source>
+        <translation>提示词</translation>
+    </message>
+    <message>
         <source>Prompt of this chat, token by token</source>
         <translation>逐个 token 查看这个对话的提示词</translation>
     </message>
@@ -2658,6 +3350,10 @@
     <message>
         <source>Put {name} into the message box as text</source>
         <translation>将 {name} 作为文本放入输入框</translation>
+    </message>
+    <message>
+        <source>Puts it back into the message box</source>
+        <translation>将它放回消息输入框</translation>
     </message>
     <message>
         <source>Puts it into the message box; what you send becomes a new branch, this one stays</source>
@@ -2676,8 +3372,32 @@
         <translation>将整个缓存恢复到这次操作之前的状态</translation>
     </message>
     <message>
+        <source>Qt cannot be loaded: {missing_sentence}</source>
+        <translation>无法加载 Qt：{missing_sentence}</translation>
+    </message>
+    <message>
+        <source>Qt cannot open a window on this display ({where}). {without_display}</source>
+        <translation>Qt 无法在这个显示上打开窗口（{where}）。{without_display}</translation>
+    </message>
+    <message>
+        <source>Qt cannot open a window on this display ({where}): {missing_sentence}</source>
+        <translation>Qt 无法在这个显示上打开窗口（{where}）：{missing_sentence}</translation>
+    </message>
+    <message>
         <source>Quantization, as the file&apos;s name says</source>
         <translation>量化方式，按文件名所述</translation>
+    </message>
+    <message>
+        <source>Quantized K and V need half the memory or less, and only a little quality is lost.</source>
+        <translation>量化的 K 和 V 只需一半或更少的内存，质量只损失一点。</translation>
+    </message>
+    <message>
+        <source>Quantized V needs flash attention: llama.cpp refuses it without.</source>
+        <translation>量化 V 需要 flash attention：没有它 llama.cpp 会拒绝。</translation>
+    </message>
+    <message>
+        <source>Question</source>
+        <translation>问题</translation>
     </message>
     <message>
         <source>Questions</source>
@@ -2720,6 +3440,22 @@
         <translation>正在读取</translation>
     </message>
     <message>
+        <source>Reading conversations again</source>
+        <translation>正在重新读取对话</translation>
+    </message>
+    <message>
+        <source>Reading the journal was ended.</source>
+        <translation>操作记录的读取已中止。</translation>
+    </message>
+    <message>
+        <source>Reading the prompt</source>
+        <translation>正在读取提示词</translation>
+    </message>
+    <message>
+        <source>Reading the prompt: {done} of {total} tokens</source>
+        <translation>正在读取提示词：{done} / {total} 个 token</translation>
+    </message>
+    <message>
         <source>Reading what is there already…</source>
         <translation>正在读取已有的内容…</translation>
     </message>
@@ -2730,6 +3466,10 @@
     <message>
         <source>Reading {name}…</source>
         <translation>正在读取 {name}…</translation>
+    </message>
+    <message>
+        <source>Reading {new} new tokens, {reused} are in the cache already</source>
+        <translation>正在读取 {new} 个新 token，已有 {reused} 个在缓存中</translation>
     </message>
     <message>
         <source>Reading: {done:.1f} of {total:.1f} MB</source>
@@ -2752,6 +3492,10 @@
         <translation>重建会从缓存中移除{together}。文本会保留。</translation>
     </message>
     <message>
+        <source>Rebuilding the context</source>
+        <translation>重建上下文</translation>
+    </message>
+    <message>
         <source>Rebuilding…</source>
         <translation>正在重建…</translation>
     </message>
@@ -2770,6 +3514,10 @@
     <message>
         <source>Refused batch: {sentence}</source>
         <translation>被拒绝的批次：{sentence}</translation>
+    </message>
+    <message>
+        <source>Refused — {name}: {why}</source>
+        <translation>被拒绝 — {name}：{why}</translation>
     </message>
     <message>
         <source>Remove</source>
@@ -2794,6 +3542,10 @@
     <message>
         <source>Remove {name}</source>
         <translation>移除 {name}</translation>
+    </message>
+    <message>
+        <source>Removed again: holes below and above the text</source>
+        <translation>随后移除：在文本前后留下空洞</translation>
     </message>
     <message>
         <source>Removes everything from the cache; the texts stay</source>
@@ -2852,12 +3604,36 @@
         <translation>仓库及其中的文件</translation>
     </message>
     <message>
+        <source>Requests</source>
+        <translation>请求数</translation>
+    </message>
+    <message>
+        <source>Requests of the same size, one after another</source>
+        <translation>大小相同、依次进行的请求</translation>
+    </message>
+    <message>
+        <source>Requests, one after another</source>
+        <translation>依次进行的请求</translation>
+    </message>
+    <message>
         <source>Reset the zoom</source>
         <translation>重置缩放</translation>
     </message>
     <message>
         <source>Reset {name}</source>
         <translation>重置 {name}</translation>
+    </message>
+    <message>
+        <source>Restart kvdesk</source>
+        <translation>重新启动 kvdesk</translation>
+    </message>
+    <message>
+        <source>Restart kvdesk to go on. Your chats are saved.</source>
+        <translation>请重新启动 kvdesk 后继续。你的对话已保存。</translation>
+    </message>
+    <message>
+        <source>Restart kvdesk to send.</source>
+        <translation>请重新启动 kvdesk 后发送。</translation>
     </message>
     <message>
         <source>Restore defaults</source>
@@ -2898,6 +3674,10 @@
     <message>
         <source>Room for the answer</source>
         <translation>留给回答的空间</translation>
+    </message>
+    <message>
+        <source>Rounds</source>
+        <translation>轮次</translation>
     </message>
     <message>
         <source>Run</source>
@@ -2984,6 +3764,14 @@
         <translation>保存为 Markdown、HTML，或包含全部内容的 JSON</translation>
     </message>
     <message>
+        <source>Saves memory and, on a CPU, costs speed; K is rounded.</source>
+        <translation>节省内存，但在 CPU 上降低速度；K 会被舍入。</translation>
+    </message>
+    <message>
+        <source>Saves memory and, on a CPU, costs speed; V is rounded.</source>
+        <translation>节省内存，但在 CPU 上降低速度；V 会被舍入。</translation>
+    </message>
+    <message>
         <source>Saves the differences between the map and the engine as JSON</source>
         <translation>将单元图与引擎之间的差异保存为 JSON</translation>
     </message>
@@ -3048,6 +3836,18 @@
         <translation>搜索模型 hub</translation>
     </message>
     <message>
+        <source>Seconds for a text</source>
+        <translation>一段文本的秒数</translation>
+    </message>
+    <message>
+        <source>Seconds of a request over one with a single id, cleaned</source>
+        <translation>一个请求的秒数与单一 id（已清理）之比</translation>
+    </message>
+    <message>
+        <source>Seconds of each request over those of the first</source>
+        <translation>每个请求的秒数与第一个请求之比</translation>
+    </message>
+    <message>
         <source>Seed</source>
         <translation>种子</translation>
     </message>
@@ -3056,8 +3856,20 @@
         <translation>移动光标时选择</translation>
     </message>
     <message>
+        <source>Selects the part of the text that does not fit</source>
+        <translation>选中文本中放不下的部分</translation>
+    </message>
+    <message>
         <source>Send</source>
         <translation>发送</translation>
+    </message>
+    <message>
+        <source>Send (Enter)</source>
+        <translation>发送 (Enter)</translation>
+    </message>
+    <message>
+        <source>Send now</source>
+        <translation>立即发送</translation>
     </message>
     <message>
         <source>Send this queued message earlier</source>
@@ -3068,8 +3880,28 @@
         <translation>将这条排队的消息推后发送</translation>
     </message>
     <message>
+        <source>Sending the tokens of all earlier requests at each step means {theory} times the tokens of the first request; the story&apos;s seconds are {story} times those of its first.</source>
+        <translation>每一步都发送之前所有请求的 token，意味着 token 数是第一个请求的 {theory} 倍；故事中的秒数是其第一个请求的 {story} 倍。</translation>
+    </message>
+    <message>
+        <source>Sent when the answer has ended</source>
+        <translation>回答结束后发送</translation>
+    </message>
+    <message>
+        <source>Sent when the model is ready</source>
+        <translation>模型就绪后发送</translation>
+    </message>
+    <message>
         <source>Sequence</source>
         <translation>序列</translation>
+    </message>
+    <message>
+        <source>Sequence ids</source>
+        <translation>序列 id</translation>
+    </message>
+    <message>
+        <source>Sequence ids the context has</source>
+        <translation>上下文的序列 id 数</translation>
     </message>
     <message>
         <source>Sequence to operate on</source>
@@ -3084,6 +3916,14 @@
         <translation>序列 {seq_id} 中没有可以查询的内容。</translation>
     </message>
     <message>
+        <source>Sequence {s} ends at position X = {x} and the batch starts at Y = {y}; M-RoPE needs X &lt; Y.</source>
+        <translation>序列 {s} 结束于位置 X = {x}，批次从 Y = {y} 开始；M-RoPE 要求 X &lt; Y。</translation>
+    </message>
+    <message>
+        <source>Sequence {s} ends at position X = {x} and the batch starts at Y = {y}; it must be Y = X + 1.</source>
+        <translation>序列 {s} 结束于位置 X = {x}，批次从 Y = {y} 开始；必须满足 Y = X + 1。</translation>
+    </message>
+    <message>
         <source>Sequences</source>
         <translation>序列</translation>
     </message>
@@ -3092,12 +3932,20 @@
         <translation>每个单元的序列数</translation>
     </message>
     <message>
+        <source>Sequences {s} and {first} share a token of the batch, but hold different positions: {mine_first} to {mine_last} and {other_first} to {other_last}.</source>
+        <translation>序列 {s} 和 {first} 共用批次中的一个 token，但位置不同：{mine_first} 到 {mine_last} 与 {other_first} 到 {other_last}。</translation>
+    </message>
+    <message>
         <source>Series that are drawn</source>
         <translation>绘制的曲线</translation>
     </message>
     <message>
         <source>Settings</source>
         <translation>设置</translation>
+    </message>
+    <message>
+        <source>Settings (Ctrl+,)</source>
+        <translation>设置 (Ctrl+,)</translation>
     </message>
     <message>
         <source>Settings of the context</source>
@@ -3120,8 +3968,16 @@
         <translation>快捷键</translation>
     </message>
     <message>
+        <source>Shorten</source>
+        <translation>缩短</translation>
+    </message>
+    <message>
         <source>Shorten it, let the oldest messages be removed, or rebuild the context with a larger n_ctx.</source>
         <translation>请缩短它，允许移除最早的消息，或用更大的 n_ctx 重建上下文。</translation>
+    </message>
+    <message>
+        <source>Should each request get a sequence id of its own, and what happens at n_seq_max?</source>
+        <translation>每个请求应当有自己的序列 id 吗？到 n_seq_max 时会怎样？</translation>
     </message>
     <message>
         <source>Show all cells</source>
@@ -3138,6 +3994,10 @@
     <message>
         <source>Show more</source>
         <translation>显示更多</translation>
+    </message>
+    <message>
+        <source>Show more  ·  {n} characters</source>
+        <translation>显示更多  ·  {n} 个字符</translation>
     </message>
     <message>
         <source>Show more of the inspector, or the map and four numbers</source>
@@ -3188,12 +4048,24 @@
         <translation>并排显示这些回答</translation>
     </message>
     <message>
+        <source>Six equal requests take 0.9 to 8.3 seconds, one after another: which mistake of the program does it?</source>
+        <translation>六个相同的请求依次用时 0.9 到 8.3 秒：是程序的哪个错误造成的？</translation>
+    </message>
+    <message>
+        <source>Six requests, each slower</source>
+        <translation>六个请求，一个比一个慢</translation>
+    </message>
+    <message>
         <source>Six steps through the window</source>
         <translation>用六步了解这个窗口</translation>
     </message>
     <message>
         <source>Size</source>
         <translation>大小</translation>
+    </message>
+    <message>
+        <source>Size of the context</source>
+        <translation>上下文长度</translation>
     </message>
     <message>
         <source>Sizes are those of November 2026; the hub is asked before a download.</source>
@@ -3214,6 +4086,22 @@
     <message>
         <source>Smaller text</source>
         <translation>更小的文字</translation>
+    </message>
+    <message>
+        <source>Some layers are not rotated by position, but llama.cpp would rotate all of them.</source>
+        <translation>有些层不按位置旋转，但 llama.cpp 会旋转所有层。</translation>
+    </message>
+    <message>
+        <source>Some settings in {name} cannot be used and have their defaults: {names}.{keep}</source>
+        <translation>{name} 中有些设置无法使用，已采用默认值：{names}。{keep}</translation>
+    </message>
+    <message>
+        <source>Something unexpected went wrong: {error}</source>
+        <translation>发生意外错误：{error}</translation>
+    </message>
+    <message>
+        <source>Something unexpected went wrong: {what}</source>
+        <translation>发生意外错误：{what}</translation>
     </message>
     <message>
         <source>Speed</source>
@@ -3252,12 +4140,32 @@
         <translation>停止</translation>
     </message>
     <message>
+        <source>Stop (Esc)</source>
+        <translation>停止 (Esc)</translation>
+    </message>
+    <message>
         <source>Stop reading {name}</source>
         <translation>停止读取 {name}</translation>
     </message>
     <message>
+        <source>Stop string reached</source>
+        <translation>遇到停止字符串</translation>
+    </message>
+    <message>
+        <source>Stop strings</source>
+        <translation>停止字符串</translation>
+    </message>
+    <message>
         <source>Stop the answer</source>
         <translation>停止回答</translation>
+    </message>
+    <message>
+        <source>Stopped</source>
+        <translation>已停止</translation>
+    </message>
+    <message>
+        <source>Stopped before it began.</source>
+        <translation>在开始之前已停止。</translation>
     </message>
     <message>
         <source>Stopped by you</source>
@@ -3456,6 +4364,10 @@
         <translation>下载它的应用程序</translation>
     </message>
     <message>
+        <source>The batch has no tokens.</source>
+        <translation>批次中没有 token。</translation>
+    </message>
+    <message>
         <source>The batch has {n} tokens, but n_batch is {n_batch}.</source>
         <translation>批次有 {n} 个 token，但 n_batch 为 {n_batch}。</translation>
     </message>
@@ -3465,6 +4377,10 @@
     </message>
     <message>
         <source>The batch must have one position, one set of sequences and one flag for each token.</source>
+        <translation>批次的每个 token 必须有一个位置、一组序列和一个标志。</translation>
+    </message>
+    <message>
+        <source>The batch must have one position, one set of sequences and one flag per token.</source>
         <translation>批次的每个 token 必须有一个位置、一组序列和一个标志。</translation>
     </message>
     <message>
@@ -3480,6 +4396,10 @@
         <translation>缓存的现状</translation>
     </message>
     <message>
+        <source>The cache has no room for the saved conversation.</source>
+        <translation>缓存没有空间容纳保存的对话。</translation>
+    </message>
+    <message>
         <source>The cache has no room for this conversation.</source>
         <translation>缓存没有空间容纳这个对话。</translation>
     </message>
@@ -3488,12 +4408,28 @@
         <translation>缓存在位置 {position:,} 为 {held}，提示词为 {prompt}。</translation>
     </message>
     <message>
+        <source>The cache of this engine cannot be audited.</source>
+        <translation>无法核对这个引擎的缓存。</translation>
+    </message>
+    <message>
+        <source>The cache of this engine cannot be changed by hand.</source>
+        <translation>无法手动更改这个引擎的缓存。</translation>
+    </message>
+    <message>
         <source>The cache, shared with other running answers,</source>
         <translation>与其他正在生成的回答共享的缓存</translation>
     </message>
     <message>
         <source>The cell map</source>
         <translation>单元图</translation>
+    </message>
+    <message>
+        <source>The cell rules could not be proved on a twin of this context: {error}</source>
+        <translation>无法在这个上下文的副本上证明单元规则：{error}</translation>
+    </message>
+    <message>
+        <source>The cell rules failed their proof on this model: {mismatch}</source>
+        <translation>单元规则在这个模型上没有通过证明：{mismatch}</translation>
     </message>
     <message>
         <source>The cells of its cache are shown here as they change</source>
@@ -3552,16 +4488,48 @@
         <translation>连接已断开。</translation>
     </message>
     <message>
+        <source>The context is nearly full: this message is removed from it next. Its text stays here.</source>
+        <translation>上下文快满了：这条消息将是下一个被移除的。它的文本会保留在这里。</translation>
+    </message>
+    <message>
         <source>The context of {n:,} tokens</source>
         <translation>{n:,} 个 token 的上下文</translation>
+    </message>
+    <message>
+        <source>The context size is 0 and the model does not say how long it was trained.</source>
+        <translation>上下文长度为 0，而模型没有说明它的训练长度。</translation>
+    </message>
+    <message>
+        <source>The context was made anew.</source>
+        <translation>上下文已重新创建。</translation>
     </message>
     <message>
         <source>The conversation needs {n_tokens:,} tokens, but the context holds {n_ctx:,}.</source>
         <translation>这个对话需要 {n_tokens:,} 个 token，但上下文只能容纳 {n_ctx:,} 个。</translation>
     </message>
     <message>
+        <source>The conversations are open in another kvdesk.</source>
+        <translation>这些对话已在另一个 kvdesk 中打开。</translation>
+    </message>
+    <message>
         <source>The conversations were saved by a newer kvdesk (format {found}, this one knows {version}); they are left as they are. Please update kvdesk.</source>
         <translation>对话由更新版本的 kvdesk 保存（格式 {found}，当前版本支持 {version}）；它们保持原样。请更新 kvdesk。</translation>
+    </message>
+    <message>
+        <source>The copy gets cells of its own in another stream; nothing is shared, what was there is lost.</source>
+        <translation>副本在另一个 stream 中有自己的单元；不共享，那里原有的内容会丢失。</translation>
+    </message>
+    <message>
+        <source>The copy shares the cells: it takes no memory until one of the two goes on.</source>
+        <translation>副本共享单元：在两者之一继续之前不占用内存。</translation>
+    </message>
+    <message>
+        <source>The copy shares the state until one of the two goes on.</source>
+        <translation>副本共享状态，直到两者之一继续。</translation>
+    </message>
+    <message>
+        <source>The database was damaged: {said} could not be read. The rest is here; the damaged file is {name}.</source>
+        <translation>数据库已损坏：{said}无法读取。其余内容都在；损坏的文件是 {name}。</translation>
     </message>
     <message>
         <source>The database {file} cannot be read ({why}).</source>
@@ -3572,8 +4540,28 @@
         <translation>数据库 {file} 已损坏。</translation>
     </message>
     <message>
+        <source>The database {name} cannot be opened.</source>
+        <translation>无法打开数据库 {name}。</translation>
+    </message>
+    <message>
+        <source>The database {name} cannot be used.</source>
+        <translation>无法使用数据库 {name}。</translation>
+    </message>
+    <message>
+        <source>The database {name} cannot be written.</source>
+        <translation>无法写入数据库 {name}。</translation>
+    </message>
+    <message>
+        <source>The database {name} is damaged.</source>
+        <translation>数据库 {name} 已损坏。</translation>
+    </message>
+    <message>
         <source>The disk is full: make room, then resume. What was downloaded is kept.</source>
         <translation>磁盘已满：请腾出空间后继续。已下载的内容会保留。</translation>
+    </message>
+    <message>
+        <source>The disk is full: the conversation cannot be saved.</source>
+        <translation>磁盘已满：无法保存对话。</translation>
     </message>
     <message>
         <source>The download cannot be written: {why}.</source>
@@ -3584,8 +4572,34 @@
         <translation>没有安装内置模型。</translation>
     </message>
     <message>
+        <source>The embedded model is not installed: open a GGUF file to begin.</source>
+        <translation>没有安装内置模型：请打开一个 GGUF 文件开始使用。</translation>
+    </message>
+    <message>
         <source>The embedded model is very small: see which others run well here</source>
         <translation>内置模型非常小：看看还有哪些模型能在这里流畅运行</translation>
+    </message>
+    <message>
+        <source>The engine answers again.</source>
+        <translation>引擎已恢复响应。</translation>
+    </message>
+    <message>
+        <source>The engine did not answer any more; kvdesk ended without it.
+</source>
+        <translation>引擎不再响应；kvdesk 已在没有它的情况下结束。
+</translation>
+    </message>
+    <message>
+        <source>The engine did not end this answer.</source>
+        <translation>引擎没有完成这个回答。</translation>
+    </message>
+    <message>
+        <source>The engine has not answered for {silent_s:.0f} seconds: it computes, or hangs. What is shown is saved; kvdesk can be closed and started again.</source>
+        <translation>引擎已有 {silent_s:.0f} 秒没有响应：它可能正在计算，也可能卡住了。显示的内容已保存；可以关闭并重新启动 kvdesk。</translation>
+    </message>
+    <message>
+        <source>The engine has stopped</source>
+        <translation>引擎已停止</translation>
     </message>
     <message>
         <source>The engine has stopped.</source>
@@ -3594,6 +4608,34 @@
     <message>
         <source>The engine has stopped. Restart kvdesk.</source>
         <translation>引擎已停止。请重新启动 kvdesk。</translation>
+    </message>
+    <message>
+        <source>The engine stopped unexpectedly.</source>
+        <translation>引擎意外停止。</translation>
+    </message>
+    <message>
+        <source>The engine&apos;s own answers</source>
+        <translation>引擎自身的回答</translation>
+    </message>
+    <message>
+        <source>The experiment needs more memory than there is.</source>
+        <translation>实验需要的内存超过现有内存。</translation>
+    </message>
+    <message>
+        <source>The experiment was ended because another model was opened.</source>
+        <translation>因为打开了其他模型，实验已结束。</translation>
+    </message>
+    <message>
+        <source>The experiment&apos;s process cannot be started: {strerror}.</source>
+        <translation>无法启动实验的进程：{strerror}。</translation>
+    </message>
+    <message>
+        <source>The experiment&apos;s process crashed ({name}); nothing else was touched.</source>
+        <translation>实验的进程崩溃（{name}）；其他内容没有受到影响。</translation>
+    </message>
+    <message>
+        <source>The experiment&apos;s process ended without a result (exit code {code}).</source>
+        <translation>实验的进程没有给出结果就结束了（退出代码 {code}）。</translation>
     </message>
     <message>
         <source>The export was ended because kvdesk was closed.</source>
@@ -3616,8 +4658,16 @@
         <translation>hub 上的文件已更改：重新开始下载。</translation>
     </message>
     <message>
+        <source>The first request over that of the right way — {said}.</source>
+        <translation>第一个请求与正确方式之比：{said}。</translation>
+    </message>
+    <message>
         <source>The folder {folder} cannot be made: {why}. KVDESK_HOME names another.</source>
         <translation>无法创建文件夹 {folder}：{why}。可用 KVDESK_HOME 指定其他文件夹。</translation>
+    </message>
+    <message>
+        <source>The formula with the hidden size gives {hidden:.2f} times what llama.cpp allocates, with K/V heads {kv_heads:.2f} times, kvdesk&apos;s estimate {estimate:.3f} times (each where it is worst, over {n} contexts of {layers} layers, head size {head}): {why}.</source>
+        <translation>使用隐藏维度的公式得到 llama.cpp 实际分配的 {hidden:.2f} 倍，使用 K/V head 数为 {kv_heads:.2f} 倍，kvdesk 的估算为 {estimate:.3f} 倍（各取最差的一项，共 {n} 个上下文，{layers} 层，head 大小 {head}）：{why}。</translation>
     </message>
     <message>
         <source>The gain is large: {numbers}.</source>
@@ -3672,12 +4722,36 @@
         <translation>操作记录从这里开始。</translation>
     </message>
     <message>
+        <source>The journal could not be saved to {name}: {strerror}.</source>
+        <translation>无法将操作记录保存到 {name}：{strerror}。</translation>
+    </message>
+    <message>
+        <source>The journal is damaged or was not written by kvdesk.</source>
+        <translation>操作记录已损坏，或不是由 kvdesk 写入。</translation>
+    </message>
+    <message>
+        <source>The journal is of a newer kvdesk.</source>
+        <translation>操作记录来自更新版本的 kvdesk。</translation>
+    </message>
+    <message>
+        <source>The journal shows states from operation {start:,} to {last:,}. Older ones were dropped to stay within its memory.</source>
+        <translation>操作记录显示操作 {start:,} 到 {last:,} 的状态。更早的已舍弃，以免超出其内存。</translation>
+    </message>
+    <message>
         <source>The laboratory</source>
         <translation>实验室</translation>
     </message>
     <message>
         <source>The largest context for which there is free memory now, and the type of K and V</source>
         <translation>当前空闲内存可容纳的最大上下文，以及 K 和 V 的类型</translation>
+    </message>
+    <message>
+        <source>The largest that fits has {largest:,} cells.{more}</source>
+        <translation>可容纳的最大上下文为 {largest:,} 个单元。{more}</translation>
+    </message>
+    <message>
+        <source>The last request over the first: {said}.</source>
+        <translation>最后一个请求与第一个之比：{said}。</translation>
     </message>
     <message>
         <source>The logit bias names token {token}, and this model has {n:,} tokens.</source>
@@ -3704,20 +4778,44 @@
         <translation>模型自行结束了这个回答。</translation>
     </message>
     <message>
-        <source>The name in the file, or of the file</source>
-        <translation>文件中记录的名称，或文件名</translation>
+        <source>The model no longer sees this message. Its text stays here.</source>
+        <translation>模型不再看到这条消息。它的文本会保留在这里。</translation>
+    </message>
+    <message>
+        <source>The model&apos;s chat template</source>
+        <translation>模型的对话模板</translation>
+    </message>
+    <message>
+        <source>The model&apos;s chat template cannot be used, so a plain one is: {template_problem}</source>
+        <translation>无法使用模型的对话模板，因此使用一个简单的模板：{template_problem}</translation>
     </message>
     <message>
         <source>The name of a preset has 1 to {n} characters.</source>
         <translation>预设名称应有 1 到 {n} 个字符。</translation>
     </message>
     <message>
+        <source>The name of its file</source>
+        <translation>其文件的名称</translation>
+    </message>
+    <message>
         <source>The new answer becomes a branch beside the one that is there</source>
         <translation>新的回答会成为现有回答旁边的一个分支</translation>
     </message>
     <message>
+        <source>The number of sequences must be between 1 and {max_seq}, not {n_seq_max}.</source>
+        <translation>序列数必须在 1 到 {max_seq} 之间，而不是 {n_seq_max}。</translation>
+    </message>
+    <message>
         <source>The oldest messages cannot be removed: {why}</source>
         <translation>无法移除最早的消息：{why}</translation>
+    </message>
+    <message>
+        <source>The positions of sequence {s} decrease.</source>
+        <translation>序列 {s} 的位置在减小。</translation>
+    </message>
+    <message>
+        <source>The positions of sequence {s} in the batch have a gap.</source>
+        <translation>批次中序列 {s} 的位置不连续。</translation>
     </message>
     <message>
         <source>The preset cannot be saved ({why}).</source>
@@ -3756,6 +4854,10 @@
         <translation>这个对话的提示词有 {n} 个 token，其中 {cached} 个在缓存中。</translation>
     </message>
     <message>
+        <source>The proof ran out of time: {found}</source>
+        <translation>证明超时：{found}</translation>
+    </message>
+    <message>
         <source>The question with all versions of its answer</source>
         <translation>问题及其回答的所有版本</translation>
     </message>
@@ -3768,12 +4870,28 @@
         <translation>其余的消息无法移除。</translation>
     </message>
     <message>
+        <source>The report could not be saved to {name}: {strerror}.</source>
+        <translation>无法将报告保存到 {name}：{strerror}。</translation>
+    </message>
+    <message>
         <source>The report could not be written to {path}: {why}.</source>
         <translation>无法将报告写入 {path}：{why}。</translation>
     </message>
     <message>
+        <source>The report could not be written: {why}.</source>
+        <translation>无法写入报告：{why}。</translation>
+    </message>
+    <message>
+        <source>The report is not there any more: {file}</source>
+        <translation>报告已不存在：{file}</translation>
+    </message>
+    <message>
         <source>The report was saved to {name}.</source>
         <translation>报告已保存到 {name}。</translation>
+    </message>
+    <message>
+        <source>The rules of the map are those of llama-cpp-python {mirrored_binding} (llama.cpp {mirrored_commit}); this is {version}. The engine&apos;s own numbers agree so far, but where each cell lies is not proved.</source>
+        <translation>单元图采用 llama-cpp-python {mirrored_binding}（llama.cpp {mirrored_commit}）的规则；当前版本是 {version}。目前引擎自身的数值一致，但每个单元的位置没有得到证明。</translation>
     </message>
     <message>
         <source>The same answer, bit for bit, as if the prompt was computed without the cache; off, answers may differ by rounding. Prompts are then read a third slower, and one thread writes answers (0.7 of the speed on two cores)</source>
@@ -3800,8 +4918,28 @@
         <translation>保存的状态中 {kind} 的类型与这个上下文不同。</translation>
     </message>
     <message>
+        <source>The saved state is damaged or cut off.</source>
+        <translation>保存的状态已损坏或不完整。</translation>
+    </message>
+    <message>
+        <source>The saved state is damaged.</source>
+        <translation>保存的状态已损坏。</translation>
+    </message>
+    <message>
+        <source>The saved state is not of the cache that was planned.</source>
+        <translation>保存的状态不属于所计划的缓存。</translation>
+    </message>
+    <message>
+        <source>The saved state is not of the cells that were planned.</source>
+        <translation>保存的状态不属于所计划的单元。</translation>
+    </message>
+    <message>
         <source>The saved state is of a context with more than {n_seq_max} sequences.</source>
         <translation>保存的状态来自序列多于 {n_seq_max} 个的上下文。</translation>
+    </message>
+    <message>
+        <source>The saved state of this conversation is damaged and was forgotten: at its next turn the conversation is read again from its text.</source>
+        <translation>这个对话保存的状态已损坏并被丢弃：下一轮会根据文本重新读取这个对话。</translation>
     </message>
     <message>
         <source>The saved state was made with flash attention switched the other way.</source>
@@ -3820,8 +4958,20 @@
         <translation>无法保存设置（{why}）。</translation>
     </message>
     <message>
+        <source>The settings in {name} are damaged; defaults are used.{keep}</source>
+        <translation>{name} 中的设置已损坏；使用默认值。{keep}</translation>
+    </message>
+    <message>
+        <source>The settings in {name} cannot be read ({strerror}); defaults are used.</source>
+        <translation>无法读取 {name} 中的设置（{strerror}）；使用默认值。</translation>
+    </message>
+    <message>
         <source>The short form: within three minutes</source>
         <translation>简短形式：三分钟以内</translation>
+    </message>
+    <message>
+        <source>The size formula</source>
+        <translation>内存公式</translation>
     </message>
     <message>
         <source>The sliding window before the first new token was no longer in the cache: {counts}</source>
@@ -3856,8 +5006,16 @@
         <translation>文本中有超过 {repeated:,} 个连续的空格或数字，这个模型的分词器处理它们会用时过长：请将它们分开。</translation>
     </message>
     <message>
+        <source>The text has {n:,} tokens and a chunk takes {n_chunk:,}: choose a smaller one.</source>
+        <translation>文本有 {n:,} 个 token，而一个分块需要 {n_chunk:,} 个：请选择更小的分块。</translation>
+    </message>
+    <message>
         <source>The token cannot be kept: {why}.</source>
         <translation>无法保存 token：{why}。</translation>
+    </message>
+    <message>
+        <source>The trial of the model could not be started.</source>
+        <translation>无法开始模型的试运行。</translation>
     </message>
     <message>
         <source>The verdicts are the same.</source>
@@ -3866,6 +5024,22 @@
     <message>
         <source>The verdicts differ.</source>
         <translation>结论不同。</translation>
+    </message>
+    <message>
+        <source>The version after this one</source>
+        <translation>下一个版本</translation>
+    </message>
+    <message>
+        <source>The version before this one</source>
+        <translation>上一个版本</translation>
+    </message>
+    <message>
+        <source>The whole state is saved and restored; used cells move to the front, shared ones stay shared.</source>
+        <translation>整个状态会保存并恢复；已用单元移到前面，共享的单元仍然共享。</translation>
+    </message>
+    <message>
+        <source>The window cache is smaller than the base cache (swa_full is off): llama.cpp does not shift.</source>
+        <translation>窗口缓存小于基础缓存（swa_full 已关闭）：llama.cpp 不会移动位置。</translation>
     </message>
     <message>
         <source>Their K and V are saved and put back into the new context: nothing is read again</source>
@@ -3896,6 +5070,10 @@
         <translation>序列断点超过 {n} 个。</translation>
     </message>
     <message>
+        <source>There are more than {n} stop strings.</source>
+        <translation>停止字符串超过 {n} 个。</translation>
+    </message>
+    <message>
         <source>There are no chats yet.</source>
         <translation>还没有对话。</translation>
     </message>
@@ -3910,6 +5088,22 @@
     <message>
         <source>There is another preset called “{name}”.</source>
         <translation>已有另一个名为“{name}”的预设。</translation>
+    </message>
+    <message>
+        <source>There is no K: the memory is recurrent.</source>
+        <translation>没有 K：该记忆是循环的。</translation>
+    </message>
+    <message>
+        <source>There is no V of its own in this memory.</source>
+        <translation>该记忆没有单独的 V。</translation>
+    </message>
+    <message>
+        <source>There is no display (neither DISPLAY nor WAYLAND_DISPLAY is set). {without_display}</source>
+        <translation>没有显示（DISPLAY 和 WAYLAND_DISPLAY 都没有设置）。{without_display}</translation>
+    </message>
+    <message>
+        <source>There is no display to show the journal on.</source>
+        <translation>没有显示可用来显示操作记录。</translation>
     </message>
     <message>
         <source>There is no file {path}.</source>
@@ -3936,12 +5130,20 @@
         <translation>没有可以撤销的操作。</translation>
     </message>
     <message>
+        <source>There is room.</source>
+        <translation>有空间。</translation>
+    </message>
+    <message>
         <source>They are prefilled one after another, with progress and Cancel</source>
         <translation>它们会逐个预填充，显示进度并可取消</translation>
     </message>
     <message>
         <source>They may hold your name. Otherwise only the names of files are written.</source>
         <translation>其中可能含有你的姓名。不勾选则只写入文件名。</translation>
+    </message>
+    <message>
+        <source>Thinking</source>
+        <translation>思考</translation>
     </message>
     <message>
         <source>Thinking…</source>
@@ -3992,8 +5194,28 @@
         <translation>这个对话没有被换出。</translation>
     </message>
     <message>
+        <source>This chat takes {n} of {n_ctx} tokens of context</source>
+        <translation>这个对话占用上下文 {n} / {n_ctx} 个 token</translation>
+    </message>
+    <message>
+        <source>This chat takes {n} of {n_ctx} tokens of context; all of them in the cache</source>
+        <translation>这个对话占用上下文 {n} / {n_ctx} 个 token；全部在缓存中</translation>
+    </message>
+    <message>
+        <source>This chat takes {n} of {n_ctx} tokens of context; none in the cache</source>
+        <translation>这个对话占用上下文 {n} / {n_ctx} 个 token；都不在缓存中</translation>
+    </message>
+    <message>
+        <source>This chat takes {n} of {n_ctx} tokens of context; {cached} in the cache</source>
+        <translation>这个对话占用上下文 {n} / {n_ctx} 个 token；{cached} 个在缓存中</translation>
+    </message>
+    <message>
+        <source>This chat&apos;s own template</source>
+        <translation>这个对话单独的模板</translation>
+    </message>
+    <message>
         <source>This chat: forget its cells</source>
-        <translation>这个对话：遗忘其单元</translation>
+        <translation>这个对话：丢弃其单元</translation>
     </message>
     <message>
         <source>This chat: {operation}</source>
@@ -4016,8 +5238,36 @@
         <translation>这个对话没有被换出。</translation>
     </message>
     <message>
+        <source>This engine cannot continue an answer.</source>
+        <translation>这个引擎不能继续回答。</translation>
+    </message>
+    <message>
+        <source>This engine does not chat.</source>
+        <translation>这个引擎不能对话。</translation>
+    </message>
+    <message>
+        <source>This engine does not say what a message would cost.</source>
+        <translation>这个引擎不说明一条消息的代价。</translation>
+    </message>
+    <message>
         <source>This engine does not say what that costs.</source>
         <translation>这个引擎不说明其代价。</translation>
+    </message>
+    <message>
+        <source>This engine does not show its cache.</source>
+        <translation>这个引擎不显示其缓存。</translation>
+    </message>
+    <message>
+        <source>This engine makes its context by itself.</source>
+        <translation>这个引擎自行创建上下文。</translation>
+    </message>
+    <message>
+        <source>This engine manages its cache by itself.</source>
+        <translation>这个引擎自行管理缓存。</translation>
+    </message>
+    <message>
+        <source>This engine renders prompts by itself: its chat template cannot be seen or changed.</source>
+        <translation>这个引擎自行渲染提示词：其对话模板无法查看或更改。</translation>
     </message>
     <message>
         <source>This file has more than {chats} chats or {messages} messages.</source>
@@ -4072,8 +5322,16 @@
         <translation>这个文件由更新版本的 kvdesk 写入（格式 {found}，当前版本支持 {known}）。</translation>
     </message>
     <message>
+        <source>This is not a kvdesk journal.</source>
+        <translation>这不是 kvdesk 的操作记录。</translation>
+    </message>
+    <message>
         <source>This is not the name of a file.</source>
         <translation>这不是文件名。</translation>
+    </message>
+    <message>
+        <source>This is not the saved state of a sequence.</source>
+        <translation>这不是一个序列的保存状态。</translation>
     </message>
     <message>
         <source>This key works in the cell map.</source>
@@ -4092,6 +5350,10 @@
         <translation>这个键用于消息输入框。</translation>
     </message>
     <message>
+        <source>This message is damaged in the database; what could be read of it is shown.</source>
+        <translation>这条消息在数据库中已损坏；显示的是可以读取的部分。</translation>
+    </message>
+    <message>
         <source>This message is on another branch. Wait until the answer has ended.</source>
         <translation>这条消息在另一个分支上。请等待回答结束。</translation>
     </message>
@@ -4100,8 +5362,20 @@
         <translation>这个模型属于 kvdesk 自身，会一直保留。</translation>
     </message>
     <message>
+        <source>This model has learned its positions, 0 to {last:,}, and the experiment needs {wanted:,}: choose smaller parameters where there are any.</source>
+        <translation>这个模型学习了位置 0 到 {last:,}，而实验需要 {wanted:,}：请尽量选择更小的参数。</translation>
+    </message>
+    <message>
+        <source>This model has no text tokenizer, so it cannot chat. Its cache can still be examined and audited.</source>
+        <translation>这个模型没有文本分词器，因此不能对话。仍可以查看和核对它的缓存。</translation>
+    </message>
+    <message>
         <source>This model is open: open another one first.</source>
         <translation>这个模型正在使用：请先打开其他模型。</translation>
+    </message>
+    <message>
+        <source>This model is recurrent: it keeps one state for each sequence, and no keys and values to measure.</source>
+        <translation>这个模型是循环的：它为每个序列保留一个状态，没有可测量的 Key 和 Value。</translation>
     </message>
     <message>
         <source>This model keeps no attention cache: there are no cells.</source>
@@ -4110,6 +5384,18 @@
     <message>
         <source>This model looks ahead: its batches cannot be larger than n_ubatch, {n_ubatch}.</source>
         <translation>这个模型会向前看：它的批次不能大于 n_ubatch（{n_ubatch}）。</translation>
+    </message>
+    <message>
+        <source>This model takes no quantized K and V together.</source>
+        <translation>这个模型不支持 K 和 V 同时量化。</translation>
+    </message>
+    <message>
+        <source>This model&apos;s cache is not one of plain attention: parts of its sequences cannot be removed freely.</source>
+        <translation>这个模型的缓存不是普通的注意力缓存：不能随意移除其序列的一部分。</translation>
+    </message>
+    <message>
+        <source>This model&apos;s positions cannot be moved.</source>
+        <translation>这个模型的位置不能移动。</translation>
     </message>
     <message>
         <source>This model&apos;s state cannot be cut, so it begins again: {counts}</source>
@@ -4160,12 +5446,20 @@
         <translation>时间</translation>
     </message>
     <message>
+        <source>Time of a token over f16</source>
+        <translation>一个 token 的用时与 f16 之比</translation>
+    </message>
+    <message>
         <source>Time per token against n_kv</source>
         <translation>每个 token 的用时与 n_kv 的关系</translation>
     </message>
     <message>
         <source>Time since the first reading</source>
         <translation>距第一个读数的时间</translation>
+    </message>
+    <message>
+        <source>Timed in each state and round</source>
+        <translation>在每种状态、每一轮中计时</translation>
     </message>
     <message>
         <source>Timeline</source>
@@ -4180,12 +5474,32 @@
         <translation>模型 hub 的 token</translation>
     </message>
     <message>
+        <source>Token {i} of the batch belongs to no sequence.</source>
+        <translation>批次的 token {i} 不属于任何序列。</translation>
+    </message>
+    <message>
+        <source>Token {i} of the batch has position {pos}.</source>
+        <translation>批次的 token {i} 的位置为 {pos}。</translation>
+    </message>
+    <message>
+        <source>Token {i} of the batch is {token}, which the model does not know.</source>
+        <translation>批次的 token {i} 为 {token}，模型不认识它。</translation>
+    </message>
+    <message>
+        <source>Token {i} of the batch names sequence {s}; the context has sequences 0 to {n_seq_max}.</source>
+        <translation>批次的 token {i} 指定了序列 {s}；上下文的序列为 0 到 {n_seq_max}。</translation>
+    </message>
+    <message>
         <source>Token {token} is not in the vocabulary of {n_vocab} tokens.</source>
         <translation>Token {token} 不在 {n_vocab} 个 token 的词表中。</translation>
     </message>
     <message>
         <source>Token, for models with terms</source>
         <translation>token，用于有条款的模型</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>token 数</translation>
     </message>
     <message>
         <source>Tokens / time of llama_decode, over 0.25 s</source>
@@ -4204,6 +5518,34 @@
         <translation>移除最早的消息时，开头保留的 token 数</translation>
     </message>
     <message>
+        <source>Tokens before</source>
+        <translation>之前的 token</translation>
+    </message>
+    <message>
+        <source>Tokens before those that are timed</source>
+        <translation>计时部分之前的 token</translation>
+    </message>
+    <message>
+        <source>Tokens before those that are timed; also a quarter, a half</source>
+        <translation>计时部分之前的 token；也测四分之一、一半</translation>
+    </message>
+    <message>
+        <source>Tokens have several positions each (M-RoPE): llama.cpp would abort.</source>
+        <translation>每个 token 有多个位置（M-RoPE）：llama.cpp 会中止。</translation>
+    </message>
+    <message>
+        <source>Tokens in a chunk</source>
+        <translation>每个分块的 token</translation>
+    </message>
+    <message>
+        <source>Tokens in each prompt</source>
+        <translation>每个提示词的 token 数</translation>
+    </message>
+    <message>
+        <source>Tokens in each prompt; 4 in the story</source>
+        <translation>每个提示词的 token 数；故事中为 4</translation>
+    </message>
+    <message>
         <source>Tokens of context it was trained for</source>
         <translation>训练时的上下文长度（token）</translation>
     </message>
@@ -4216,12 +5558,40 @@
         <translation>上下文的 token，共 {n} 个</translation>
     </message>
     <message>
+        <source>Tokens of the conversation</source>
+        <translation>对话的 token 数</translation>
+    </message>
+    <message>
         <source>Tokens of the last prompt that were in the cache already; the others had to be read</source>
         <translation>上一个提示词中已在缓存中的 token；其余的需要读取</translation>
     </message>
     <message>
+        <source>Tokens of the prompt that is read in each round</source>
+        <translation>每一轮读取的提示词的 token 数</translation>
+    </message>
+    <message>
+        <source>Tokens of the prompt that is read with each n_ubatch</source>
+        <translation>用每个 n_ubatch 读取的提示词的 token 数</translation>
+    </message>
+    <message>
         <source>Tokens per second</source>
         <translation>每秒 token 数</translation>
+    </message>
+    <message>
+        <source>Tokens that are in the cache before</source>
+        <translation>之前已在缓存中的 token</translation>
+    </message>
+    <message>
+        <source>Tokens that are put in and removed</source>
+        <translation>放入并移除的 token</translation>
+    </message>
+    <message>
+        <source>Tokens that are timed at each depth, with all types in turn</source>
+        <translation>在每个深度计时的 token，所有类型依次进行</translation>
+    </message>
+    <message>
+        <source>Tokens that are timed in each round</source>
+        <translation>每一轮计时的 token</translation>
     </message>
     <message>
         <source>Tokens the KV cache has room for (cells), for all conversations together; 0 takes the length the model was trained for</source>
@@ -4244,12 +5614,40 @@
         <translation>惩罚的 token 数</translation>
     </message>
     <message>
+        <source>Tokens written</source>
+        <translation>写出的 token</translation>
+    </message>
+    <message>
+        <source>Tokens written for each request</source>
+        <translation>每个请求写出的 token 数</translation>
+    </message>
+    <message>
+        <source>Tokens written for each request; 15 in the story</source>
+        <translation>每个请求写出的 token 数；故事中为 15</translation>
+    </message>
+    <message>
+        <source>Tokens written from one token on; also an eighth to a half</source>
+        <translation>从一个 token 开始写出的 token 数；也测八分之一到一半</translation>
+    </message>
+    <message>
         <source>Too little to be noticed: it saves {saved:.2f} of {now:.1f} ms a token.</source>
         <translation>小到察觉不到：每个 token 的 {now:.1f} 毫秒中节省 {saved:.2f} 毫秒。</translation>
     </message>
     <message>
+        <source>Too long: the conversation alone takes {n} of {n_ctx} tokens</source>
+        <translation>太长：仅对话本身就占 {n} / {n_ctx} 个 token</translation>
+    </message>
+    <message>
         <source>Too long: {n_characters:,} characters, far more than {n_ctx:,} tokens hold</source>
         <translation>太长：{n_characters:,} 个字符，远超过 {n_ctx:,} 个 token 能容纳的内容</translation>
+    </message>
+    <message>
+        <source>Too long: {n} tokens, and {room} fit with an answer</source>
+        <translation>太长：{n} 个 token，加上回答只能容纳 {room} 个</translation>
+    </message>
+    <message>
+        <source>Too many threads</source>
+        <translation>太多的线程</translation>
     </message>
     <message>
         <source>Top K</source>
@@ -4276,12 +5674,28 @@
         <translation>尝试位置</translation>
     </message>
     <message>
+        <source>Trying {threads}: {evidence}.</source>
+        <translation>正在尝试 {threads}：{evidence}。</translation>
+    </message>
+    <message>
         <source>Type</source>
         <translation>类型</translation>
     </message>
     <message>
+        <source>Type a message</source>
+        <translation>输入消息</translation>
+    </message>
+    <message>
+        <source>Type a message below. The answer streams in here.</source>
+        <translation>在下方输入消息。回答会逐字显示在这里。</translation>
+    </message>
+    <message>
         <source>Types and layout of the cache</source>
         <translation>缓存的类型与布局</translation>
+    </message>
+    <message>
+        <source>Types of K and V</source>
+        <translation>K 和 V 的类型</translation>
     </message>
     <message>
         <source>Typical P</source>
@@ -4304,20 +5718,16 @@
         <translation>撤销</translation>
     </message>
     <message>
-        <source>Undo (Ctrl+Z in the list)</source>
-        <translation>撤销（在列表中按 Ctrl+Z）</translation>
-    </message>
-    <message>
         <source>Undo the deletion</source>
         <translation>撤销删除</translation>
     </message>
     <message>
-        <source>Undo the deletion of a chat</source>
-        <translation>撤销删除对话</translation>
-    </message>
-    <message>
         <source>Undo the last operation</source>
         <translation>撤销上一次操作</translation>
+    </message>
+    <message>
+        <source>Unexplained: the story&apos;s log says that one token was decoded at each step. A program of that kind does not become slower here, so either the log told what was meant and not what was done, or the time went outside llama_decode.</source>
+        <translation>未能解释：故事的日志说每一步解码一个 token。这样的程序在这里不会变慢，因此要么日志记录的是意图而不是实际行为，要么时间花在 llama_decode 之外。</translation>
     </message>
     <message>
         <source>Unified KV cache</source>
@@ -4336,6 +5746,10 @@
         <translation>取消固定：{text}</translation>
     </message>
     <message>
+        <source>Used cells move to the front, shared ones stay shared; {rounding}</source>
+        <translation>已用单元移到前面，共享的单元仍然共享；{rounding}</translation>
+    </message>
+    <message>
         <source>Used cells x the row of one cell in all layers</source>
         <translation>已用单元 x 所有层中一个单元的行</translation>
     </message>
@@ -4352,6 +5766,10 @@
         <translation>V 缓存类型</translation>
     </message>
     <message>
+        <source>V is {type_v}, and quantized V needs flash attention.</source>
+        <translation>V 为 {type_v}，而量化 V 需要 flash attention。</translation>
+    </message>
+    <message>
         <source>V of type {type_v} needs flash attention.</source>
         <translation>V 的类型 {type_v} 需要 flash attention。</translation>
     </message>
@@ -4366,6 +5784,14 @@
     <message>
         <source>Verify its cells</source>
         <translation>验证其单元</translation>
+    </message>
+    <message>
+        <source>Verifying: computing the conversation again</source>
+        <translation>正在验证：重新计算对话</translation>
+    </message>
+    <message>
+        <source>Version {i} of {n}</source>
+        <translation>版本 {i} / {n}</translation>
     </message>
     <message>
         <source>Versions</source>
@@ -4388,6 +5814,34 @@
         <translation>请等待正在显示的工作结束，或取消它。</translation>
     </message>
     <message>
+        <source>Waiting for the engine…</source>
+        <translation>正在等待引擎…</translation>
+    </message>
+    <message>
+        <source>Waiting since kvdesk was closed</source>
+        <translation>自 kvdesk 关闭以来一直等待</translation>
+    </message>
+    <message>
+        <source>Waiting: the answer failed</source>
+        <translation>等待中：回答失败</translation>
+    </message>
+    <message>
+        <source>Waiting: the answer was interrupted</source>
+        <translation>等待中：回答已中断</translation>
+    </message>
+    <message>
+        <source>Waiting: the answer was stopped</source>
+        <translation>等待中：回答已停止</translation>
+    </message>
+    <message>
+        <source>Waiting: the engine has stopped</source>
+        <translation>等待中：引擎已停止</translation>
+    </message>
+    <message>
+        <source>Waiting: the model could not be opened</source>
+        <translation>等待中：无法打开模型</translation>
+    </message>
+    <message>
         <source>Wall time of get and set</source>
         <translation>读取和写入的实际用时</translation>
     </message>
@@ -4404,6 +5858,10 @@
         <translation>浪费的注意力跨度（单元数）：n_kv - 下一个位置可见的单元数</translation>
     </message>
     <message>
+        <source>Ways</source>
+        <translation>方式</translation>
+    </message>
+    <message>
         <source>What an answer cost</source>
         <translation>一个回答的代价</translation>
     </message>
@@ -4416,8 +5874,24 @@
         <translation>两次运行的不同之处</translation>
     </message>
     <message>
+        <source>What do quantized K and V save, cost and lose?</source>
+        <translation>量化 K 和 V 能节省什么、代价是什么、损失什么？</translation>
+    </message>
+    <message>
+        <source>What happens then: the oldest messages can be removed from the context</source>
+        <translation>届时如何处理：可以从上下文中移除最早的消息</translation>
+    </message>
+    <message>
         <source>What happens to the conversations in the cache</source>
         <translation>缓存中的对话如何处理</translation>
+    </message>
+    <message>
+        <source>What has left the sliding window comes back only with a checkpoint of the whole state.</source>
+        <translation>离开滑动窗口的内容只能通过整个状态的检查点恢复。</translation>
+    </message>
+    <message>
+        <source>What has left the sliding window does not come back when the end is removed.</source>
+        <translation>移除末尾时，已离开滑动窗口的内容不会恢复。</translation>
     </message>
     <message>
         <source>What is attached to a message stays when it is edited</source>
@@ -4456,6 +5930,10 @@
         <translation>上下文已满时：{policy}</translation>
     </message>
     <message>
+        <source>When full…</source>
+        <translation>已满时…</translation>
+    </message>
+    <message>
         <source>When it was opened last</source>
         <translation>上次打开的时间</translation>
     </message>
@@ -4488,8 +5966,20 @@
         <translation>文件的完整路径</translation>
     </message>
     <message>
+        <source>Why this many tokens were prefilled</source>
+        <translation>为什么预填充了这么多 token</translation>
+    </message>
+    <message>
         <source>Why: {reason}.</source>
         <translation>原因：{reason}。</translation>
+    </message>
+    <message>
+        <source>Why?</source>
+        <translation>为什么？</translation>
+    </message>
+    <message>
+        <source>With K and V as q8_0, {smaller:,} cells fit.</source>
+        <translation>K 和 V 用 q8_0 时可容纳 {smaller:,} 个单元。</translation>
     </message>
     <message>
         <source>With flash attention masked cells are skipped, so there is little to gain.</source>
@@ -4506,6 +5996,18 @@
     <message>
         <source>With this template there is no prompt.</source>
         <translation>使用这个模板得不到提示词。</translation>
+    </message>
+    <message>
+        <source>With {used:.0f} cells in use a token takes {over} times as long in a context of {most:,} cells as in one of {least:,}; the buffer of K and V grows from {least_mb:,.1f} to {most_mb:,.1f} MB. A prompt of {prompt:.0f} tokens takes {cut_over} times as long with n_ubatch {cut} as with {largest_cut}.</source>
+        <translation>已用 {used:.0f} 个单元时，一个 token 在 {most:,} 个单元的上下文中的用时是在 {least:,} 个单元中的 {over} 倍；K 和 V 的缓冲区从 {least_mb:,.1f} MB 增加到 {most_mb:,.1f} MB。{prompt:.0f} 个 token 的提示词，n_ubatch 为 {cut} 时的用时是 {largest_cut} 时的 {cut_over} 倍。</translation>
+    </message>
+    <message>
+        <source>Without a cache</source>
+        <translation>不用缓存</translation>
+    </message>
+    <message>
+        <source>Without a cache each step computes the whole text again: N² against N, but steady.</source>
+        <translation>不用缓存时每一步都重新计算全文：N² 对 N，但速度稳定。</translation>
     </message>
     <message>
         <source>Without decodes</source>
@@ -4538,6 +6040,14 @@
     <message>
         <source>Writing and summaries</source>
         <translation>写作与摘要</translation>
+    </message>
+    <message>
+        <source>Written in each round in each context</source>
+        <translation>每一轮在每个上下文中写出</translation>
+    </message>
+    <message>
+        <source>Written in each round with each number of threads</source>
+        <translation>每一轮用每个线程数写出</translation>
     </message>
     <message>
         <source>Written: {file}</source>
@@ -4584,12 +6094,52 @@
         <translation>Zip 文件 (*.zip)</translation>
     </message>
     <message>
+        <source>Zoom</source>
+        <translation>缩放</translation>
+    </message>
+    <message>
         <source>Zoom in</source>
         <translation>放大</translation>
     </message>
     <message>
         <source>Zoom out</source>
         <translation>缩小</translation>
+    </message>
+    <message>
+        <source>`kvdesk chat` and `kvdesk demo --offscreen` work without one.</source>
+        <translation>没有显示也可以使用 `kvdesk chat` 和 `kvdesk demo --offscreen`。</translation>
+    </message>
+    <message>
+        <source>a cache shared with another context</source>
+        <translation>与另一个上下文共享的缓存</translation>
+    </message>
+    <message>
+        <source>a context is made, filled, emptied, filled again and closed</source>
+        <translation>创建、填充、清空、再次填充并关闭一个上下文</translation>
+    </message>
+    <message>
+        <source>a far position behind the last</source>
+        <translation>最后位置之后很远的位置</translation>
+    </message>
+    <message>
+        <source>a fresh id for each request, nothing removed</source>
+        <translation>每个请求用新 id，不移除</translation>
+    </message>
+    <message>
+        <source>a gap is taken</source>
+        <translation>可以有空缺</translation>
+    </message>
+    <message>
+        <source>a longer beginning is in another sequence</source>
+        <translation>更长的开头在另一个序列中</translation>
+    </message>
+    <message>
+        <source>a message was deleted</source>
+        <translation>删除了一条消息</translation>
+    </message>
+    <message>
+        <source>a metadata entry has no name, or an endless one</source>
+        <translation>有一项元数据没有名称，或名称没有结尾</translation>
     </message>
     <message>
         <source>a number</source>
@@ -4600,12 +6150,60 @@
         <translation>缺少数字，或数字太大</translation>
     </message>
     <message>
+        <source>a part of it</source>
+        <translation>它的一部分</translation>
+    </message>
+    <message>
+        <source>a position left out inside a batch</source>
+        <translation>批次内漏掉一个位置</translation>
+    </message>
+    <message>
+        <source>a position twice inside a batch</source>
+        <translation>批次内一个位置出现两次</translation>
+    </message>
+    <message>
+        <source>a prefill takes {prefill_ms:,.0f} ms, a restore {restore_ms:,.0f} ms: not worth saving</source>
+        <translation>预填充需 {prefill_ms:,.0f} 毫秒，恢复需 {restore_ms:,.0f} 毫秒：不值得保存</translation>
+    </message>
+    <message>
+        <source>a prompt</source>
+        <translation>一段提示词</translation>
+    </message>
+    <message>
+        <source>a prompt, n_ubatch {cut} over {most}</source>
+        <translation>一段提示词，n_ubatch {cut} 与 {most} 之比</translation>
+    </message>
+    <message>
+        <source>a prompt, round {n}</source>
+        <translation>一段提示词，第 {n} 轮</translation>
+    </message>
+    <message>
+        <source>a saved state</source>
+        <translation>保存的状态</translation>
+    </message>
+    <message>
         <source>a simulation: the pages that a paged allocator would hold for the same content</source>
         <translation>模拟：分页分配器存储相同内容会占用的页</translation>
     </message>
     <message>
+        <source>a tensor has an endless name</source>
+        <translation>有一个张量的名称没有结尾</translation>
+    </message>
+    <message>
         <source>a token is written &lt;[id]&gt; or &lt;text&gt;</source>
         <translation>token 写作 &lt;[id]&gt; 或 &lt;text&gt;</translation>
+    </message>
+    <message>
+        <source>a token over before</source>
+        <translation>token 用时与之前之比</translation>
+    </message>
+    <message>
+        <source>a token took {lately:.0f} ms, at best {best:.1f}</source>
+        <translation>一个 token 用时 {lately:.0f} 毫秒，最佳为 {best:.1f}</translation>
+    </message>
+    <message>
+        <source>a token, {way} over before</source>
+        <translation>一个 token，{way}与之前之比</translation>
     </message>
     <message>
         <source>a whole number</source>
@@ -4636,6 +6234,18 @@
         <translation>之后</translation>
     </message>
     <message>
+        <source>after {first}…{end}-1 </source>
+        <translation>在 {first}…{end}-1 之后 </translation>
+    </message>
+    <message>
+        <source>all together</source>
+        <translation>全部合在一起</translation>
+    </message>
+    <message>
+        <source>all {n_used:,} used cells agree with llama.cpp&apos;s own state in position and sequences</source>
+        <translation>全部 {n_used:,} 个已用单元的位置和序列都与 llama.cpp 自身的状态一致</translation>
+    </message>
+    <message>
         <source>allocated</source>
         <translation>已分配</translation>
     </message>
@@ -4644,8 +6254,60 @@
         <translation>交替的页</translation>
     </message>
     <message>
+        <source>an edit or another answer can go back to these {n:,} tokens: {reason}</source>
+        <translation>编辑或重新回答时可以回到这 {n:,} 个 token：{reason}</translation>
+    </message>
+    <message>
+        <source>an empty sequence from -1 on</source>
+        <translation>空序列从 -1 开始</translation>
+    </message>
+    <message>
+        <source>an empty sequence from 0 on</source>
+        <translation>空序列从 0 开始</translation>
+    </message>
+    <message>
+        <source>an empty sequence from a far position on</source>
+        <translation>空序列从远处的位置开始</translation>
+    </message>
+    <message>
+        <source>an empty sequence from behind n_ctx on</source>
+        <translation>空序列从 n_ctx 之后开始</translation>
+    </message>
+    <message>
         <source>and {n} more</source>
         <translation>以及另外 {n} 个</translation>
+    </message>
+    <message>
+        <source>another branch of this conversation</source>
+        <translation>这个对话的另一个分支</translation>
+    </message>
+    <message>
+        <source>another conversation</source>
+        <translation>另一个对话</translation>
+    </message>
+    <message>
+        <source>another sequence from 0 on</source>
+        <translation>另一个序列从 0 开始</translation>
+    </message>
+    <message>
+        <source>another sequence removed, from 0</source>
+        <translation>移除了另一个序列，从 0 开始</translation>
+    </message>
+    <message>
+        <source>another sequence removed, positions go on</source>
+        <translation>移除了另一个序列，位置继续</translation>
+    </message>
+    <message>
+        <source>answer</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>at</source>
+        <translation>时间</translation>
+    </message>
+    <message>
+        <source>at least {lost:,} of its rows</source>
+        <translation>其中至少 {lost:,} 行</translation>
     </message>
     <message>
         <source>at {time}</source>
@@ -4654,6 +6316,18 @@
     <message>
         <source>attached files</source>
         <translation>附加的文件</translation>
+    </message>
+    <message>
+        <source>attention</source>
+        <translation>注意力</translation>
+    </message>
+    <message>
+        <source>back in about {return_ms:,.0f} ms</source>
+        <translation>约 {return_ms:,.0f} 毫秒可恢复</translation>
+    </message>
+    <message>
+        <source>back to a checkpoint of {n:,} tokens</source>
+        <translation>回到 {n:,} 个 token 的检查点</translation>
     </message>
     <message>
         <source>batch splits, last batch</source>
@@ -4672,8 +6346,24 @@
         <translation>之前</translation>
     </message>
     <message>
+        <source>before the context</source>
+        <translation>创建上下文之前</translation>
+    </message>
+    <message>
+        <source>behind holes</source>
+        <translation>在空洞之后</translation>
+    </message>
+    <message>
+        <source>behind the last when all was removed</source>
+        <translation>全部移除后，最后位置之后</translation>
+    </message>
+    <message>
         <source>being written to disk</source>
         <translation>正在写入磁盘</translation>
+    </message>
+    <message>
+        <source>beside one busy process</source>
+        <translation>旁边有一个繁忙的进程</translation>
     </message>
     <message>
         <source>between tokens P50</source>
@@ -4688,16 +6378,36 @@
         <translation>一个对话的分支</translation>
     </message>
     <message>
+        <source>by hand</source>
+        <translation>手动</translation>
+    </message>
+    <message>
         <source>by the last operation</source>
         <translation>由上一次操作</translation>
+    </message>
+    <message>
+        <source>bytes</source>
+        <translation>字节</translation>
+    </message>
+    <message>
+        <source>bytes in a cell (over f16)</source>
+        <translation>每个单元的字节（与 f16 之比）</translation>
     </message>
     <message>
         <source>bytes moved</source>
         <translation>移动的字节</translation>
     </message>
     <message>
+        <source>call</source>
+        <translation>调用</translation>
+    </message>
+    <message>
         <source>calls of tools</source>
         <translation>工具调用</translation>
+    </message>
+    <message>
+        <source>calls taken</source>
+        <translation>被接受的调用</translation>
     </message>
     <message>
         <source>capacity</source>
@@ -4712,8 +6422,36 @@
         <translation>单元</translation>
     </message>
     <message>
+        <source>cells after removal</source>
+        <translation>移除后的单元</translation>
+    </message>
+    <message>
+        <source>cells at the end</source>
+        <translation>结束时的单元</translation>
+    </message>
+    <message>
+        <source>cells in use</source>
+        <translation>已用单元</translation>
+    </message>
+    <message>
+        <source>cells of the text</source>
+        <translation>文本的单元</translation>
+    </message>
+    <message>
         <source>cells that attention reads (n_kv)</source>
         <translation>注意力读取的单元 (n_kv)</translation>
+    </message>
+    <message>
+        <source>cells that it shared are moved</source>
+        <translation>它共享的单元被移动</translation>
+    </message>
+    <message>
+        <source>cells when filled</source>
+        <translation>填充后的单元</translation>
+    </message>
+    <message>
+        <source>cells when removed</source>
+        <translation>移除后的单元</translation>
     </message>
     <message>
         <source>changed</source>
@@ -4724,8 +6462,32 @@
         <translation>变化很大</translation>
     </message>
     <message>
+        <source>changes</source>
+        <translation>有变化</translation>
+    </message>
+    <message>
+        <source>changes no more than rounding does</source>
+        <translation>的变化不超过舍入</translation>
+    </message>
+    <message>
+        <source>changes strongly</source>
+        <translation>变化很大</translation>
+    </message>
+    <message>
         <source>chosen</source>
         <translation>已选择</translation>
+    </message>
+    <message>
+        <source>cleared</source>
+        <translation>已清空</translation>
+    </message>
+    <message>
+        <source>closed</source>
+        <translation>已关闭</translation>
+    </message>
+    <message>
+        <source>code {rc}: {why}</source>
+        <translation>代码 {rc}：{why}</translation>
     </message>
     <message>
         <source>collapsed</source>
@@ -4736,6 +6498,10 @@
         <translation>kvdesk 自带</translation>
     </message>
     <message>
+        <source>compacted</source>
+        <translation>已整理</translation>
+    </message>
+    <message>
         <source>compute</source>
         <translation>计算</translation>
     </message>
@@ -4744,8 +6510,20 @@
         <translation>计算缓冲区</translation>
     </message>
     <message>
+        <source>context</source>
+        <translation>上下文</translation>
+    </message>
+    <message>
         <source>cores</source>
         <translation>核心</translation>
+    </message>
+    <message>
+        <source>cost</source>
+        <translation>代价</translation>
+    </message>
+    <message>
+        <source>cost, {way}</source>
+        <translation>代价，{way}</translation>
     </message>
     <message>
         <source>cumulative</source>
@@ -4762,6 +6540,22 @@
     <message>
         <source>decode, now</source>
         <translation>解码，现在</translation>
+    </message>
+    <message>
+        <source>depth (tokens)</source>
+        <translation>深度（token）</translation>
+    </message>
+    <message>
+        <source>did not load within {limit_s:.0f} s in a trial</source>
+        <translation>在试运行中没有在 {limit_s:.0f} 秒内加载完</translation>
+    </message>
+    <message>
+        <source>difference of logits after removal</source>
+        <translation>移除后 logits 的差异</translation>
+    </message>
+    <message>
+        <source>does not grow</source>
+        <translation>不增长</translation>
     </message>
     <message>
         <source>done</source>
@@ -4796,16 +6590,40 @@
         <translation>估计值</translation>
     </message>
     <message>
+        <source>every head has keys and values of its own</source>
+        <translation>每个 head 都有自己的 Key 和 Value</translation>
+    </message>
+    <message>
         <source>exact</source>
         <translation>精确</translation>
+    </message>
+    <message>
+        <source>exact: every logit is the same</source>
+        <translation>精确：每个 logit 都相同</translation>
     </message>
     <message>
         <source>expanded</source>
         <translation>已展开</translation>
     </message>
     <message>
+        <source>experiment</source>
+        <translation>实验</translation>
+    </message>
+    <message>
+        <source>exponent</source>
+        <translation>指数</translation>
+    </message>
+    <message>
+        <source>exponent {name}</source>
+        <translation>指数，{name}</translation>
+    </message>
+    <message>
         <source>external fragmentation</source>
         <translation>外部碎片</translation>
+    </message>
+    <message>
+        <source>f16 in other batches, which is rounding alone, gives {kl}</source>
+        <translation>改变批次的 f16（只有舍入）为 {kl}</translation>
     </message>
     <message>
         <source>failed</source>
@@ -4816,8 +6634,28 @@
         <translation>数值</translation>
     </message>
     <message>
+        <source>filled</source>
+        <translation>已填充</translation>
+    </message>
+    <message>
+        <source>filled again</source>
+        <translation>再次填充</translation>
+    </message>
+    <message>
         <source>first</source>
         <translation>第一个</translation>
+    </message>
+    <message>
+        <source>first other token</source>
+        <translation>首个不同的 token</translation>
+    </message>
+    <message>
+        <source>first other token written</source>
+        <translation>写出的首个不同的 token</translation>
+    </message>
+    <message>
+        <source>first s</source>
+        <translation>第一个（秒）</translation>
     </message>
     <message>
         <source>first token in {time}</source>
@@ -4826,6 +6664,18 @@
     <message>
         <source>first token {seconds}</source>
         <translation>首个 token {seconds}</translation>
+    </message>
+    <message>
+        <source>flash attention, f16</source>
+        <translation>flash attention，f16</translation>
+    </message>
+    <message>
+        <source>flash attention, q8_0</source>
+        <translation>flash attention，q8_0</translation>
+    </message>
+    <message>
+        <source>forgotten by hand</source>
+        <translation>手动丢弃</translation>
     </message>
     <message>
         <source>form</source>
@@ -4848,12 +6698,52 @@
         <translation>已释放</translation>
     </message>
     <message>
+        <source>fresh ids, cleaned</source>
+        <translation>新 id，已清理</translation>
+    </message>
+    <message>
+        <source>fresh ids, not cleaned</source>
+        <translation>新 id，未清理</translation>
+    </message>
+    <message>
+        <source>fresh ids, not cleaned, few cells</source>
+        <translation>新 id，未清理，单元较少</translation>
+    </message>
+    <message>
+        <source>from 0 when all was removed</source>
+        <translation>全部移除后从 0 开始</translation>
+    </message>
+    <message>
+        <source>from 0 when only the end was removed</source>
+        <translation>只移除末尾后从 0 开始</translation>
+    </message>
+    <message>
+        <source>from 0 with the old cells there</source>
+        <translation>旧单元仍在时从 0 开始</translation>
+    </message>
+    <message>
         <source>from the memory&apos;s bandwidth alone</source>
         <translation>仅根据内存带宽估算</translation>
     </message>
     <message>
+        <source>given back by closing</source>
+        <translation>关闭时归还</translation>
+    </message>
+    <message>
+        <source>given back by removal</source>
+        <translation>移除时归还</translation>
+    </message>
+    <message>
         <source>grouped by conversation, the last used in front</source>
         <translation>按对话分组，最近使用的在前</translation>
+    </message>
+    <message>
+        <source>grows</source>
+        <translation>增长</translation>
+    </message>
+    <message>
+        <source>hardly changes</source>
+        <translation>几乎没有变化</translation>
     </message>
     <message>
         <source>head</source>
@@ -4873,7 +6763,23 @@
     </message>
     <message>
         <source>high water</source>
-        <translation>峰值</translation>
+        <translation>高水位</translation>
+    </message>
+    <message>
+        <source>high-water mark</source>
+        <translation>高水位</translation>
+    </message>
+    <message>
+        <source>high-water mark (cells)</source>
+        <translation>高水位（单元）</translation>
+    </message>
+    <message>
+        <source>holds only a vocabulary, no model.</source>
+        <translation>只含词表，没有模型。</translation>
+    </message>
+    <message>
+        <source>holds only zeros, not a GGUF model: the download did not finish.</source>
+        <translation>全部是零，不是 GGUF 模型：下载没有完成。</translation>
     </message>
     <message>
         <source>hole ratio</source>
@@ -4896,12 +6802,240 @@
         <translation>有多少个序列占用该单元</translation>
     </message>
     <message>
+        <source>id reused, from 0, nothing removed</source>
+        <translation>id 重用，从 0 开始，不移除</translation>
+    </message>
+    <message>
+        <source>id reused, positions go on, nothing removed</source>
+        <translation>id 重用，位置继续，不移除</translation>
+    </message>
+    <message>
+        <source>ids</source>
+        <translation>id</translation>
+    </message>
+    <message>
+        <source>ids recycled, cleaned</source>
+        <translation>id 循环使用，已清理</translation>
+    </message>
+    <message>
         <source>in the cache</source>
         <translation>在缓存中</translation>
     </message>
     <message>
+        <source>is a 7-Zip archive, not a GGUF model.</source>
+        <translation>是 7-Zip 压缩包，不是 GGUF 模型。</translation>
+    </message>
+    <message>
+        <source>is a GGJT file, an old format that llama.cpp no longer reads.</source>
+        <translation>是 GGJT 文件，llama.cpp 已不再读取这种旧格式。</translation>
+    </message>
+    <message>
+        <source>is a GGLA adapter, an old format that llama.cpp no longer reads.</source>
+        <translation>是 GGLA 适配器，llama.cpp 已不再读取这种旧格式。</translation>
+    </message>
+    <message>
+        <source>is a GGMF file, an old format that llama.cpp no longer reads.</source>
+        <translation>是 GGMF 文件，llama.cpp 已不再读取这种旧格式。</translation>
+    </message>
+    <message>
+        <source>is a GGML file, an old format that llama.cpp no longer reads.</source>
+        <translation>是 GGML 文件，llama.cpp 已不再读取这种旧格式。</translation>
+    </message>
+    <message>
+        <source>is a GGUF for big-endian machines; this one is little-endian.</source>
+        <translation>是用于大端机器的 GGUF；这台电脑是小端。</translation>
+    </message>
+    <message>
+        <source>is a GGUF of the kind &quot;{architecture}&quot;, which this version of llama.cpp does not know.</source>
+        <translation>是“{architecture}”类型的 GGUF，这个版本的 llama.cpp 不认识它。</translation>
+    </message>
+    <message>
+        <source>is a GGUF that does not name its architecture, so it is no language model.</source>
+        <translation>是没有注明架构的 GGUF，因此不是语言模型。</translation>
+    </message>
+    <message>
+        <source>is a LoRA adapter; it changes a model and is none by itself.</source>
+        <translation>是 LoRA 适配器；它用于修改模型，本身不是模型。</translation>
+    </message>
+    <message>
+        <source>is a PyTorch checkpoint, not a GGUF model.</source>
+        <translation>是 PyTorch 检查点，不是 GGUF 模型。</translation>
+    </message>
+    <message>
+        <source>is a ZIP archive or PyTorch checkpoint, not a GGUF model.</source>
+        <translation>是 ZIP 压缩包或 PyTorch 检查点，不是 GGUF 模型。</translation>
+    </message>
+    <message>
+        <source>is a control vector; it steers a model and is none by itself.</source>
+        <translation>是控制向量；它用于引导模型，本身不是模型。</translation>
+    </message>
+    <message>
+        <source>is a draft model: it only helps another one to be faster.</source>
+        <translation>是草稿模型：只用来加速另一个模型。</translation>
+    </message>
+    <message>
+        <source>is a gzip archive, not a GGUF model.</source>
+        <translation>是 gzip 压缩包，不是 GGUF 模型。</translation>
+    </message>
+    <message>
+        <source>is a model that makes images or video, not a language model.</source>
+        <translation>是生成图像或视频的模型，不是语言模型。</translation>
+    </message>
+    <message>
+        <source>is a safetensors file, not a GGUF model; it has to be converted first.</source>
+        <translation>是 safetensors 文件，不是 GGUF 模型；需要先转换。</translation>
+    </message>
+    <message>
+        <source>is a speech model, not a language model.</source>
+        <translation>是语音模型，不是语言模型。</translation>
+    </message>
+    <message>
+        <source>is a text diffusion model, which keeps no KV cache; kvdesk cannot chat with it.</source>
+        <translation>是文本扩散模型，没有 KV 缓存；kvdesk 无法与它对话。</translation>
+    </message>
+    <message>
+        <source>is a text file, not a GGUF model.</source>
+        <translation>是文本文件，不是 GGUF 模型。</translation>
+    </message>
+    <message>
+        <source>is a web page, not a model: the download went wrong.</source>
+        <translation>是网页，不是模型：下载出错了。</translation>
+    </message>
+    <message>
+        <source>is an HDF5 file, not a GGUF model.</source>
+        <translation>是 HDF5 文件，不是 GGUF 模型。</translation>
+    </message>
+    <message>
+        <source>is an embedding model: it turns text into numbers and cannot answer.</source>
+        <translation>是嵌入模型：它把文本变成数字，不能回答。</translation>
+    </message>
+    <message>
+        <source>is an encoder-decoder model; kvdesk chats with decoder models.</source>
+        <translation>是编码器-解码器模型；kvdesk 与仅解码器模型对话。</translation>
+    </message>
+    <message>
+        <source>is an importance matrix, data for making quantized models.</source>
+        <translation>是重要性矩阵，用于制作量化模型的数据。</translation>
+    </message>
+    <message>
+        <source>is damaged: it does not say how many layers the model has.</source>
+        <translation>已损坏：没有说明模型有多少层。</translation>
+    </message>
+    <message>
+        <source>is gone</source>
+        <translation>已消失</translation>
+    </message>
+    <message>
+        <source>is not a GGUF model.</source>
+        <translation>不是 GGUF 模型。</translation>
+    </message>
+    <message>
+        <source>is only a Git LFS pointer; the model itself was not downloaded.</source>
+        <translation>只是 Git LFS 指针；模型本身没有下载。</translation>
+    </message>
+    <message>
+        <source>is the image or audio part of a model (mmproj); open the language model that belongs to it.</source>
+        <translation>是模型的图像或音频部分（mmproj）；请打开与它对应的语言模型。</translation>
+    </message>
+    <message>
         <source>is the same</source>
         <translation>相同</translation>
+    </message>
+    <message>
+        <source>it cannot be read</source>
+        <translation>无法读取</translation>
+    </message>
+    <message>
+        <source>it claims {n_keys:,} metadata entries</source>
+        <translation>它声明有 {n_keys:,} 项元数据</translation>
+    </message>
+    <message>
+        <source>it claims {n_tensors:,} tensors</source>
+        <translation>它声明有 {n_tensors:,} 个张量</translation>
+    </message>
+    <message>
+        <source>it gave no reason.</source>
+        <translation>没有给出原因。</translation>
+    </message>
+    <message>
+        <source>it gives no reason</source>
+        <translation>没有给出原因</translation>
+    </message>
+    <message>
+        <source>it has far too much metadata</source>
+        <translation>元数据太多</translation>
+    </message>
+    <message>
+        <source>it is a folder</source>
+        <translation>它是文件夹</translation>
+    </message>
+    <message>
+        <source>it is not a file</source>
+        <translation>它不是文件</translation>
+    </message>
+    <message>
+        <source>it is still slow</source>
+        <translation>仍然很慢</translation>
+    </message>
+    <message>
+        <source>it was stopped in the middle, and no part of this model&apos;s state can be removed</source>
+        <translation>它在中途停止，而这个模型的状态不能部分移除</translation>
+    </message>
+    <message>
+        <source>its alignment is not a power of two</source>
+        <translation>它的对齐不是 2 的幂</translation>
+    </message>
+    <message>
+        <source>its cells are needed: {reason}</source>
+        <translation>需要其单元：{reason}</translation>
+    </message>
+    <message>
+        <source>its cells were changed by hand</source>
+        <translation>其单元被手动更改</translation>
+    </message>
+    <message>
+        <source>its header takes too long to read</source>
+        <translation>读取文件头用时太长</translation>
+    </message>
+    <message>
+        <source>its metadata has a value of unknown type {kind}</source>
+        <translation>元数据中有未知类型 {kind} 的值</translation>
+    </message>
+    <message>
+        <source>its metadata has an array of unknown type {kind}</source>
+        <translation>元数据中有未知类型 {kind} 的数组</translation>
+    </message>
+    <message>
+        <source>its metadata has two entries {key!r}</source>
+        <translation>元数据中有两项 {key!r}</translation>
+    </message>
+    <message>
+        <source>its place was taken by a copy</source>
+        <translation>其位置被副本占用</translation>
+    </message>
+    <message>
+        <source>its saved state</source>
+        <translation>其保存的状态</translation>
+    </message>
+    <message>
+        <source>its saved state is up to date</source>
+        <translation>其保存的状态是最新的</translation>
+    </message>
+    <message>
+        <source>its saved state takes its place</source>
+        <translation>由其保存的状态代替</translation>
+    </message>
+    <message>
+        <source>its seq_id is needed to compute in</source>
+        <translation>需要其 seq_id 用于计算</translation>
+    </message>
+    <message>
+        <source>its seq_id is needed: all {n_seq_max} (n_seq_max) are taken; least recently used</source>
+        <translation>需要其 seq_id：全部 {n_seq_max} 个（n_seq_max）都已占用；最久未使用</translation>
+    </message>
+    <message>
+        <source>its state was saved</source>
+        <translation>其状态已保存</translation>
     </message>
     <message>
         <source>just written</source>
@@ -4916,12 +7050,88 @@
         <translation>kvdesk 对话.md</translation>
     </message>
     <message>
+        <source>kvdesk does not know how positions are moved in this memory.</source>
+        <translation>kvdesk 不知道这种记忆中的位置如何移动。</translation>
+    </message>
+    <message>
+        <source>kvdesk does not know how this memory is saved, so it cannot check it.</source>
+        <translation>kvdesk 不知道这种记忆如何保存，因此无法检查。</translation>
+    </message>
+    <message>
+        <source>kvdesk does not know the rules of this memory: {reason}.</source>
+        <translation>kvdesk 不知道这种记忆的规则：{reason}。</translation>
+    </message>
+    <message>
+        <source>kvdesk does not know the rules of this model&apos;s memory ({reason}).</source>
+        <translation>kvdesk 不知道这个模型的记忆的规则（{reason}）。</translation>
+    </message>
+    <message>
+        <source>kvdesk ended before this answer was complete.</source>
+        <translation>kvdesk 在这个回答完成之前已结束。</translation>
+    </message>
+    <message>
+        <source>kvdesk is open already, but its window does not answer.</source>
+        <translation>kvdesk 已经打开，但它的窗口没有响应。</translation>
+    </message>
+    <message>
+        <source>kvdesk is open already; its window was brought to the front.
+</source>
+        <translation>kvdesk 已经打开；已将其窗口移到最前面。
+</translation>
+    </message>
+    <message>
+        <source>kvdesk was closed, and {what} could not be saved. {why}
+</source>
+        <translation>kvdesk 已关闭，{what}无法保存。{why}
+</translation>
+    </message>
+    <message>
+        <source>kvdesk was closed.</source>
+        <translation>kvdesk 已关闭。</translation>
+    </message>
+    <message>
+        <source>kvdesk was not started. Nothing was changed.</source>
+        <translation>kvdesk 没有启动。没有任何更改。</translation>
+    </message>
+    <message>
+        <source>kvdesk&apos;s estimate</source>
+        <translation>kvdesk 的估算</translation>
+    </message>
+    <message>
         <source>largest free run</source>
         <translation>最大空闲段</translation>
     </message>
     <message>
+        <source>last / first</source>
+        <translation>最后 / 第一</translation>
+    </message>
+    <message>
+        <source>last over first request</source>
+        <translation>最后一个与第一个请求之比</translation>
+    </message>
+    <message>
+        <source>last over first request: {name}</source>
+        <translation>最后一个与第一个请求之比：{name}</translation>
+    </message>
+    <message>
+        <source>last request</source>
+        <translation>最后一个请求</translation>
+    </message>
+    <message>
+        <source>last s</source>
+        <translation>最后一个（秒）</translation>
+    </message>
+    <message>
         <source>last {rolling} gaps</source>
         <translation>最近 {rolling} 个间隔</translation>
+    </message>
+    <message>
+        <source>layers</source>
+        <translation>层数</translation>
+    </message>
+    <message>
+        <source>least</source>
+        <translation>最小</translation>
     </message>
     <message>
         <source>less than 0.1 s</source>
@@ -4940,8 +7150,36 @@
         <translation>llama.cpp 无法使用这个语法。</translation>
     </message>
     <message>
+        <source>llama.cpp could not compute the next token (code {rc}).</source>
+        <translation>llama.cpp 无法计算下一个 token（代码 {rc}）。</translation>
+    </message>
+    <message>
+        <source>llama.cpp could not process a batch (code {rc}).</source>
+        <translation>llama.cpp 无法处理一个批次（代码 {rc}）。</translation>
+    </message>
+    <message>
+        <source>llama.cpp could not process a token (code {rc}).</source>
+        <translation>llama.cpp 无法处理一个 token（代码 {rc}）。</translation>
+    </message>
+    <message>
+        <source>llama.cpp could not read {n:,} tokens: {why}.</source>
+        <translation>llama.cpp 无法读取 {n:,} 个 token：{why}。</translation>
+    </message>
+    <message>
         <source>llama.cpp did not accept the saved state; the cache is empty now.</source>
         <translation>llama.cpp 没有接受保存的状态；缓存现在为空。</translation>
+    </message>
+    <message>
+        <source>llama.cpp does not shift positions of {architecture} models: it would abort.</source>
+        <translation>llama.cpp 不会移动 {architecture} 模型的位置：会中止。</translation>
+    </message>
+    <message>
+        <source>llama.cpp found no room for {n} more tokens.</source>
+        <translation>llama.cpp 没有找到空间放入另外 {n} 个 token。</translation>
+    </message>
+    <message>
+        <source>llama.cpp refuses {n} of the suspects with an error, and the right way stays at {ratio} times.</source>
+        <translation>llama.cpp 以错误拒绝了其中 {n} 个嫌疑，正确的方式保持在 {ratio} 倍。</translation>
     </message>
     <message>
         <source>llama.cpp saved {copied:,} of {size:,} bytes of its state.</source>
@@ -4980,6 +7218,30 @@
         <translation>llama_decode 返回了其他代码</translation>
     </message>
     <message>
+        <source>llama_decode returned {rc}.</source>
+        <translation>llama_decode 返回 {rc}。</translation>
+    </message>
+    <message>
+        <source>llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {kv:.3g} MB of K and V: the buffer belongs to the context from its making to its end, which gives {closed} back. Filled again it grows by {grown}: what was removed is used again.</source>
+        <translation>llama_memory_seq_rm 之后，{filled:.0f} 个单元中仍有 {left:.0f} 个在使用，归还 {freed}，而 K 和 V 共 {kv:.3g} MB：缓冲区从创建到结束都属于上下文，关闭上下文时归还 {closed}。再次填充时增加 {grown}：被移除的部分得到重新使用。</translation>
+    </message>
+    <message>
+        <source>llama_memory_seq_rm leaves {left:.0f} of {filled:.0f} cells in use and gives {freed} back, of {kv:.3g} MB of K and V: the buffer belongs to the context from its making to its end, which gives {closed} back; the rest stays with the C library, which keeps small blocks. Filled again it grows by {grown}: what was removed is used again.</source>
+        <translation>llama_memory_seq_rm 之后，{filled:.0f} 个单元中仍有 {left:.0f} 个在使用，归还 {freed}，而 K 和 V 共 {kv:.3g} MB：缓冲区从创建到结束都属于上下文，关闭上下文时归还 {closed}；其余留在 C 库中，它会保留小块内存。再次填充时增加 {grown}：被移除的部分得到重新使用。</translation>
+    </message>
+    <message>
+        <source>llama_memory_seq_rm returned false: this memory cannot remove a part.</source>
+        <translation>llama_memory_seq_rm 返回 false：这种记忆不能移除一部分。</translation>
+    </message>
+    <message>
+        <source>loading {name}</source>
+        <translation>正在加载 {name}</translation>
+    </message>
+    <message>
+        <source>made</source>
+        <translation>已创建</translation>
+    </message>
+    <message>
         <source>map mirrored since operation {operation}{doubt}</source>
         <translation>单元图自操作 {operation} 起镜像{doubt}</translation>
     </message>
@@ -4988,8 +7250,20 @@
         <translation>单元图未验证：{detail}</translation>
     </message>
     <message>
+        <source>map rebuilt from the engine&apos;s state</source>
+        <translation>单元图已根据引擎的状态重建</translation>
+    </message>
+    <message>
         <source>map verified at operation {operation}{rebuilt}</source>
         <translation>单元图已在操作 {operation} 验证{rebuilt}</translation>
+    </message>
+    <message>
+        <source>may not start anywhere</source>
+        <translation>不能从任意位置开始</translation>
+    </message>
+    <message>
+        <source>may start anywhere</source>
+        <translation>可以从任意位置开始</translation>
     </message>
     <message>
         <source>measured</source>
@@ -5032,6 +7306,18 @@
         <translation>重复超过 {n:,} 次</translation>
     </message>
     <message>
+        <source>more threads than cores</source>
+        <translation>线程多于核心</translation>
+    </message>
+    <message>
+        <source>more threads with each request</source>
+        <translation>每个请求增加线程</translation>
+    </message>
+    <message>
+        <source>most</source>
+        <translation>最大</translation>
+    </message>
+    <message>
         <source>moved</source>
         <translation>已移动</translation>
     </message>
@@ -5040,8 +7326,28 @@
         <translation>已移动单元已旋转</translation>
     </message>
     <message>
+        <source>ms for a token</source>
+        <translation>每个 token 的毫秒数</translation>
+    </message>
+    <message>
+        <source>n is {n:.0f}, the far position {far:.0f}, n_ctx 1024.</source>
+        <translation>n 为 {n:.0f}，远处的位置为 {far:.0f}，n_ctx 为 1024。</translation>
+    </message>
+    <message>
+        <source>n_ctx (cells)</source>
+        <translation>n_ctx（单元）</translation>
+    </message>
+    <message>
         <source>n_kv x the row of one cell in all layers: what attention reads for a token</source>
         <translation>n_kv x 所有层中一个单元的行：注意力为一个 token 读取的量</translation>
+    </message>
+    <message>
+        <source>n_seq_max</source>
+        <translation>n_seq_max</translation>
+    </message>
+    <message>
+        <source>never</source>
+        <translation>从不</translation>
     </message>
     <message>
         <source>next</source>
@@ -5053,11 +7359,19 @@
     </message>
     <message>
         <source>no</source>
-        <translation>不能</translation>
+        <translation>否</translation>
+    </message>
+    <message>
+        <source>no cells are left</source>
+        <translation>没有剩余的单元</translation>
     </message>
     <message>
         <source>no conversation</source>
         <translation>没有对话</translation>
+    </message>
+    <message>
+        <source>no flash attention, f16</source>
+        <translation>无 flash attention，f16</translation>
     </message>
     <message>
         <source>no longer recorded</source>
@@ -5076,12 +7390,36 @@
         <translation>还没有页</translation>
     </message>
     <message>
+        <source>no part of this model&apos;s state can be removed</source>
+        <translation>这个模型的状态不能部分移除</translation>
+    </message>
+    <message>
         <source>no room</source>
         <translation>没有空间</translation>
     </message>
     <message>
         <source>no sequence</source>
         <translation>没有序列</translation>
+    </message>
+    <message>
+        <source>none</source>
+        <translation>无</translation>
+    </message>
+    <message>
+        <source>none of its cells</source>
+        <translation>没有用到它的单元</translation>
+    </message>
+    <message>
+        <source>none refused</source>
+        <translation>没有被拒绝</translation>
+    </message>
+    <message>
+        <source>not every layer keeps every cell (sliding windows, recurrent layers, heads that differ)</source>
+        <translation>并非每一层都保留每个单元（滑动窗口、循环层、不同的 head）</translation>
+    </message>
+    <message>
+        <source>not in context</source>
+        <translation>不在上下文中</translation>
     </message>
     <message>
         <source>not in the cache</source>
@@ -5104,6 +7442,10 @@
         <translation>之前的内容都不保留</translation>
     </message>
     <message>
+        <source>nothing of it can be reused</source>
+        <translation>没有可以复用的内容</translation>
+    </message>
+    <message>
         <source>now</source>
         <translation>现在</translation>
     </message>
@@ -5124,8 +7466,40 @@
         <translation>/ {n} 个 token</translation>
     </message>
     <message>
+        <source>one id, cleaned</source>
+        <translation>单一 id，已清理</translation>
+    </message>
+    <message>
+        <source>one id, not cleaned</source>
+        <translation>单一 id，未清理</translation>
+    </message>
+    <message>
+        <source>one position left out behind the last</source>
+        <translation>最后位置之后漏掉一个位置</translation>
+    </message>
+    <message>
+        <source>one token</source>
+        <translation>一个 token</translation>
+    </message>
+    <message>
+        <source>one token at depth {depth:,}, round {n}</source>
+        <translation>深度 {depth:,} 处的一个 token，第 {n} 轮</translation>
+    </message>
+    <message>
+        <source>one token, round {n}</source>
+        <translation>一个 token，第 {n} 轮</translation>
+    </message>
+    <message>
+        <source>one token, {size:,} over {least:,} cells</source>
+        <translation>一个 token，{size:,} 与 {least:,} 个单元之比</translation>
+    </message>
+    <message>
         <source>open</source>
         <translation>已展开</translation>
+    </message>
+    <message>
+        <source>open now</source>
+        <translation>当前打开</translation>
     </message>
     <message>
         <source>opened here</source>
@@ -5144,6 +7518,10 @@
         <translation>其他内容</translation>
     </message>
     <message>
+        <source>other processes take {others:.1f} of {n_cores} cores</source>
+        <translation>其他进程占用 {n_cores} 个核心中的 {others:.1f} 个</translation>
+    </message>
+    <message>
         <source>others</source>
         <translation>其他</translation>
     </message>
@@ -5154,6 +7532,26 @@
     <message>
         <source>output buffer</source>
         <translation>输出缓冲区</translation>
+    </message>
+    <message>
+        <source>over K and V f16</source>
+        <translation>与 K 和 V 为 f16 之比</translation>
+    </message>
+    <message>
+        <source>over side by side</source>
+        <translation>与相邻时之比</translation>
+    </message>
+    <message>
+        <source>over the best</source>
+        <translation>与最佳值之比</translation>
+    </message>
+    <message>
+        <source>over {n:,}</source>
+        <translation>与 {n:,} 之比</translation>
+    </message>
+    <message>
+        <source>over {n:,} cells</source>
+        <translation>与 {n:,} 个单元之比</translation>
     </message>
     <message>
         <source>overwritten next</source>
@@ -5180,8 +7578,24 @@
         <translation>已暂停 · {amount}</translation>
     </message>
     <message>
+        <source>pays after tokens</source>
+        <translation>多少 token 后合算</translation>
+    </message>
+    <message>
+        <source>perplexity (over f16)</source>
+        <translation>困惑度（与 f16 之比）</translation>
+    </message>
+    <message>
         <source>pictures</source>
         <translation>图片</translation>
+    </message>
+    <message>
+        <source>pinned</source>
+        <translation>已固定</translation>
+    </message>
+    <message>
+        <source>place in the chunk (tokens)</source>
+        <translation>在分块中的位置（token）</translation>
     </message>
     <message>
         <source>placed</source>
@@ -5204,6 +7618,10 @@
         <translation>位置</translation>
     </message>
     <message>
+        <source>positions that go back inside a batch</source>
+        <translation>批次内位置回退</translation>
+    </message>
+    <message>
         <source>positions {low} to {high}</source>
         <translation>位置 {low} 到 {high}</translation>
     </message>
@@ -5214,6 +7632,10 @@
     <message>
         <source>prefill, last request</source>
         <translation>预填充，上一个请求</translation>
+    </message>
+    <message>
+        <source>prefilled ahead, between answers</source>
+        <translation>在回答之间提前预填充</translation>
     </message>
     <message>
         <source>prefilled {prefilled_tokens}</source>
@@ -5232,6 +7654,14 @@
         <translation>前缀命中，上一个请求</translation>
     </message>
     <message>
+        <source>private resident MB</source>
+        <translation>私有常驻内存（MB）</translation>
+    </message>
+    <message>
+        <source>program</source>
+        <translation>程序</translation>
+    </message>
+    <message>
         <source>prompt tokens</source>
         <translation>提示词 token</translation>
     </message>
@@ -5243,11 +7673,27 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>提示词 {prompt} 个 token：{reused} 个在缓存中，{prefilled} 个经过计算{read}
 回答 {generated} 个 token{decoded}
 {continued}从发送到首个 token {ttft}
-序列 {seq_id}；已用单元 {used}，峰值 {high_water}，n_kv {n_kv}{seed}</translation>
+序列 {seq_id}；已用单元 {used}，高水位 {high_water}，n_kv {n_kv}{seed}</translation>
+    </message>
+    <message>
+        <source>quiet</source>
+        <translation>安静</translation>
+    </message>
+    <message>
+        <source>read again after a rebuild</source>
+        <translation>重建后重新读取</translation>
     </message>
     <message>
         <source>read as {encoding}</source>
         <translation>按 {encoding} 读取</translation>
+    </message>
+    <message>
+        <source>rebuilt, state kept</source>
+        <translation>重建，保留状态</translation>
+    </message>
+    <message>
+        <source>rebuilt, text read again</source>
+        <translation>重建，重新读取文本</translation>
     </message>
     <message>
         <source>recurrent</source>
@@ -5258,6 +7704,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>循环状态</translation>
     </message>
     <message>
+        <source>recycled ids, not cleaned</source>
+        <translation>id 循环使用，未清理</translation>
+    </message>
+    <message>
         <source>references to web pages</source>
         <translation>网页引用</translation>
     </message>
@@ -5266,8 +7716,40 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>已拒绝</translation>
     </message>
     <message>
+        <source>refused ({code:.0f})</source>
+        <translation>被拒绝（{code:.0f}）</translation>
+    </message>
+    <message>
+        <source>refused at request {n}</source>
+        <translation>在第 {n} 个请求被拒绝</translation>
+    </message>
+    <message>
         <source>refused by kvdesk</source>
         <translation>被 kvdesk 拒绝</translation>
+    </message>
+    <message>
+        <source>removed</source>
+        <translation>已移除</translation>
+    </message>
+    <message>
+        <source>removed from {first} </source>
+        <translation>从 {first} 起移除 </translation>
+    </message>
+    <message>
+        <source>removed next</source>
+        <translation>下一个移除</translation>
+    </message>
+    <message>
+        <source>removed, but positions go on</source>
+        <translation>已移除，但位置继续</translation>
+    </message>
+    <message>
+        <source>request</source>
+        <translation>请求</translation>
+    </message>
+    <message>
+        <source>request {n}: {why}</source>
+        <translation>请求 {n}：{why}</translation>
     </message>
     <message>
         <source>requests</source>
@@ -5275,7 +7757,7 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>restored in {time}</source>
-        <translation>恢复用时{time}</translation>
+        <translation>恢复用时 {time}</translation>
     </message>
     <message>
         <source>results of tools</source>
@@ -5302,12 +7784,32 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>单元段：{runs}</translation>
     </message>
     <message>
+        <source>same likeliest</source>
+        <translation>最可能的相同</translation>
+    </message>
+    <message>
+        <source>same likeliest token</source>
+        <translation>最可能的 token 相同</translation>
+    </message>
+    <message>
         <source>saved conversations</source>
         <translation>保存的对话</translation>
     </message>
     <message>
         <source>scatter</source>
         <translation>分散程度</translation>
+    </message>
+    <message>
+        <source>scattered</source>
+        <translation>分散</translation>
+    </message>
+    <message>
+        <source>scattered, then compacted</source>
+        <translation>分散，然后整理</translation>
+    </message>
+    <message>
+        <source>seconds</source>
+        <translation>秒</translation>
     </message>
     <message>
         <source>seed</source>
@@ -5328,6 +7830,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>sequence {seq_id}</source>
         <translation>序列 {seq_id}</translation>
+    </message>
+    <message>
+        <source>series</source>
+        <translation>曲线</translation>
     </message>
     <message>
         <source>shared</source>
@@ -5358,6 +7864,22 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>显示</translation>
     </message>
     <message>
+        <source>side by side</source>
+        <translation>相邻</translation>
+    </message>
+    <message>
+        <source>signal {number}</source>
+        <translation>信号 {number}</translation>
+    </message>
+    <message>
+        <source>slope</source>
+        <translation>斜率</translation>
+    </message>
+    <message>
+        <source>slope per request</source>
+        <translation>每个请求的斜率</translation>
+    </message>
+    <message>
         <source>slot search, last batch</source>
         <translation>查找槽位，上一个批次</translation>
     </message>
@@ -5382,6 +7904,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>起点</translation>
     </message>
     <message>
+        <source>still counts</source>
+        <translation>仍然计入</translation>
+    </message>
+    <message>
         <source>stopped</source>
         <translation>已停止</translation>
     </message>
@@ -5392,6 +7918,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>stream {stream}</source>
         <translation>stream {stream}</translation>
+    </message>
+    <message>
+        <source>surprise</source>
+        <translation>意外程度</translation>
     </message>
     <message>
         <source>swapped out</source>
@@ -5406,6 +7936,18 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>系统提示词</translation>
     </message>
     <message>
+        <source>taken</source>
+        <translation>被接受</translation>
+    </message>
+    <message>
+        <source>taken by filling again</source>
+        <translation>再次填充时占用</translation>
+    </message>
+    <message>
+        <source>taken by making the context</source>
+        <translation>创建上下文时占用</translation>
+    </message>
+    <message>
         <source>takes a time that has not been measured yet</source>
         <translation>用时尚未测量</translation>
     </message>
@@ -5418,8 +7960,32 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>模板</translation>
     </message>
     <message>
+        <source>tensor {name!r} has a data type that llama.cpp no longer reads ({number})</source>
+        <translation>张量 {name!r} 的数据类型 llama.cpp 已不再读取（{number}）</translation>
+    </message>
+    <message>
+        <source>tensor {name!r} has a data type this llama.cpp does not know ({number})</source>
+        <translation>张量 {name!r} 的数据类型这个 llama.cpp 不认识（{number}）</translation>
+    </message>
+    <message>
+        <source>tensor {name!r} has an impossible shape</source>
+        <translation>张量 {name!r} 的形状不可能</translation>
+    </message>
+    <message>
+        <source>tensor {name!r} has {n_dims:,} dimensions</source>
+        <translation>张量 {name!r} 有 {n_dims:,} 个维度</translation>
+    </message>
+    <message>
+        <source>tensor {name!r} is not where the one before it ends</source>
+        <translation>张量 {name!r} 没有紧接在前一个之后</translation>
+    </message>
+    <message>
         <source>terms to accept, token needed</source>
         <translation>需接受条款，需要 token</translation>
+    </message>
+    <message>
+        <source>text</source>
+        <translation>文本</translation>
     </message>
     <message>
         <source>the %n oldest messages</source>
@@ -5428,6 +7994,14 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>the beginning of this answer</source>
         <translation>这个回答的开头</translation>
+    </message>
+    <message>
+        <source>the context was rebuilt</source>
+        <translation>上下文已重建</translation>
+    </message>
+    <message>
+        <source>the conversation was closed</source>
+        <translation>对话已关闭</translation>
     </message>
     <message>
         <source>the engine reports other numbers</source>
@@ -5450,6 +8024,34 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>语法在文本中间结束</translation>
     </message>
     <message>
+        <source>the last position again</source>
+        <translation>再次使用最后的位置</translation>
+    </message>
+    <message>
+        <source>the machine was quiet.</source>
+        <translation>机器处于安静状态。</translation>
+    </message>
+    <message>
+        <source>the map and llama.cpp&apos;s own state disagree: {detail}</source>
+        <translation>单元图与 llama.cpp 自身的状态不一致：{detail}</translation>
+    </message>
+    <message>
+        <source>the map has a mismatch</source>
+        <translation>单元图有不一致</translation>
+    </message>
+    <message>
+        <source>the map is mirrored</source>
+        <translation>单元图为镜像</translation>
+    </message>
+    <message>
+        <source>the map is verified</source>
+        <translation>单元图已验证</translation>
+    </message>
+    <message>
+        <source>the middle, when the end was removed</source>
+        <translation>移除末尾后的中间位置</translation>
+    </message>
+    <message>
         <source>the most repetitions are fewer than the least</source>
         <translation>最多重复次数小于最少重复次数</translation>
     </message>
@@ -5466,12 +8068,36 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>token 在其序列中的位置 (pos)</translation>
     </message>
     <message>
+        <source>the position behind the last</source>
+        <translation>最后位置的下一个</translation>
+    </message>
+    <message>
+        <source>the prompt diverges at position {n}</source>
+        <translation>提示词在位置 {n} 处分叉</translation>
+    </message>
+    <message>
+        <source>the right way</source>
+        <translation>正确的方式</translation>
+    </message>
+    <message>
         <source>the same order without gaps</source>
         <translation>顺序相同，没有空缺</translation>
     </message>
     <message>
+        <source>the same text after another one, and in an empty cache</source>
+        <translation>同一文本：在另一文本之后，以及在空缓存中</translation>
+    </message>
+    <message>
         <source>the same up to rounding</source>
         <translation>除舍入外相同</translation>
+    </message>
+    <message>
+        <source>the saved state is not what it was said to be</source>
+        <translation>保存的状态与说明不符</translation>
+    </message>
+    <message>
+        <source>the story</source>
+        <translation>故事</translation>
     </message>
     <message>
         <source>the system prompt</source>
@@ -5480,6 +8106,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>there is nothing to repeat</source>
         <translation>没有可以重复的内容</translation>
+    </message>
+    <message>
+        <source>there may be no gap</source>
+        <translation>不能有空缺</translation>
     </message>
     <message>
         <source>threads</source>
@@ -5495,7 +8125,15 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     </message>
     <message>
         <source>time of flushes</source>
-        <translation>flush 的用时</translation>
+        <translation>K-shift 的用时</translation>
+    </message>
+    <message>
+        <source>time over f16</source>
+        <translation>与 f16 的用时之比</translation>
+    </message>
+    <message>
+        <source>time over {n}</source>
+        <translation>与 {n} 的用时之比</translation>
     </message>
     <message>
         <source>time per token</source>
@@ -5514,6 +8152,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>次</translation>
     </message>
     <message>
+        <source>times the first</source>
+        <translation>与第一个之比</translation>
+    </message>
+    <message>
         <source>to</source>
         <translation>到</translation>
     </message>
@@ -5522,12 +8164,24 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>待计算</translation>
     </message>
     <message>
+        <source>to compare the next token</source>
+        <translation>用于比较下一个 token</translation>
+    </message>
+    <message>
+        <source>to verify the conversation</source>
+        <translation>用于验证对话</translation>
+    </message>
+    <message>
         <source>together</source>
         <translation>它们</translation>
     </message>
     <message>
         <source>tok/s</source>
         <translation>tok/s</translation>
+    </message>
+    <message>
+        <source>tok/s at {n:,}</source>
+        <translation>深度 {n:,} 处的 tok/s</translation>
     </message>
     <message>
         <source>token</source>
@@ -5542,12 +8196,36 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>token</translation>
     </message>
     <message>
+        <source>tokens of earlier requests kept, sent whole at each step</source>
+        <translation>保留之前请求的 token，每步全部发送</translation>
+    </message>
+    <message>
+        <source>tokens take {median:.1f} ms, at best {best:.1f}</source>
+        <translation>每个 token 用时 {median:.1f} 毫秒，最佳为 {best:.1f}</translation>
+    </message>
+    <message>
+        <source>tokens written</source>
+        <translation>写出的 token</translation>
+    </message>
+    <message>
+        <source>trained for {n} tokens</source>
+        <translation>训练长度 {n} 个 token</translation>
+    </message>
+    <message>
         <source>transfer buffers</source>
         <translation>传输缓冲区</translation>
     </message>
     <message>
         <source>twice</source>
         <translation>两次</translation>
+    </message>
+    <message>
+        <source>two tensors are called {name!r}</source>
+        <translation>有两个张量名为 {name!r}</translation>
+    </message>
+    <message>
+        <source>types</source>
+        <translation>类型</translation>
     </message>
     <message>
         <source>ubatches</source>
@@ -5560,6 +8238,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>unknown message</source>
         <translation>未知消息</translation>
+    </message>
+    <message>
+        <source>unused for {idle_s:,.0f} s, frees {n_own:,} cells, {back}</source>
+        <translation>{idle_s:,.0f} 秒未使用，可释放 {n_own:,} 个单元，{back}</translation>
     </message>
     <message>
         <source>up to n_kv</source>
@@ -5578,6 +8260,14 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>等待中 · {amount}</translation>
     </message>
     <message>
+        <source>was cancelled</source>
+        <translation>已取消</translation>
+    </message>
+    <message>
+        <source>was removed from the cache although cells are free: all {n_seq_max} sequences (n_seq_max) are in use. Its text stays; a larger n_seq_max keeps more branches in the cache.</source>
+        <translation>已从缓存中移除，尽管还有空闲单元：全部 {n_seq_max} 个序列（n_seq_max）都在使用。其文本保留；更大的 n_seq_max 可以在缓存中保留更多分支。</translation>
+    </message>
+    <message>
         <source>was “{was}” and is “{now}”</source>
         <translation>原为“{was}”，现为“{now}”</translation>
     </message>
@@ -5586,8 +8276,28 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>浪费</translation>
     </message>
     <message>
+        <source>way</source>
+        <translation>方式</translation>
+    </message>
+    <message>
         <source>weights</source>
         <translation>权重</translation>
+    </message>
+    <message>
+        <source>what</source>
+        <translation>项目</translation>
+    </message>
+    <message>
+        <source>what it says</source>
+        <translation>引擎的说明</translation>
+    </message>
+    <message>
+        <source>what was moved is read again: exact answers were chosen</source>
+        <translation>移动过的部分重新读取：选择了精确回答</translation>
+    </message>
+    <message>
+        <source>when</source>
+        <translation>时刻</translation>
     </message>
     <message>
         <source>which conversation holds the cell; shared cells have the colours of two</source>
@@ -5602,8 +8312,40 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>完整</translation>
     </message>
     <message>
+        <source>whole sequence sent at each step, behind the last</source>
+        <translation>每步发送完整序列，接在最后</translation>
+    </message>
+    <message>
+        <source>whole sequence sent at each step, cells removed before</source>
+        <translation>每步发送完整序列，之前移除单元</translation>
+    </message>
+    <message>
+        <source>whole sequence sent at each step, from 0, nothing removed</source>
+        <translation>每步发送完整序列，从 0 开始，不移除</translation>
+    </message>
+    <message>
         <source>whole session</source>
         <translation>整个会话</translation>
+    </message>
+    <message>
+        <source>with the cache</source>
+        <translation>用缓存</translation>
+    </message>
+    <message>
+        <source>with {type} for one of them, K gives {k} and V {v}: {more} matters more</source>
+        <translation>其中之一用 {type} 时，K 为 {k}，V 为 {v}：{more} 的影响更大</translation>
+    </message>
+    <message>
+        <source>without</source>
+        <translation>不用</translation>
+    </message>
+    <message>
+        <source>without flash attention sums depend on where cells lie, so a later text may differ by rounding.</source>
+        <translation>没有 flash attention 时，求和取决于单元所在的位置，因此之后的文本可能因舍入而不同。</translation>
+    </message>
+    <message>
+        <source>without over with, {n} tokens</source>
+        <translation>不用与使用之比，{n} 个 token</translation>
     </message>
     <message>
         <source>written</source>
@@ -5612,6 +8354,10 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
     <message>
         <source>written {ago}</source>
         <translation>写入于 {ago}</translation>
+    </message>
+    <message>
+        <source>yardstick</source>
+        <translation>基准</translation>
     </message>
     <message>
         <source>yes</source>
@@ -5626,12 +8372,32 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{age} 次操作前</translation>
     </message>
     <message>
+        <source>{architecture} models have no KV cache</source>
+        <translation>{architecture} 模型没有 KV 缓存</translation>
+    </message>
+    <message>
+        <source>{architecture} uses {other_class}, which kvdesk does not mirror</source>
+        <translation>{architecture} 使用 {other_class}，kvdesk 没有它的镜像</translation>
+    </message>
+    <message>
+        <source>{a} over {b}</source>
+        <translation>{a}与{b}之比</translation>
+    </message>
+    <message>
+        <source>{a} to {b}</source>
+        <translation>{a} 到 {b}</translation>
+    </message>
+    <message>
         <source>{decode_tok_s} tok/s</source>
         <translation>{decode_tok_s} tok/s</translation>
     </message>
     <message>
         <source>{done} of {total}</source>
         <translation>{done} / {total}</translation>
+    </message>
+    <message>
+        <source>{error} Nothing can be added to this chat.</source>
+        <translation>{error}这个对话无法再添加内容。</translation>
     </message>
     <message>
         <source>{file} cannot be deleted: {why}.</source>
@@ -5734,12 +8500,20 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{first} 到 {last}</translation>
     </message>
     <message>
+        <source>{folder} cannot be written ({strerror}); kvdesk goes on without it.</source>
+        <translation>无法写入 {folder}（{strerror}）；kvdesk 在没有它的情况下继续。</translation>
+    </message>
+    <message>
         <source>{full} was full: {removed}, and {n_read:,} tokens are computed again, so that the answer is exact.</source>
         <translation>{full}已满：{removed}，{n_read:,} 个 token 重新计算，因此回答是精确的。</translation>
     </message>
     <message>
         <source>{full} was full: {removed}, {stays}, and the later tokens moved to lower positions without being computed again. From here on, answers are not exact.</source>
         <translation>{full}已满：{removed}，{stays}，后面的 token 移到更低的位置而没有重新计算。从这里开始，回答不再精确。</translation>
+    </message>
+    <message>
+        <source>{heads} heads share the keys and values of {kv}</source>
+        <translation>{heads} 个 head 共用 {kv} 个的 Key 和 Value</translation>
     </message>
     <message>
         <source>{host} answered something that is not the protocol of a model hub.</source>
@@ -5774,6 +8548,18 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{kind} {id}“{text}”，位置 {position}，{where}</translation>
     </message>
     <message>
+        <source>{kind}, {size} cells, round {n}</source>
+        <translation>{kind}，{size} 个单元，第 {n} 轮</translation>
+    </message>
+    <message>
+        <source>{kind}: the text is placed among {n} times {size} cells</source>
+        <translation>{kind}：将文本放入 {n} 倍 {size} 个单元之间</translation>
+    </message>
+    <message>
+        <source>{low:.4g} to {high:.4g}</source>
+        <translation>{low:.4g} 到 {high:.4g}</translation>
+    </message>
+    <message>
         <source>{low} to {high}</source>
         <translation>{low} 到 {high}</translation>
     </message>
@@ -5782,24 +8568,100 @@ sequence {seq_id}; cells used {used}, high water {high_water}, n_kv {n_kv}{seed}
         <translation>{low} 到 {high}{unit}</translation>
     </message>
     <message>
+        <source>{mb} is more than memory may hold: to disk{rest}</source>
+        <translation>{mb} 超过内存的上限：写入磁盘{rest}</translation>
+    </message>
+    <message>
+        <source>{mb} is more than the limits allow: it will be prefilled again</source>
+        <translation>{mb} 超过限制：将重新预填充</translation>
+    </message>
+    <message>
+        <source>{mb} to memory{rest}</source>
+        <translation>{mb} 存入内存{rest}</translation>
+    </message>
+    <message>
         <source>{missing} MB are still to come, and {free} MB are free on the disk: make room, then resume.</source>
         <translation>还需下载 {missing} MB，而磁盘空闲 {free} MB：请腾出空间后继续。</translation>
+    </message>
+    <message>
+        <source>{missing} bytes missing</source>
+        <translation>缺少 {missing} 字节</translation>
+    </message>
+    <message>
+        <source>{most} tokens take {longest} times as long without the cache, {least} tokens {shortest} times. Time grows as the length to the power {without} without and {cached} with it; 2 and 1 are what counting tokens gives.</source>
+        <translation>不用缓存时，{most} 个 token 的用时是使用时的 {longest} 倍，{least} 个 token 为 {shortest} 倍。用时随长度的幂增长：不用缓存时指数为 {without}，使用时为 {cached}；按 token 计数应为 2 和 1。</translation>
+    </message>
+    <message>
+        <source>{n:,} bytes</source>
+        <translation>{n:,} 字节</translation>
+    </message>
+    <message>
+        <source>{n:,} cells, {type}</source>
+        <translation>{n:,} 个单元，{type}</translation>
+    </message>
+    <message>
+        <source>{n:,} cells, {type}, small window cache</source>
+        <translation>{n:,} 个单元，{type}，小窗口缓存</translation>
+    </message>
+    <message>
+        <source>{n:,} deletions</source>
+        <translation>{n:,} 项删除</translation>
+    </message>
+    <message>
+        <source>{n:,} messages</source>
+        <translation>{n:,} 条消息</translation>
+    </message>
+    <message>
+        <source>{n:,} operations</source>
+        <translation>{n:,} 次操作</translation>
+    </message>
+    <message>
+        <source>{n:,} operations were saved to {name}.</source>
+        <translation>已将 {n:,} 次操作保存到 {name}。</translation>
     </message>
     <message>
         <source>{n:,} to compute</source>
         <translation>{n:,} 个待计算</translation>
     </message>
     <message>
+        <source>{n:,} tokens at the beginning are the same</source>
+        <translation>开头的 {n:,} 个 token 相同</translation>
+    </message>
+    <message>
         <source>{n:,} tokens from cache</source>
         <translation>{n:,} 个 token 来自缓存</translation>
+    </message>
+    <message>
+        <source>{n:,} values</source>
+        <translation>{n:,} 个值</translation>
+    </message>
+    <message>
+        <source>{n:.0f} cells where {own:.0f} are its own</source>
+        <translation>{n:.0f} 个单元，其中 {own:.0f} 个是它自己的</translation>
     </message>
     <message>
         <source>{n_kv:,} -&gt; {n_kv_after:,} cells saves {saved:.2f} ms a token{estimated}, {gain:,.0f} ms over the next {n_expected:,} tokens, and costs {price:,.0f} ms</source>
         <translation>单元 {n_kv:,} -&gt; {n_kv_after:,}，每个 token 节省 {saved:.2f} 毫秒{estimated}，接下来 {n_expected:,} 个 token 共节省 {gain:,.0f} 毫秒，代价 {price:,.0f} 毫秒</translation>
     </message>
     <message>
+        <source>{n_steps} of {n_planned} operations proved on a twin of this context in {ms:.0f} ms</source>
+        <translation>{n_planned} 次操作中的 {n_steps} 次已在这个上下文的副本上证明，用时 {ms:.0f} 毫秒</translation>
+    </message>
+    <message>
         <source>{n_tokens} of {n} more</source>
         <translation>另外 {n} 个中的 {n_tokens} 个</translation>
+    </message>
+    <message>
+        <source>{n_used:,} used cells; nothing disagrees, but not all can be proven: {detail}</source>
+        <translation>{n_used:,} 个已用单元；没有不一致，但不能全部证明：{detail}</translation>
+    </message>
+    <message>
+        <source>{names} are missing.</source>
+        <translation>缺少 {names}。</translation>
+    </message>
+    <message>
+        <source>{names} is missing.</source>
+        <translation>缺少 {names}。</translation>
     </message>
     <message>
         <source>{name}
@@ -5816,6 +8678,14 @@ next valid position {end}</source>
         <translation>{name}（在图中按 {keys}）</translation>
     </message>
     <message>
+        <source>{name} - kvdesk replay</source>
+        <translation>{name} - kvdesk 回放</translation>
+    </message>
+    <message>
+        <source>{name} computes no numbers (NaN): its weights are damaged.</source>
+        <translation>{name} 算不出数值（NaN）：其权重已损坏。</translation>
+    </message>
+    <message>
         <source>{name} could not be read.</source>
         <translation>无法读取 {name}。</translation>
     </message>
@@ -5828,12 +8698,28 @@ next valid position {end}</source>
         <translation>无法读取 {name}：{reason}。</translation>
     </message>
     <message>
+        <source>{name} could not be read: {strerror}.</source>
+        <translation>无法读取 {name}：{strerror}。</translation>
+    </message>
+    <message>
         <source>{name} could not be written: {why}</source>
         <translation>无法写入 {name}：{why}</translation>
     </message>
     <message>
         <source>{name} did not finish within {limit_s:g} seconds.</source>
         <translation>{name} 没有在 {limit_s:g} 秒内完成。</translation>
+    </message>
+    <message>
+        <source>{name} failed in a trial (exit code {code}).</source>
+        <translation>{name} 在试运行中失败（退出代码 {code}）。</translation>
+    </message>
+    <message>
+        <source>{name} fails on this conversation in line {line}{reason}.</source>
+        <translation>{name}在第 {line} 行处理这个对话时失败{reason}。</translation>
+    </message>
+    <message>
+        <source>{name} fails on this conversation{reason}.</source>
+        <translation>{name}处理这个对话时失败{reason}。</translation>
     </message>
     <message>
         <source>{name} has no text: its pages are probably scanned pictures. Only text can be attached.</source>
@@ -5852,6 +8738,14 @@ next valid position {end}</source>
         <translation>已附加 {name}</translation>
     </message>
     <message>
+        <source>{name} is broken in line {lineno}: {what}.</source>
+        <translation>{name}的第 {lineno} 行有错误：{what}。</translation>
+    </message>
+    <message>
+        <source>{name} is cut off: {bytes} or more are missing. Download it again.</source>
+        <translation>{name} 不完整：至少缺少 {bytes}。请重新下载。</translation>
+    </message>
+    <message>
         <source>{name} is damaged and cannot be read.</source>
         <translation>{name} 已损坏，无法读取。</translation>
     </message>
@@ -5860,8 +8754,16 @@ next valid position {end}</source>
         <translation>{name} 是空文件。</translation>
     </message>
     <message>
+        <source>{name} is far too long to be one.</source>
+        <translation>{name}过长，不可能是模板。</translation>
+    </message>
+    <message>
         <source>{name} is in an old Office format. Save it as DOCX or PDF and attach that.</source>
         <translation>{name} 是旧的 Office 格式。请另存为 DOCX 或 PDF 再附加。</translation>
+    </message>
+    <message>
+        <source>{name} is no longer where it was; the embedded model was opened.</source>
+        <translation>{name} 已不在原处；已打开内置模型。</translation>
     </message>
     <message>
         <source>{name} is no name for a file here.</source>
@@ -5872,12 +8774,28 @@ next valid position {end}</source>
         <translation>{name} 不是文本文件。可以附加文本、代码、PDF 和 DOCX 文件。</translation>
     </message>
     <message>
+        <source>{name} is not a database; kvdesk leaves it as it is.</source>
+        <translation>{name} 不是数据库；kvdesk 保持其原样。</translation>
+    </message>
+    <message>
+        <source>{name} is not a file.</source>
+        <translation>{name} 不是文件。</translation>
+    </message>
+    <message>
         <source>{name} is protected with a password, so it cannot be read.</source>
         <translation>{name} 受密码保护，无法读取。</translation>
     </message>
     <message>
+        <source>{name} is too large for a journal: {size:,} bytes.</source>
+        <translation>{name} 作为操作记录太大：{size:,} 字节。</translation>
+    </message>
+    <message>
         <source>{name} is too large to be attached.</source>
         <translation>{name} 太大，无法附加。</translation>
+    </message>
+    <message>
+        <source>{name} makes llama.cpp crash ({how}); it did so in a trial, so nothing is lost.</source>
+        <translation>{name} 使 llama.cpp 崩溃（{how}）；这发生在试运行中，因此没有任何损失。</translation>
     </message>
     <message>
         <source>{name} must end in .png, .svg or .csv</source>
@@ -5888,20 +8806,52 @@ next valid position {end}</source>
         <translation>{name} 所需的内存超过这类文件应有的范围，因此没有包含。</translation>
     </message>
     <message>
+        <source>{name} needs more memory than a model of its size should.</source>
+        <translation>{name} 需要的内存超过这种大小的模型应有的范围。</translation>
+    </message>
+    <message>
         <source>{name} of type {kind} needs heads of a multiple of {block} numbers; this model&apos;s differ.</source>
         <translation>类型为 {kind} 的 {name} 要求 head 大小是 {block} 的倍数；这个模型不是。</translation>
+    </message>
+    <message>
+        <source>{name} over allocated, where it is worst</source>
+        <translation>{name}与实际分配之比，取最差的一项</translation>
     </message>
     <message>
         <source>{name} random</source>
         <translation>{name} 随机</translation>
     </message>
     <message>
+        <source>{name} refuses this conversation: {reason}</source>
+        <translation>{name}不接受这个对话：{reason}</translation>
+    </message>
+    <message>
         <source>{name} took longer than {seconds} seconds to read, so it was left out.</source>
         <translation>读取 {name} 用时超过 {seconds} 秒，因此没有包含。</translation>
     </message>
     <message>
+        <source>{name} was stopped: it does what no template needs to do.</source>
+        <translation>{name}已被停止：它做了模板不需要做的事。</translation>
+    </message>
+    <message>
         <source>{name}, first part</source>
         <translation>{name}，第一部分</translation>
+    </message>
+    <message>
+        <source>{name}: {n:.1f} times</source>
+        <translation>{name}：{n:.1f} 倍</translation>
+    </message>
+    <message>
+        <source>{name}: {ratio} times</source>
+        <translation>{name}：{ratio} 倍</translation>
+    </message>
+    <message>
+        <source>{n} %</source>
+        <translation>{n} %</translation>
+    </message>
+    <message>
+        <source>{n} M parameters</source>
+        <translation>{n} M 参数</translation>
     </message>
     <message>
         <source>{n} MB, estimated</source>
@@ -5964,6 +8914,18 @@ next valid position {end}</source>
         <translation>{n} / {most} 个线程</translation>
     </message>
     <message>
+        <source>{n} of {n_cores} cores, nothing else was measured yet.</source>
+        <translation>{n} / {n_cores} 个核心，尚未测量其他情况。</translation>
+    </message>
+    <message>
+        <source>{n} older dropped</source>
+        <translation>丢弃 {n} 个较旧的</translation>
+    </message>
+    <message>
+        <source>{n} older to disk</source>
+        <translation>{n} 个较旧的写入磁盘</translation>
+    </message>
+    <message>
         <source>{n} operations</source>
         <translation>{n} 次操作</translation>
     </message>
@@ -5974,6 +8936,14 @@ next valid position {end}</source>
     <message>
         <source>{n} pages</source>
         <translation>{n} 页</translation>
+    </message>
+    <message>
+        <source>{n} px</source>
+        <translation>{n} 像素</translation>
+    </message>
+    <message>
+        <source>{n} rounds were added, and the intervals are as wide as that made them.</source>
+        <translation>增加了 {n} 轮，区间也因此变宽。</translation>
     </message>
     <message>
         <source>{n} samples</source>
@@ -6020,12 +8990,32 @@ next valid position {end}</source>
         <translation>“{title}”的 {n} 个 token</translation>
     </message>
     <message>
+        <source>{n} tokens: only {left} are left for the answer</source>
+        <translation>{n} 个 token：只剩 {left} 个留给回答</translation>
+    </message>
+    <message>
+        <source>{n} tokens: the %n oldest messages ({evicted} tokens) are removed from the context for it</source>
+        <translation>{n} 个 token：为此将从上下文中移除最早的 %n 条消息（{evicted} 个 token）</translation>
+    </message>
+    <message>
+        <source>{n} tokens: the oldest message ({evicted} tokens) is removed from the context for it</source>
+        <translation>{n} 个 token：为此将从上下文中移除最早的一条消息（{evicted} 个 token）</translation>
+    </message>
+    <message>
+        <source>{n} tokens: the oldest tokens ({evicted} tokens) are removed from the context for it</source>
+        <translation>{n} 个 token：为此将从上下文中移除最早的 token（{evicted} 个）</translation>
+    </message>
+    <message>
         <source>{n} tokens: {cached} in the cache, {new} to be computed.</source>
         <translation>{n} 个 token：{cached} 个在缓存中，{new} 个待计算。</translation>
     </message>
     <message>
         <source>{n} values of sampling</source>
         <translation>{n} 个采样值</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read: {why}.</source>
+        <translation>无法读取 {path}：{why}。</translation>
     </message>
     <message>
         <source>{p} of 100 gaps are at most so long, by nearest rank</source>
@@ -6052,8 +9042,16 @@ next valid position {end}</source>
         <translation>{seconds} 分钟</translation>
     </message>
     <message>
+        <source>{seen}: starting with {threads}.</source>
+        <translation>{seen}：从 {threads} 开始。</translation>
+    </message>
+    <message>
         <source>{sentence} (X = {x}, Y = {y}: Y must be X + 1)</source>
         <translation>{sentence}（X = {x}，Y = {y}：Y 必须为 X + 1）</translation>
+    </message>
+    <message>
+        <source>{share} of {n}</source>
+        <translation>{share} / {n}</translation>
     </message>
     <message>
         <source>{size} MB of K and V moved{speed}.</source>
@@ -6068,8 +9066,28 @@ next valid position {end}</source>
         <translation>{stayed} 个未动</translation>
     </message>
     <message>
+        <source>{tail:,} tokens of another branch stay while there is room</source>
+        <translation>在有空间时保留另一分支的 {tail:,} 个 token</translation>
+    </message>
+    <message>
         <source>{text}, a favourite</source>
         <translation>{text}，已收藏</translation>
+    </message>
+    <message>
+        <source>{threads} took {ms:.1f} ms a token, {threads2} take more.</source>
+        <translation>{threads}时每个 token 用时 {ms:.1f} 毫秒，{threads2}用时更长。</translation>
+    </message>
+    <message>
+        <source>{threads}, as before.</source>
+        <translation>{threads}，与之前相同。</translation>
+    </message>
+    <message>
+        <source>{threads}: {back_ms:.1f} ms a token, {ms:.1f} with {tried} ({evidence}).</source>
+        <translation>{threads}：每个 token {back_ms:.1f} 毫秒，{tried} 个时为 {ms:.1f}（{evidence}）。</translation>
+    </message>
+    <message>
+        <source>{threads}: {ms:.1f} ms a token instead of {back_ms:.1f} with {back_to} ({evidence}).</source>
+        <translation>{threads}：每个 token {ms:.1f} 毫秒，而 {back_to} 个时为 {back_ms:.1f}（{evidence}）。</translation>
     </message>
     <message>
         <source>{time} left</source>
@@ -6084,6 +9102,10 @@ next valid position {end}</source>
         <translation>{title}，分支 {branch}</translation>
     </message>
     <message>
+        <source>{title}, forked</source>
+        <translation>{title}，分叉</translation>
+    </message>
+    <message>
         <source>{title}: sequence {seq_id}{part}</source>
         <translation>{title}：序列 {seq_id}{part}</translation>
     </message>
@@ -6096,8 +9118,36 @@ next valid position {end}</source>
         <translation>空闲 {available} MB 中的 {total} MB</translation>
     </message>
     <message>
+        <source>{types} is not possible with this model: {why}</source>
+        <translation>这个模型不支持 {types}：{why}</translation>
+    </message>
+    <message>
+        <source>{types} reads chunk {i} of {n}</source>
+        <translation>{types} 正在读取分块 {i} / {n}</translation>
+    </message>
+    <message>
+        <source>{types} reads to depth {depth:,}</source>
+        <translation>{types} 正在读取到深度 {depth:,}</translation>
+    </message>
+    <message>
+        <source>{types}, depth {depth}</source>
+        <translation>{types}，深度 {depth}</translation>
+    </message>
+    <message>
+        <source>{types}, {n} at once</source>
+        <translation>{types}，一次 {n} 个</translation>
+    </message>
+    <message>
+        <source>{type} for K and V: the next token {changes} (KL divergence {kl}), at {memory:.2f} of the memory and {time} times the time of a token at depth {depth:,}</source>
+        <translation>K 和 V 为 {type}：下一个 token {changes}（KL 散度 {kl}），内存为 {memory:.2f}，深度 {depth:,} 处一个 token 的用时为 {time} 倍</translation>
+    </message>
+    <message>
         <source>{url} is the address of a server; this engine opens GGUF files of this machine.</source>
         <translation>{url} 是服务器的地址；这个引擎只打开这台电脑上的 GGUF 文件。</translation>
+    </message>
+    <message>
+        <source>{verdict}: logits differ by at most {difference:.2g}, KL {kl:.2g} nats</source>
+        <translation>{verdict}：logits 最多相差 {difference:.2g}，KL {kl:.2g} nat</translation>
     </message>
     <message>
         <source>{what} ({n_tokens:,} tokens) was removed</source>
@@ -6106,6 +9156,10 @@ next valid position {end}</source>
     <message>
         <source>{what} ({n_tokens:,} tokens) were removed</source>
         <translation>已移除{what}（{n_tokens:,} 个 token）</translation>
+    </message>
+    <message>
+        <source>{what} are not saved yet. {why} kvdesk tries again by itself.</source>
+        <translation>{what}尚未保存。{why}kvdesk 会自动重试。</translation>
     </message>
     <message>
         <source>{what} is full, and what could be removed is shared with them. The answer ends here.</source>
@@ -6120,8 +9174,20 @@ next valid position {end}</source>
         <translation>{what}已满。回答在此结束。</translation>
     </message>
     <message>
+        <source>{what} is not saved yet. {why} kvdesk tries again by itself.</source>
+        <translation>{what}尚未保存。{why}kvdesk 会自动重试。</translation>
+    </message>
+    <message>
         <source>{what} is only for those who accept its terms on {host}: accept them there, and enter your token.</source>
         <translation>{what} 只提供给在 {host} 上接受其条款的用户：请在那里接受，然后输入你的 token。</translation>
+    </message>
+    <message>
+        <source>{what}, round {n}</source>
+        <translation>{what}，第 {n} 轮</translation>
+    </message>
+    <message>
+        <source>{what}, {n} threads over the best</source>
+        <translation>{what}，{n} 个线程与最佳值之比</translation>
     </message>
     <message>
         <source>{what}: {done} of {total} tokens</source>
@@ -6158,6 +9224,10 @@ Cells changed: {n_cells}, in {took}</source>
 变化的单元：{n_cells}，用时 {took}</translation>
     </message>
     <message>
+        <source>{word}. {note}</source>
+        <translation>{word}。{note}</translation>
+    </message>
+    <message>
         <source>“)” is missing</source>
         <translation>缺少“)”</translation>
     </message>
@@ -6184,6 +9254,14 @@ Cells changed: {n_cells}, in {took}</source>
     <message>
         <source>“{name}” was imported.</source>
         <translation>“{name}”已导入。</translation>
+    </message>
+    <message>
+        <source>“{title}” is in no folder now.</source>
+        <translation>“{title}”现在不在任何文件夹中。</translation>
+    </message>
+    <message>
+        <source>“{title}” is in the folder “{folder}” now.</source>
+        <translation>“{title}”现在位于文件夹“{folder}”中。</translation>
     </message>
     <message>
         <source>“{title}” is {verdict} ({n} tokens computed again in {time}).</source>
