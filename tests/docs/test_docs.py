@@ -13,7 +13,11 @@ from kvdesk import __version__
 from kvdesk.__main__ import COMMANDS, main
 from tests.places import ROOT
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/zh").glob("*.md")),
+]
 TEXTS = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in DOCUMENTS}
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
