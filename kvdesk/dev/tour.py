@@ -277,7 +277,7 @@ class Tour(QObject):
         helps.palette.close_palette()
         self._say("What kvdesk and llama.cpp log")
         window.shown_settings.show_page("Log")
-        window.inspector.log.filter_field.setText("kv")
+        window.inspector.log.filter_field.setText("llama_")
         yield from self._picture("log", 0.8)
         window.inspector.log.filter_field.clear()
         window.shown_settings.show_page("Cache")
