@@ -14,6 +14,7 @@ from kvdesk.cli.parser import Parser
 
 COMMANDS = {
     "chat": "the turns of one conversation on standard output",
+    "serve": "the OpenAI protocol over HTTP, on the same engine and cache",
     "demo": "a guided tour of the window with the real model",
     "bench": "measurements, as ratios within one run",
     "lab": "experiments that answer questions about the KV cache, with a report",

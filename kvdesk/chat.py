@@ -13,7 +13,7 @@ from kvdesk.translation import marked, tr
 
 ConversationId = NewType("ConversationId", str)
 MessageId = NewType("MessageId", str)
-Role = Literal["system", "user", "assistant"]
+Role = Literal["system", "user", "assistant", "tool"]
 FEW_TOKENS = 8
 """Fewer tokens at once are computed much as single ones are: their speed is not that at which prompts are read."""
 _FENCES = re.compile("`{3,}")
@@ -125,6 +125,8 @@ class Message:
     ended (`finish_of`); `pinned`: listed at the top of the chat, which keeps it in no context.
     `attachments` stand before the text where the model reads it (`as_read`).
     `thought_ms` is how long its reasoning took; 0 where there was none, or it was not measured.
+    `fields` are further fields that a chat template sees of it, such as `tool_calls`, as a JSON object; "" none. Only
+    programs that call tools send them.
     """
 
     id: MessageId
@@ -142,6 +144,7 @@ class Message:
     finish: FinishReason = ""
     pinned: bool = False
     thought_ms: int = 0
+    fields: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,8 @@ def join_text(parts: Sequence[TextDelta]) -> TextDelta:
         return parts[0]
     first = parts[0]
     tokens = tuple(chain.from_iterable(part.tokens for part in parts))
-    return TextDelta(first.conversation, first.answer, "".join(part.text for part in parts), tokens)
+    logprobs = tuple(chain.from_iterable(part.logprobs for part in parts))
+    return TextDelta(first.conversation, first.answer, "".join(part.text for part in parts), tokens, logprobs)
 
 
 def bytes_of(events: Iterable[Event]) -> int:
@@ -74,7 +75,8 @@ def bytes_of(events: Iterable[Event]) -> int:
 def _bytes_of(event: Event) -> int:
     match event:
         case TextDelta():
-            return 200 + 2 * len(event.text) + 8 * len(event.tokens)
+            n_probs = sum(1 + len(token.top) for token in event.logprobs)
+            return 200 + 2 * len(event.text) + 8 * len(event.tokens) + 200 * n_probs
         case LogLine():
             return 100 + 2 * len(event.text)
         case TokenTexts():

@@ -8,7 +8,7 @@ cells or the engine. What is evicted is decided per sequence, in `kvdesk.policie
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from kvdesk.cache.prefix import common_prefix
@@ -87,8 +87,8 @@ class PrefixTree:
 
     # --- what is asked ------------------------------------------------------------------------------------------------
 
-    def longest_prefix(self, prompt: Tokens, *, without: int = -1, whole: bool = False) -> Match:
-        """The longest prefix of `prompt` that a sequence other than `without` holds, and who lends it.
+    def longest_prefix(self, prompt: Tokens, *, without: Set[int] = frozenset(), whole: bool = False) -> Match:
+        """The longest prefix of `prompt` that a sequence other than those `without` holds, and who lends it.
 
         whole: only sequences of which everything matches, for streams, where a part cannot be copied. Of several
         lenders one that holds nothing else, then the last used. Read-only: whoever copies inserts: that is the use.
@@ -102,7 +102,7 @@ class PrefixTree:
             n = common_prefix(child.tokens, wanted[depth : depth + len(child.tokens)])
             full = n == len(child.tokens)
             ending = {s for s in child.holders if full and self._ends[s] is child}
-            lenders = (ending if whole else child.holders) - {without}
+            lenders = (ending if whole else child.holders) - without
             depth += n
             if lenders:
                 lender = max(lenders, key=lambda s: (s in ending, self._used[s]))

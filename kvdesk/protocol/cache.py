@@ -40,6 +40,7 @@ class Lease:
     inactive  it holds another branch of the conversation, kept while there is room
     branch    its number among those of the conversation, from 1 on; it keeps the number while it is in the cache
     last      the last message of which it holds tokens; None: not known, as before the first turn
+    client    name of the program whose request it was; "": a conversation of kvdesk
     """
 
     conversation: ConversationId
@@ -47,6 +48,7 @@ class Lease:
     inactive: bool = False
     branch: int = 1
     last: MessageId | None = None
+    client: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +111,10 @@ class RebuildContext:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Whether somebody looks at the cache: snapshots are made only then."""
+    """Whether somebody looks at the cache: snapshots are made only then. `watcher`: who; "" is the window."""
 
     snapshots: bool
+    watcher: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ class ModelInfo:
     n_vocab: int = 0
     has_text: bool = True  # False: no text tokenizer, token ids only
     has_template: bool = True  # False: a plain fallback template is used
+    tool_format: str = ""  # how it calls tools: a family of `kvdesk.tool_calls`; "": not, or as nobody documents
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,48 @@ class LoadModel:
 
 
 @dataclass(frozen=True, slots=True)
+class Client:
+    """Another program that asks: what it asks belongs to no chat, and each request has a conversation of its own. What
+    its cells hold is a beginning that later requests may share while there is room.
+
+    name     as it is shown
+    sharing  only requests of the same value share beginnings; "": these do with all others and with the chats
+    reuse    False: nothing of the prompt is taken from the cache
+    """
+
+    name: str
+    sharing: str = ""
+    reuse: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RawPrompt:
+    """A prompt that no chat template renders: token ids, or where there are none a text, in which control tokens that
+    are written out count as such.
+    """
+
+    text: str = ""
+    tokens: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenProb:
+    """A token, the natural logarithm of its probability before sampling, and its bytes."""
+
+    token: int
+    logprob: float
+    piece: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprobs:
+    """A token of an answer, and the most likely ones in its place, the likeliest first."""
+
+    chosen: TokenProb
+    top: tuple[TokenProb, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Generate:
     """Answer the conversation `messages` (oldest first, system prompt included) as message `answer`.
 
@@ -86,6 +129,10 @@ class Generate:
     template  the chat template (Jinja) in the place of the model's own; "": the model's
     continued the answer as it is so far, with some text (`Feature.CONTINUE`): the new text goes on behind its last
               character. It is not among `messages`. None: the answer begins
+    client    the program that asks; None: a conversation of kvdesk
+    raw       the prompt in the place of messages, of which there are none then
+    tools     what the model may call, as the JSON array that its template gets; "": nothing
+    n_probs   each token is told with its probability, and so many of the likeliest in its place; -1: without
     """
 
     conversation: ConversationId
@@ -97,6 +144,10 @@ class Generate:
     evicted: EvictedMessages = NONE_EVICTED
     template: str = ""
     continued: Message | None = None
+    client: Client | None = None
+    raw: RawPrompt | None = None
+    tools: str = ""
+    n_probs: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +284,7 @@ class TurnStarted:
     seq_id -1, prompt_tokens 0: the back end does not say
     continued: ids of the text that is continued, as they are in the prompt; () where nothing is, or without ids
     vocab: fingerprint of the vocabulary that the answer's ids belong to (`TurnStats.vocab`)
+    client: name of the program that asks; "": a conversation of kvdesk
     """
 
     conversation: ConversationId
@@ -242,6 +294,7 @@ class TurnStarted:
     reused_tokens: int = 0
     continued: tuple[int, ...] = ()
     vocab: str = ""
+    client: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,12 +308,15 @@ class PrefillProgress:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """The next piece of an answer. `text` may be empty while a character is still incomplete."""
+    """The next piece of an answer. `text` may be empty while a character is still incomplete. `logprobs`: of each of
+    the tokens, where they were asked for (`Generate.n_probs`).
+    """
 
     conversation: ConversationId
     answer: MessageId
     text: str
     tokens: tuple[int, ...]
+    logprobs: tuple[TokenLogprobs, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from kvdesk.protocol.chat import (
 )
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.operations import Operate, PreviewCompaction
-from kvdesk.protocol.prompt import PreviewPrompt, PromptCommand, PromptEvent
+from kvdesk.protocol.prompt import Detokenize, PreviewPrompt, PromptCommand, PromptEvent, Tokenize
 
 Command = ChatCommand | CacheCommand | PromptCommand
 
@@ -44,7 +44,7 @@ def feature_of(command: Command) -> Feature:
             return Feature.CHAT
         case PreviewTurn() | MeasureContext():
             return Feature.PREVIEW
-        case PreviewPrompt():
+        case PreviewPrompt() | Tokenize() | Detokenize():
             return Feature.PROMPT_VIEW
         case UsePolicy():
             return Feature.CACHE_POLICY

@@ -69,5 +69,38 @@ class PromptPreview:
         return index if index < self.n_head else index + self.n_left_out
 
 
-PromptCommand = PreviewPrompt
-PromptEvent = PromptPreview
+@dataclass(frozen=True, slots=True)
+class Tokenize:
+    """Which tokens is this text? Answered by `Tokenized`, always.
+
+    add_special    with the tokens that begin and end a text, where the model has such
+    parse_special  control tokens that are written out are those, and not text
+    """
+
+    text: str
+    add_special: bool = False
+    parse_special: bool = True
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Detokenize:
+    """Which text are these tokens? Answered by `Tokenized`, always."""
+
+    tokens: tuple[int, ...]
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Tokenized:
+    """A text and its tokens; `pieces`: the bytes of each. `problem`: why there are none, a sentence; "" as a rule."""
+
+    number: int
+    text: str = ""
+    tokens: tuple[int, ...] = ()
+    pieces: tuple[bytes, ...] = ()
+    problem: str = ""
+
+
+PromptCommand = PreviewPrompt | Tokenize | Detokenize
+PromptEvent = PromptPreview | Tokenized

@@ -66,7 +66,7 @@ class AgainstLists(RuleBasedStateMachine):
     @rule(prompt=TOKENS, without=st.integers(-1, 4))
     def longest_prefix(self, prompt: list[int], without: int) -> None:
         lengths = {s: common(held, prompt) for s, held in self.held.items() if s != without}
-        match = self.tree.longest_prefix(prompt, without=without)
+        match = self.tree.longest_prefix(prompt, without={without})
         assert match.n_tokens == max(lengths.values(), default=0)
         if match.n_tokens:
             assert lengths[match.seq_id] == match.n_tokens

@@ -20,6 +20,7 @@ from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.saved_states import forget_saved
 from kvdesk.backends.local.llama.binding import engine_log
 from kvdesk.backends.local.operations.by_hand import CacheOperations
+from kvdesk.backends.local.prompt.tokenizing import tokenized
 from kvdesk.backends.local.scheduler.idle import Idle
 from kvdesk.backends.local.scheduler.jobs import hold, refill, verify
 from kvdesk.backends.local.scheduler.previews import (
@@ -66,7 +67,7 @@ from kvdesk.protocol.chat import (
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, CommandFailed
 from kvdesk.protocol.operations import Operate, PreviewCompaction
-from kvdesk.protocol.prompt import PreviewPrompt, PromptPreview
+from kvdesk.protocol.prompt import Detokenize, PreviewPrompt, PromptPreview, Tokenize
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import marked, tr
 
@@ -81,6 +82,8 @@ Question = (
     | PreviewTurn
     | MeasureContext
     | PreviewPrompt
+    | Tokenize
+    | Detokenize
     | VerifyConversation
     | TakeRecording
 )
@@ -103,7 +106,7 @@ class Engine:
         self._job: tuple[Command, Iterator[Working]] | None = None
         self._jobs: deque[tuple[Command, Iterator[Working]]] = deque()
         self._cancelled = False
-        self._watched = False
+        self._watchers: set[str] = set()
         self._shown_operation = -1
         self._shown_at = 0.0
         self._told: MemoryLedger | None = None
@@ -179,7 +182,8 @@ class Engine:
         """
         engine_log().listener = None
         session = self.session
-        again: list[Command] = [UsePolicy(self._own.policy, self._own.folder), Watch(self._watched)]
+        again: list[Command] = [UsePolicy(self._own.policy, self._own.folder)]
+        again += [Watch(True, watcher) for watcher in self._watchers]
         for step in (
             self._end_job,
             partial(self._scheduler.give_up, note),
@@ -215,7 +219,7 @@ class Engine:
                 if self.session is not None:
                     self.session.use(self._own)
             case Watch():
-                self._watched = command.snapshots
+                (self._watchers.add if command.snapshots else self._watchers.discard)(command.watcher)
             case Operate():
                 self._operate(command)
             case _:
@@ -236,6 +240,8 @@ class Engine:
                 self._count(command)
             case PreviewPrompt():
                 self._preview_prompt(command)
+            case Tokenize() | Detokenize():
+                self._emit(tokenized(self.session.loaded.prompts if self.session is not None else None, command))
             case VerifyConversation():
                 loaded, runtime = self._require().loaded, self._require().runtime
                 job = verify(runtime.context, runtime.cache_manager, loaded.noise, command.conversation, self._emit)
@@ -465,7 +471,7 @@ class Engine:
 
     def _show(self, *, now: bool = False) -> None:
         """Send a view of the cache when somebody looks and something changed."""
-        if not self._watched or self.session is None:
+        if not self._watchers or self.session is None:
             return
         at = time.monotonic()
         changed = self.session.runtime.context.memory.changed_since(self._shown_operation)

@@ -435,7 +435,7 @@ def test_a_shift_of_quantized_k_leaves_nothing_exact(model_file: Path) -> None:
         sequence = pool.get(moved.id)
         assert sequence is not None
         assert pool.get(other.id).exact == ALL_EXACT
-        for branch in cache_manager.sharing(sequence, 4):
+        for branch in cache_manager.shared_cells.sharing(sequence, 4):
             cache_manager.evict(branch, "the test moves its cells")
         other.answer("Name a town.", SHORT)
         assert cache_manager.slide(sequence, len(sequence.tokens), 4, 8, "the test moves its cells")

@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from kvdesk.backends.local.cache_manager.operation_journal import OperationJournal
 from kvdesk.backends.local.cache_manager.prefix_index import PrefixIndex
 from kvdesk.backends.local.cache_manager.saved_states import SavedState
@@ -24,16 +22,16 @@ from kvdesk.backends.local.cache_manager.sequences import (
     SequencePool,
     Sequences,
 )
+from kvdesk.backends.local.cache_manager.shared_cells import SharedCells
 from kvdesk.backends.local.cache_manager.state_swapper import StateSwapper
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.cache.blob import Blob
-from kvdesk.cache.cells import seq_members
-from kvdesk.cache.metrics import holders
 from kvdesk.cache.prefix import common_prefix
 from kvdesk.chat import ConversationId
 from kvdesk.errors import PromptError, UserError
 from kvdesk.policies.swap import eviction_order
 from kvdesk.protocol.cache import MessageSpan
+from kvdesk.protocol.chat import Client
 from kvdesk.translation import marked, tr
 
 _NO_ROOM = marked("The cache has no room for the saved conversation.")
@@ -48,11 +46,14 @@ class Acquired(NamedTuple):
 
     source      where it came from, in words; "" for the sequence itself
     checkpoint  it is a state that was saved on the way, to go back to
+    held, texts where another sequence lent it: the tokens and the texts of the messages that one had
     """
 
     n_tokens: int
     source: str = ""
     checkpoint: bool = False
+    held: Sequence[int] = ()
+    texts: tuple[str, ...] = ()
 
 
 class CacheManager:
@@ -71,8 +72,10 @@ class CacheManager:
         self.swapper = swapper
         self._pool = SequencePool(context.n_seq_max)
         self._index = PrefixIndex(context, self._pool)
+        self.shared_cells = SharedCells(context, self._pool)
         self._eviction_reasons = dict(eviction_reasons or {})
         self._one_buffer = context.memory.mirror.geometry.n_stream == 1
+        self._can_share = self._one_buffer and context.can("partial seq_cp") and not self._index.has_small_window
 
     @property
     def pool(self) -> Sequences:
@@ -85,11 +88,14 @@ class CacheManager:
         """Whether `lease` would give a sequence. Read-only."""
         return bool(self._pool.get(conversation) or self._pool.free or any(not s.busy for s in self._pool))
 
-    def lease(self, conversation: ConversationId, *, inactive: bool = False) -> CacheSequence:
+    def lease(
+        self, conversation: ConversationId, *, inactive: bool = False, client: Client | None = None
+    ) -> CacheSequence:
         """The conversation's sequence; `inactive`: a new one for another branch. Where no seq_id is free, the sequence
-        used least recently is evicted, branches first. Raises PromptError when every sequence is busy.
+        used least recently is evicted: requests of other programs first, then branches. Raises PromptError when every
+        sequence is busy.
         """
-        sequence = self._pool.lease(conversation, inactive=inactive)
+        sequence = self._pool.lease(conversation, inactive=inactive, client=client)
         if sequence is None:
             idle = [s for s in self._pool if not s.busy]
             if not idle:
@@ -99,15 +105,32 @@ class CacheManager:
                     )
                 )
             self.evict(
-                min(idle, key=lambda s: (not s.inactive, s.last_used)),
+                min(idle, key=lambda s: (s.client is None, not s.inactive, s.last_used)),
                 tr("its seq_id is needed: all {n_seq_max} (n_seq_max) are taken; least recently used").format(
                     n_seq_max=self._context.n_seq_max
                 ),
                 self._why_no_sequence,
             )
-            sequence = self._pool.lease(conversation, inactive=inactive)
+            sequence = self._pool.lease(conversation, inactive=inactive, client=client)
         assert sequence is not None
         return sequence
+
+    def take_over(self, conversation: ConversationId, client: Client | None, prompt: Sequence[int]) -> None:
+        """Let a request go on in the sequence of an earlier one, where its prompt begins with all that is there (but
+        for a few tokens): those of several turns then lie in one sequence. Where cells cannot be shared, also where the
+        prompt begins with a part of it that can be kept. `client` None: nothing, it is a chat.
+        """
+        if client is None or not client.reuse or self._pool.get(conversation) is not None:
+            return
+        best, most = None, MIN_REUSE_TOKENS - 1
+        for sequence in self._pool:
+            if sequence.client is None or sequence.busy or sequence.inactive or sequence.sharing != client.sharing:
+                continue
+            n = self.reusable_prefix(sequence, list(prompt[:-1]))
+            if n > most and (not self._can_share or n + MIN_REUSE_TOKENS > len(sequence.tokens)):
+                best, most = sequence, n
+        if best is not None:
+            self._pool.rename(best.conversation, conversation, client)
 
     def free_a_sequence(self) -> None:
         """Where no seq_id is free, evict the branch that was used least recently. Nothing where no branch is kept."""
@@ -148,7 +171,8 @@ class CacheManager:
 
         `note`: a sentence for the person, see `OperationDone`.
         """
-        self.swapper.save(sequence)
+        if not sequence.sharing:  # what is saved could be offered to others
+            self.swapper.save(sequence)
         self.truncate(sequence, 0, reason, note)
         self.release(sequence)
 
@@ -257,7 +281,7 @@ class CacheManager:
         del sequence.tokens[n:]
         sequence.exact = exact
         self._index.changed(sequence)
-        if operation.emptied:
+        if operation.emptied and sequence.client is None:
             self._eviction_reasons[sequence.conversation] = reason
         return True
 
@@ -267,44 +291,16 @@ class CacheManager:
         """
         return self._index.reusable_prefix(sequence, tokens, exact=exact)
 
-    def sharing(self, sequence: CacheSequence, p0: int) -> list[CacheSequence]:
-        """Other sequences that share cells with this one at positions from `p0` on. Read-only."""
-        if not self._one_buffer:
-            return []
-        found: set[int] = set()
-        for cache in self._memory.snapshot().maps:
-            cells = cache.streams[0]
-            mine = (cells.pos >= p0) & holders(cells, sequence.seq_id)
-            found.update(seq_members(np.bitwise_or.reduce(cells.seq_bits[mine], axis=0)))
-        return [s for s in self._pool if s.seq_id in found and s is not sequence]
-
-    def can_slide(self, sequence: CacheSequence, p1: int) -> bool:
-        """Whether no busy sequence shares the cells from position `p1` on, which would move. Read-only."""
-        return not any(other.busy for other in self.sharing(sequence, p1))
-
-    def cells_freed(self, sequence: CacheSequence, p0: int, p1: int) -> int:
-        """Cells that become free when those of the sequence at positions `[p0, p1)` are removed: those that no busy
-        sequence shares, since idle ones are evicted. Read-only.
-        """
-        if not self._one_buffer or not self._memory.mirror.caches:
-            return 0
-        cells = self._memory.snapshot().maps[0].streams[0]
-        mine = holders(cells, sequence.seq_id) & (cells.pos >= p0) & (cells.pos < p1)
-        for other in self._pool:
-            if other.busy and other is not sequence:
-                mine &= ~holders(cells, other.seq_id)
-        return int(mine.sum())
-
     def slide(self, sequence: CacheSequence, held: int, p0: int, p1: int, reason: str) -> bool:
         """Of its first `held` tokens remove `[p0, p1)` and move the later ones down to p0. Changes the cache.
 
         Cells that another sequence shares would move for it too, so idle ones that share cells that move are evicted.
         False where one of those sequences is busy; then nothing changed.
         """
-        if not self.can_slide(sequence, p1):
+        if not self.shared_cells.can_slide(sequence, p1):
             return False
         sequence = _own(sequence)
-        for other in self.sharing(sequence, p1):
+        for other in self.shared_cells.sharing(sequence, p1):
             self.evict(other, tr("cells that it shared are moved"))
         self.truncate(sequence, held, reason)
         with self._operation_journal.operation("slide", sequence.conversation, reason):
@@ -359,7 +355,8 @@ class CacheManager:
             reusable = n_branch
             source = tr("another branch of this conversation")
         lender, n_lent = self._index.lender(sequence, wanted)
-        offer = self.swapper.offer(wanted, max(reusable, n_lent), sequence.conversation if moved else None)
+        whose = sequence.conversation if moved else None
+        offer = None if sequence.sharing else self.swapper.offer(wanted, max(reusable, n_lent), whose)
         blob = None if offer is None else self.swapper.saved_states.take(offer.saved)
         lost = "" if self._keep_branch(sequence, reusable) else self._why_no_sequence
         if reusable < len(sequence.tokens):
@@ -370,11 +367,12 @@ class CacheManager:
             source = tr("its saved state") if mine else tr("a saved state")
             return Acquired(len(sequence.tokens), source, mine and offer.saved.checkpoint)
         if lender is not None and n_lent >= reusable + MIN_REUSE_TOKENS:
+            held = list(lender.tokens)
             self._borrow(sequence, lender, n_lent)
             mine = lender.conversation == sequence.conversation
             source = tr("another branch of this conversation") if mine else tr("another conversation")
-        else:
-            self._cut(sequence, reusable, lost)
+            return Acquired(len(sequence.tokens), source, held=held, texts=lender.texts)
+        self._cut(sequence, reusable, lost)
         return Acquired(len(sequence.tokens), source)
 
     def pauses(self, sequence: CacheSequence, prompt: list[int], marks: Iterable[int] = ()) -> tuple[int, ...]:
@@ -424,12 +422,11 @@ class CacheManager:
         both have the same cells until one of them goes on. False: no seq_id is free for it.
         """
         tail = len(sequence.tokens) - n
-        can_share = self._one_buffer and self._context.can("partial seq_cp") and not self._index.has_small_window
-        if tail < MIN_REUSE_TOKENS or not can_share:
+        if tail < MIN_REUSE_TOKENS or not self._can_share:
             return True
         if not self._pool.free:
             return False
-        branch = self._pool.lease(sequence.conversation, inactive=True)
+        branch = self._pool.lease(sequence.conversation, inactive=True, client=sequence.client)
         assert branch is not None
         self._share(
             sequence, branch, -1, -1, tr("{tail:,} tokens of another branch stay while there is room").format(tail=tail)
@@ -478,7 +475,8 @@ class CacheManager:
     def save_all(self) -> None:
         """Before the engine closes: the state of every conversation to disk, so that it answers at once next time."""
         for sequence in sorted(self._pool, key=lambda s: s.last_used):
-            self.swapper.save(sequence)
+            if not sequence.sharing:
+                self.swapper.save(sequence)
         self.swapper.saved_states.close()
 
     def _restore(self, sequence: LeasedSequence, saved: SavedState, blob: Blob) -> str:

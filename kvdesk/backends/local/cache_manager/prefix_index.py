@@ -73,11 +73,14 @@ class PrefixIndex:
         return max(found, key=lambda pair: pair[1], default=(None, 0))
 
     def lender(self, sequence: CacheSequence | None, prompt: list[int]) -> tuple[LeasedSequence | None, int]:
-        """Which other sequence holds the longest prefix of the prompt, and how many of its tokens can be copied."""
+        """Which other sequence holds the longest prefix of the prompt, and how many of its tokens can be copied. Only
+        one that shares with it (`Client.sharing`).
+        """
         self._index_appended()
         whole = not self._one_buffer or not self._context.can("partial seq_cp")
-        borrower = sequence.seq_id if sequence else -1
-        match = self._tree.longest_prefix(prompt, without=borrower, whole=whole)
+        borrower, sharing = (sequence.seq_id, sequence.sharing) if sequence else (-1, "")
+        without = {borrower, *(other.seq_id for other in self._pool if other.sharing != sharing)}
+        match = self._tree.longest_prefix(prompt, without=without, whole=whole)
         lender = self._pool.by_seq(match.seq_id)
         if lender is None or not self._context.can("seq_cp"):
             return None, 0

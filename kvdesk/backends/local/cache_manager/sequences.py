@@ -15,6 +15,7 @@ from typing import Protocol
 
 from kvdesk.chat import ConversationId, MessageId
 from kvdesk.protocol.cache import Lease, MessageSpan
+from kvdesk.protocol.chat import Client
 
 MIN_REUSE_TOKENS = 16
 """Shorter common beginnings are not copied, shorter branches and states are not kept."""
@@ -34,6 +35,7 @@ class CacheSequence(Protocol):
     busy       an answer is being written in it
     inactive   it holds another branch of the conversation, which goes on in another sequence
     branch     number of its branch among those of the conversation, from 1 on
+    client     the program whose request it was; None: a conversation of kvdesk. sharing: as `Client.sharing`
     """
 
     @property
@@ -58,6 +60,10 @@ class CacheSequence(Protocol):
     def inactive(self) -> bool: ...
     @property
     def branch(self) -> int: ...
+    @property
+    def client(self) -> Client | None: ...
+    @property
+    def sharing(self) -> str: ...
 
 
 class Sequences(Protocol):
@@ -97,6 +103,11 @@ class LeasedSequence:
     busy: bool = False
     inactive: bool = False
     branch: int = 1
+    client: Client | None = None
+
+    @property
+    def sharing(self) -> str:
+        return self.client.sharing if self.client is not None else ""
 
     def copy(self) -> LeasedSequence:
         """With a list of tokens of its own."""
@@ -133,12 +144,17 @@ class SequencePool:
 
     def leases(self) -> tuple[Lease, ...]:
         going_on_first = sorted(self._all, key=lambda s: s.inactive)
-        return tuple(Lease(s.conversation, s.seq_id, s.inactive, s.branch, _last(s)) for s in going_on_first)
+        return tuple(
+            Lease(s.conversation, s.seq_id, s.inactive, s.branch, _last(s), s.client.name if s.client else "")
+            for s in going_on_first
+        )
 
     def __iter__(self) -> Iterator[LeasedSequence]:
         return iter(tuple(self._all))
 
-    def lease(self, conversation: ConversationId, *, inactive: bool = False) -> LeasedSequence | None:
+    def lease(
+        self, conversation: ConversationId, *, inactive: bool = False, client: Client | None = None
+    ) -> LeasedSequence | None:
         """The conversation's sequence, or a free one; None when no seq_id is free. `inactive`: always a new one."""
         sequence = None if inactive else self.get(conversation)
         if sequence is None:
@@ -147,7 +163,7 @@ class SequencePool:
                 return None
             taken = {s.branch for s in self._all if s.conversation == conversation}
             number = next(n for n in count(1) if n not in taken)
-            sequence = LeasedSequence(free[0], conversation, inactive=inactive, branch=number)
+            sequence = LeasedSequence(free[0], conversation, inactive=inactive, branch=number, client=client)
             self._all.append(sequence)
         self.touch(sequence)
         return sequence
@@ -167,6 +183,12 @@ class SequencePool:
             mine, theirs = getattr(sequence, name), getattr(inactive, name)
             setattr(sequence, name, theirs)
             setattr(inactive, name, mine)
+
+    def rename(self, before: ConversationId, now: ConversationId, client: Client) -> None:
+        """All sequences of one request are another request's from now on."""
+        for sequence in self._all:
+            if sequence.conversation == before:
+                sequence.conversation, sequence.client = now, client
 
     def copies(self) -> tuple[LeasedSequence, ...]:
         """All leases as they are now, for `restore`."""

@@ -69,7 +69,7 @@ class StateSwapper:
             n_own=n - n_shared,
             state_bytes=n_bytes,
             idle_s=time.monotonic() - sequence.used_at,
-            prefill_ms=prefill_ms / (4.0 if sequence.inactive else 1.0),  # a branch is missed less
+            prefill_ms=prefill_ms / (1.0 if not sequence.inactive and sequence.client is None else 4.0),  # missed less
             restore_ms=restore_ms,
             busy=sequence.busy,
             has_saved_state=self.saved_states.has(sequence.tokens, sequence.conversation, sequence.exact),

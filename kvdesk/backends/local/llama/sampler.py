@@ -17,6 +17,7 @@ from kvdesk.backends.local.llama.vocab import Vocab
 from kvdesk.errors import PromptError
 from kvdesk.grammar.gbnf import Grammar
 from kvdesk.grammar.state import checked
+from kvdesk.protocol.chat import TokenLogprobs
 from kvdesk.settings import RANDOM_SEED, Mirostat, SamplerName, Sampling
 from kvdesk.translation import tr
 
@@ -102,6 +103,10 @@ class Sampler:
         """The answer begins with these tokens, which are the end of what `accept` was shown. Raises UserError where a
         grammar does not allow them.
         """
+
+    def take_logprobs(self, n: int) -> tuple[TokenLogprobs, ...]:  # noqa: ARG002 - see LogprobSampler
+        """How likely the next `n` tokens were that it sampled, where that was asked for; else ()."""
+        return ()
 
     def close(self) -> None:
         if self._chain is not None:

@@ -105,7 +105,7 @@ class CacheOperations:
             case OneSequence(seq_id, moved_from):
                 found = {seq_id}
                 if moved_from is not None and (owner := self._cache_manager.pool.by_seq(seq_id)) is not None:
-                    found |= {s.seq_id for s in self._cache_manager.sharing(owner, moved_from)}
+                    found |= {s.seq_id for s in self._cache_manager.shared_cells.sharing(owner, moved_from)}
                 return lambda s: -1 in found or s.seq_id in found
             case OtherSequences(seq_id):
                 return lambda s: s.seq_id != seq_id

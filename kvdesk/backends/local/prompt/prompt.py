@@ -21,6 +21,7 @@ from kvdesk.backends.local.prompt.templates import (
 )
 from kvdesk.chat import Message, MessageId
 from kvdesk.errors import NO_TOKENIZER, PromptError
+from kvdesk.protocol.chat import RawPrompt
 from kvdesk.reasoning import TOKENS
 from kvdesk.translation import tr
 
@@ -80,8 +81,8 @@ class PromptBuilder:
         """Token ids of the whole conversation and the beginning of the next answer: `prompt` without the places."""
         return self._tokens(messages, template)[1]
 
-    def prompt(self, messages: Sequence[Message], template: str = "") -> Prompt:
-        """Token ids of the whole conversation and the beginning of the next answer.
+    def prompt(self, messages: Sequence[Message], template: str = "", tools: str = "") -> Prompt:
+        """Token ids of the whole conversation and the beginning of the next answer. `tools`: as in `Generate`.
 
         Text of the template is parsed for special tokens, text of a person never is. An answer that was generated here
         is inserted as the ids it was generated as: tokenizing its text again could give others, and every
@@ -90,7 +91,7 @@ class PromptBuilder:
 
         Raises TemplateError, and PromptError where the model has no text tokenizer.
         """
-        rendering, tokens, ends = self._tokens(messages, template)
+        rendering, tokens, ends = self._tokens(messages, template, tools)
         texts = {m.id: m.text for m in messages}
         places = []
         for span, message in rendering.places:
@@ -99,6 +100,32 @@ class PromptBuilder:
             chars = tuple(min(max(0, at - span.start), span.end - span.start) + lead for at in ends[first:end])
             places.append(Place(message, first, min(end, len(tokens)), chars))
         return Prompt(tokens, tuple(places))
+
+    def raw_tokens(self, raw: RawPrompt) -> list[int]:
+        """Ids of a prompt that nothing renders, as llama.cpp's server makes them: a text begins with the
+        beginning-of-sequence token where the model wants one. Raises PromptError.
+        """
+        if not self._vocab.has_text:
+            raise PromptError(NO_TOKENIZER)
+        tokens = list(raw.tokens) or self._vocab.tokenize(raw.text, add_special=True, parse_special=True)
+        if not tokens:
+            raise PromptError(tr("The prompt is empty."))
+        wrong = next((token for token in tokens if not 0 <= token < self._vocab.n_tokens), None)
+        if wrong is not None:
+            raise PromptError(
+                tr("The prompt has the token {token}, and this model has {n:,} tokens.").format(
+                    token=wrong, n=self._vocab.n_tokens
+                )
+            )
+        return tokens
+
+    def read(self, text: str, *, add_special: bool, parse_special: bool) -> list[int]:
+        """Ids of any text. Raises PromptError."""
+        return self._vocab.tokenize(text, add_special=add_special, parse_special=parse_special)
+
+    def written(self, tokens: Sequence[int]) -> list[bytes]:
+        """The bytes of each token, control tokens written out; of those that there are not, none."""
+        return [self._vocab.written(token) for token in tokens]
 
     def answer_tokens(self, answer: Message) -> list[int]:
         """Ids of an answer that is to be continued, behind the prompt that asked for it.
@@ -126,13 +153,15 @@ class PromptBuilder:
         self._others.use(template)
         return self._others
 
-    def _tokens(self, messages: Sequence[Message], template: str) -> tuple[Rendering, list[int], list[int]]:
+    def _tokens(
+        self, messages: Sequence[Message], template: str, tools: str = ""
+    ) -> tuple[Rendering, list[int], list[int]]:
         """The rendering, its tokens, and the number of its characters that are complete after each."""
         if not self._vocab.has_text:
             raise PromptError(tr(NO_TOKENIZER))
         messages = [replace(m, tokens=self._generated(m)) if m.tokens else m for m in messages]
         answers = {m.id: m.tokens for m in messages if m.tokens}
-        rendering = self._renderer(template).rendering(messages, add_generation_prompt=True)
+        rendering = self._renderer(template).rendering(messages, add_generation_prompt=True, tools=tools)
         tokens: list[int] = []
         ends: list[int] = []
         at = 0

@@ -40,7 +40,7 @@ def child_main(_argv: Sequence[str] = ()) -> int:
             else:
                 assert template is not None, "nothing is rendered before a template was compiled"
                 messages = [_message(*parts) for parts in request["messages"]]
-                answer = encoded(template.rendering(messages, request["add_generation_prompt"]))
+                answer = encoded(template.rendering(messages, request["add_generation_prompt"], request["tools"]))
         except TemplateError as error:
             answer = {"error": str(error), "detail": error.detail[:10_000]}
         _say(answer)
@@ -68,9 +68,9 @@ def encoded(rendering: Rendering) -> dict[str, Any]:
     }
 
 
-def _message(identity: str, role: Any, text: str, generated: bool) -> Message:
+def _message(identity: str, role: Any, text: str, generated: bool, fields: str) -> Message:
     tokens = (0,) if generated else ()  # only whether there are some counts for a template
-    return Message(MessageId(identity), _NOBODY, None, role, text, tokens=tokens)
+    return Message(MessageId(identity), _NOBODY, None, role, text, tokens=tokens, fields=fields)
 
 
 class _Lines:

@@ -72,8 +72,11 @@ class TemplateProcess:
         if source != self._source:
             self._source, self._template, self._refused = source, self._line_of(source), None
 
-    def rendering(self, messages: Sequence[Message], add_generation_prompt: bool) -> Rendering:
-        """Render `messages`, oldest first. Raises TemplateError: broken, refusing, forbidden or endless template."""
+    def rendering(self, messages: Sequence[Message], add_generation_prompt: bool, tools: str = "") -> Rendering:
+        """Render `messages`, oldest first. `tools`: as in `Generate`.
+
+        Raises TemplateError: broken, refusing, forbidden or endless template.
+        """
         if self._refused is not None:
             raise self._refused
         if self._child is None or not self._child.alive:
@@ -88,8 +91,9 @@ class TemplateProcess:
             raise
         child.send(
             _line(
-                messages=[(m.id, m.role, m.text, bool(m.tokens)) for m in messages],
+                messages=[(m.id, m.role, m.text, bool(m.tokens), m.fields) for m in messages],
                 add_generation_prompt=add_generation_prompt,
+                tools=tools,
             )
         )
         return decoded(_checked(child.answer(TIME_LIMIT_S)))

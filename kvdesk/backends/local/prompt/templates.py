@@ -9,12 +9,14 @@ A stranger's template may compute for ever and fill the memory: it is rendered i
 
 from __future__ import annotations
 
+import json
 import re
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from jinja2 import TemplateSyntaxError
 from jinja2.exceptions import SecurityError
@@ -78,6 +80,15 @@ class Rendering:
     exact: bool  # False: the template looks for control tokens in a person's text, and was not shown them
 
 
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What a template gets beside the messages."""
+
+    add_generation_prompt: bool
+    now: datetime
+    tools: str
+
+
 class ChatTemplate:
     """A compiled template. Not for two threads at once."""
 
@@ -110,21 +121,24 @@ class ChatTemplate:
         """The segments of `rendering`."""
         return self.rendering(messages, add_generation_prompt).segments
 
-    def rendering(self, messages: Sequence[Message], add_generation_prompt: bool) -> Rendering:
-        """Render `messages`, oldest first. Raises TemplateError: broken, refusing or forbidden template."""
+    def rendering(self, messages: Sequence[Message], add_generation_prompt: bool, tools: str = "") -> Rendering:
+        """Render `messages`, oldest first. `tools`: a JSON array that the template gets; "" for none.
+
+        Raises TemplateError: broken, refusing or forbidden template.
+        """
         try:
-            return self._rendering(messages, add_generation_prompt)
+            return self._rendering(messages, add_generation_prompt, tools)
         except Exception as error:  # the edge to a stranger's code
             raise _template_error(error, self._name) from error
 
     # --- internals --------------------------------------------------------------------------------------------------
 
-    def _rendering(self, messages: Sequence[Message], add_generation_prompt: bool) -> Rendering:
-        now = datetime.now().astimezone()
-        messages, plain, folded = self._plain(messages, add_generation_prompt, now)
+    def _rendering(self, messages: Sequence[Message], add_generation_prompt: bool, tools: str) -> Rendering:
+        given = _Given(add_generation_prompt, datetime.now().astimezone(), tools)
+        messages, plain, folded = self._plain(messages, given)
         marker = TemplateSpanFinder(
             [message.text for message in messages],
-            lambda texts: self._render(messages, texts, add_generation_prompt, now),
+            lambda texts: self._render(messages, texts, given),
             self._controls,
             answers=frozenset(i for i, m in enumerate(messages) if m.role == "assistant" and m.tokens),
             thinking=frozenset(i for i, m in enumerate(messages) if m.role == "assistant"),
@@ -133,15 +147,13 @@ class ChatTemplate:
         places = tuple((span, messages[i].id) for span, i in marked.places)
         return Rendering(tuple(_segments(marked, messages)), marked.text, folded, places, marked.exact)
 
-    def _plain(
-        self, messages: Sequence[Message], add_generation_prompt: bool, now: datetime
-    ) -> tuple[Sequence[Message], str, bool]:
+    def _plain(self, messages: Sequence[Message], given: _Given) -> tuple[Sequence[Message], str, bool]:
         """The rendering without marks, of the messages with the system prompt where this template takes it."""
         system = "\n\n".join(m.text.strip() for m in messages if m.role == "system" and m.text.strip())
         refusal: Exception | None = None
         plain = ""
         try:
-            plain = self._render(messages, [m.text for m in messages], add_generation_prompt, now)
+            plain = self._render(messages, [m.text for m in messages], given)
         except SecurityError:
             raise
         except Exception as error:  # noqa: BLE001  # a template can fail in any way
@@ -150,7 +162,7 @@ class ChatTemplate:
             return messages, plain, False
         folded = _fold_system(messages, system)
         try:
-            text = self._render(folded, [m.text for m in folded], add_generation_prompt, now)
+            text = self._render(folded, [m.text for m in folded], given)
         except Exception as error:
             if refusal is None:
                 return messages, plain, False
@@ -159,17 +171,16 @@ class ChatTemplate:
             return messages, plain, False
         return folded, text, bool(system)
 
-    def _render(
-        self, messages: Sequence[Message], texts: Sequence[str], add_generation_prompt: bool, now: datetime
-    ) -> str:
-        room = OWN_TEXT + REPEATED * sum(map(len, texts)) + OWN_PER_MESSAGE * len(texts)
+    def _render(self, messages: Sequence[Message], texts: Sequence[str], given: _Given) -> str:
+        n_given = sum(map(len, texts)) + sum(len(message.fields) for message in messages) + len(given.tools)
+        room = OWN_TEXT + REPEATED * n_given + OWN_PER_MESSAGE * len(texts)
         kept: list[str] = []
         pieces = self._template.generate(
-            messages=[{"role": m.role, "content": text} for m, text in zip(messages, texts, strict=True)],
-            add_generation_prompt=add_generation_prompt,
-            tools=None,
+            messages=[_as_seen(m, text) for m, text in zip(messages, texts, strict=True)],
+            add_generation_prompt=given.add_generation_prompt,
+            tools=json.loads(given.tools) if given.tools else None,
             documents=None,
-            strftime_now=partial(_strftime, now),
+            strftime_now=partial(_strftime, given.now),
             **self._special,
         )
         for piece in pieces:
@@ -178,6 +189,11 @@ class ChatTemplate:
                 raise SecurityError("the template writes far more text than the conversation has")
             kept.append(piece)
         return "".join(kept)
+
+
+def _as_seen(message: Message, text: str) -> dict[str, Any]:
+    """A message as templates know it."""
+    return {"role": message.role, "content": text, **(json.loads(message.fields) if message.fields else {})}
 
 
 def _segments(marked: Marked, messages: Sequence[Message]) -> Iterator[Segment]:

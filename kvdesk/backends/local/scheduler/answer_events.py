@@ -51,7 +51,8 @@ class AnswerEvents:
         self.tell_texts(request.untold, request.vocab)
         text, tokens = request.take_text(over=over, end=end)
         if text or tokens:
-            self._emit(TextDelta(request.command.conversation, request.command.answer, text, tokens))
+            of, logprobs = request.command, request.sampler.take_logprobs(len(tokens))
+            self._emit(TextDelta(of.conversation, of.answer, text, tokens, logprobs))
 
     def tell_all(self, requests: Sequence[Request]) -> None:
         """When it is time to send the text of one request, send that of all."""

@@ -46,8 +46,9 @@ class Idle:
         self._ahead: Request | None = None
 
     def ended(self, request: Request) -> None:
-        """A request was answered: its conversation will probably go on."""
-        self._ahead = request
+        """A request was answered: its conversation will probably go on. Of other programs' nobody knows how."""
+        if request.command.client is None:
+            self._ahead = request
 
     @property
     def due(self) -> bool:

@@ -23,7 +23,11 @@ class MessageSpanReporter:
         self._emit = emit
 
     def tell(self, request: Request) -> None:
-        """Where the messages of a request lie, and how far they are from being evicted from the context."""
+        """Where the messages of a request lie, and how far they are from being evicted from the context. Nothing for
+        another program's: nobody sees its messages.
+        """
+        if request.command.client is not None:
+            return
         sequence, spans, start = request.sequence, [], 0
         for place in request.whole.places:
             spans.append(MessageSpan(place.message, start, place.end, place.first, place.char_ends))

@@ -130,7 +130,8 @@ class OverflowManager:
     def remember(self, asked: Asked, evicted: EvictedMessages) -> bool:
         """The next prompt of the conversation is without these. Whether they are others than before."""
         before = self._evicted.get(asked.conversation, asked.evicted)
-        self._evicted[asked.conversation] = evicted
+        if evicted != before:
+            self._evicted[asked.conversation] = evicted
         return evicted != before
 
     def forget(self, conversation: ConversationId) -> None:
@@ -156,7 +157,8 @@ class OverflowManager:
 
         Raises ContextFull: nothing may be evicted, or not enough; PromptError, TemplateError.
         """
-        n_characters = sum(len(message.text) for message in asked.messages[-1:])
+        raw = asked.raw if isinstance(asked, Generate) else None
+        n_characters = sum(len(message.text) for message in asked.messages[-1:]) + (len(raw.text) if raw else 0)
         if n_characters > MOST_CHARACTERS * self._n_ctx:
             raise PromptError(
                 tr(
@@ -164,6 +166,11 @@ class OverflowManager:
                     "context hold."
                 ).format(n_characters=n_characters, n_ctx=self._n_ctx)
             )
+        if raw is not None:
+            whole = Prompt(self._prompts.raw_tokens(raw), ())
+            if len(whole.tokens) < self._n_ctx:
+                return Fit(whole, NONE_EVICTED)
+            raise ContextFull(self._too_long(whole), whole)
         if isinstance(asked, Generate) and asked.continued is not None:
             return self._fit_continued(asked, asked.continued)
         whole, evicted = self.now(asked)
@@ -173,12 +180,7 @@ class OverflowManager:
             now = self._situation(asked, whole, len(whole.tokens), answering=False)
             plan = plan_overflow(asked.overflow, now, self._can)
             if plan.stops:
-                needs = tr("The conversation needs {n_tokens:,} tokens, but the context holds {n_ctx:,}.")
-                helps = tr(
-                    "Shorten it, let the oldest messages be removed, or rebuild the context with a larger n_ctx."
-                )
-                said = needs.format(n_tokens=len(whole.tokens), n_ctx=self._n_ctx), plan.why, helps
-                raise ContextFull(" ".join(part for part in said if part), whole)
+                raise ContextFull(self._too_long(whole, plan.why), whole)
             evicted, more = _evict(asked.messages, whole, evicted, plan)
             newly += more
             plans.append(plan)
@@ -267,6 +269,12 @@ class OverflowManager:
 
     # --- private ------------------------------------------------------------------------------------------------------
 
+    def _too_long(self, whole: Prompt, why: str = "") -> str:
+        needs = tr("The conversation needs {n_tokens:,} tokens, but the context holds {n_ctx:,}.")
+        helps = tr("Shorten it, let the oldest messages be removed, or rebuild the context with a larger n_ctx.")
+        said = needs.format(n_tokens=len(whole.tokens), n_ctx=self._n_ctx), why, helps
+        return " ".join(part for part in said if part)
+
     def _remembered(self, asked: Asked, n_answer: int = 0) -> EvictedMessages:
         """What was evicted; nothing where all fits again, such as on another branch, where nothing may be evicted, or
         where that was under a policy that keeps another beginning: then it is planned anew, and told.
@@ -286,7 +294,8 @@ class OverflowManager:
 
     def _prompt(self, asked: Asked, evicted: EvictedMessages) -> Prompt:
         if evicted == NONE_EVICTED:
-            return self._prompts.prompt(asked.messages, asked.template)
+            tools = asked.tools if isinstance(asked, Generate) else ""
+            return self._prompts.prompt(asked.messages, asked.template, tools)
         if not policy_of(asked.overflow).keeps_first_tokens:
             left = [m for m in asked.messages if m.id not in evicted.messages]
             return self._prompts.prompt(left, asked.template)

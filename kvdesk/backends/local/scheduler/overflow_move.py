@@ -45,12 +45,12 @@ def frees_enough(
     Cells that another sequence shares are not freed. Read-only.
     """
     move = move_for(sequence.tokens, step)
-    if move is not None and cache_manager.can_slide(sequence, move.p1):
-        freed = cache_manager.cells_freed(sequence, move.p0, move.p1)
-        freed += cache_manager.cells_freed(sequence, move.held, ALL_EXACT)
+    if move is not None and cache_manager.shared_cells.can_slide(sequence, move.p1):
+        freed = cache_manager.shared_cells.cells_freed(sequence, move.p0, move.p1)
+        freed += cache_manager.shared_cells.cells_freed(sequence, move.held, ALL_EXACT)
         return n_free + freed >= len(step.after) - move.n_kept
     n = cache_manager.reusable_prefix(sequence, step.after[:-1], exact=policy_of(policy).exact)
-    return n_free + cache_manager.cells_freed(sequence, n, ALL_EXACT) >= len(step.after) - n
+    return n_free + cache_manager.shared_cells.cells_freed(sequence, n, ALL_EXACT) >= len(step.after) - n
 
 
 def carry_out(cache_manager: CacheManager, sequence: CacheSequence, step: Step, policy: Overflow) -> str:

@@ -7,7 +7,9 @@ from kvdesk.backends.local.cache_manager.sequences import CacheSequence
 from kvdesk.backends.local.llama.model import Model
 from kvdesk.cache.explain import Facts, explain
 from kvdesk.cache.prefix import common_prefix
+from kvdesk.cache.usual_causes import AROUND, usual_cause
 from kvdesk.chat import Message
+from kvdesk.protocol.chat import Generate
 from kvdesk.translation import tr
 
 
@@ -18,28 +20,37 @@ def reuse_reason(
     acquired: Acquired,
     held: list[int],
     prompt: list[int],
-    messages: tuple[Message, ...],
+    command: Generate,
 ) -> str:
     """Why the request reuses what was `acquired` of its prompt. Remembers the texts of its messages for the next one.
 
-    held  token ids that the sequence had before; `prompt`: those of the request
+    held  token ids that the sequence had before; `prompt`: those of the request. Another program's request is compared
+          with the one whose cells it shares: it has nothing of its own before, and its client sent both, as a rule
     """
-    texts = tuple(message.text for message in messages)
-    changed = next((i for i, (a, b) in enumerate(zip(sequence.texts, texts, strict=False)) if a != b), -1)
+    messages = command.messages if command.continued is None else (*command.messages, command.continued)
+    texts, before, source = tuple(message.text for message in messages), sequence.texts, acquired.source
+    if command.client is not None and acquired.held:
+        held, before, source = list(acquired.held), acquired.texts, ""
+    changed = next((i for i, (a, b) in enumerate(zip(before, texts, strict=False)) if a != b), -1)
     reused = len(sequence.tokens)
     common = common_prefix(held, prompt)
-    began_again = reused == 0 and min(common, len(prompt) - 1) > 0
+    began_again = reused == 0 and min(common, len(prompt) - 1) > 0 and (command.client is None or command.client.reuse)
     facts = Facts(
         evicted=cache_manager.pop_eviction_reason(sequence.conversation),
         edited=_name_of(changed, messages) if changed >= 0 else "",
         thinking=changed < 0 and common < len(held) and any("</think>" in text for text in texts),
         window_lost=began_again and model.facts.n_swa > 0,
         recurrent=began_again and model.facts.n_swa == 0,
-        taken=acquired.source,
+        taken=source,
         checkpoint=acquired.checkpoint,
     )
     cache_manager.set_texts(sequence, texts)
-    return explain(held, prompt, model.vocab.label, facts, reused).sentence
+    explanation = explain(held, prompt, model.vocab.label, facts, reused)
+    cause = ""
+    if command.client is not None and explanation.position >= 0:
+        around = slice(max(0, common - AROUND), common + AROUND)
+        cause = usual_cause(*("".join(map(model.vocab.label, tokens[around])) for tokens in (held, prompt)))
+    return " ".join(part for part in (explanation.sentence, cause) if part)
 
 
 def _name_of(changed: int, messages: tuple[Message, ...]) -> str:

@@ -11,12 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from kvdesk.backends.local.cache_manager.manager import CacheManager
+from kvdesk.backends.local.cache_manager.manager import Acquired, CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, CacheSequence
 from kvdesk.backends.local.llama.context import Context
 from kvdesk.backends.local.llama.decodes import DecodeKind
 from kvdesk.backends.local.llama.grammar_sampler import sampler_of
+from kvdesk.backends.local.llama.logprob_sampler import with_logprobs
 from kvdesk.backends.local.llama.sampler import plan_sampling
 from kvdesk.backends.local.scheduler.answer_events import AnswerEvents
 from kvdesk.backends.local.scheduler.message_spans import MessageSpanReporter
@@ -127,21 +128,23 @@ class Scheduler:
             plan = plan_sampling(command.sampling, vocab)
             fit = self._overflow_manager.fit(command)
             prompt = fit.tokens
+            cache_manager.take_over(command.conversation, command.client, prompt)
             if self._requests and not cache_manager.can_lease(command.conversation):
                 return False
             if self._is_being_read(prompt, cache_manager.pool.get(command.conversation)):
                 return False
             there = cache_manager.pool.get(command.conversation)
-            sequence = cache_manager.lease(command.conversation, inactive=there is not None and there.busy)
+            busy = there is not None and there.busy
+            sequence = cache_manager.lease(command.conversation, inactive=busy, client=command.client)
             self._told.setdefault(command.answer, []).extend(self._use_fit(command, sequence, fit))
             held = list(sequence.tokens)
-            acquired = cache_manager.acquire_prefix(sequence, prompt, moved=not policy_of(command.overflow).exact)
+            acquired = self._acquire(command, sequence, prompt)
             if not cache_manager.make_room(sequence, len(prompt) - acquired.n_tokens):
                 if self._requests:
                     cache_manager.release_empty_branch(sequence)
                     return False
                 raise PromptError(tr("The cache has no room for this conversation."))
-            sampler = sampler_of(plan, vocab, prompt, fit.generated)
+            sampler = with_logprobs(sampler_of(plan, vocab, prompt, fit.generated), vocab, command.n_probs)
         except KvdeskError as error:
             if isinstance(error, ContextFull):
                 self._emit(Overflowed(command.conversation, command.answer, Overflow.STOP, str(error)))
@@ -153,8 +156,7 @@ class Scheduler:
             return True
         cache_manager.mark_busy(sequence)
         reused = acquired.n_tokens
-        messages = command.messages if command.continued is None else (*command.messages, command.continued)
-        why = reuse_reason(self._context.model, cache_manager, sequence, acquired, held, prompt, messages)
+        why = reuse_reason(self._context.model, cache_manager, sequence, acquired, held, prompt, command)
         request = Request(
             command, sequence, fit.whole, reused, sampler, submitted_at, why, vocab, fit.evicted,
             skipped=fit.skipped, n_continued=len(fit.generated), generated=list(fit.generated),
@@ -166,7 +168,8 @@ class Scheduler:
             self._answers.add(command.answer)
         self.events.tell_texts(prompt, vocab)
         of = command.conversation, command.answer, sequence.seq_id
-        self._emit(TurnStarted(*of, len(prompt), reused, fit.generated, vocab.fingerprint))
+        client = command.client.name if command.client is not None else ""
+        self._emit(TurnStarted(*of, len(prompt), reused, fit.generated, vocab.fingerprint, client))
         self._spans.tell(request)
         return True
 
@@ -315,6 +318,12 @@ class Scheduler:
         """Tokens of a prompt in one batch, when nobody else runs (`kvdesk.policies.prompt_piece`)."""
         n_batch, n_ubatch = self._context.n_batch, self._context.n_ubatch
         return piece(n_batch, n_ubatch, self._speed_model.prefill_ms(n_ubatch, n_ubatch))
+
+    def _acquire(self, command: Generate, sequence: CacheSequence, prompt: list[int]) -> Acquired:
+        """What the cache has of the prompt; nothing where the client wants all of it read."""
+        if command.client is not None and not command.client.reuse:
+            return Acquired(0)
+        return self._cache_manager.acquire_prefix(sequence, prompt, moved=not policy_of(command.overflow).exact)
 
     def _is_being_read(self, prompt: list[int], own: CacheSequence | None) -> bool:
         """Whether another request is just reading much of the same prompt, which can be shared once it is read."""

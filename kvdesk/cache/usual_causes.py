@@ -1,0 +1,51 @@
+"""What usually makes the prompt of another program differ from the one before, guessed from the text on both sides.
+
+Pure: two texts in, a sentence out. The causes are those that people met with local servers (llama.cpp #22746, lmstudio
+#1229): a date or time in the system prompt, an identifier that is new in each request, tools in another order.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kvdesk.translation import tr
+
+AROUND: Final = 24
+"""Tokens on each side of the first that differs."""
+_MONTH: Final = "Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec"
+_DAY: Final = "Mon|Tue|Wed|Thu|Fri|Sat|Sun"
+_DATE: Final = re.compile(
+    rf"\d{{4}}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{{2,4}}|\b\d\d?:\d\d\b|\b(?:{_MONTH})[a-z]*\.? \d|\b\d\d? (?:{_MONTH})"
+    rf"|\b(?:{_DAY})[a-z]*\b,?|\d{{4}}年"
+)
+_IDENTIFIER: Final = re.compile(
+    r"\bx-[a-z-]+:|\b(?:request|session|trace|message|conversation|user)[-_ ]?id\b|\bcch=|\buuid\b"
+    r"|\b[0-9a-f]{8}-[0-9a-f]{4}|\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{12,}",
+    re.IGNORECASE,
+)
+_TOOL: Final = re.compile(r'"(?:parameters|function|properties|required|description|inputSchema)"')
+_THINKING: Final = re.compile(r"</?think(?:ing)?>|\[/?THINK\]|reasoning")
+
+
+def usual_cause(held: str, prompt: str) -> str:
+    """The sentence for the first cause that fits; "" where none does. The texts around the first difference: of what
+    the cache held, and of the prompt.
+    """
+    causes = (
+        (_THINKING, tr("Usual cause: the chat template, or the program, leaves out the reasoning of earlier answers.")),
+        (
+            _IDENTIFIER,
+            tr("Usual cause: the program puts an identifier or a header into the prompt that changes."),
+        ),
+        (_DATE, tr("Usual cause: the system prompt contains the date or the time.")),
+        (_TOOL, tr("Usual cause: the tools come in another order, or others come.")),
+    )
+    for pattern, sentence in causes:
+        found, other = ([match[0] for match in pattern.finditer(text)] for text in (held, prompt))
+        if pattern is _TOOL or pattern is _THINKING:
+            if found or other:
+                return sentence
+        elif found and other:
+            return sentence
+    return ""

@@ -1,0 +1,160 @@
+"""`kvdesk serve`: the OpenAI protocol over HTTP on the same engine and cache as the window's, until Ctrl+C."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+
+from kvdesk.cli import options, sampling_options
+from kvdesk.cli.parser import Parser
+from kvdesk.errors import KvdeskError, UserError
+from kvdesk.protocol.cache import ContextReady
+from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile
+from kvdesk.protocol.messages import CommandFailed, Event
+
+GIL_SWITCH_S = 0.001
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit code 0, or 2 with one sentence on standard error."""
+    from kvdesk.server.config import DEFAULT_HOST, DEFAULT_PORT
+
+    parser = Parser(prog="kvdesk serve", description=__doc__)
+    parser.add_argument("--host", default=DEFAULT_HOST, metavar="ADDRESS", help=f"address (default {DEFAULT_HOST})")
+    parser.add_argument("--port", type=int, default=DEFAULT_PORT, metavar="N", help=f"port (default {DEFAULT_PORT})")
+    parser.add_argument(
+        "--api-key", action="append", default=[], metavar="KEY", help="key that clients must send; may be repeated"
+    )
+    parser.add_argument(
+        "--inspect-key", action="append", default=[], metavar="KEY", help="the same, and it may see what others asked"
+    )
+    parser.add_argument(
+        "--allow-origin", action="append", default=[], metavar="URL", help="pages of a browser that may ask; * is all"
+    )
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME", help="name of this computer that clients may use"
+    )
+    parser.add_argument(
+        "--no-shared-prefixes", action="store_true", help="requests with different keys share no cells of the cache"
+    )
+    options.add_model(parser)
+    options.add_context(parser)
+    sampling_options.add_sampling(parser)
+    args = parser.parse_args(argv)
+    if not 0 <= args.port <= 65535:
+        parser.error("--port: a port is a number from 0 to 65535")
+    if any(len(key) < 8 or not key.isascii() or not key.isprintable() for key in (*args.api_key, *args.inspect_key)):
+        parser.error("--api-key: a key has 8 characters or more of ASCII")
+    try:
+        return _serve(args)
+    except KvdeskError as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _serve(args: argparse.Namespace) -> int:
+    from kvdesk.backends.local.engine import Engine
+    from kvdesk.host.host import Host
+    from kvdesk.server.config import Key, ServerConfig, is_loopback, new_key
+    from kvdesk.server.server import Server, check
+
+    named = [*((key, False) for key in args.api_key), *((key, True) for key in args.inspect_key)]
+    made = ""
+    if not named and not is_loopback(args.host):
+        made = new_key()
+        named = [(made, False)]
+    keys = tuple(Key(key, f"key {i}" if len(named) > 1 else "", inspect) for i, (key, inspect) in enumerate(named, 1))
+    config = ServerConfig(
+        args.host,
+        args.port,
+        keys,
+        tuple(args.allow_origin),
+        tuple(args.allow_host),
+        share_prefixes=not args.no_shared_prefixes,
+    )
+    check(config)
+    load = LoadModel(LocalFile(options.model_path(args)), options.context_settings(args))
+    sampling = sampling_options.chosen(args).sampling
+    sys.setswitchinterval(GIL_SWITCH_S)
+    host = Host(Engine)
+    over = threading.Event()
+    ready = _Ready(load, over.set)
+    subscription = host.subscribe(lambda: ready.take(subscription.take()))
+    engine = threading.Thread(target=host.run, name="kvdesk-engine")
+    server = Server(host, config, sampling)
+    engine.start()
+    try:
+        host.submit(load)
+        ready.wait()
+        gc.collect()
+        gc.freeze()  # what was loaded stays
+        server.start()
+        _say(f"kvdesk serves {load.source.name} at {server.url}")
+        if made:
+            _say(f"API key: {made}")
+        _wait(over)
+        if ready.died:
+            raise UserError(ready.died)
+    finally:
+        server.close()
+        subscription.close()
+        host.shut_down()
+        engine.join()
+    return 0
+
+
+class _Ready:
+    """Whether the model has been opened; what became of the engine."""
+
+    def __init__(self, load: LoadModel, on_death: Callable[[], None]) -> None:
+        self._load, self._on_death = load, on_death
+        self._known = threading.Event()
+        self._failed: UserError | None = None
+        self.died = ""
+
+    def take(self, events: Sequence[Event]) -> None:
+        """On the engine's thread."""
+        for event in events:
+            match event:
+                case CommandFailed() if event.command is self._load:
+                    self._failed = UserError(event.sentence, event.detail)
+                    self._known.set()
+                case ContextReady():
+                    self._known.set()
+                case EngineDied():
+                    self.died = event.sentence
+                    self._known.set()
+                    self._on_death()
+
+    def wait(self) -> None:
+        """Returns when it has been. Raises UserError."""
+        while not self._known.wait(0.2):
+            pass
+        if self._failed is not None:
+            raise self._failed
+        if self.died:
+            raise UserError(self.died)
+
+
+def _wait(over: threading.Event) -> None:
+    """Until Ctrl+C, a signal that ends the process, or the end of the engine."""
+    if threading.current_thread() is threading.main_thread():
+        before = signal.signal(signal.SIGTERM, lambda *_: over.set())
+        try:
+            while not over.wait(0.5 if os.name == "nt" else 3600):
+                pass
+        except KeyboardInterrupt:
+            pass
+        finally:
+            signal.signal(signal.SIGTERM, before)
+    else:
+        over.wait()
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)

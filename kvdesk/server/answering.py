@@ -1,0 +1,151 @@
+"""One request of a client: its commands, their events as they come, and what each answer is in the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvdesk.chat import TurnStats
+from kvdesk.protocol.chat import (
+    EngineDied,
+    Generate,
+    Overflowed,
+    PrefillProgress,
+    TextDelta,
+    TokenLogprobs,
+    TurnEnded,
+    TurnStarted,
+)
+from kvdesk.protocol.messages import CommandFailed
+from kvdesk.server.bridge import AnswerEvent, HostBridge
+from kvdesk.server.errors import ApiError
+from kvdesk.server.state import decode_ms, prefill_ms
+
+NO_STATS = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
+
+
+@dataclass(slots=True)
+class Choice:
+    """One answer so far."""
+
+    index: int
+    command: Generate
+    texts: list[str] = field(default_factory=list)
+    tokens: list[int] = field(default_factory=list)
+    logprobs: list[TokenLogprobs] = field(default_factory=list)
+    stats: TurnStats = NO_STATS
+    finish: str | None = None  # as the protocol calls it
+    began: bool = False
+    is_over_full: bool = False  # its prompt did not fit
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts)
+
+    def apply(self, event: AnswerEvent) -> None:
+        """Take an event over. Raises ApiError where the answer failed."""
+        match event:
+            case TurnStarted():
+                self.began = True
+            case TextDelta():
+                self.texts.append(event.text)
+                self.tokens += event.tokens
+                self.logprobs += event.logprobs
+            case Overflowed():
+                self.is_over_full = not self.began
+            case TurnEnded():
+                self.stats = event.stats
+                self._end(event)
+            case CommandFailed() | EngineDied():
+                raise ApiError(503, event.sentence)
+
+    def _end(self, event: TurnEnded) -> None:
+        note = event.note or "The answer ended early."
+        match event.state:
+            case "failed" if self.is_over_full:
+                raise ApiError(400, note, "messages", "context_length_exceeded")
+            case "failed" if not self.began:
+                raise ApiError(503 if "No model is loaded" in note else 400, note)
+            case "failed":
+                raise ApiError(500, note)
+            case "interrupted":
+                raise ApiError(503, note)
+            case "stopped" if event.finish == "" and not self.began:
+                raise ApiError(503, note)
+        self.finish = "length" if event.finish in ("limit", "context full") else "stop"
+
+
+class Answering:
+    """The answers to one request. Async context manager: what has not ended when it is left is stopped."""
+
+    def __init__(self, bridge: HostBridge, commands: Sequence[Generate]) -> None:
+        self._bridge = bridge
+        self.choices = [Choice(i, command) for i, command in enumerate(commands)]
+        self._events: asyncio.Queue[tuple[Choice, AnswerEvent]] = asyncio.Queue()
+
+    async def __aenter__(self) -> Answering:
+        for choice in self.choices:
+            self._bridge.ask(choice.command, lambda event, choice=choice: self._events.put_nowait((choice, event)))  # type: ignore[misc]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for choice in self.choices:
+            self._bridge.stop(choice.command.answer)
+
+    async def events(self) -> AsyncIterator[tuple[Choice, AnswerEvent]]:
+        """Every event with its answer, which has taken it over; until all have ended. Raises ApiError."""
+        left = len(self.choices)
+        while left:
+            choice, event = await self._events.get()
+            choice.apply(event)
+            yield choice, event
+            left -= isinstance(event, TurnEnded)
+
+    async def finish(self) -> None:
+        """Wait for all answers. Raises ApiError."""
+        async for _ in self.events():
+            pass
+
+
+def usage(choices: Sequence[Choice]) -> dict[str, Any]:
+    """Tokens as the engine counted them. The prompt of several answers to one is one, however often it was compared."""
+    first: dict[tuple[object, ...], TurnStats] = {}
+    for choice in choices:
+        command = choice.command
+        first.setdefault((id(command.messages), command.raw), choice.stats)
+    n_prompt = sum(stats.prompt_tokens for stats in first.values())
+    n_cached = sum(stats.reused_tokens for stats in first.values())
+    n_answer = sum(choice.stats.generated_tokens for choice in choices)
+    return {
+        "prompt_tokens": n_prompt,
+        "completion_tokens": n_answer,
+        "total_tokens": n_prompt + n_answer,
+        "prompt_tokens_details": {"cached_tokens": n_cached},
+    }
+
+
+def timings(stats: TurnStats) -> dict[str, Any]:
+    """As llama-server tells them (`result_timings`): milliseconds and tokens a second, of the engine's own counts."""
+    read_ms, write_ms = prefill_ms(stats), decode_ms(stats)
+    return {
+        "cache_n": stats.reused_tokens,
+        "prompt_n": stats.prefilled_tokens,
+        "prompt_ms": read_ms,
+        "prompt_per_token_ms": read_ms / stats.prefilled_tokens if stats.prefilled_tokens else 0.0,
+        "prompt_per_second": stats.prefill_tok_s,
+        "predicted_n": stats.generated_tokens,
+        "predicted_ms": write_ms,
+        "predicted_per_token_ms": 1e3 / stats.decode_tok_s if stats.decode_tok_s else 0.0,
+        "predicted_per_second": stats.decode_tok_s,
+    }
+
+
+def is_text(event: AnswerEvent) -> bool:
+    """Whether there is something to show."""
+    return isinstance(event, TextDelta) and bool(event.text or event.logprobs)
+
+
+def is_progress(event: AnswerEvent) -> bool:
+    return isinstance(event, PrefillProgress)

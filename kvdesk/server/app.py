@@ -1,0 +1,161 @@
+"""The routes of the server, as a Starlette application behind the gate."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from kvdesk.protocol.prompt import Detokenize, Tokenize
+from kvdesk.server import kv, metrics
+from kvdesk.server.chat_completions import ChatCompletion
+from kvdesk.server.completion import Service, key_of, may_inspect
+from kvdesk.server.completions import Completion
+from kvdesk.server.errors import ApiError
+from kvdesk.server.gate import Gate
+from kvdesk.server.responses import UNEXPECTED, EventStream
+from kvdesk.server.schemas import ChatRequest, CompletionRequest, DetokenizeRequest, TokenizeRequest
+from kvdesk.server.slots import slots
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+_log = logging.getLogger(__name__)
+_VIEW_S = 1.0  # so long counts wait for the cache
+
+
+def make_app(service: Service) -> Gate:
+    """All endpoints, behind the gate."""
+    endpoints = Endpoints(service)
+    posts: dict[str, Endpoint] = {
+        "/chat/completions": endpoints.chat_completions,
+        "/completions": endpoints.completions,
+    }
+    gets: dict[str, Endpoint] = {"/health": endpoints.health, "/models": endpoints.models}
+    routes = [
+        Route(f"{prefix}{path}", endpoint, methods=[method])
+        for method, paths in (("POST", posts), ("GET", gets))
+        for path, endpoint in paths.items()
+        for prefix in ("", "/v1")
+    ]
+    routes += [
+        Route("/v1/models/{name:path}", endpoints.model, methods=["GET"]),
+        Route("/tokenize", endpoints.tokenize, methods=["POST"]),
+        Route("/detokenize", endpoints.detokenize, methods=["POST"]),
+        Route("/slots", endpoints.slots, methods=["GET"]),
+        Route("/metrics", endpoints.metrics, methods=["GET"]),
+        Route("/kv/map", endpoints.kv_map, methods=["GET"]),
+        Route("/kv/events", endpoints.kv_events, methods=["GET"]),
+    ]
+    handlers: Any = {ApiError: _api_error, HTTPException: _http_error, ClientDisconnect: _gone, Exception: _unexpected}
+    return Gate(Starlette(routes=routes, exception_handlers=handlers), service.config)
+
+
+class Endpoints:
+    """One method for each path."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def health(self, _request: Request) -> Response:
+        if self._service.state.ready:
+            return JSONResponse({"status": "ok"})
+        error = ApiError(503, "Loading model" if self._service.state.loading else "No model is open.")
+        return error.response()
+
+    async def models(self, _request: Request) -> Response:
+        found = self._model()
+        return JSONResponse({"object": "list", "data": [found] if found is not None else []})
+
+    async def model(self, request: Request) -> Response:
+        found = self._model()
+        if found is None or request.path_params["name"] != found["id"]:
+            raise ApiError(404, "There is no such model; /v1/models lists what there is.", code="model_not_found")
+        return JSONResponse(found)
+
+    async def chat_completions(self, request: Request) -> Response:
+        asked = await self._service.body(request, ChatRequest)
+        return ChatCompletion(self._service, asked, request).response()
+
+    async def completions(self, request: Request) -> Response:
+        asked = await self._service.body(request, CompletionRequest)
+        return Completion(self._service, asked, request).response()
+
+    async def tokenize(self, request: Request) -> Response:
+        asked = await self._service.body(request, TokenizeRequest)
+        most = self._service.config.limits.text_chars
+        if len(asked.content) > most:
+            raise ApiError(400, f"content has more than {most:,} characters.", "content", "invalid_value")
+        found = await self._service.bridge.tokenized(Tokenize(asked.content, asked.add_special, asked.parse_special))
+        if not asked.with_pieces:
+            return JSONResponse({"tokens": list(found.tokens)})
+        pairs = zip(found.tokens, found.pieces, strict=True)
+        return JSONResponse({"tokens": [{"id": token, "piece": _piece(piece)} for token, piece in pairs]})
+
+    async def detokenize(self, request: Request) -> Response:
+        asked = await self._service.body(request, DetokenizeRequest)
+        found = await self._service.bridge.tokenized(Detokenize(tuple(asked.tokens)))
+        return JSONResponse({"content": found.text})
+
+    async def slots(self, request: Request) -> Response:
+        view = await self._service.bridge.view(_VIEW_S)
+        return JSONResponse(slots(self._service.state, view, inspect=key_of(request).inspect))
+
+    async def metrics(self, _request: Request) -> Response:
+        view = await self._service.bridge.view(_VIEW_S)
+        n_waiting, snapshot = self._service.places.n_waiting, view.snapshot if view is not None else None
+        text = metrics.exposition(self._service.state, n_waiting, snapshot)
+        return Response(text, media_type=metrics.CONTENT_TYPE)
+
+    async def kv_map(self, request: Request) -> Response:
+        may_inspect(request)
+        return JSONResponse(await kv.cache_map(self._service.bridge))
+
+    async def kv_events(self, request: Request) -> Response:
+        may_inspect(request)
+        return EventStream(kv.event_stream(self._service.bridge), self._service.config.limits.write_s)
+
+    def _model(self) -> dict[str, Any] | None:
+        """As llama-server tells it, without the path of the file."""
+        model, context = self._service.state.model, self._service.state.context
+        if model is None:
+            return None
+        meta = {
+            "n_vocab": model.n_vocab,
+            "n_ctx_train": model.n_ctx_train,
+            "n_ctx": context.n_ctx_seq if context is not None else 0,
+            "n_params": model.n_params,
+            "size": model.size_bytes,
+        }
+        return {"id": model.name, "object": "model", "created": int(time.time()), "owned_by": "kvdesk", "meta": meta}
+
+
+def _piece(piece: bytes) -> str | list[int]:
+    """As llama-server has it: bytes where they are no text."""
+    try:
+        return piece.decode()
+    except UnicodeDecodeError:
+        return list(piece)
+
+
+async def _api_error(_request: Request, error: ApiError) -> Response:
+    return error.response()
+
+
+async def _http_error(request: Request, error: HTTPException) -> Response:
+    said = {404: f"There is no {request.url.path[:200]} here.", 405: f"{request.method} is not for this path."}
+    return ApiError(error.status_code, said.get(error.status_code, str(error.detail))).response()
+
+
+async def _gone(_request: Request, _error: ClientDisconnect) -> Response:
+    return Response(status_code=499)
+
+
+async def _unexpected(_request: Request, error: Exception) -> Response:
+    _log.error("unexpected error in a request", exc_info=error)
+    return UNEXPECTED.response()

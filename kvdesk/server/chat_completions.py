@@ -1,0 +1,143 @@
+"""`POST /v1/chat/completions`, whole and streaming."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import AsyncGenerator
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kvdesk.chat import new_conversation_id, new_message_id
+from kvdesk.protocol.chat import Generate, TextDelta, TurnEnded, TurnStarted
+from kvdesk.server.answering import Choice, timings, usage
+from kvdesk.server.completion import FINGERPRINT, Service, chat_logprobs, key_of
+from kvdesk.server.conversation import GivenAnswer, chains, messages_of, with_tokens
+from kvdesk.server.errors import ApiError
+from kvdesk.server.responses import DONE, EventStream, WholeResponse, sse
+from kvdesk.server.sampling import sampling_of, seeded
+from kvdesk.server.schemas import ChatRequest
+from kvdesk.server.tools import Calls, tools_of
+
+
+class ChatCompletion:
+    """One request. Raises ApiError where it cannot be asked."""
+
+    def __init__(self, service: Service, request: ChatRequest, http: Request) -> None:
+        self._service, self._request = service, request
+        n_ctx = service.n_ctx
+        model = service.state.model
+        assert model is not None
+        self._sharing = service.sharing(key_of(http))
+        self._tool_format = model.tool_format
+        self._tools = tools_of(request, model.tool_format)
+        if request.top_logprobs is not None and not request.logprobs:
+            raise ApiError(400, "top_logprobs needs logprobs.", "top_logprobs", "invalid_value")
+        sampling = sampling_of(request, service.sampling, n_ctx)
+        client = service.client(http, reuse=request.cache_prompt)
+        conversation = new_conversation_id()
+        asked = messages_of(request.messages, conversation)
+        *_, self._chain = chains(asked, self._tools, self._sharing)
+        messages = with_tokens(asked, service.answers, self._tools, self._sharing, model.tool_format)
+        continued = None
+        if messages[-1].role == "assistant" and messages[-1].text and len(messages) > 1 and not messages[-1].fields:
+            messages, continued = messages[:-1], messages[-1]  # what is there of the answer already
+        n_probs = (request.top_logprobs or 0) if request.logprobs else -1
+        self._commands = [
+            Generate(
+                conversation if i == 0 else new_conversation_id(),
+                new_message_id(),
+                messages,
+                seeded(sampling, i),
+                continued=continued,
+                client=client,
+                tools=self._tools,
+                n_probs=n_probs,
+            )
+            for i in range(request.n)
+        ]
+        self._common = {
+            "id": f"chatcmpl-{uuid.uuid4().hex}",
+            "created": int(time.time()),
+            "model": model.name,
+            "system_fingerprint": FINGERPRINT,
+        }
+
+    def response(self) -> Response:
+        if self._request.stream:
+            return EventStream(self._chunks(), self._service.config.limits.write_s)
+        return WholeResponse(self._whole())
+
+    async def _whole(self) -> dict[str, Any]:
+        async with self._service.answering(self._commands) as answering:
+            await answering.finish()
+        choices = []
+        for choice in answering.choices:
+            calls = Calls(self._tool_format if self._tools else "")
+            content = calls.add(choice.text) + calls.end()
+            self._remember(choice, content, calls)
+            message: dict[str, Any] = {"role": "assistant", "content": content or (None if calls.found else "")}
+            if calls.found:
+                message["tool_calls"] = calls.as_json()
+            choices.append(
+                {
+                    "index": choice.index,
+                    "message": message,
+                    "logprobs": chat_logprobs(choice.logprobs) if self._request.logprobs else None,
+                    "finish_reason": self._finish(choice, calls),
+                }
+            )
+        whole = {"object": "chat.completion", **self._common, "choices": choices}
+        return {**whole, "usage": usage(answering.choices), "timings": timings(answering.choices[0].stats)}
+
+    async def _chunks(self) -> AsyncGenerator[bytes, None]:
+        async with self._service.answering(self._commands) as answering:
+            calls = [Calls(self._tool_format if self._tools else "") for _ in self._commands]
+            contents = ["" for _ in self._commands]
+            async for choice, event in answering.events():
+                mine = calls[choice.index]
+                match event:
+                    case TurnStarted():
+                        yield self._chunk(choice, {"role": "assistant", "content": ""})
+                    case TextDelta():
+                        text = mine.add(event.text)
+                        contents[choice.index] += text
+                        if text or event.logprobs:
+                            yield self._chunk(choice, {"content": text} if text else {}, event=event)
+                    case TurnEnded():
+                        if text := mine.end():
+                            contents[choice.index] += text
+                            yield self._chunk(choice, {"content": text})
+                        for i, call in enumerate(mine.as_json()):
+                            yield self._chunk(choice, {"tool_calls": [{"index": i, **call}]})
+                        self._remember(choice, contents[choice.index], mine)
+                        yield self._chunk(choice, {}, finish=self._finish(choice, mine))
+        if self._request.usage_in_stream:
+            counted = {"usage": usage(answering.choices), "timings": timings(answering.choices[0].stats)}
+            yield sse({"object": "chat.completion.chunk", **self._common, "choices": [], **counted})
+        yield DONE
+
+    def _chunk(
+        self, choice: Choice, delta: dict[str, Any], *, event: TextDelta | None = None, finish: str | None = None
+    ) -> bytes:
+        one: dict[str, Any] = {"index": choice.index, "delta": delta, "finish_reason": finish}
+        if self._request.logprobs:
+            one["logprobs"] = chat_logprobs(event.logprobs) if event is not None else None
+        chunk = {"object": "chat.completion.chunk", **self._common, "choices": [one]}
+        if finish is not None:
+            chunk["timings"] = timings(choice.stats)
+        if self._request.usage_in_stream:
+            chunk["usage"] = None
+        return sse(chunk)
+
+    @staticmethod
+    def _finish(choice: Choice, calls: Calls) -> str | None:
+        return "tool_calls" if calls.found and choice.finish == "stop" else choice.finish
+
+    def _remember(self, choice: Choice, content: str, calls: Calls) -> None:
+        """The next request will have this answer among its messages."""
+        if choice.command.continued is None:
+            given = GivenAnswer(choice.text, tuple(choice.tokens), choice.stats, content, calls.found)
+            self._service.answers.add(self._chain, given)

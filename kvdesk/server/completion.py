@@ -1,0 +1,121 @@
+"""What both kinds of completions share: who asks, the command of each answer, waiting for a place."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.requests import Request
+
+from kvdesk import __version__
+from kvdesk.protocol.chat import Client, Generate, TokenLogprobs, TokenProb
+from kvdesk.server.answering import Answering
+from kvdesk.server.bridge import HostBridge
+from kvdesk.server.config import NOBODY, Key, ServerConfig
+from kvdesk.server.conversation import GivenAnswers
+from kvdesk.server.errors import ApiError
+from kvdesk.server.places import Places
+from kvdesk.server.responses import read_body
+from kvdesk.server.schemas import B, read
+from kvdesk.server.state import ServerState
+from kvdesk.settings import Sampling
+
+FINGERPRINT = f"kvdesk-{__version__}"
+_MOST_NAME = 60  # characters of a client's name
+
+
+@dataclass(slots=True)
+class Service:
+    """What the endpoints work with. `sampling`: what requests do not say."""
+
+    bridge: HostBridge
+    config: ServerConfig
+    sampling: Sampling
+    places: Places
+    answers: GivenAnswers = field(default_factory=GivenAnswers)
+
+    @property
+    def state(self) -> ServerState:
+        return self.bridge.state
+
+    @property
+    def n_ctx(self) -> int:
+        """Of one sequence. Raises ApiError where there is no model to ask."""
+        state = self.state
+        if state.dead:
+            raise ApiError(503, "The engine has stopped. Restart kvdesk.")
+        if state.model is None:
+            said = "A model is being loaded." if state.loading else "No model is open."
+            raise ApiError(503, said, code="model_not_ready", retry_s=2)
+        if not state.model.has_text:
+            raise ApiError(400, "The model that is open has no text tokenizer: it cannot answer.")
+        return state.context.n_ctx_seq if state.context is not None else self.sampling.max_tokens
+
+    async def body(self, request: Request, kind: type[B]) -> B:
+        """The request as a value. Raises ApiError."""
+        limits = self.config.limits
+        return read(kind, await read_body(request, limits.body_bytes, limits.body_s))
+
+    def client(self, request: Request, *, reuse: bool) -> Client:
+        """Who asks, as the window shows it: the program by its User-Agent, the key by its name."""
+        key = key_of(request)
+        program = " ".join(request.headers.get("user-agent", "").split())[:_MOST_NAME].partition(" (")[0]
+        name = f"{program or 'unknown program'} · {key.name}" if key.name else program or "unknown program"
+        return Client(name, self.sharing(key), reuse)
+
+    def sharing(self, key: Key) -> str:
+        """With whom requests of this key share the beginnings of their prompts, see `Client`."""
+        return "" if self.config.share_prefixes else f"key {key.name or key.value}"
+
+    @asynccontextmanager
+    async def answering(self, commands: Sequence[Generate]) -> AsyncIterator[Answering]:
+        """Wait until the answers may run, and stop what has not ended when it is left. Raises ApiError."""
+        async with self.places.taken(len(commands)), Answering(self.bridge, commands) as answering:
+            yield answering
+
+
+def key_of(request: Request) -> Key:
+    """The key that the request came with."""
+    key = request.scope.get("state", {}).get("key", NOBODY)
+    assert isinstance(key, Key)
+    return key
+
+
+def may_inspect(request: Request) -> None:
+    """Raises ApiError where the request may not see what others asked."""
+    if not key_of(request).inspect:
+        raise ApiError(
+            403,
+            "This tells what others asked: it needs a key with the right to inspect (kvdesk serve --inspect-key KEY).",
+            code="inspect_needed",
+        )
+
+
+def chat_logprobs(logprobs: Sequence[TokenLogprobs]) -> dict[str, Any]:
+    """As chat completions have them."""
+    return {
+        "content": [{**_prob(one.chosen), "top_logprobs": [_prob(other) for other in one.top]} for one in logprobs],
+        "refusal": None,
+    }
+
+
+def text_logprobs(logprobs: Sequence[TokenLogprobs], offset: int) -> dict[str, Any]:
+    """As completions have them. `offset`: characters of the text before the first of them."""
+    texts = [one.chosen.piece.decode("utf-8", "replace") for one in logprobs]
+    offsets = []
+    for text in texts:
+        offsets.append(offset)
+        offset += len(text)
+    return {
+        "tokens": texts,
+        "token_logprobs": [one.chosen.logprob for one in logprobs],
+        "top_logprobs": [{p.piece.decode("utf-8", "replace"): p.logprob for p in one.top} for one in logprobs],
+        "text_offset": offsets,
+    }
+
+
+def _prob(prob: TokenProb) -> dict[str, Any]:
+    text = prob.piece.decode("utf-8", "replace")
+    return {"token": text, "logprob": prob.logprob, "bytes": list(prob.piece), "id": prob.token}

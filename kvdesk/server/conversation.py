@@ -1,0 +1,177 @@
+"""The messages of a request as kvdesk's, and the token ids of the answers among them.
+
+A client sends the text of an answer back; tokenized again it could be other tokens than were generated, and every
+difference is a prefix lost. So the ids of the latest answers are kept, under all that was before them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from kvdesk.chat import ConversationId, Message, Role, TurnStats, new_message_id, storable
+from kvdesk.server.errors import ApiError
+from kvdesk.tool_calls import MISTRAL, ToolCall
+
+MOST_ANSWERS: Final = 2000
+MOST_ANSWER_TOKENS: Final = 2_000_000
+MOST_ALIKE: Final = 16
+"""Answers to the same messages."""
+_ROLES: Final[dict[str, Role]] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """An answer as it was generated, and as its client got it."""
+
+    text: str
+    tokens: tuple[int, ...]
+    stats: TurnStats
+    content: str
+    calls: tuple[ToolCall, ...] = ()
+
+
+class GivenAnswers:
+    """The latest answers, by what they answered."""
+
+    def __init__(self) -> None:
+        self._answers: OrderedDict[bytes, list[GivenAnswer]] = OrderedDict()
+        self._n_tokens = 0
+
+    def add(self, chain: bytes, answer: GivenAnswer) -> None:
+        """`chain`: of all before it (`chains`)."""
+        known = self._answers.pop(chain, [])
+        kept = self._answers[chain] = [*(one for one in known if one.content != answer.content), answer][-MOST_ALIKE:]
+        self._n_tokens += sum(len(one.tokens) for one in kept) - sum(len(one.tokens) for one in known)
+        while self._answers and (len(self._answers) > MOST_ANSWERS or self._n_tokens > MOST_ANSWER_TOKENS):
+            _, gone = self._answers.popitem(last=False)
+            self._n_tokens -= sum(len(one.tokens) for one in gone)
+
+    def find(self, chain: bytes, message: Message) -> GivenAnswer | None:
+        """The answer that a message of a client is; the one of which it is most where its text was changed."""
+        known = self._answers.get(chain, ())
+        calls = _calls_of(message)
+        for one in known:
+            if one.content == message.text and one.calls == calls:
+                return one
+        same = [one for one in known if not one.calls and not calls and _common(one.content, message.text)]
+        return max(same, key=lambda one: _common(one.content, message.text), default=None)
+
+
+def messages_of(given: Sequence[dict[str, Any]], conversation: ConversationId) -> tuple[Message, ...]:
+    """Raises ApiError with the place of what is wrong."""
+    messages = []
+    for i, one in enumerate(given):
+        at = f"messages.{i}"
+        role = _ROLES.get(str(one.get("role")))
+        if role is None:
+            known = ", ".join(_ROLES)
+            raise ApiError(400, f"{at}.role: it is one of {known}.", f"{at}.role", "invalid_value")
+        fields: dict[str, Any] = {}
+        if role == "assistant" and one.get("tool_calls"):
+            fields["tool_calls"] = _tool_calls(one["tool_calls"], at)
+        elif role == "tool":
+            fields = {name: one[name] for name in ("tool_call_id", "name") if isinstance(one.get(name), str)}
+        if role == "assistant" and one.get("function_call"):
+            raise ApiError(400, f"{at}.function_call is not supported; tool_calls is.", at, "unsupported_parameter")
+        text = _text(one.get("content"), at, may_lack=bool(fields.get("tool_calls")))
+        if role == "assistant" and isinstance(thought := one.get("reasoning_content"), str) and thought.strip():
+            text = f"<think>\n{storable(thought).strip()}\n</think>\n\n{text}"
+        extra = json.dumps(fields, ensure_ascii=False) if fields else ""
+        messages.append(Message(new_message_id(), conversation, None, role, text, fields=extra))
+    return tuple(messages)
+
+
+def chains(messages: Sequence[Message], tools: str, sharing: str) -> Iterator[bytes]:
+    """A hash of all before each message, and one of all of them."""
+    digest = hashlib.sha256(f"{sharing}\0{tools}".encode("utf-8", "replace"))
+    yield digest.digest()
+    for message in messages:
+        part = json.dumps([message.role, message.text, message.fields])
+        digest.update(f"{len(part)}:{part}".encode())
+        yield digest.digest()
+
+
+def with_tokens(
+    messages: Sequence[Message], known: GivenAnswers, tools: str, sharing: str, tool_format: str
+) -> tuple[Message, ...]:
+    """The messages, the answers among them as they were generated here."""
+    found = []
+    for chain, message in zip(chains(messages, tools, sharing), messages, strict=False):
+        given = known.find(chain, message) if message.role == "assistant" else None
+        if given is None or not given.tokens or (given.calls and tool_format == MISTRAL):
+            found.append(message)
+        elif given.calls:  # as the model wrote them: a template may write them otherwise
+            found.append(replace(message, text=given.text, fields="", tokens=given.tokens, stats=given.stats))
+        else:
+            found.append(replace(message, tokens=given.tokens, stats=given.stats))
+    return tuple(found)
+
+
+def _text(content: object, at: str, *, may_lack: bool) -> str:
+    if isinstance(content, str):
+        return storable(content)
+    if content is None and may_lack:
+        return ""
+    if not isinstance(content, list):
+        raise ApiError(400, f"{at}.content: it is a text, or a list of parts.", f"{at}.content", "invalid_value")
+    texts = []
+    for j, part in enumerate(content):
+        kind = part.get("type") if isinstance(part, dict) else None
+        if kind not in ("text", "input_text", "output_text", "refusal"):
+            what = f"parts of the type {kind}" if isinstance(kind, str) else "such parts"
+            where = f"{at}.content.{j}"
+            raise ApiError(400, f"{where}: {what[:100]} are not supported; text is.", where, "unsupported_value")
+        text = part.get("refusal" if kind == "refusal" else "text")
+        if not isinstance(text, str):
+            raise ApiError(400, f"{at}.content.{j}.text: it is a text.", f"{at}.content.{j}.text", "invalid_value")
+        texts.append(storable(text))
+    return "\n".join(texts)
+
+
+def _tool_calls(given: object, at: str) -> list[dict[str, Any]]:
+    """Arguments as the object that they are the text of: so templates know them."""
+    wrong = ApiError(
+        400, f"{at}.tool_calls: a list of functions with name and arguments.", f"{at}.tool_calls", "invalid_value"
+    )
+    if not isinstance(given, list):
+        raise wrong
+    calls = []
+    for one in given:
+        function = one.get("function") if isinstance(one, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            raise wrong
+        arguments = function.get("arguments", {})
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments or "{}")
+            except (ValueError, RecursionError):
+                pass  # as the model wrote it
+        identity = one.get("id") if isinstance(one.get("id"), str) else ""
+        calls.append(
+            {"id": identity, "type": "function", "function": {"name": function["name"], "arguments": arguments}}
+        )
+    return calls
+
+
+def _calls_of(message: Message) -> tuple[ToolCall, ...]:
+    fields = json.loads(message.fields) if message.fields else {}
+    return tuple(
+        ToolCall(call["function"]["name"], json.dumps(call["function"]["arguments"], ensure_ascii=False))
+        for call in fields.get("tool_calls", ())
+    )
+
+
+def _common(one: str, other: str) -> int:
+    n = min(len(one), len(other))
+    return next((i for i in range(n) if one[i] != other[i]), n)

@@ -1,0 +1,112 @@
+"""Who may ask: the Host header, the origin of a page, the key, how often. Before any request is read.
+
+An ASGI middleware of its own. What passes has its key in `scope["state"]["key"]`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from typing import Any, Final
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kvdesk.server.config import NOBODY, Key, ServerConfig, host_allowed
+from kvdesk.server.errors import ApiError
+
+OPEN: Final = frozenset({"/health", "/v1/health"})
+"""Paths that tell nothing but that there is a server: without a key."""
+_MOST_CLIENTS: Final = 1000  # whose rates are remembered
+_METHODS: Final = "GET, POST, OPTIONS"
+
+
+class Gate:
+    """Refuses what may not pass, in the form of the protocol."""
+
+    def __init__(self, app: ASGIApp, config: ServerConfig) -> None:
+        self._app, self._config = app, config
+        self._rates: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, and when that was counted
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1003})
+            return
+        headers = Headers(scope=scope)
+        origin = headers.get("origin", "")
+        try:
+            self._check_host(headers)
+            self._check_origin(headers, origin)
+            if scope["method"] == "OPTIONS":
+                await self._preflight(headers, origin)(scope, receive, send)
+                return
+            key = self._key(scope["path"], headers)
+            self._count(key.value or str((scope.get("client") or ("",))[0]))
+        except ApiError as error:
+            await error.response()(scope, receive, send)
+            return
+        scope.setdefault("state", {})["key"] = key
+
+        async def with_origin(message: Message) -> None:
+            if message["type"] == "http.response.start" and origin:
+                message["headers"] = [*message["headers"], *_cors(origin)]
+            await send(message)
+
+        await self._app(scope, receive, with_origin)
+
+    def _check_host(self, headers: Headers) -> None:
+        host = headers.get("host", "")
+        if not host_allowed(host, self._config.names):
+            raise ApiError(
+                403,
+                f"This server does not answer to the name {host[:200]!r}. Use its address, or allow the name where it "
+                "is started (--allow-host).",
+                code="host_not_allowed",
+            )
+
+    def _check_origin(self, headers: Headers, origin: str) -> None:
+        """A page in a browser, unless it was allowed. Requests without an origin that a page sent say so otherwise."""
+        allowed = self._config.origins
+        from_page = origin or (headers.get("sec-fetch-site", "none") not in ("none", "same-origin"))
+        if from_page and "*" not in allowed and origin not in allowed:
+            raise ApiError(
+                403,
+                f"Pages of {origin[:200] or 'other sites'} may not ask this server. Allow the origin where it is "
+                "started (--allow-origin).",
+                code="origin_not_allowed",
+            )
+
+    def _key(self, path: str, headers: Headers) -> Key:
+        if not self._config.keys or path in OPEN:
+            return NOBODY
+        scheme, _, sent = headers.get("authorization", "").partition(" ")
+        sent = sent.strip() if scheme.lower() == "bearer" else headers.get("x-api-key", "")
+        key = self._config.key_of(sent) if sent else None
+        if key is None:
+            said = "The API key is wrong." if sent else "An API key is needed: send it as Authorization: Bearer KEY."
+            raise ApiError(401, said, code="invalid_api_key")
+        return key
+
+    def _count(self, client: str) -> None:
+        limits, now = self._config.limits, time.monotonic()
+        left, at = self._rates.pop(client, (float(limits.burst), now))
+        left = min(float(limits.burst), left + (now - at) * limits.rate)
+        if left < 1.0:
+            self._rates[client] = (left, now)
+            raise ApiError(429, "Too many requests at once.", code="rate_limit_exceeded", retry_s=1)
+        self._rates[client] = (left - 1.0, now)
+        while len(self._rates) > _MOST_CLIENTS:
+            self._rates.popitem(last=False)
+
+    def _preflight(self, headers: Headers, origin: str) -> Response:
+        asked = headers.get("access-control-request-headers", "authorization, content-type")
+        allowed: dict[str, Any] = {"access-control-allow-methods": _METHODS, "access-control-allow-headers": asked}
+        response = Response(status_code=204, headers={**allowed, "access-control-max-age": "600"})
+        response.raw_headers.extend(_cors(origin) if origin else [])
+        return response
+
+
+def _cors(origin: str) -> list[tuple[bytes, bytes]]:
+    return [(b"access-control-allow-origin", origin.encode("latin-1", "replace")), (b"vary", b"Origin")]

@@ -1,0 +1,76 @@
+"""`GET /kv/map` and `GET /kv/events`: the cache, and what happens to it, as another kvdesk takes it over.
+
+Events are those of the host, written by `kvdesk.protocol.wire`: first what is known now (model, context, texts of
+tokens, a view, answers under way), then every event as it happens. Only for keys with the right to inspect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from typing import Any, Final
+
+from kvdesk.host.joining import join
+from kvdesk.protocol import wire
+from kvdesk.protocol.messages import Event
+from kvdesk.server.bridge import HostBridge
+
+PACE_S: Final = 0.05
+"""Events go out so often at most: of views and samples that came meanwhile the latest."""
+QUIET_S: Final = 10.0
+"""After so long without an event a comment is sent: who reads sees that the connection lives."""
+
+
+async def cache_map(bridge: HostBridge) -> dict[str, Any]:
+    """What is known now, with the cells as they are."""
+    view = await bridge.view()
+    subscription = bridge.host.subscribe(lambda: None, known=True)
+    try:
+        events = subscription.take()
+    finally:
+        subscription.close()
+    if view is None:
+        events = [event for event in events if type(event).__name__ != "CacheView"]
+    return {"events": [wire.to_json(Event, event) for event in events]}
+
+
+async def event_stream(bridge: HostBridge) -> AsyncGenerator[bytes, None]:
+    """Server-sent events without end. One who reads too slowly gets `SubscriptionDropped`, and all anew."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+
+    def on_ready() -> None:
+        try:
+            loop.call_soon_threadsafe(ready.set)
+        except RuntimeError:  # the loop is closed
+            pass
+
+    subscription = bridge.host.subscribe(on_ready, known=True)
+    bridge.watch()
+    bridge.on_over.add(ready.set)
+    try:
+        yield b": kvdesk\n\n"
+        while not bridge.over:
+            ready.clear()
+            events = subscription.take()
+            if subscription.dropped:
+                events += subscription.take()
+                subscription = bridge.host.subscribe(on_ready, after=subscription)
+                events += subscription.take()
+            for event in join(events):
+                yield _sse(event)
+            try:
+                async with asyncio.timeout(QUIET_S):
+                    await ready.wait()
+            except TimeoutError:
+                yield b": quiet\n\n"
+            await asyncio.sleep(PACE_S)
+    finally:
+        bridge.on_over.discard(ready.set)
+        subscription.close()
+        bridge.unwatch()
+
+
+def _sse(event: Event) -> bytes:
+    text = json.dumps(wire.to_json(Event, event), separators=(",", ":"))
+    return f"event: {type(event).__name__}\ndata: {text}\n\n".encode()

@@ -1,0 +1,126 @@
+"""Responses that a client may leave: the work ends within one step of the engine, whether it waits, reads or writes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, Awaitable
+from typing import Any, Final
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from kvdesk.server.errors import ApiError
+
+_log = logging.getLogger(__name__)
+_STREAM_HEADERS: Final = {"cache-control": "no-cache", "x-accel-buffering": "no"}
+UNEXPECTED: Final = ApiError(500, "Something unexpected went wrong; the log says more.")
+DONE: Final = b"data: [DONE]\n\n"
+
+
+def sse(value: object) -> bytes:
+    """One server-sent event."""
+    return b"data: " + json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n\n"
+
+
+async def read_body(request: Request, most: int, seconds: float) -> bytes:
+    """The body of a request. Raises ApiError where it is too long, or comes too slowly."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > most:
+        raise _too_long(most)
+    parts, n = [], 0
+    try:
+        async with asyncio.timeout(seconds):
+            async for part in request.stream():
+                n += len(part)
+                if n > most:
+                    raise _too_long(most)
+                parts.append(part)
+    except TimeoutError:
+        raise ApiError(408, f"The body did not come within {seconds:g} seconds.") from None
+    return b"".join(parts)
+
+
+def _too_long(most: int) -> ApiError:
+    return ApiError(413, f"The body is longer than {most:,} bytes.", code="body_too_large")
+
+
+class WholeResponse(Response):
+    """JSON that is made while the client waits."""
+
+    def __init__(self, work: Awaitable[dict[str, Any]]) -> None:
+        self._work = work
+        self.background = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await until_gone(self._respond(scope, receive, send), receive)
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            response: Response = JSONResponse(await self._work)
+        except ApiError as error:
+            response = error.response()
+        await response(scope, receive, send)
+
+
+class EventStream(Response):
+    """Server-sent events. What fails before the first of them is an error of the request; later it is the last event.
+
+    write_s  so long a client may take nothing: then the connection is closed
+    """
+
+    def __init__(self, events: AsyncGenerator[bytes, None], write_s: float) -> None:
+        self._events, self._write_s = events, write_s
+        self.background = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await until_gone(self._respond(scope, receive, send), receive)
+        finally:
+            await self._events.aclose()
+
+    async def _respond(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            first = await anext(self._events, b"")
+        except ApiError as error:
+            await error.response()(scope, receive, send)
+            return
+        head = Response(headers=_STREAM_HEADERS, media_type="text/event-stream")
+        headers = [pair for pair in head.raw_headers if pair[0] != b"content-length"]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self._send(send, first)
+        try:
+            async for part in self._events:
+                await self._send(send, part)
+        except ApiError as error:
+            await self._send(send, sse(error.body()))
+        except Exception:  # noqa: BLE001 - the edge of the server: its client must hear of it
+            _log.exception("a stream failed")
+            await self._send(send, sse(UNEXPECTED.body()))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _send(self, send: Send, part: bytes) -> None:
+        async with asyncio.timeout(self._write_s):
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+
+
+async def until_gone(work: Awaitable[None], receive: Receive) -> None:
+    """Do the work as long as the client is there. Raises what the work raises."""
+    working = asyncio.ensure_future(work)
+    gone = asyncio.ensure_future(_gone(receive))
+    try:
+        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        gone.cancel()
+        if not working.done():
+            working.cancel()
+        await asyncio.gather(working, gone, return_exceptions=True)
+    if not working.cancelled() and (error := working.exception()) is not None:
+        raise error
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

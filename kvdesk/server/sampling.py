@@ -1,0 +1,114 @@
+"""From the fields of a request to how its answers are sampled."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from kvdesk.server.errors import ApiError
+from kvdesk.server.schemas import ChatRequest, CompletionRequest, ResponseFormat, Sampled, wrong_field
+from kvdesk.settings import RANDOM_SEED, Mirostat, Sampling
+
+_SAME: Final = (
+    *("temperature", "top_p", "presence_penalty", "frequency_penalty", "top_k", "min_p", "typical_p", "top_n_sigma"),
+    *("xtc_probability", "xtc_threshold", "dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n"),
+    *("dynatemp_range", "dynatemp_exponent", "repeat_penalty", "repeat_last_n", "mirostat_tau", "mirostat_eta"),
+    *("adaptive_target", "adaptive_decay", "grammar"),
+)
+"""Fields that have the same name and meaning in `Sampling`."""
+_WINDOWS: Final = ("repeat_last_n", "dry_penalty_last_n")
+_BANNED: Final = -100.0
+
+
+def sampling_of(request: ChatRequest | CompletionRequest, base: Sampling, n_ctx: int) -> Sampling:
+    """`base` with what the request says. Without a limit an answer may be as long as the context of `n_ctx` tokens.
+
+    Raises ApiError.
+    """
+    changes: dict[str, Any] = {
+        name: value for name in _SAME if (value := getattr(request, name)) is not None and name in Sampling.model_fields
+    }
+    for name in _WINDOWS:
+        if changes.get(name) == -1:
+            changes[name] = n_ctx
+    changes["max_tokens"] = _most_tokens(request, n_ctx)
+    if request.seed is not None:
+        changes["seed"] = RANDOM_SEED if request.seed == -1 else request.seed & 0xFFFFFFFF
+    if request.stop is not None:
+        stops = [request.stop] if isinstance(request.stop, str) else request.stop
+        changes["stop"] = tuple(text for text in stops if text)
+    if request.mirostat is not None:
+        changes["mirostat"] = list(Mirostat)[request.mirostat]
+    if request.dry_sequence_breakers is not None:
+        changes["dry_sequence_breakers"] = tuple(request.dry_sequence_breakers)
+    if request.samplers is not None:
+        changes["samplers"] = tuple(request.samplers)
+    if request.logit_bias is not None:
+        changes["logit_bias"] = _biases(request.logit_bias)
+    if (schema := _schema(request)) is not None:
+        changes["json_schema"] = schema
+    if changes.get("json_schema", base.json_schema) and changes.get("grammar"):
+        raise ApiError(400, "Choose a grammar or a JSON schema: there can be only one.", "grammar", "invalid_value")
+    try:
+        return Sampling.model_validate({**base.model_dump(), **changes})
+    except ValidationError as error:
+        raise wrong_field(error) from error
+
+
+def seeded(sampling: Sampling, choice: int) -> Sampling:
+    """Of several answers to one request each has a seed of its own, the same in each such request."""
+    if not choice or sampling.seed == RANDOM_SEED:
+        return sampling
+    return sampling.model_copy(update={"seed": (sampling.seed + choice) % RANDOM_SEED})
+
+
+def _most_tokens(request: ChatRequest | CompletionRequest, n_ctx: int) -> int:
+    others = request.max_completion_tokens if isinstance(request, ChatRequest) else request.n_predict
+    asked = others if others is not None else request.max_tokens
+    if asked == 0:
+        raise ApiError(400, "max_tokens: an answer has at least one token.", "max_tokens", "invalid_value")
+    return n_ctx if asked is None or asked < 0 else min(asked, n_ctx)
+
+
+def _schema(request: Sampled) -> str | None:
+    """The JSON schema that the answer follows, as text; None for none. Raises ApiError."""
+    schema = request.json_schema
+    form: ResponseFormat | None = request.response_format
+    if form is not None:
+        match form.type:
+            case "text":
+                pass
+            case "json_object":
+                schema = form.schema_ or {}
+            case "json_schema":
+                inner = form.json_schema or {}
+                schema = inner.get("schema", form.schema_)
+                if not isinstance(schema, dict):
+                    raise ApiError(
+                        400, "response_format: json_schema.schema is missing.", "response_format", "invalid_value"
+                    )
+            case _:
+                raise ApiError(
+                    400,
+                    f"response_format: {form.type[:100]} is not supported; text, json_object and json_schema are.",
+                    "response_format",
+                    "unsupported_value",
+                )
+    return None if schema is None else json.dumps(schema, ensure_ascii=False)
+
+
+def _biases(given: dict[str, float] | list[tuple[int | str, float | bool]]) -> tuple[tuple[int | str, float], ...]:
+    """llama-server also takes a list of pairs, in which false bans a token or the tokens of a text. Raises ApiError."""
+    pairs: list[tuple[int | str, float | bool]] = list(given.items()) if isinstance(given, dict) else given
+    found: list[tuple[int | str, float]] = []
+    for token, bias in pairs:
+        if isinstance(given, dict):
+            if not str(token).isascii() or not str(token).isdecimal() or len(str(token)) > 10:
+                raise ApiError(400, "logit_bias: the names are token ids.", "logit_bias", "invalid_value")
+            token = int(token)
+        if bias is True:
+            raise ApiError(400, "logit_bias: a bias is a number, or false.", "logit_bias", "invalid_value")
+        found.append((token, _BANNED if bias is False else float(bias)))
+    return tuple(found)

@@ -1,0 +1,178 @@
+"""The requests of the protocol as values. A field that would change the answer and is not supported is refused; what is
+harmless is passed over (`IGNORED`), and so is any field that is null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from kvdesk.server.errors import ApiError
+
+IGNORED: Final = frozenset(
+    {
+        *("model", "user", "metadata", "store", "service_tier", "prompt_cache_key", "prompt_cache_retention"),
+        *("safety_identifier", "parallel_tool_calls", "id_slot", "return_tokens", "timings_per_token", "verbosity"),
+        *("n_keep", "n_discard", "t_max_predict_ms", "samplers_seq", "cache_salt"),
+    }
+)
+"""Fields that change no answer here: who asks, how it is billed. `model`: the one that is open answers."""
+MOST_CHOICES: Final = 16
+MOST_PROBS: Final = 20
+MOST_MESSAGES: Final = 10_000
+MOST_PROMPT_TOKENS: Final = 1 << 20
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Penalty = Annotated[float, Field(ge=-2.0, le=2.0)]
+B = TypeVar("B", bound="Body")
+
+
+class Body(BaseModel):
+    """Of any request. Strict: a text is no number."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            raise ValueError("a JSON object is needed")
+        return {name: part for name, part in value.items() if part is not None and name not in IGNORED}
+
+
+class StreamOptions(Body):
+    include_usage: bool = False
+    include_obfuscation: bool = False
+
+
+class ResponseFormat(Body):
+    """`schema`: also llama-server's short form, beside the type json_object."""
+
+    type: str
+    json_schema: dict[str, Any] | None = None
+    schema_: dict[str, Any] | None = Field(None, alias="schema")
+
+
+class Sampled(Body):
+    """What both kinds of completions have: how tokens are chosen, how many answers, how they come.
+
+    The names are the protocol's, then llama-server's.
+    """
+
+    n: int = Field(1, ge=1, le=MOST_CHOICES)
+    stream: bool = False
+    stream_options: StreamOptions | None = None
+    stop: str | list[str] | None = None
+    seed: int | None = None
+    max_tokens: int | None = Field(None, ge=-1)
+    temperature: float | None = Field(None, ge=0.0, le=5.0)
+    top_p: Share | None = None
+    presence_penalty: Penalty | None = None
+    frequency_penalty: Penalty | None = None
+    logit_bias: dict[str, float] | list[tuple[int | str, float | bool]] | None = None
+    response_format: ResponseFormat | None = None
+    grammar: str | None = None
+    json_schema: dict[str, Any] | None = None
+    cache_prompt: bool = True
+    top_k: int | None = None
+    min_p: Share | None = None
+    typical_p: Share | None = None
+    top_n_sigma: float | None = None
+    xtc_probability: float | None = None
+    xtc_threshold: float | None = None
+    dry_multiplier: float | None = None
+    dry_base: float | None = None
+    dry_allowed_length: int | None = None
+    dry_penalty_last_n: int | None = None
+    dry_sequence_breakers: list[str] | None = None
+    dynatemp_range: float | None = None
+    dynatemp_exponent: float | None = None
+    repeat_penalty: float | None = None
+    repeat_last_n: int | None = None
+    mirostat: int | None = Field(None, ge=0, le=2)
+    mirostat_tau: float | None = None
+    mirostat_eta: float | None = None
+    adaptive_target: float | None = None
+    adaptive_decay: float | None = None
+    samplers: list[str] | None = None
+
+    @property
+    def usage_in_stream(self) -> bool:
+        return self.stream_options is not None and self.stream_options.include_usage
+
+
+class ChatRequest(Sampled):
+    """`/v1/chat/completions`. `messages` are read by `kvdesk.server.conversation`."""
+
+    messages: list[dict[str, Any]] = Field(min_length=1, max_length=MOST_MESSAGES)
+    max_completion_tokens: int | None = Field(None, ge=-1)
+    logprobs: bool = False
+    top_logprobs: int | None = Field(None, ge=0, le=MOST_PROBS)
+    tools: list[dict[str, Any]] | None = Field(None, max_length=1000)
+    tool_choice: str | dict[str, Any] | None = None
+
+
+class CompletionRequest(Sampled):
+    """`/v1/completions`. A list of prompts is answered one after the other, `n` times each."""
+
+    prompt: str | list[str] | list[int] | list[list[int]]
+    logprobs: int | None = Field(None, ge=0, le=MOST_PROBS)
+    n_predict: int | None = Field(None, ge=-1)
+    echo: bool = False
+    best_of: int | None = None
+
+
+class TokenizeRequest(Body):
+    """`/tokenize`, as llama-server has it."""
+
+    content: str
+    add_special: bool = False
+    parse_special: bool = True
+    with_pieces: bool = False
+
+
+class DetokenizeRequest(Body):
+    """`/detokenize`, as llama-server has it."""
+
+    tokens: list[int] = Field(max_length=MOST_PROMPT_TOKENS)
+
+
+def read(kind: type[B], body: bytes) -> B:
+    """The request in a body. Raises ApiError with a sentence that names the field."""
+    try:
+        value = json.loads(body, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise ApiError(400, f"The body is no JSON: {str(error)[:200]}.") from error
+    return parsed(kind, value)
+
+
+def parsed(kind: type[B], value: object) -> B:
+    """Raises ApiError."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        raise wrong_field(error) from error
+    except RecursionError as error:
+        raise ApiError(400, "The body is nested too deeply.") from error
+
+
+def wrong_field(error: ValidationError, names: Mapping[str, str] | None = None) -> ApiError:
+    """The first thing that is wrong, in a sentence. `names`: what fields are called where the client named them."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    path = [str(part) for part in first["loc"] if isinstance(part, int) or part.isidentifier()]
+    param = ".".join(path) or None
+    if names is not None and param is not None:
+        param = names.get(path[0], param)
+    if first["type"] == "extra_forbidden":
+        return ApiError(400, f"The field {param} is not supported.", param, "unsupported_parameter")
+    if first["type"] == "missing":
+        return ApiError(400, f"The field {param} is missing.", param, "missing_required_parameter")
+    said = str(first["msg"]).removeprefix("Value error, ")
+    return ApiError(400, f"{param}: {said}." if param else f"{said}.", param, "invalid_value")
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")

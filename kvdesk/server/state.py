@@ -1,0 +1,159 @@
+"""What a server knows of its engine: the model, the context, what runs, and counters since it began.
+
+One reducer, `apply`. Changed on the server's event loop alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kvdesk.chat import MessageId, TurnStats
+from kvdesk.protocol.cache import ContextInfo, ContextReady, SpeedSample
+from kvdesk.protocol.chat import (
+    EngineDied,
+    EngineRestarted,
+    LoadModel,
+    ModelInfo,
+    ModelLoaded,
+    ModelLoading,
+    PrefillProgress,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from kvdesk.protocol.messages import CommandFailed, Event
+
+
+@dataclass(slots=True)
+class Slot:
+    """What a sequence of the cache is doing, or did last; tokens.
+
+    task  number of the request since the server began
+    """
+
+    task: int
+    answer: MessageId
+    n_prompt: int
+    n_cached: int
+    n_read: int = 0
+    n_decoded: int = 0
+    is_processing: bool = True
+
+
+@dataclass(slots=True)
+class Counters:
+    """Since the server began, over all requests and chats; tokens and seconds."""
+
+    prompt_tokens: int = 0
+    prompt_tokens_cached: int = 0
+    prompt_s: float = 0.0
+    predicted_tokens: int = 0
+    predicted_s: float = 0.0
+    requests: int = 0
+    prefix_hits: int = 0  # requests of which the cache had a part
+    decodes: int = 0
+    busy_slots: int = 0  # summed over decodes
+    longest: int = 0
+
+    def add(self, stats: TurnStats) -> None:
+        """A request has ended."""
+        if not stats.prompt_tokens:
+            return  # it never began
+        self.requests += 1
+        self.prefix_hits += stats.reused_tokens > 0
+        self.prompt_tokens += stats.prefilled_tokens
+        self.prompt_tokens_cached += stats.reused_tokens
+        self.prompt_s += prefill_ms(stats) / 1e3
+        self.predicted_tokens += stats.generated_tokens
+        self.predicted_s += decode_ms(stats) / 1e3
+        self.longest = max(self.longest, stats.prompt_tokens + stats.generated_tokens)
+
+
+def prefill_ms(stats: TurnStats) -> float:
+    """How long the prompt was read."""
+    return stats.prefilled_tokens / stats.prefill_tok_s * 1e3 if stats.prefill_tok_s else 0.0
+
+
+def decode_ms(stats: TurnStats) -> float:
+    """How long the tokens after the first took."""
+    return (stats.generated_tokens - 1) / stats.decode_tok_s * 1e3 if stats.decode_tok_s else 0.0
+
+
+@dataclass(slots=True)
+class ServerState:
+    """Everything at this moment. `loading`: a model is being opened; `last`: of the request that ended last."""
+
+    model: ModelInfo | None = None
+    context: ContextInfo | None = None
+    loading: bool = False
+    dead: bool = False
+    slots: dict[int, Slot] = field(default_factory=dict)
+    counters: Counters = field(default_factory=Counters)
+    last: TurnStats | None = None
+    _n_tasks: int = 0
+    _by_answer: dict[MessageId, Slot] = field(default_factory=dict)
+
+    def apply(self, event: Event, *, anew: bool = False) -> None:
+        """Take an event over. `anew`: it tells again what was told, after events were lost."""
+        match event:
+            case TurnStarted():
+                self._start(event)
+            case PrefillProgress():
+                if (slot := self._by_answer.get(event.answer)) is not None:
+                    slot.n_read = event.done
+            case TextDelta():
+                if (slot := self._by_answer.get(event.answer)) is not None:
+                    slot.n_decoded = len(event.tokens) + (0 if anew else slot.n_decoded)
+            case TurnEnded():
+                self._end(event)
+            case SpeedSample() if event.kind != "flush" and event.rc == 0:
+                self.counters.decodes += 1
+                self.counters.busy_slots += max(1, len(self._by_answer))
+            case _:
+                self._apply_engine(event)
+
+    def _apply_engine(self, event: Event) -> None:
+        match event:
+            case ModelLoading():
+                self.loading = True
+            case ModelLoaded():
+                self.model, self.loading = event.model, False
+            case ContextReady():
+                self.context = event.context
+                self.slots = {seq: slot for seq, slot in self.slots.items() if slot.is_processing}
+            case EngineRestarted() | EngineDied():
+                self.model = self.context = None
+                self.dead = isinstance(event, EngineDied)
+            case CommandFailed(command=LoadModel()):
+                self.loading = False
+
+    @property
+    def ready(self) -> bool:
+        """Whether requests can be answered."""
+        return self.model is not None and not self.dead
+
+    @property
+    def n_parallel(self) -> int:
+        """Sequences that there are: so many requests run at once."""
+        return self.context.n_seq_max if self.context is not None else 1
+
+    @property
+    def n_processing(self) -> int:
+        return len(self._by_answer)
+
+    def _start(self, event: TurnStarted) -> None:
+        if event.answer in self._by_answer:
+            return
+        self._n_tasks += 1
+        slot = Slot(self._n_tasks, event.answer, event.prompt_tokens, event.reused_tokens)
+        self._by_answer[event.answer] = slot
+        if event.seq_id >= 0:
+            self.slots[event.seq_id] = slot
+
+    def _end(self, event: TurnEnded) -> None:
+        slot = self._by_answer.pop(event.answer, None)
+        if slot is not None:
+            slot.is_processing = False
+            slot.n_read, slot.n_decoded = event.stats.prefilled_tokens, event.stats.generated_tokens
+            self.counters.add(event.stats)
+            self.last = event.stats

@@ -1,0 +1,183 @@
+"""The `openai` package, which nobody here wrote, against the server and the embedded model."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import openai
+import pytest
+
+MODEL = "the one that is open"
+SYSTEM = {"role": "system", "content": "You are a patient teacher who explains things to children in short sentences."}
+
+
+def asked(text: str) -> list[Any]:
+    return [SYSTEM, {"role": "user", "content": text}]
+
+
+def test_a_chat_is_answered(client: openai.OpenAI) -> None:
+    done = client.chat.completions.create(model=MODEL, messages=asked("What is a cat?"), max_tokens=8)
+    choice = done.choices[0]
+    assert done.object == "chat.completion"
+    assert done.model.startswith("SmolLM2")
+    assert (choice.message.role, choice.finish_reason) == ("assistant", "length")
+    assert choice.message.content
+    assert done.usage is not None
+    assert done.usage.completion_tokens == 8
+    assert done.usage.total_tokens == done.usage.prompt_tokens + 8
+
+
+def test_a_stream_says_the_same_as_the_whole(client: openai.OpenAI) -> None:
+    whole = client.chat.completions.create(model=MODEL, messages=asked("Tell me a long story."), max_tokens=12)
+    with client.chat.completions.create(
+        model=MODEL,
+        messages=asked("Tell me a long story."),
+        max_tokens=12,
+        stream=True,
+        stream_options={"include_usage": True},
+    ) as stream:
+        chunks = list(stream)
+    said = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
+    assert said == whole.choices[0].message.content
+    assert chunks[0].choices[0].delta.role == "assistant"
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "length"
+    assert chunks[-1].usage is not None
+    assert whole.usage is not None
+    assert chunks[-1].usage.completion_tokens == whole.usage.completion_tokens == 12
+
+
+def test_every_turn_finds_all_before_it_in_the_cache(client: openai.OpenAI) -> None:
+    messages: list[Any] = asked("Tell me about the sea.")
+    before = 0
+    for turn in range(5):
+        done = client.chat.completions.create(model=MODEL, messages=messages, max_tokens=10, temperature=0.7, seed=turn)
+        assert done.usage is not None
+        assert done.usage.prompt_tokens_details is not None
+        assert done.usage.prompt_tokens_details.cached_tokens is not None
+        if turn:  # of the last answer the token sampled last is not in the cache
+            assert done.usage.prompt_tokens_details.cached_tokens >= before - 1
+        before = done.usage.prompt_tokens + done.usage.completion_tokens
+        messages += [
+            {"role": "assistant", "content": done.choices[0].message.content},
+            {"role": "user", "content": f"And then? ({turn})"},
+        ]
+
+
+def test_two_answers_share_the_prompt(client: openai.OpenAI) -> None:
+    done = client.chat.completions.create(
+        model=MODEL, messages=asked("Say something about rain."), max_tokens=10, n=2, seed=3, temperature=1.5
+    )
+    assert [choice.index for choice in done.choices] == [0, 1]
+    assert done.choices[0].message.content != done.choices[1].message.content
+    assert done.usage is not None
+    assert done.usage.completion_tokens <= 20
+    again = client.chat.completions.create(
+        model=MODEL, messages=asked("Say something about rain."), max_tokens=10, n=2, seed=3, temperature=1.5
+    )
+    assert [choice.message.content for choice in again.choices] == [choice.message.content for choice in done.choices]
+
+
+def test_an_answer_follows_a_json_schema(client: openai.OpenAI) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "maxLength": 8},
+            "legs": {"type": "integer", "maximum": 9, "minimum": 0},
+        },
+        "required": ["name", "legs"],
+        "additionalProperties": False,
+    }
+    done = client.chat.completions.create(
+        model=MODEL,
+        messages=asked("Describe a dog as JSON."),
+        max_tokens=60,
+        response_format={"type": "json_schema", "json_schema": {"name": "animal", "schema": schema}},
+    )
+    found = json.loads(done.choices[0].message.content or "")
+    assert set(found) == {"name", "legs"}
+    assert isinstance(found["legs"], int)
+    assert done.choices[0].finish_reason == "stop"
+
+
+def test_a_grammar_leaves_no_other_word(client: openai.OpenAI) -> None:
+    done = client.chat.completions.create(
+        model=MODEL,
+        messages=asked("Is water wet?"),
+        max_tokens=10,
+        extra_body={"grammar": 'root ::= "maybe" | "perhaps"'},
+    )
+    assert done.choices[0].message.content in ("maybe", "perhaps")
+
+
+def test_logprobs_are_of_the_tokens_that_were_chosen(client: openai.OpenAI) -> None:
+    done = client.chat.completions.create(
+        model=MODEL, messages=asked("Count to three."), max_tokens=6, logprobs=True, top_logprobs=3, temperature=0.0
+    )
+    logprobs = done.choices[0].logprobs
+    assert logprobs is not None
+    assert logprobs.content is not None
+    assert "".join(token.token for token in logprobs.content) == done.choices[0].message.content
+    for token in logprobs.content:
+        assert token.top_logprobs[0].token == token.token, "greedy takes the likeliest"
+        assert token.top_logprobs[0].logprob == token.logprob <= 0.0
+        assert len(token.top_logprobs) == 3
+        assert sum(math.exp(one.logprob) for one in token.top_logprobs) <= 1.0 + 1e-9
+
+
+def test_an_answer_ends_before_a_stop_string(client: openai.OpenAI) -> None:
+    question = asked("Tell me about the sea.")
+    whole = (
+        client.chat.completions.create(model=MODEL, messages=question, max_tokens=20).choices[0].message.content or ""
+    )
+    stop = whole.split()[3]
+    done = client.chat.completions.create(model=MODEL, messages=question, max_tokens=20, stop=[stop])
+    assert done.choices[0].message.content == whole[: whole.index(stop)]
+    assert done.choices[0].finish_reason == "stop"
+
+
+def test_a_completion_goes_on_with_its_prompt(client: openai.OpenAI) -> None:
+    done = client.completions.create(model=MODEL, prompt="The capital of France is", max_tokens=4, logprobs=2)
+    assert "Paris" in done.choices[0].text
+    assert done.choices[0].logprobs is not None
+    assert "".join(done.choices[0].logprobs.tokens or []) == done.choices[0].text
+    with client.completions.create(model=MODEL, prompt="The capital of France is", max_tokens=4, stream=True) as stream:
+        assert "".join(chunk.choices[0].text for chunk in stream if chunk.choices) == done.choices[0].text
+
+
+def test_the_model_that_is_open_is_listed(client: openai.OpenAI) -> None:
+    (model,) = client.models.list().data
+    assert client.models.retrieve(model.id).id == model.id
+    with pytest.raises(openai.NotFoundError):
+        client.models.retrieve("gpt-4o")
+
+
+@pytest.mark.parametrize(
+    ("more", "param"),
+    [
+        ({"temperature": 9.0}, "temperature"),
+        ({"max_tokens": "many"}, "max_tokens"),
+        ({"wibble": 1}, "wibble"),
+        ({"response_format": {"type": "xml"}}, "response_format"),
+        ({"tools": [{"type": "function", "function": {"name": "look"}}]}, "tools"),
+        ({"top_logprobs": 2}, "top_logprobs"),
+    ],
+)
+def test_what_is_not_supported_is_refused_and_named(client: openai.OpenAI, more: dict[str, Any], param: str) -> None:
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(model=MODEL, messages=asked("Hello"), extra_body=more)
+    assert caught.value.param == param
+    assert caught.value.type == "invalid_request_error"
+
+
+def test_a_prompt_that_does_not_fit_is_refused(client: openai.OpenAI) -> None:
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(model=MODEL, messages=asked("word " * 2000), stream=True)
+    assert caught.value.code == "context_length_exceeded"
+
+
+def test_a_wrong_key_is_refused(running: Any) -> None:
+    wrong = openai.OpenAI(base_url=running.server.url, api_key="sk-wrong", max_retries=0)
+    with wrong, pytest.raises(openai.AuthenticationError):
+        wrong.models.list()
