@@ -26,6 +26,7 @@ COMMANDS = {
     "capabilities": "what can be done to the cache of a model, and why not",
 }
 CHILDREN = {
+    "--engine": "kvdesk.app.engine_child:child_main",
     "--preflight": "kvdesk.backends.local.preflight_child:child_main",
     "--experiment": "kvdesk.experiments.child:child_main",
     "--attachment": "kvdesk.attachments.child:child_main",

@@ -6,7 +6,7 @@ import gc
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from kvdesk.backends.base import Emit
+from kvdesk.backends.base import Backend, Emit
 from kvdesk.backends.local.engine import Engine
 from kvdesk.backends.local.session import Session
 from kvdesk.chat import (
@@ -30,12 +30,19 @@ from kvdesk.translation import tr
 
 
 class HeadlessEngine:
-    """An engine, the host that runs it, and the events it gave. `on_event` sees every event as it comes."""
+    """An engine, the host that runs it, and the events it gave. `on_event` sees every event as it comes.
+
+    make_backend  what runs in its place; None: the engine in this process, which is then `engine`
+    """
 
     engine: Engine
 
-    def __init__(self, on_event: Callable[[Event], None] | None = None) -> None:
-        self.host = Host(self._made)
+    def __init__(
+        self,
+        on_event: Callable[[Event], None] | None = None,
+        make_backend: Callable[[Emit], Backend] | None = None,
+    ) -> None:
+        self.host = Host(make_backend or self._made)
         self.events: list[Event] = []
         self._on_event = on_event
         self._failed: Exception | None = None  # what `on_event` raised

@@ -49,6 +49,19 @@ def _made(folder: Path) -> Path:
     return folder
 
 
+_PRIVATE = (
+    "kvdesk.*",
+    "settings.json*",
+    "server-keys.json*",
+    "loading.txt",
+    "states",
+    "states/*",
+    "log",
+    "log/*",
+    "*.log*",
+)
+
+
 def make_private() -> None:
     """Nobody but their owner may read chats, states and logs: also those of homes that were made more open.
 
@@ -60,7 +73,7 @@ def make_private() -> None:
     for folder in (data_dir(), log_dir()):
         if not named or ((folder / "kvdesk.sqlite3").exists() and folder.resolve() != Path.home().resolve()):
             _take_from_others(folder)
-        for pattern in ("kvdesk.*", "settings.json*", "loading.txt", "states", "states/*", "log", "log/*", "*.log*"):
+        for pattern in _PRIVATE:
             for path in folder.glob(pattern):
                 _take_from_others(path)
 
@@ -105,6 +118,11 @@ def models_dir() -> Path:
 
 def settings_file() -> Path:
     return data_dir() / "settings.json"
+
+
+def keys_file() -> Path:
+    """Keys of servers, where the system has no keyring."""
+    return data_dir() / "server-keys.json"
 
 
 def bundle_dir() -> Path | None:

@@ -24,13 +24,15 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from kvdesk import __version__, paths
 from kvdesk.app.controller import Controller
 from kvdesk.app.display import WITHOUT_DISPLAY, has_display, why_no_window
+from kvdesk.app.engines import Engines
 from kvdesk.app.language import install_language
 from kvdesk.app.log_files import log_files
 from kvdesk.app.single_instance import ANSWER_S, SecondStarts, hand_over
 from kvdesk.app.startup import LoadMarker, choose_model
-from kvdesk.app.worker import Worker, local_engine
+from kvdesk.app.worker import Worker
 from kvdesk.backends.base import Backend, Emit
 from kvdesk.errors import KvdeskError, StoreInUseError, UserError
+from kvdesk.store.server_keys import ServerKeys
 from kvdesk.store.settings_file import load_settings
 from kvdesk.store.writer import StoreWriter
 from kvdesk.translation import tr
@@ -163,15 +165,18 @@ def _build_or_hand_over(folder: Path, file: str | None) -> Parts | None:
         time.sleep(0.1)
 
 
-def build(file: str | None, make_backend: Callable[[Emit], Backend] = local_engine) -> Parts:
-    """Everything but the event loop. Raises StoreError when the database cannot be used."""
+def build(file: str | None, make_backend: Callable[[Emit], Backend] | None = None) -> Parts:
+    """Everything but the event loop. `make_backend`: in the place of what each model needs (`Engines`).
+
+    Raises StoreError when the database cannot be used.
+    """
     qt = _qt()
     qt.setApplicationName("kvdesk")
     qt.setApplicationDisplayName("kvdesk")
     qt.setApplicationVersion(__version__)
     qt.setDesktopFileName("kvdesk")
     settings, complaint = load_settings(paths.settings_file())
-    install_language(qt, settings.language)
+    language = install_language(qt, settings.language)
     errors = _ErrorRelay()
     store = StoreWriter(paths.database_file(), errors.say, errors.unsaved.emit)
     store.opened.result()
@@ -179,8 +184,11 @@ def build(file: str | None, make_backend: Callable[[Emit], Backend] = local_engi
     errors.said.connect(window.show_error)
     marker = LoadMarker(paths.data_dir() / "loading.txt", paths.embedded_model())
     model, remark = choose_model(file, settings.model, marker)
-    worker = Worker(window, make_backend)
-    controller = Controller(window, worker, store, settings, marker)
+    server = None if file else next((known for known in settings.servers if known.url == settings.server), None)
+    keys = ServerKeys(paths.keys_file())
+    engines = Engines(lambda: controller.settings.safe_mode, lambda: language, keys.get)
+    worker = Worker(window, make_backend or engines.make)
+    controller = Controller(window, worker, store, settings, marker, keys)
     errors.unsaved.connect(controller.show_unsaved)
     if not gc.isenabled():
         gc.freeze()  # what start-up made stays; a collection looks at what came after it
@@ -191,7 +199,7 @@ def build(file: str | None, make_backend: Callable[[Emit], Backend] = local_engi
         _show_exceptions(errors.said.emit)
     if isinstance(qt, Application):
         qt.file_opened.connect(window.model_open_requested)
-    controller.start(model)
+    controller.start(model, server)
     when_painted(window, lambda: _load_the_rest(worker))
     for sentence in (complaint, remark):
         if sentence:

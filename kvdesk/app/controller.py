@@ -24,6 +24,7 @@ from kvdesk.app.laboratory import Laboratory
 from kvdesk.app.model_downloads import ModelDownloads
 from kvdesk.app.model_library import ModelLibrary
 from kvdesk.app.search import Search
+from kvdesk.app.servers import Servers
 from kvdesk.app.silence import Silence
 from kvdesk.app.startup import LoadMarker
 from kvdesk.app.worker import Worker
@@ -39,9 +40,22 @@ from kvdesk.protocol.cache import (
     UsePolicy,
     Watch,
 )
-from kvdesk.protocol.chat import EngineDied, LoadModel, LocalFile, MessagesEvicted, ModelLoaded, ModelLoading, TurnEnded
+from kvdesk.protocol.chat import (
+    BackendReady,
+    Endpoint,
+    EngineDied,
+    LoadModel,
+    LocalFile,
+    MessagesEvicted,
+    ModelLoaded,
+    ModelLoading,
+    ModelSource,
+    TurnEnded,
+)
+from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import CommandFailed, Event
-from kvdesk.settings import ContextSettings, Settings, UsedModel, WindowPlace
+from kvdesk.settings import ContextSettings, KnownServer, Settings, UsedModel, WindowPlace
+from kvdesk.store.server_keys import ServerKeys
 from kvdesk.store.settings_file import save_settings
 from kvdesk.store.writer import StoreWriter, Unsaved
 from kvdesk.translation import tr
@@ -57,7 +71,13 @@ class Controller(QObject):
     """An event that has been applied and shown: what the guided tour waits for and reports."""
 
     def __init__(
-        self, window: MainWindow, worker: Worker, store: StoreWriter, settings: Settings, marker: LoadMarker
+        self,
+        window: MainWindow,
+        worker: Worker,
+        store: StoreWriter,
+        settings: Settings,
+        marker: LoadMarker,
+        keys: ServerKeys | None = None,
     ) -> None:
         super().__init__(window)
         self._window = window
@@ -82,7 +102,16 @@ class Controller(QObject):
             window, lambda: self.settings.hub_endpoint, self._keep_endpoint, self.models.refresh
         )
         window.rooms.models_made.connect(self.downloads.connect_page)
-        self._listeners = (self._cache.apply, self._help.apply, self._apply, self.laboratory.apply, self.models.apply)
+        keys = keys or ServerKeys(paths.keys_file())
+        self.servers = Servers(window, keys, lambda: self.settings, self._keep_servers, self.open_server)
+        self._listeners = (
+            self._cache.apply,
+            self._help.apply,
+            self._apply,
+            self.laboratory.apply,
+            self.models.apply,
+            self.servers.apply,
+        )
         self.engine_ended = True  # False after `shut_down` where the engine hangs: only `os._exit` ends its thread
         self._wanted: ContextSettings | None = None  # of the context that is being made
         self._model: Path | None = None  # what was opened last
@@ -106,16 +135,25 @@ class Controller(QObject):
 
     # --- public -------------------------------------------------------------------------------------------------------
 
-    def start(self, model: Path | None) -> None:
-        """Show the stored conversations; the worker loads `model` as soon as it runs."""
+    def start(self, model: Path | None, server: KnownServer | None = None) -> None:
+        """Show the stored conversations; the worker connects to `server`, or loads `model`, as soon as it runs."""
         self._window.set_settings(self.settings)
         self._window.set_place(self.settings.window)
         self._window.show_embedded(self._marker.embedded is not None)
         self.chats.start()
         self.imports.remove_leftover()
         self._send_policy()
-        if model is not None:
+        if server is not None:
+            self.open_server(server)
+        elif model is not None:
             self.open_model(model)
+
+    def open_server(self, server: KnownServer) -> None:
+        """Ask the worker to connect to a server. The model that is open stays until it answers."""
+        self.conversations.wait_for_model()
+        source = Endpoint(server.url, server.model, server.name)
+        self._window.apply_event(ModelLoading(source, 0.0))
+        self._worker.send(LoadModel(source, self.settings.context))
 
     def open_model(self, path: Path) -> None:
         """Ask the worker to load a model; an unfinished load leaves a mark that the next start heeds."""
@@ -268,8 +306,7 @@ class Controller(QObject):
                     self._wanted = None
             case ModelLoaded():
                 self._marker.clear()
-                if isinstance(event.model.source, LocalFile):
-                    self._remember(event.model.source.path)
+                self._remember(event.model.source)
                 if event.remark:
                     self._window.show_error(event.remark, "")
             case CommandFailed():
@@ -280,11 +317,22 @@ class Controller(QObject):
                     self._window.set_settings(self.settings)
             case EngineDied():
                 self._marker.clear()
+            case BackendReady() if Feature.CACHE_POLICY in event.features:
+                self._send_policy()  # another engine than the one that was told before
 
-    def _remember(self, model: Path) -> None:
+    def _remember(self, source: ModelSource) -> None:
         """The next start opens this model; the embedded one by itself, wherever it is then."""
-        embedded = str(model) == str(self._marker.embedded)
-        self.settings = replace_model(self.settings, "" if embedded else str(model))
+        if isinstance(source, Endpoint):
+            self._has_context, self._model = False, None
+            self.settings = self.settings.model_copy(update={"server": source.url})
+        else:
+            embedded = str(source.path) == str(self._marker.embedded)
+            settings = self.settings.model_copy(update={"server": ""})
+            self.settings = replace_model(settings, "" if embedded else str(source.path))
+        self._save_settings()
+
+    def _keep_servers(self, servers: tuple[KnownServer, ...]) -> None:
+        self.settings = self.settings.model_copy(update={"servers": servers})
         self._save_settings()
 
     def _keep_models(self, models: tuple[UsedModel, ...]) -> None:

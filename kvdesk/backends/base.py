@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from kvdesk.chat import MessageId
 from kvdesk.protocol.features import Feature
 from kvdesk.protocol.messages import Command, Event
+from kvdesk.translation import marked
 
+CLOSED: Final = marked("kvdesk was closed.")
 Emit = Callable[[Event], None]
 """Takes every event of a back end, on the thread that runs it."""
 
@@ -52,10 +54,24 @@ class Backend(Protocol):
     def request_close(self) -> None:
         """End what runs now, as `close` follows. May be called from other threads."""
 
-    def close(self) -> None:
-        """End all answers (`TurnEnded`) and free everything."""
+    def close(self, note: str = "") -> None:
+        """End all answers (`TurnEnded`, which says `note`; "": that kvdesk was closed) and free everything."""
 
     def give_up(self, note: str) -> tuple[Command, ...]:
         """After an error nobody expected: end the answers under way with their text and `note`, free what can be
         freed. Returns the commands with which another back end of this kind goes on. Never raises.
         """
+
+
+@runtime_checkable
+class Elsewhere(Protocol):
+    """What a back end has besides whose work is done elsewhere: by another thread, process or machine. Its `step` takes
+    over what came from there, and never waits for it.
+    """
+
+    wake: Callable[[], None]
+    """Set by the host: to be called, from any thread, when `step` has something to do."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether `step` has nothing to do before `wake` is called."""

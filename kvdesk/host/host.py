@@ -13,8 +13,9 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
+from typing import Final, Literal
 
-from kvdesk.backends.base import Backend, Emit
+from kvdesk.backends.base import Backend, Elsewhere, Emit
 from kvdesk.chat import MessageId
 from kvdesk.host.known import Known
 from kvdesk.host.subscription import Subscription
@@ -30,6 +31,7 @@ MOST_DEATHS, WITHIN_S = 3, 60.0
 _STOPPED = marked("The engine stopped unexpectedly.")
 _AGAIN = marked("It is being started again: your chats go on, and answers keep the text they had.")
 _FOR_GOOD = marked("It has happened {n} times within a minute: restart kvdesk. Your chats are saved.")
+_WAKE: Final = "wake"
 _log = logging.getLogger(__name__)
 
 
@@ -40,7 +42,7 @@ class Host:
 
     def __init__(self, make_backend: Callable[[Emit], Backend]) -> None:
         self._make_backend = make_backend
-        self._inbox: queue.SimpleQueue[tuple[Command, float] | None] = queue.SimpleQueue()
+        self._inbox: queue.SimpleQueue[tuple[Command, float] | Literal["wake"] | None] = queue.SimpleQueue()
         self._made: Backend | None = None
         self._making = threading.Lock()
         self._announced: Backend | None = None  # whose features were told
@@ -53,9 +55,9 @@ class Host:
 
     # --- for any thread -----------------------------------------------------------------------------------------------
 
-    def submit(self, command: Command) -> None:
-        """Queue a command."""
-        self._inbox.put((command, time.perf_counter()))
+    def submit(self, command: Command, age_s: float = 0.0) -> None:
+        """Queue a command that was given `age_s` seconds ago."""
+        self._inbox.put((command, time.perf_counter() - age_s))
 
     def stop(self, answer: MessageId) -> None:
         """Stop an answer, even while the back end computes."""
@@ -113,11 +115,12 @@ class Host:
             try:
                 self._loop(backend, first, until_idle=until_idle)
                 return
-            except Exception:  # noqa: BLE001 - the edge of the back end: its subscribers must hear of it
+            except Exception as error:  # noqa: BLE001 - the edge of the back end: its subscribers must hear of it
                 _log.exception("the engine's loop ended")
                 self._deaths.append(time.monotonic())
                 first = backend.give_up(tr(_STOPPED))
-                self._over = not self._may_go_on(traceback.format_exc())
+                detail = f"{getattr(error, 'detail', '')}\n\n{traceback.format_exc()}".strip()
+                self._over = not self._may_go_on(detail)
             finally:
                 self._alive_at = None
 
@@ -128,7 +131,10 @@ class Host:
             self._emit(BackendReady(backend.features))
         for command in first:
             self._handle(backend, command)
-        while self._handle_inbox(backend, wait=not (until_idle or backend.busy)):
+        elsewhere = backend if isinstance(backend, Elsewhere) else None
+        while self._handle_inbox(
+            backend, wait=elsewhere is not None and elsewhere.waits if backend.busy else not until_idle
+        ):
             if until_idle and not backend.busy:
                 return
             self._alive_at = time.monotonic()
@@ -154,13 +160,19 @@ class Host:
         with self._making:
             if self._made is None:
                 self._made = self._make_backend(self._emit)
+                if isinstance(self._made, Elsewhere):
+                    self._made.wake = self._wake
             return self._made
+
+    def _wake(self) -> None:
+        """A back end whose work is done elsewhere has something to do."""
+        self._inbox.put(_WAKE)
 
     def _handle_inbox(self, backend: Backend, *, wait: bool) -> bool:
         """Handle what is in the inbox; `wait` for it when there is nothing else to do. False at the end."""
         while True:
             patience = IDLE_S if wait and backend.idle_work_due else None
-            if wait:
+            if wait and not backend.busy:
                 self._alive_at = None
             try:
                 item = self._inbox.get(block=wait, timeout=patience)
@@ -173,7 +185,8 @@ class Host:
             self._alive_at = time.monotonic()
             if item is None:
                 return False
-            self._handle(backend, *item)
+            if item != _WAKE:
+                self._handle(backend, *item)
             wait = False
 
     def _handle(self, backend: Backend, command: Command, at_s: float | None = None) -> None:

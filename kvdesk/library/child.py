@@ -53,13 +53,19 @@ def read_parent(take: Callable[[bytes], None] = lambda _data: None) -> None:
 
 def limit_memory(n_bytes: int) -> None:
     """In a child: an address space limit where the system has one; no core file for a death that is expected."""
-    if sys.platform == "win32":
-        return
-    import resource
+    if sys.platform not in ("win32", "darwin"):  # which takes the limit and does not keep it
+        import resource
 
-    if sys.platform != "darwin":  # which takes the limit and does not keep it
         resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    no_core_file()
+
+
+def no_core_file() -> None:
+    """In a child: a death that is expected leaves no file."""
+    if sys.platform != "win32":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _read_some() -> bytes:

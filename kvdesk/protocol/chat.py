@@ -37,14 +37,22 @@ class LocalFile:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A server that speaks OpenAI's chat completions at `url`. `model`: its name there."""
+    """A server that speaks OpenAI's chat completions at `url`. `model`: its name there, "" the first one; `server`:
+    what the person calls the server.
+    """
 
     url: str
     model: str
+    server: str = ""
+
+    @property
+    def label(self) -> str:
+        """What the server is called where a person reads it."""
+        return self.server or self.url.partition("://")[2] or self.url
 
     @property
     def name(self) -> str:
-        return self.model or self.url
+        return self.model or self.label
 
 
 ModelSource = LocalFile | Endpoint

@@ -22,6 +22,7 @@ __all__ = [
     "CachePolicy",
     "CacheType",
     "ContextSettings",
+    "KnownServer",
     "Mirostat",
     "Overflow",
     "Preset",
@@ -266,10 +267,28 @@ class UsedModel(Table):
     context: ContextSettings | None = None
 
 
+class KnownServer(Table):
+    """A server that was connected. model: its name there, "" the first one; its key is not among the settings."""
+
+    url: str = Field("", max_length=500)
+    name: str = Field("", max_length=200)
+    model: str = Field("", max_length=500)
+
+
 class Settings(Table):
     """Everything that outlives a run."""
 
     model: str = Field("", description="Path of the model to open at start; empty opens the embedded one")
+    server: str = Field("", description="Address of the server to connect to at start, in the place of a model")
+    servers: tuple[KnownServer, ...] = Field((), description="Servers that were connected, the last one first")
+    safe_mode: bool = Field(
+        False,
+        title=marked("Safe mode"),
+        description=marked(
+            "Runs the engine in a process of its own: when llama.cpp crashes, the model is loaded again and the window "
+            "stays. From the next model that is opened"
+        ),
+    )
     context: ContextSettings = Field(default_factory=ContextSettings)
     sampling: Sampling = Field(default_factory=Sampling)
     cache: CachePolicy = Field(default_factory=CachePolicy)

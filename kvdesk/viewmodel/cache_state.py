@@ -145,8 +145,7 @@ class CacheState:
             case ModelLoaded() | ContextReady() | EngineRestarted() | EngineDied():
                 return self._apply_engine(event)
             case BackendReady():
-                self.features = event.features
-                return Changed.FEATURES
+                return self._apply_features(event.features)
             case _:
                 return Changed.NOTHING
 
@@ -202,6 +201,18 @@ class CacheState:
                 self.spans[name] = event
                 is_counted = bool(event.spans) and name in self.running
                 return Changed.SPANS | (self._use(name, event.spans[-1].p1) if is_counted else Changed.NOTHING)
+
+    def _apply_features(self, features: frozenset[Feature]) -> Changed:
+        """Another back end has no context of the one before."""
+        lost = self.features != features and Feature.CACHE_VIEW not in features
+        self.features = features
+        if not lost:
+            return Changed.FEATURES
+        self.context, self.view = None, None
+        self.leases, self.sequences = {}, {}
+        self.use.clear()
+        self.cells.clear()
+        return Changed.FEATURES | Changed.CONTEXT | Changed.CELLS | Changed.VIEW | Changed.USE
 
     def _apply_engine(self, event: ModelLoaded | ContextReady | EngineRestarted | EngineDied) -> Changed:
         """A model, a context, or the end of them. The history of a lost context can be read until the next is made."""

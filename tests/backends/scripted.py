@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from kvdesk.backends.base import Emit
+from kvdesk.backends.base import CLOSED, Emit
 from kvdesk.chat import MessageId, MessageState, TurnStats
 from kvdesk.protocol.chat import (
     CloseConversation,
@@ -83,8 +83,8 @@ class ScriptedBackend:
     def request_close(self) -> None:
         pass
 
-    def close(self) -> None:
-        self._end_all("interrupted", "kvdesk was closed.")
+    def close(self, note: str = "") -> None:
+        self._end_all("interrupted", note or CLOSED)
 
     def give_up(self, note: str) -> tuple[Command, ...]:
         self._end_all("interrupted", note)

@@ -355,3 +355,59 @@ def test_stop_reaches_an_answer_that_is_written(running: Host) -> None:
     assert ended.wait(timeout=10)
     assert of(heard, TurnEnded)[0].state == "stopped"
     assert running.silent_s < 10
+
+
+class FromElsewhere(ScriptedBackend):
+    """Says what another thread has put there: `step` waits for nothing."""
+
+    def __init__(self, emit: Emit) -> None:
+        super().__init__(emit)
+        self.wake: Callable[[], None] = nothing
+        self.arrived: list[Event] = []
+        self.n_steps = 0
+
+    @property
+    def busy(self) -> bool:
+        return True
+
+    @property
+    def waits(self) -> bool:
+        return not self.arrived
+
+    def step(self) -> None:
+        self.n_steps += 1
+        while self.arrived:
+            self._emit(self.arrived.pop(0))
+
+
+def test_one_whose_work_is_done_elsewhere_is_stepped_when_it_wakes_the_host() -> None:
+    made: list[FromElsewhere] = []
+
+    def make(emit: Emit) -> FromElsewhere:
+        made.append(FromElsewhere(emit))
+        return made[-1]
+
+    host, heard = Host(make), threading.Event()
+    subscribed = host.subscribe(heard.set)
+    thread = threading.Thread(target=host.run)
+    thread.start()
+    try:
+        assert heard.wait(timeout=10)  # BackendReady
+        heard.clear()
+        subscribed.take()
+        host.submit(MODEL)  # a command is carried out while it waits
+        assert heard.wait(timeout=10)
+        heard.clear()
+        assert [type(event) for event in subscribed.take()] == [ModelLoaded]
+        for n in range(3):
+            made[0].arrived.append(LogLine("info", str(n)))
+            made[0].wake()
+            assert heard.wait(timeout=10)
+            heard.clear()
+            assert subscribed.take() == [LogLine("info", str(n))]
+        assert made[0].n_steps <= 6, "it waits for being woken"
+        assert host.silent_s < 10
+    finally:
+        host.shut_down()
+        thread.join(timeout=10)
+    assert not thread.is_alive()

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
+from kvdesk.backends.base import CLOSED
 from kvdesk.backends.local.cache_manager.message_cells import drop_messages
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.saved_states import forget_saved
@@ -31,7 +32,7 @@ from kvdesk.backends.local.scheduler.previews import (
     preview_turn,
 )
 from kvdesk.backends.local.scheduler.request import Request
-from kvdesk.backends.local.scheduler.scheduler import CLOSED, Scheduler
+from kvdesk.backends.local.scheduler.scheduler import Scheduler
 from kvdesk.backends.local.session import EnginePolicy, Session, open_session
 from kvdesk.chat import MessageId, MessageState
 from kvdesk.errors import KvdeskError, UserError, unexpected
@@ -166,10 +167,10 @@ class Engine:
             if changed:
                 self._show(now=True)
 
-    def close(self) -> None:
+    def close(self, note: str = "") -> None:
         """End the running turn, free context, then model."""
         try:
-            self._end_all(tr(CLOSED))
+            self._end_all(note or tr(CLOSED))
         finally:
             engine_log().listener = None
             session, self.session = self.session, None

@@ -53,6 +53,7 @@ class ChatPane(QWidget):
     unpin_clicked = Signal(str)  # message
     undelete_clicked = Signal()
     open_model_clicked = Signal()
+    server_clicked = Signal()
     models_clicked = Signal()
     better_clicked = Signal()
     sidebar_clicked = Signal()
@@ -72,6 +73,7 @@ class ChatPane(QWidget):
         self._set_aside = ""  # what was typed before an edit began
         self._header = PaneHeader(theme)
         self._header.open_model_clicked.connect(self.open_model_clicked)
+        self._header.server_clicked.connect(self.server_clicked)
         self._header.models_clicked.connect(self.models_clicked)
         self._header.better_clicked.connect(self.better_clicked)
         self._header.embedded_clicked.connect(self.embedded_clicked)

@@ -27,6 +27,7 @@ class PaneHeader(QWidget):
 
     open_model_clicked = Signal()
     models_clicked = Signal()
+    server_clicked = Signal()
     better_clicked = Signal()
     embedded_clicked = Signal()
     sidebar_clicked = Signal()
@@ -61,6 +62,7 @@ class PaneHeader(QWidget):
         self._menu.addAction(tr("Models on this computer…"), self.models_clicked.emit)
         self._menu.addAction(tr("Get models…"), self.better_clicked.emit)
         self._menu.addAction(tr("Open a model file…"), self.open_model_clicked.emit)
+        self._menu.addAction(tr("Connect to a server…"), self.server_clicked.emit)
         self._embedded = self._menu.addAction(tr("Open the embedded model"), self.embedded_clicked.emit)
         self._embedded.setEnabled(False)
         self._model.clicked.connect(self._on_model_clicked)

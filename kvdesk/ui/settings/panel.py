@@ -9,6 +9,7 @@ from pydantic import BaseModel
 from PySide6.QtCore import QLocale, Qt, Signal, Slot
 from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import (
+    QCheckBox,
     QDialog,
     QHBoxLayout,
     QLabel,
@@ -87,6 +88,8 @@ class SettingsPanel(QDialog):
         self._language_choice.setAccessibleName(tr("Language"))
         for language, code in {tr("Follow the system"): "system", "English": "en", **_native_names()}.items():
             self._language_choice.addItem(language, code)
+        self._safe_mode = QCheckBox()
+        self._safe_mode.setAccessibleName(tr("Safe mode"))
         self._prompt = QPlainTextEdit()
         self._prompt.setProperty("boxed", True)
         self._prompt.setAccessibleName(tr("System prompt"))
@@ -219,6 +222,9 @@ class SettingsPanel(QDialog):
             choice.blockSignals(True)
             choice.setCurrentIndex(max(0, choice.findData(value)))
             choice.blockSignals(False)
+        self._safe_mode.blockSignals(True)
+        self._safe_mode.setChecked(settings.safe_mode)
+        self._safe_mode.blockSignals(False)
         self._unedited = self._values()
         self._on_edited()
 
@@ -285,6 +291,11 @@ class SettingsPanel(QDialog):
         self._settings = self._settings.model_copy(update={"language": self._language_choice.currentData()})
         self.applied.emit(self._settings)
 
+    @Slot(bool)
+    def _on_safe_mode_toggled(self, on: bool) -> None:
+        self._settings = self._settings.model_copy(update={"safe_mode": on})
+        self.applied.emit(self._settings)
+
     def _as_preset(self) -> tuple[str, Sampling]:
         """The shown system prompt and sampling."""
         return self._prompt.toPlainText(), Sampling(**self._rows.values("sampling"))
@@ -338,6 +349,8 @@ class SettingsPanel(QDialog):
         if catalogues():
             self._rows.add_row(Settings.model_fields["language"], self._language_choice)
             self._language_choice.currentIndexChanged.connect(self._on_language_changed)
+        self._rows.add_row(Settings.model_fields["safe_mode"], self._safe_mode)
+        self._safe_mode.toggled.connect(self._on_safe_mode_toggled)
         about = tr(Settings.model_fields["system_prompt"].description or "")
         self._rows.add_heading(tr("System prompt"))
         self._rows.add_widget(self._prompt, tr("System prompt {about}").format(about=about))

@@ -251,6 +251,13 @@ def _program(
             tr("What other applications downloaded, whether it fits, and how fast it should be"),
         ),
         Action(
+            "model.server",
+            tr("Connect to a server…"),
+            intents.connect_server,
+            tip=tr("Chat with a model that llama-server, vLLM, another kvdesk or the like runs"),
+            refusal=why_not.model,
+        ),
+        Action(
             "model.embedded",
             tr("Open the embedded model"),
             window.embedded_model_requested.emit,

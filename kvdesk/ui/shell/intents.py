@@ -209,6 +209,12 @@ class Intents(QObject):
             self._window.model_open_requested.emit(str(file))
 
     @Slot()
+    def connect_server(self) -> None:
+        """Ask for a server."""
+        if not self._parts.events.is_dead:
+            self._window.server_requested.emit()
+
+    @Slot()
     def forget(self) -> None:
         """Remove the cells of the conversation that is shown."""
         if self.selected is not None:
@@ -272,6 +278,7 @@ class Intents(QObject):
         chat.regenerate_clicked.connect(self.regenerate)
         menus.regenerate_clicked.connect(self.regenerate)
         chat.open_model_clicked.connect(self.open_model)
+        chat.server_clicked.connect(self.connect_server)
         chat.models_clicked.connect(self._parts.rooms.show_models)
         chat.better_clicked.connect(self._parts.rooms.show_get_models)
         chat.sidebar_clicked.connect(self._settings.toggle_sidebar)

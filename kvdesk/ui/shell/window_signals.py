@@ -96,6 +96,8 @@ class WindowSignals(QMainWindow):
 
     model_open_requested = Signal(str)
     """(path): from the file dialog, or a .gguf dropped on the window."""
+    server_requested = Signal()
+    """Ask which server is to be connected."""
     embedded_model_requested = Signal()
     """The way back to the model that comes with kvdesk."""
     settings_changed = Signal(object)

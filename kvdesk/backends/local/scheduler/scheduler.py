@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
+from kvdesk.backends.base import CLOSED
 from kvdesk.backends.local.cache_manager.manager import Acquired, CacheManager
 from kvdesk.backends.local.cache_manager.operation_journal import Emit
 from kvdesk.backends.local.cache_manager.sequences import MIN_REUSE_TOKENS, CacheSequence
@@ -36,10 +37,9 @@ from kvdesk.policies.overflow import policy_of
 from kvdesk.policies.prompt_piece import piece
 from kvdesk.protocol.chat import Generate, MessagesEvicted, Overflowed, TurnEnded, TurnStarted
 from kvdesk.settings import Overflow
-from kvdesk.translation import marked, tr
+from kvdesk.translation import tr
 
 MOST_IN_BURST = 64
-CLOSED = marked("kvdesk was closed.")
 _log = logging.getLogger(__name__)
 _NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0, -1, 0, 0, 0)
 

@@ -1,0 +1,40 @@
+"""Which back end a model needs: the engine in this process or in a child process, or a connection to a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kvdesk.app.worker import local_engine
+from kvdesk.backends.base import Backend, Emit
+from kvdesk.backends.switch import Maker, Switch
+from kvdesk.protocol.chat import Endpoint, ModelSource
+
+
+class Engines:
+    """safe_mode: whether files are opened in a child process; language: of the child's sentences; key_of: the key of
+    the server at an address. All are asked when a model is opened, on the thread that opens it.
+    """
+
+    def __init__(
+        self, safe_mode: Callable[[], bool], language: Callable[[], str], key_of: Callable[[str], str]
+    ) -> None:
+        self._safe_mode, self._language, self._key_of = safe_mode, language, key_of
+
+    def make(self, emit: Emit) -> Backend:
+        """The back end of a window."""
+        return Switch(emit, self._maker_of)
+
+    def _maker_of(self, source: ModelSource | None) -> Maker:
+        if isinstance(source, Endpoint):
+            return self._server
+        return self._child if self._safe_mode() else local_engine
+
+    def _child(self, emit: Emit) -> Backend:
+        from kvdesk.backends.process.backend import ProcessBackend
+
+        return ProcessBackend(emit, self._language())
+
+    def _server(self, emit: Emit) -> Backend:
+        from kvdesk.backends.openai.backend import OpenAIBackend
+
+        return OpenAIBackend(emit, self._key_of)

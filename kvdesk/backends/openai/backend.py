@@ -1,0 +1,313 @@
+"""A server as a back end: a model of it is opened by asking what it is, and answers stream from it.
+
+The network has a thread of its own (`Network`), whose tasks leave events in a queue; `step` passes them on.
+"""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from kvdesk.backends.base import CLOSED, Emit
+from kvdesk.backends.openai.network import Network, Running
+from kvdesk.chat import FinishReason, MessageId, MessageState, TurnStats
+from kvdesk.protocol.cache import TakeRecording
+from kvdesk.protocol.chat import (
+    CloseConversation,
+    ContextUse,
+    Endpoint,
+    Generate,
+    LoadModel,
+    ModelInfo,
+    ModelLoaded,
+    ModelLoading,
+    PrefillProgress,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from kvdesk.protocol.features import Feature
+from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.protocol.servers import ServerFound, ServerKind
+from kvdesk.translation import tr
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from kvdesk.backends.openai.kinds import Asked
+
+_NOTHING = TurnStats(0, 0, 0, 0, 0.0, 0.0, 0.0)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """An answer under way. `note`: said where it is ended by us."""
+
+    command: Generate
+    task: Running | None = None
+    state: MessageState = "stopped"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """The server that is connected."""
+
+    load: LoadModel
+    endpoint: Endpoint
+    found: ServerFound
+    n_ctx: int
+    client: httpx2.AsyncClient
+
+
+class OpenAIBackend:
+    """`key_of`: the key for the server at an address, "" where it needs none; called on the network's thread."""
+
+    idle_work_due = False
+
+    def __init__(self, emit: Emit, key_of: Callable[[str], str] = lambda _url: "") -> None:
+        self.wake: Callable[[], None] = lambda: None
+        self._emit, self._key_of = emit, key_of
+        self._network = Network()
+        self._arrived: queue.SimpleQueue[Event | _Open] = queue.SimpleQueue()
+        self._turns: dict[MessageId, _Turn] = {}
+        self._loading: LoadModel | None = None
+        self._loads: Running | None = None
+        self._open: _Open | None = None
+        self._recording: Callable[[], Event] | None = None
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        return frozenset({Feature.CHAT}) if self._open is None else self._open.found.features
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._turns) or self._loading is not None or not self._arrived.empty()
+
+    @property
+    def waits(self) -> bool:
+        return self._arrived.empty()
+
+    def handle(self, command: Command, at_s: float | None = None) -> None:
+        match command:
+            case LoadModel():
+                self._load(command)
+            case Generate():
+                self._generate(command, time.perf_counter() if at_s is None else at_s)
+            case CloseConversation():
+                for turn in list(self._turns.values()):
+                    if turn.command.conversation == command.conversation:
+                        self._end(turn, "stopped", "")
+            case TakeRecording() if self._recording is not None:
+                self._emit(self._recording())
+            case _:
+                pass
+
+    def step(self) -> None:
+        """Pass on what has come."""
+        while not self._arrived.empty():
+            event = self._arrived.get()
+            if isinstance(event, _Open):
+                self._opened(event)
+                continue
+            if isinstance(event, TurnEnded):
+                self._turns.pop(event.answer, None)
+            elif isinstance(event, CommandFailed) and event.command == self._loading:
+                self._loading = None
+            self._emit(event)
+
+    def idle(self) -> None:
+        pass
+
+    def request_stop(self, answer: MessageId) -> None:
+        turn = self._turns.get(answer)
+        if turn is not None and turn.task is not None:
+            turn.task.cancel()  # closes the connection: the server hears of it at once
+
+    def request_cancel(self) -> None:
+        pass
+
+    def request_close(self) -> None:
+        pass
+
+    def close(self, note: str = "") -> None:
+        self._end_all(note or tr(CLOSED))
+        self._network.close(*([] if self._open is None else [self._open.client.aclose()]))
+        self._open = None
+        self.step()
+
+    def give_up(self, note: str) -> tuple[Command, ...]:
+        load = self._loading or (None if self._open is None else self._open.load)
+        self.close(note)
+        return () if load is None else (load,)
+
+    # --- a server -----------------------------------------------------------------------------------------------------
+
+    def _load(self, command: LoadModel) -> None:
+        if not isinstance(command.source, Endpoint):
+            sentence = tr("{name} is a file; a server opens models by their names.").format(name=command.source.name)
+            self._emit(CommandFailed(command, sentence))
+            return
+        if self._loading is not None and self._loads is not None:
+            self._loads.cancel()
+            self._emit(CommandFailed(self._loading, tr("Another model was opened.")))
+        self._loading = command
+        self._emit(ModelLoading(command.source, 0.0))
+        self._loads = self._network.start(self._connect(command, command.source))
+
+    async def _connect(self, command: LoadModel, endpoint: Endpoint) -> None:
+        """Ask what the server is. The connection before stays until this one is known to work."""
+        import asyncio
+
+        from kvdesk.backends.openai import kinds, problems
+        from kvdesk.backends.openai.client import client_of
+
+        client = None
+        try:
+            client = client_of(endpoint.url, await asyncio.to_thread(self._key_of, endpoint.url))
+            asked = await kinds.ask(client)
+            model = endpoint.model or asked.found.models[0]
+            if model not in asked.found.models:
+                raise problems.ServerError(
+                    tr("The server has no model {model}; it has {names}.").format(
+                        model=model, names=", ".join(asked.found.models[:10])
+                    )
+                )
+            opened = _Open(command, replace(endpoint, model=model), asked.found, asked.n_ctx, client)
+            self._put(opened)
+            self._put(ModelLoaded(info_of(asked, opened.endpoint)))
+            client = None
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this load
+            problem = problems.problem_of(error, 15.0)
+            sentence = tr("{name}: {sentence}").format(name=endpoint.label, sentence=problem)
+            self._put(CommandFailed(command, sentence, problem.detail))
+        finally:
+            if client is not None:
+                await client.aclose()
+
+    def _opened(self, opened: _Open) -> None:
+        if opened.load is not self._loading:
+            self._network.start(opened.client.aclose())
+            return
+        self._end_all(tr("Another model was opened."))
+        if self._open is not None:
+            self._network.start(self._open.client.aclose())
+        self._open, self._loading, self._loads = opened, None, None
+
+    # --- answers ------------------------------------------------------------------------------------------------------
+
+    def _generate(self, command: Generate, at_s: float) -> None:
+        if self._open is None:
+            note = tr("No server is connected.")
+            self._emit(TurnEnded(command.conversation, command.answer, "failed", _NOTHING, note))
+            return
+        turn = self._turns[command.answer] = _Turn(command)
+        self._emit(TurnStarted(command.conversation, command.answer))
+        turn.task = self._network.start(self._answer(self._open, turn, at_s))
+
+    async def _answer(self, server: _Open, turn: _Turn, at_s: float) -> None:
+        """Stream an answer. However it ends, `TurnEnded` says how."""
+        import asyncio
+
+        from kvdesk.backends.openai import problems
+        from kvdesk.backends.openai.answer import Answer
+        from kvdesk.backends.openai.client import SILENT_S
+
+        command = turn.command
+        answer = Answer(at_s, continued=command.continued.text if command.continued is not None else "")
+        finish: FinishReason = ""
+        try:
+            await self._stream(server, command, answer)
+            state, note, finish = answer.ended
+        except asyncio.CancelledError:
+            state, note = turn.state, turn.note
+        except Exception as error:  # noqa: BLE001 - whatever it is, it costs this answer
+            problem = problems.problem_of(error, SILENT_S)
+            state, note = "interrupted" if answer.n_chars else "failed", str(problem)
+        stats = answer.stats
+        seed = command.sampling.seed
+        stats = replace(stats, seed=seed if seed < 0xFFFFFFFF else -1)
+        self._put(TurnEnded(command.conversation, command.answer, state, stats, note, finish))
+        if server.n_ctx and stats.prompt_tokens:
+            n_tokens = stats.prompt_tokens + stats.generated_tokens
+            self._put(ContextUse(command.conversation, n_tokens, n_tokens, server.n_ctx))
+
+    async def _stream(self, server: _Open, command: Generate, answer: Any) -> None:
+        import httpx2
+
+        from kvdesk.backends.openai.client import as_json, read_ok, read_some
+        from kvdesk.backends.openai.requests import body_of
+
+        body = body_of(command, server.endpoint.model, server.found.kind)
+        async with server.client.stream("POST", "/v1/chat/completions", json=body) as response:
+            if response.status_code != 200:
+                await read_ok(response)
+            if response.headers.get("content-type", "").startswith("application/json"):
+                whole = await read_some(response)  # a server that does not stream
+                as_json(whole)
+                self._said(command, answer, whole.decode("utf-8", "replace"))
+            else:
+                async for event in httpx2.EventSource(response, max_event_size=MOST_EVENT):
+                    if event.data.strip() == "[DONE]":
+                        break
+                    if event.data:
+                        self._said(command, answer, event.data)
+        if rest := answer.end():
+            self._put(TextDelta(command.conversation, command.answer, rest, ()))
+
+    def _said(self, command: Generate, answer: Any, data: str) -> None:
+        if text := answer.take(data):
+            self._put(TextDelta(command.conversation, command.answer, text, ()))
+        elif (read := answer.read) is not None and not answer.n_chars:
+            self._put(PrefillProgress(command.conversation, command.answer, *read))
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _put(self, event: Event | _Open) -> None:
+        """From the network's thread."""
+        self._arrived.put(event)
+        self.wake()
+
+    def _end(self, turn: _Turn, state: MessageState, note: str) -> None:
+        turn.state, turn.note = state, note
+        if turn.task is not None:
+            turn.task.cancel()
+
+    def _end_all(self, note: str) -> None:
+        for turn in list(self._turns.values()):
+            self._end(turn, "interrupted", note)
+
+
+MOST_EVENT = 4 << 20
+"""Bytes of one event of a stream."""
+
+
+def info_of(asked: Asked, endpoint: Endpoint) -> ModelInfo:
+    """The model as the window shows it, with the name of its server: that is kept with every answer."""
+    meta = asked.entries[endpoint.model].get("meta")
+    known = meta if isinstance(meta, dict) else {}
+
+    def number(name: str) -> int:
+        value = known.get(name)
+        return value if type(value) is int and value > 0 else 0
+
+    return ModelInfo(
+        endpoint,
+        tr("{model} on {server}").format(model=short_name(endpoint.model), server=endpoint.label),
+        description=_KIND_NAMES.get(asked.found.kind, asked.found.kind),
+        size_bytes=number("size"),
+        n_params=number("n_params"),
+        n_ctx_train=number("n_ctx_train"),
+        n_vocab=number("n_vocab"),
+    )
+
+
+def short_name(model: str) -> str:
+    """A model's name without folders and the ending of its file: servers name it by its path, too."""
+    return model.rstrip("/").rsplit("/", 1)[-1].removesuffix(".gguf") or model
+
+
+_KIND_NAMES: dict[ServerKind, str] = {"other": "OpenAI-compatible server"}

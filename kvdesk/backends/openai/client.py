@@ -1,0 +1,72 @@
+"""The HTTP client of one server, and requests whose answers are small. Bounds what a server can make us keep."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final
+
+import httpx2
+
+from kvdesk import __version__
+from kvdesk.backends.openai.problems import Nonsense, refused
+from kvdesk.protocol.servers import is_this_computer
+
+CONNECT_S: Final = 10.0
+SILENT_S: Final = 600.0
+"""So long nothing may come: a long prompt takes minutes on a slow server, and a person can stop it at any time."""
+MOST_BYTES: Final = 8 << 20
+"""Of an answer that is not a stream."""
+
+
+def client_of(url: str, key: str) -> httpx2.AsyncClient:
+    """A client of the server at `url`. No proxy stands between this computer and itself."""
+    headers = {"User-Agent": f"kvdesk/{__version__}", "Accept-Encoding": "identity"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    timeout = httpx2.Timeout(SILENT_S, connect=CONNECT_S, pool=None)
+    limits = httpx2.Limits(max_connections=None)
+    return httpx2.AsyncClient(
+        base_url=url, headers=headers, timeout=timeout, limits=limits, trust_env=not is_this_computer(url)
+    )
+
+
+async def get_json(client: httpx2.AsyncClient, path: str, silent_s: float = 15.0) -> Any:
+    """What is at `path`. Raises ServerError and the errors of httpx2."""
+    timeout = httpx2.Timeout(silent_s, connect=CONNECT_S)
+    async with client.stream("GET", path, timeout=timeout) as response:
+        return as_json(await read_ok(response))
+
+
+async def get_text(client: httpx2.AsyncClient, path: str, silent_s: float = 15.0) -> str:
+    """The same of a text."""
+    timeout = httpx2.Timeout(silent_s, connect=CONNECT_S)
+    async with client.stream("GET", path, timeout=timeout) as response:
+        return (await read_ok(response)).decode("utf-8", "replace")
+
+
+async def read_ok(response: httpx2.Response) -> bytes:
+    """The body of an answer. Raises ServerError where its status is not 200."""
+    body = await read_some(response)
+    if response.status_code != 200:
+        raise refused(response.status_code, body, response.headers.get("retry-after", ""))
+    return body
+
+
+async def read_some(response: httpx2.Response) -> bytes:
+    """The body. Raises Nonsense where it is too large."""
+    parts: list[bytes] = []
+    n_bytes = 0
+    async for part in response.aiter_bytes():
+        n_bytes += len(part)
+        if n_bytes > MOST_BYTES:
+            raise Nonsense(f"more than {MOST_BYTES:,} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+def as_json(body: bytes) -> Any:
+    """Raises Nonsense."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise Nonsense(f"{error}: {body[:200]!r}") from error

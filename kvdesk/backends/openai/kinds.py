@@ -1,0 +1,143 @@
+"""What a server is, found by asking it. A kind is a name, what its /v1/models says of itself, and what it shows.
+
+Whoever adds a kind adds a line to `KINDS`: who owns its models, the features that a window has with it, and a function
+that asks for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx2
+
+from kvdesk.backends.openai.client import get_json, get_text
+from kvdesk.backends.openai.problems import Nonsense, ServerError
+from kvdesk.protocol.features import Feature
+from kvdesk.protocol.servers import ServerFound, ServerKind
+from kvdesk.translation import tr
+
+CHAT: Final = frozenset({Feature.CHAT, Feature.CONTINUE})
+MOST_MODELS: Final = 1000
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A server that was asked. `entries`: of its models, by name; `n_ctx`: tokens of a context, 0 where not known."""
+
+    found: ServerFound
+    entries: Mapping[str, Json]
+    n_ctx: int = 0
+
+
+async def ask(client: httpx2.AsyncClient) -> Asked:
+    """What is at the other end? Raises ServerError and the errors of httpx2."""
+    value = await get_json(client, "/v1/models")
+    data = value.get("data") if isinstance(value, dict) else None
+    rows = data if isinstance(data, list) else []
+    entries = {e["id"]: e for e in rows if isinstance(e, dict) and isinstance(e.get("id"), str)}
+    if not entries:
+        raise Nonsense(f"/v1/models: {str(value)[:300]}")
+    owner = next(iter(entries.values())).get("owned_by")
+    kind, look = KINDS.get(owner if isinstance(owner, str) else "", ("other", _nothing))
+    facts, features, n_ctx = await look(client, next(iter(entries.values())))
+    models = tuple(entries)[:MOST_MODELS]
+    return Asked(ServerFound(kind, models, tuple(facts), features), entries, n_ctx)
+
+
+Looked = tuple[list[str], frozenset[Feature], int]
+"""Facts, features, tokens of a context."""
+
+
+async def _nothing(_client: httpx2.AsyncClient, entry: Json) -> Looked:
+    """A server that is known for nothing but its chats. vLLM and others tell how long a model's context is."""
+    n_ctx = _int(entry.get("max_model_len")) or _int(_object(entry.get("meta")).get("n_ctx"))
+    facts = [tr("It answers chats; what its cache does is not shown.")]
+    if n_ctx:
+        facts.append(tr("Context: {n:,} tokens.").format(n=n_ctx))
+    return facts, CHAT, n_ctx
+
+
+async def _llama_server(client: httpx2.AsyncClient, entry: Json) -> Looked:
+    """llama.cpp's own server: build, slots and context from /props, what is busy from /slots, and whether it counts."""
+    facts = []
+    props = await _optional(client, "/props")
+    n_ctx = _int(_object(props.get("default_generation_settings")).get("n_ctx"))
+    n_ctx = n_ctx or _int(_object(entry.get("meta")).get("n_ctx"))
+    if isinstance(build := props.get("build_info"), str):
+        facts.append(tr("llama-server, build {build}.").format(build=build[:60]))
+    n_slots = _int(props.get("total_slots"))
+    slots = await _optional(client, "/slots")
+    if isinstance(rows := slots.get(""), list):
+        n_busy = sum(_object(row).get("is_processing") is True for row in rows)
+        facts.append(
+            tr("{n} slots with {n_ctx:,} tokens each, {busy} of them at work.").format(
+                n=n_slots or len(rows), n_ctx=n_ctx, busy=n_busy
+            )
+        )
+    elif n_slots:
+        facts.append(tr("{n} slots with {n_ctx:,} tokens each.").format(n=n_slots, n_ctx=n_ctx))
+    facts.append(await _counted(client))
+    facts.append(tr("Each answer tells how much of its prompt came from the cache; the cells are not shown."))
+    return facts, CHAT, n_ctx
+
+
+async def _counted(client: httpx2.AsyncClient) -> str:
+    """What /metrics says of the tokens that were computed so far."""
+    try:
+        text = await get_text(client, "/metrics")
+    except (ServerError, httpx2.HTTPError):
+        return tr("Its counters are off; llama-server --metrics switches them on.")
+    read = _metric(text, "llamacpp:prompt_tokens_total")
+    written = _metric(text, "llamacpp:tokens_predicted_total")
+    return tr("So far it has read {read:,} tokens and written {written:,}.").format(read=read, written=written)
+
+
+async def _kvdesk(client: httpx2.AsyncClient, entry: Json) -> Looked:
+    """Another kvdesk shows its cache to a key that may look."""
+    facts, _, n_ctx = await _nothing(client, entry)
+    try:
+        await get_json(client, "/kv/map")
+    except ServerError as error:
+        return [tr("Another kvdesk."), tr("Its cache is not shown: {why}").format(why=error)], CHAT, n_ctx
+    facts = [tr("Another kvdesk: its cells are shown as they change, and it verifies them itself."), *facts[1:]]
+    return facts, CHAT | {Feature.CACHE_VIEW}, n_ctx
+
+
+KINDS: Final[Mapping[str, tuple[ServerKind, Callable[[httpx2.AsyncClient, Json], Awaitable[Looked]]]]] = {
+    "kvdesk": ("kvdesk", _kvdesk),
+    "llamacpp": ("llama-server", _llama_server),
+    "vllm": ("vLLM", _nothing),
+    "sglang": ("SGLang", _nothing),
+}
+"""By the owner that /v1/models names; any other server chats, and nothing is known of it."""
+
+
+async def _optional(client: httpx2.AsyncClient, path: str) -> Json:
+    """An object, a list as the member "", or nothing: a server may be told not to show it."""
+    try:
+        value = await get_json(client, path)
+    except (ServerError, httpx2.HTTPError):
+        return {}
+    return value if isinstance(value, dict) else {"": value}
+
+
+def _metric(text: str, name: str) -> int:
+    """A counter of Prometheus's text format, 0 where it is not there."""
+    for line in text.splitlines():
+        if line.startswith((f"{name} ", f"{name}{{")):
+            try:
+                return int(float(line.rsplit(" ", 1)[1]))
+            except (ValueError, OverflowError):
+                return 0
+    return 0
+
+
+def _object(value: object) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _int(value: object) -> int:
+    return value if type(value) is int and 0 < value < 1 << 40 else 0

@@ -1,0 +1,88 @@
+"""What goes wrong with a server, one sentence each."""
+
+from __future__ import annotations
+
+import json
+
+import httpx2
+
+from kvdesk.errors import UserError
+from kvdesk.translation import tr
+
+DETAIL = 2000
+"""Characters of what a server said that are kept."""
+
+
+class ServerError(UserError):
+    """The server did not do what it was asked."""
+
+
+class Nonsense(ServerError):
+    """The server said something that is no answer of its protocol."""
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(tr("The server sent something that is no answer."), detail[:DETAIL])
+
+
+class Broken(ServerError):
+    """A stream that ended in its middle."""
+
+    def __init__(self, detail: str = "") -> None:
+        super().__init__(tr("The connection broke in the middle of the answer."), detail[:DETAIL])
+
+
+def refused(status: int, body: bytes, retry_after: str = "") -> ServerError:
+    """A status other than 200, with what the server said of it."""
+    said = said_by(body)
+    if status in (401, 403):
+        sentence = tr("The server refuses the key ({status}).").format(status=status)
+    elif status == 404:
+        sentence = tr("There is no such model or address on the server (404).")
+    elif status == 429:
+        sentence = tr("The server takes no more requests now (429).")
+        if retry_after.isdigit():
+            sentence += " " + tr("It asks to wait for {n} seconds.").format(n=retry_after)
+    elif status >= 500:
+        sentence = tr("The server has failed ({status}).").format(status=status)
+    else:
+        sentence = tr("The server refuses the request ({status}).").format(status=status)
+    if said and status not in (401, 403):
+        sentence += f" {said}"
+    return ServerError(sentence, body[:DETAIL].decode("utf-8", "replace"))
+
+
+def said_by(body: bytes) -> str:
+    """The sentence of an error in the protocol's form, in one line; "" where there is none."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    error = value.get("error", value.get("detail")) if isinstance(value, dict) else None
+    said = error.get("message") if isinstance(error, dict) else error
+    return " ".join(said.split())[:300] if isinstance(said, str) else ""
+
+
+def problem_of(error: Exception, patience_s: float) -> ServerError:
+    """Any error of a request as a sentence. patience_s: how long nothing may come."""
+    match error:
+        case ServerError():
+            return error
+        case httpx2.ConnectTimeout():
+            sentence = tr("The server cannot be reached: it does not answer.")
+        case httpx2.TimeoutException():
+            sentence = tr("The server has said nothing for {n:g} seconds.").format(n=patience_s)
+        case httpx2.SSEError():
+            return Nonsense(str(error))
+        case httpx2.ConnectError():
+            sentence = tr("The server cannot be reached.")
+            if "CERTIFICATE" in str(error).upper():
+                sentence = tr("The server's certificate is not valid, so nothing was sent.")
+        case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
+            sentence = tr("This is no address of a server.")
+        case httpx2.DecodingError():
+            return Nonsense(str(error))
+        case httpx2.TransportError():
+            return Broken(repr(error))
+        case _:
+            sentence = tr("Something unexpected went wrong with the connection.")
+    return ServerError(sentence, repr(error)[:DETAIL])

@@ -1,0 +1,200 @@
+"""One door for every model: the back end that a model needs is made when it is opened, in the place of the one before.
+
+A local file may need the engine in this process or the one in a child process, a server needs its connection. What is
+open stays until the new model is loaded, as with two files in one engine. Owns which back end there is; knows of none
+of them more than `base` says.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kvdesk.backends.base import Backend, Elsewhere, Emit
+from kvdesk.chat import MessageId
+from kvdesk.protocol.cache import UsePolicy, Watch
+from kvdesk.protocol.chat import BackendReady, Generate, LoadModel, ModelLoaded, ModelSource
+from kvdesk.protocol.features import MISSING, Feature
+from kvdesk.protocol.messages import Command, CommandFailed, Event, feature_of, is_wish
+from kvdesk.translation import tr
+
+Maker = Callable[[Emit], Backend]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class _Part:
+    """A back end. `load`: the command that is to open its first model, until that has happened; None afterwards."""
+
+    maker: Maker
+    load: LoadModel | None
+    backend: Backend | None = None
+    over: bool = False
+
+    @property
+    def made(self) -> Backend:
+        assert self.backend is not None
+        return self.backend
+
+
+class Switch:
+    """`maker_of` says which back end a model needs: the same function where it is the same one."""
+
+    def __init__(self, emit: Emit, maker_of: Callable[[ModelSource | None], Maker]) -> None:
+        self.wake: Callable[[], None] = lambda: None
+        self._emit, self._maker_of = emit, maker_of
+        self._current: _Part | None = None
+        self._next: _Part | None = None  # opens its first model
+        self._policy: UsePolicy | None = None
+        self._watch: dict[str, Watch] = {}
+
+    @property
+    def features(self) -> frozenset[Feature]:
+        """Those of the back end that has a model; all, while there is none yet."""
+        return frozenset(Feature) if self._current is None else self._current.made.features
+
+    @property
+    def busy(self) -> bool:
+        return any(part.made.busy for part in self._parts())
+
+    @property
+    def waits(self) -> bool:
+        return all(not b.busy or (isinstance(b, Elsewhere) and b.waits) for b in (p.made for p in self._parts()))
+
+    @property
+    def idle_work_due(self) -> bool:
+        return self._current is not None and self._current.made.idle_work_due
+
+    def handle(self, command: Command, at_s: float | None = None) -> None:
+        match command:
+            case LoadModel():
+                self._load(command, at_s)
+                return
+            case UsePolicy():
+                self._policy = command
+            case Watch():
+                self._watch[getattr(command, "watcher", "")] = command
+            case _:
+                pass
+        part = self._current or self._next
+        if part is None:
+            if isinstance(command, UsePolicy | Watch):
+                return  # told when there is one
+            part = self._current = self._make(self._maker_of(None), None)
+        self._hand_over(part, command, at_s)
+
+    def step(self) -> None:
+        """A step of each. What ends a back end that has no model yet costs that model, and nothing else."""
+        if (part := self._next) is not None:
+            try:
+                part.made.step()
+            except Exception as error:  # noqa: BLE001 - whatever it is: what is open stays
+                _log.exception("a back end ended while it opened its first model")
+                waiting = part.made.give_up("")
+                self._failed(part, str(error), getattr(error, "detail", ""))
+                for command in waiting:
+                    if isinstance(command, Generate):
+                        self._emit(CommandFailed(command, str(error)))
+                self._next = None
+            self._drop_failed()
+        if self._current is not None:
+            self._current.made.step()
+
+    def idle(self) -> None:
+        if self._current is not None:
+            self._current.made.idle()
+
+    def request_stop(self, answer: MessageId) -> None:
+        for part in self._parts():
+            part.made.request_stop(answer)
+
+    def request_cancel(self) -> None:
+        for part in self._parts():
+            part.made.request_cancel()
+
+    def request_close(self) -> None:
+        for part in self._parts():
+            part.made.request_close()
+
+    def close(self, note: str = "") -> None:
+        for part in self._parts():
+            part.made.close(note)
+
+    def give_up(self, note: str) -> tuple[Command, ...]:
+        """The commands of the one that had a model, and of the one that was to have one."""
+        again: list[Command] = [c for c in (self._policy, *self._watch.values()) if c is not None]
+        for part in self._parts():
+            again += (c for c in part.made.give_up(note) if not isinstance(c, UsePolicy | Watch))
+        return tuple(again)
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _parts(self) -> list[_Part]:
+        """Those that are made, in the order in which they came."""
+        parts = (self._current, self._next)
+        return [part for part in parts if part is not None and part.backend is not None and not part.over]
+
+    def _make(self, maker: Maker, load: LoadModel | None) -> _Part:
+        part = _Part(maker, load)
+        part.backend = maker(lambda event: self._say(part, event))
+        if isinstance(part.backend, Elsewhere):
+            part.backend.wake = self._woken
+        for command in (self._policy, *self._watch.values()):
+            if command is not None:
+                self._hand_over(part, command, None)
+        return part
+
+    def _woken(self) -> None:
+        """The host may set `wake` after this was made."""
+        self.wake()
+
+    def _load(self, command: LoadModel, at_s: float | None) -> None:
+        maker = self._maker_of(command.source)
+        if (waiting := self._next) is not None:
+            self._failed(waiting, tr("Another model was opened."), "")
+            self._drop_failed()
+        if self._current is not None and self._current.maker == maker:
+            self._current.made.handle(command, at_s)
+            return
+        self._next = part = self._make(maker, command)
+        part.made.handle(command, at_s)
+        self._drop_failed()
+
+    def _hand_over(self, part: _Part, command: Command, at_s: float | None) -> None:
+        """The host asks for the features of the one that has a model; another may have fewer."""
+        feature = feature_of(command)
+        if feature in part.made.features:
+            part.made.handle(command, at_s)
+        elif not is_wish(command):
+            self._emit(CommandFailed(command, MISSING[feature]))
+
+    def _say(self, part: _Part, event: Event) -> None:
+        """What a back end says; the first model of one makes it the one that is open."""
+        if part.load is not None:
+            if isinstance(event, ModelLoaded):
+                self._take_over(part)
+            elif isinstance(event, CommandFailed) and event.command == part.load:
+                self._failed(part, event.sentence, event.detail)
+                return
+        self._emit(event)
+
+    def _take_over(self, part: _Part) -> None:
+        """It has a model: the one before is closed."""
+        part.load, before = None, self._current
+        self._current, self._next = part, None
+        if before is not None:
+            before.made.close(tr("Another model was opened."))
+            before.over = True
+        self._emit(BackendReady(part.made.features))
+
+    def _failed(self, part: _Part, sentence: str, detail: str) -> None:
+        """Its first model cannot be opened. Said once."""
+        load, part.load, part.over = part.load, None, True
+        if load is not None:
+            self._emit(CommandFailed(load, sentence, detail))
+
+    def _drop_failed(self) -> None:
+        if self._next is not None and self._next.over:
+            part, self._next = self._next, None
+            part.made.close(tr("The model could not be opened."))

@@ -1,0 +1,223 @@
+"""Connect to a server: its address, key and name, what a test found there, and the servers that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QFormLayout,
+    QHBoxLayout,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from kvdesk.errors import UserError
+from kvdesk.protocol.servers import ServerFound, is_readable_on_the_way, server_url
+from kvdesk.settings import KnownServer
+from kvdesk.translation import tr
+from kvdesk.ui.widgets.controls import Choice, label, set_tone
+from kvdesk.ui.widgets.theme import Theme
+
+WIDTH_PX = 520
+
+
+class ConnectDialog(QDialog):
+    """Passive: shows what its methods are told."""
+
+    test_clicked = Signal(str, str)
+    """(url, key): ask what is there; answered by `show_found` or `show_problem`."""
+    connect_clicked = Signal(object, str)
+    """(KnownServer, key)"""
+    forget_clicked = Signal(str)
+    """(url): it is not to be listed any more, and its key not kept."""
+    chosen = Signal(str)
+    """(url): a known server was chosen; its key is asked for (`show_key`)."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(tr("Connect to a server"))
+        self._servers: tuple[KnownServer, ...] = ()
+        about = label(
+            tr(
+                "Chats are answered there: by llama-server, vLLM, SGLang, another kvdesk, or any server that speaks "
+                "OpenAI's protocol. Your messages are sent to it."
+            ),
+            tone="secondary",
+        )
+        about.setWordWrap(True)
+        self.known = Choice(theme)
+        self.known.setAccessibleName(tr("Known servers"))
+        self.url = QLineEdit()
+        self.url.setPlaceholderText(tr("Such as {address}").format(address="192.168.1.5:8080"))
+        self.key = QLineEdit()
+        self.key.setEchoMode(QLineEdit.EchoMode.Password)
+        self.key.setPlaceholderText(tr("None, if the server asks for none"))
+        self.name = QLineEdit()
+        self.name.setMaxLength(60)
+        self.name.setPlaceholderText(tr("As its address"))
+        self.model = QComboBox()
+        self.model.setEditable(True)
+        self._form = QFormLayout()
+        self._form.setHorizontalSpacing(16)
+        self._form.setVerticalSpacing(8)
+        self._form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.ExpandingFieldsGrow)
+        for text, field in (
+            (tr("Known servers"), self.known),
+            (tr("Address"), self.url),
+            (tr("Key"), self.key),
+            (tr("Name"), self.name),
+            (tr("Model"), self.model),
+        ):
+            field.setAccessibleName(text)
+            caption = label(text)
+            caption.setBuddy(field)
+            self._form.addRow(caption, field)
+        line = self.model.lineEdit()
+        if line is not None:
+            line.setPlaceholderText(tr("The first one"))
+            line.setAccessibleName(tr("Model"))
+        self._sentence = label("")
+        self._sentence.setWordWrap(True)
+        self._sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.forget_button = QPushButton(tr("Remove from the list"))
+        self.test_button = QPushButton(tr("Test"))
+        self.connect_button = QPushButton(tr("Connect"))
+        self.connect_button.setProperty("primary", True)
+        self.connect_button.setDefault(True)
+        self.close_button = QPushButton(tr("Close"))
+        buttons = QHBoxLayout()
+        buttons.setSpacing(8)
+        buttons.addWidget(self.forget_button)
+        buttons.addStretch(1)
+        for button in (self.close_button, self.test_button, self.connect_button):
+            buttons.addWidget(button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(24, 20, 24, 16)
+        column.setSpacing(12)
+        column.addWidget(about)
+        column.addLayout(self._form)
+        column.addWidget(self._sentence)
+        column.addStretch(1)
+        column.addLayout(buttons)
+        self.setMinimumWidth(WIDTH_PX)
+        self.known.activated.connect(self._on_chosen)
+        self.url.textEdited.connect(self._on_edited)
+        self.test_button.clicked.connect(self._on_test_clicked)
+        self.connect_button.clicked.connect(self._on_connect_clicked)
+        self.forget_button.clicked.connect(self._on_forget_clicked)
+        self.close_button.clicked.connect(self.reject)
+        self._on_edited()
+
+    @property
+    def sentence(self) -> str:
+        """What is said of the server."""
+        return self._sentence.text()
+
+    def show_servers(self, servers: Sequence[KnownServer]) -> None:
+        """The servers that are known, the last one first, of which that is chosen."""
+        self._servers = tuple(servers)
+        self.known.clear()
+        for server in self._servers:
+            self.known.addItem(server.name or server.url, server.url)
+        self.known.addItem(tr("A new server"), "")
+        self._form.setRowVisible(self.known, bool(self._servers))
+        self.known.setCurrentIndex(0)
+        self._on_chosen(0)
+
+    def show_key(self, url: str, key: str) -> None:
+        """The key that is known for a server, where it is still the chosen one and nothing is typed."""
+        if self.known.currentData() == url and not self.key.text():
+            self.key.setText(key)
+
+    def show_asking(self) -> None:
+        self.test_button.setEnabled(False)
+        self._say(tr("Asking the server…"))
+
+    def show_found(self, found: ServerFound) -> None:
+        """What a test found: the kind, what it shows, and its models to choose from."""
+        self.test_button.setEnabled(True)
+        chosen = self.model.currentText()
+        self.model.clear()
+        self.model.addItems(list(found.models))
+        self.model.setCurrentText(chosen if chosen in found.models else found.models[0])
+        n = tr("%n models.", len(found.models)) if len(found.models) > 1 else ""
+        self._say("\n".join((*found.facts, *((n,) if n else ()), *self._warning())), "good")
+
+    def show_problem(self, sentence: str, detail: str = "") -> None:
+        """What is wrong with the server, or with what was typed."""
+        self.test_button.setEnabled(True)
+        self._say(sentence, "danger")
+        self._sentence.setToolTip(detail)
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    @Slot(int)
+    def _on_chosen(self, index: int) -> None:
+        server = self._servers[index] if 0 <= index < len(self._servers) else KnownServer()
+        self.url.setText(server.url)
+        self.name.setText(server.name)
+        self.key.clear()
+        self.model.clear()
+        self.model.setEditText(server.model)
+        self._say("")
+        self._on_edited()
+        if server.url:
+            self.chosen.emit(server.url)
+            self.connect_button.setFocus()
+        else:
+            self.url.setFocus()
+
+    @Slot()
+    def _on_edited(self) -> None:
+        there = bool(self.url.text().strip())
+        self.test_button.setEnabled(there)
+        self.connect_button.setEnabled(there)
+        self.forget_button.setVisible(bool(self.known.currentData()))
+
+    @Slot()
+    def _on_test_clicked(self) -> None:
+        if (url := self._address()) is not None:
+            self.show_asking()
+            self.test_clicked.emit(url, self.key.text().strip())
+
+    @Slot()
+    def _on_connect_clicked(self) -> None:
+        if (url := self._address()) is not None:
+            server = KnownServer(url=url, name=self.name.text().strip(), model=self.model.currentText().strip()[:500])
+            self.accept()
+            self.connect_clicked.emit(server, self.key.text().strip())
+
+    @Slot()
+    def _on_forget_clicked(self) -> None:
+        self.forget_clicked.emit(self.known.currentData())
+
+    def _address(self) -> str | None:
+        """What is typed as an address; None, and said, where it is none."""
+        try:
+            return server_url(self.url.text())
+        except UserError as error:
+            self.show_problem(str(error), error.detail)
+            self.url.setFocus()
+            return None
+
+    def _warning(self) -> tuple[str, ...]:
+        try:
+            readable = is_readable_on_the_way(server_url(self.url.text()))
+        except UserError:
+            return ()
+        said = tr("The way there is not encrypted: whoever is in between can read chats and key.")
+        return (said,) if readable else ()
+
+    def _say(self, sentence: str, tone: str = "secondary") -> None:
+        self._sentence.setText(sentence)
+        self._sentence.setAccessibleName(sentence)
+        self._sentence.setToolTip("")
+        set_tone(self._sentence, tone)
+        if (layout := self.layout()) is not None:
+            layout.activate()
+            self.resize(self.width(), max(self.height(), layout.totalHeightForWidth(self.width())))

@@ -1,0 +1,116 @@
+"""What a server is, by what it says of itself."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kvdesk.backends.openai.client import client_of
+from kvdesk.backends.openai.kinds import Asked, ask
+from kvdesk.backends.openai.problems import Nonsense
+from kvdesk.errors import UserError
+from kvdesk.protocol.features import Feature
+from kvdesk.protocol.servers import is_readable_on_the_way, server_url
+from tests.backends.openai.scripted_server import ScriptedServer
+
+
+@pytest.fixture
+def server() -> Iterator[ScriptedServer]:
+    server = ScriptedServer()
+    yield server
+    server.close()
+
+
+def asked(server: ScriptedServer) -> Asked:
+    async def run() -> Asked:
+        async with client_of(server.url, "") as client:
+            return await ask(client)
+
+    return asyncio.run(run())
+
+
+def models(owner: str, **more: Any) -> dict[str, Any]:
+    return {"data": [{"id": "m", "owned_by": owner, **more}, {"id": "other", "owned_by": owner}]}
+
+
+def test_llama_server_tells_its_slots_and_counters(server: ScriptedServer) -> None:
+    server.answers |= {
+        "/v1/models": models("llamacpp", meta={"n_ctx": 2048, "n_params": 7}),
+        "/props": {"build_info": "b9999-abc", "total_slots": 2, "default_generation_settings": {"n_ctx": 4096}},
+        "/slots": [{"id": 0, "is_processing": True}, {"id": 1, "is_processing": False}],
+        "/metrics": lambda _: (
+            200, {}, iter([b"# HELP x\nllamacpp:prompt_tokens_total 1234\nllamacpp:tokens_predicted_total 56\n"])
+        ),
+    }  # fmt: skip
+    found = asked(server)
+    assert (found.found.kind, found.n_ctx, found.found.models) == ("llama-server", 4096, ("m", "other"))
+    assert found.found.facts[:3] == (
+        "llama-server, build b9999-abc.",
+        "2 slots with 4,096 tokens each, 1 of them at work.",
+        "So far it has read 1,234 tokens and written 56.",
+    )
+    assert found.found.features == {Feature.CHAT, Feature.CONTINUE}
+
+
+def test_what_llama_server_does_not_show_is_said(server: ScriptedServer) -> None:
+    server.answers["/v1/models"] = models("llamacpp")
+    facts = asked(server).found.facts
+    assert facts[0] == "Its counters are off; llama-server --metrics switches them on."
+
+
+@pytest.mark.parametrize(("owner", "kind"), [("vllm", "vLLM"), ("sglang", "SGLang"), ("me", "other"), (None, "other")])
+def test_others_chat(server: ScriptedServer, owner: str, kind: str) -> None:
+    server.answers["/v1/models"] = models(owner, max_model_len=8192)
+    found = asked(server)
+    assert (found.found.kind, found.n_ctx) == (kind, 8192)
+    assert "Context: 8,192 tokens." in found.found.facts
+
+
+def test_another_kvdesk_shows_its_cache_to_a_key_that_may_look(server: ScriptedServer) -> None:
+    server.answers["/v1/models"] = models("kvdesk")
+    assert Feature.CACHE_VIEW not in asked(server).found.features
+    server.answers["/kv/map"] = {"type": "CacheView"}
+    assert asked(server).found.features == {Feature.CHAT, Feature.CONTINUE, Feature.CACHE_VIEW}
+
+
+@pytest.mark.parametrize("value", [[], {}, {"data": []}, {"data": "x"}, {"data": [{"id": 5}]}, 7])
+def test_what_has_no_models_is_no_server(server: ScriptedServer, value: Any) -> None:
+    server.answers["/v1/models"] = lambda _: (200, {}, iter([json.dumps(value).encode()]))
+    with pytest.raises(Nonsense):
+        asked(server)
+
+
+@pytest.mark.parametrize(
+    ("text", "url"),
+    [
+        ("192.168.1.5:8080", "http://192.168.1.5:8080"),
+        (" http://bigbox:8080/v1/ ", "http://bigbox:8080"),
+        ("https://api.example.org/v1", "https://api.example.org"),
+        ("https://example.org/llm/v1", "https://example.org/llm"),
+        ("[::1]:8080", "http://[::1]:8080"),
+        ("HTTP://BigBox", "http://bigbox"),
+    ],
+)
+def test_addresses_are_kept_in_one_form(text: str, url: str) -> None:
+    assert server_url(text) == url
+    assert server_url(url) == url
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  ", "ftp://x", "http://", "http://a b", "http://x:99999", "http://u:p@x", "x" * 600]
+)
+def test_what_is_no_address_is_said(text: str) -> None:
+    with pytest.raises(UserError):
+        server_url(text)
+
+
+def test_who_could_read_along() -> None:
+    assert is_readable_on_the_way("http://bigbox:8080")
+    assert not is_readable_on_the_way("https://bigbox:8080")
+    assert not is_readable_on_the_way("http://127.0.0.1:8080")
+    assert not is_readable_on_the_way("http://[::1]:8080")
+    assert not is_readable_on_the_way("http://localhost")

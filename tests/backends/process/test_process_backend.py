@@ -1,0 +1,265 @@
+"""The engine in a child process: what it says is what the one in this process says, and its death costs a reload."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+import pytest
+
+from kvdesk import paths
+from kvdesk.backends.base import Emit
+from kvdesk.backends.process import backend as process_backend
+from kvdesk.backends.process.backend import ProcessBackend
+from kvdesk.chat import Message, new_conversation_id, new_message_id
+from kvdesk.headless import HeadlessEngine
+from kvdesk.host.host import MOST_DEATHS, Host
+from kvdesk.protocol import wire
+from kvdesk.protocol.cache import CacheView, ContextReady, RebuildContext, RecordingTaken, TakeRecording, Watch
+from kvdesk.protocol.chat import (
+    EngineDied,
+    EngineRestarted,
+    Generate,
+    LoadModel,
+    LocalFile,
+    ModelLoaded,
+    TextDelta,
+    TurnEnded,
+    TurnStarted,
+)
+from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.settings import ContextSettings, Sampling
+
+TINY = ContextSettings(n_ctx=512, n_threads=1, n_threads_batch=1)
+E = TypeVar("E", bound=Event)
+posix = pytest.mark.skipif(sys.platform == "win32", reason="signals")
+
+
+def model() -> LocalFile:
+    path = paths.embedded_model()
+    assert path is not None
+    return LocalFile(path)
+
+
+def generate(text: str, max_tokens: int = 8) -> Generate:
+    conversation = new_conversation_id()
+    question = Message(new_message_id(), conversation, None, "user", text)
+    return Generate(conversation, new_message_id(), (question,), Sampling(temperature=0.0, max_tokens=max_tokens))
+
+
+class Heard:
+    """A host on a thread of its own, and all that it has said."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.backends: list[ProcessBackend] = []
+        self._changed = threading.Condition()
+        self.host = Host(self._make)
+        self._subscription = self.host.subscribe(self._take)
+        self._thread = threading.Thread(target=self.host.run)
+        self._thread.start()
+
+    def _make(self, emit: Emit) -> ProcessBackend:
+        self.backends.append(ProcessBackend(emit))
+        return self.backends[-1]
+
+    def _take(self) -> None:
+        with self._changed:
+            self.events += self._subscription.take()
+            self._changed.notify_all()
+
+    def of(self, kind: type[E]) -> list[E]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def send(self, *commands: Command) -> None:
+        for command in commands:
+            self.host.submit(command)
+
+    def wait(self, so: Callable[[], object]) -> None:
+        with self._changed:
+            assert self._changed.wait_for(so, timeout=60), self.events[-5:]
+
+    def text(self, command: Generate) -> str:
+        return "".join(event.text for event in self.of(TextDelta) if event.answer == command.answer)
+
+    def close(self) -> None:
+        self.host.shut_down()
+        self._thread.join(timeout=20)
+        assert not self._thread.is_alive()
+        for backend in self.backends:
+            assert not psutil.pid_exists(backend.pid), "an orphan"
+
+
+@pytest.fixture
+def heard() -> Iterator[Heard]:
+    heard = Heard()
+    yield heard
+    heard.close()
+
+
+def test_it_says_what_the_engine_in_this_process_says() -> None:
+    command = generate("Where do puffins live?")
+    commands: list[Command] = [Watch(True), LoadModel(model(), TINY), command, TakeRecording()]
+    said: list[list[Event]] = []
+    for make in (None, ProcessBackend):
+        headless = HeadlessEngine(make_backend=make) if make else HeadlessEngine()
+        try:
+            said.append([event for command in commands for event in headless.do(command)])
+        finally:
+            headless.close()
+    texts = ["".join(e.text for e in events if isinstance(e, TextDelta)) for events in said]
+    assert texts[0] == texts[1] != ""
+    ended = [next(e for e in events if isinstance(e, TurnEnded)) for events in said]
+    here, there = ended
+    assert (here.state, here.note, here.finish) == (there.state, there.note, there.finish)
+    assert here.stats.reused_tokens == there.stats.reused_tokens
+    assert here.stats.generated_tokens == there.stats.generated_tokens
+    views = [next(e for e in reversed(events) if isinstance(e, CacheView)) for events in said]
+    for ours, theirs in zip(views[0].snapshot.maps, views[1].snapshot.maps, strict=True):
+        for a, b in zip(ours.streams, theirs.streams, strict=True):
+            assert (a.pos.tolist(), a.seq_bits.tolist(), a.token.tolist()) == (
+                b.pos.tolist(),
+                b.seq_bits.tolist(),
+                b.token.tolist(),
+            )
+    recordings = [next(e for e in events if isinstance(e, RecordingTaken)).recording for events in said]
+    assert recordings[0].last == recordings[1].last > 0
+    assert [e.operation.name for e in recordings[0].operations(1, 99)] == [
+        e.operation.name for e in recordings[1].operations(1, 99)
+    ]
+
+
+@posix
+def test_a_kill_while_it_writes_costs_a_reload_and_not_the_text(heard: Heard) -> None:
+    first, second, later = generate("Count to a thousand.", 400), generate("And gulls?"), generate("Thanks")
+    heard.send(Watch(True), LoadModel(model(), TINY), first)
+    heard.wait(lambda: heard.text(first))
+    heard.send(second)
+    os.kill(heard.backends[0].pid, signal.SIGKILL)
+    heard.wait(lambda: len(heard.of(ContextReady)) == 2)
+    heard.send(later)
+    heard.wait(lambda: len(heard.of(TurnEnded)) == 3)
+    ended = {e.answer: e for e in heard.of(TurnEnded)}
+    assert (ended[first.answer].state, ended[first.answer].note) == ("interrupted", "The engine stopped unexpectedly.")
+    assert ended[first.answer].stats.generated_tokens > 0
+    assert heard.text(first)
+    assert ended[later.answer].state == "complete"
+    assert heard.text(later)
+    (restarted,) = heard.of(EngineRestarted)
+    assert "SIGKILL" in restarted.detail
+    assert len(heard.of(ModelLoaded)) == 2
+    since = heard.events.index(heard.of(ContextReady)[1])
+    heard.wait(lambda: any(isinstance(e, CacheView) for e in heard.events[since:]))
+
+
+@posix
+def test_a_kill_while_it_has_nothing_to_do_is_noticed_at_once(heard: Heard) -> None:
+    rebuilt = TINY.model_copy(update={"n_ctx": 256})
+    heard.send(LoadModel(model(), TINY), RebuildContext(rebuilt))
+    heard.wait(lambda: len(heard.of(ContextReady)) == 2)
+    heard.wait(lambda: not heard.backends[0].busy)
+    os.kill(heard.backends[0].pid, signal.SIGKILL)
+    heard.wait(lambda: len(heard.of(ContextReady)) == 3)
+    assert heard.of(ContextReady)[2].context.n_ctx == 256, "the context as it was, not as it was first"
+
+
+@posix
+def test_one_that_is_killed_again_and_again_is_left_alone(heard: Heard) -> None:
+    for n in range(1, MOST_DEATHS + 1):
+        heard.wait(lambda n=n: len(heard.backends) == n)  # type: ignore[misc]
+        os.kill(heard.backends[-1].pid, signal.SIGKILL)
+        heard.wait(lambda n=n: len(heard.of(EngineRestarted)) + len(heard.of(EngineDied)) == n)  # type: ignore[misc]
+    assert len(heard.of(EngineDied)) == 1
+
+
+def test_stop_and_cancel_reach_it_while_it_computes(heard: Heard) -> None:
+    command = generate("Count to a thousand.", 400)
+    heard.send(LoadModel(model(), TINY), command)
+    heard.wait(lambda: heard.text(command))
+    heard.host.stop(command.answer)
+    heard.wait(lambda: heard.of(TurnEnded))
+    assert heard.of(TurnEnded)[0].state == "stopped"
+    assert heard.of(TurnEnded)[0].stats.generated_tokens < 400
+    heard.wait(lambda: not heard.backends[0].busy)
+
+
+def test_closing_ends_the_answer_and_the_child(heard: Heard) -> None:
+    command = generate("Count to a thousand.", 400)
+    heard.send(LoadModel(model(), TINY), command)
+    heard.wait(lambda: heard.text(command))
+    heard.close()
+    (ended,) = heard.of(TurnEnded)
+    assert (ended.state, ended.note) == ("interrupted", "kvdesk was closed.")
+    assert ended.stats.ttft_ms > 0, "by the child itself"
+
+
+@posix
+def test_an_abort_at_a_load_is_said_and_the_model_before_is_loaded_again(
+    heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard.send(LoadModel(model(), TINY))
+    heard.wait(lambda: heard.of(ContextReady))
+    other = LoadModel(LocalFile(Path("/models/other.gguf")), TINY)
+    taken = wire.frame
+
+    def aborts(kind: object, request: object) -> bytes:
+        if getattr(request, "command", None) is other:
+            os.kill(heard.backends[0].pid, signal.SIGABRT)
+        return taken(kind, request)
+
+    monkeypatch.setattr(process_backend, "frame", aborts)
+    waits = generate("Still there?")
+    heard.send(other, waits)
+    heard.wait(lambda: heard.of(TurnEnded))
+    assert heard.of(TurnEnded)[0].state == "complete"
+    (failed,) = heard.of(CommandFailed)
+    assert failed.command == other
+    assert failed.sentence.startswith("The engine stopped while it loaded other.")
+    assert "SIGABRT" in failed.detail
+    assert [e.model.source for e in heard.of(ModelLoaded)] == [model(), model()]
+    assert heard.of(TurnStarted)[0].answer == waits.answer
+
+
+@posix
+def test_a_child_ends_with_its_parent_whatever_it_does() -> None:
+    """A parent that is killed closes no pipe by itself: the system does."""
+    code = (
+        "import time; from kvdesk.backends.process.backend import ProcessBackend; "
+        "print(ProcessBackend(print).pid, flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        assert child.is_running()
+        parent.kill()
+        child.wait(timeout=20)
+    assert not child.is_running()
+
+
+def test_what_is_no_frame_ends_it_with_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        process_backend, "child_command", lambda *_: [sys.executable, "-c", "print('hello ' * 100, flush=True)"]
+    )
+    heard = Heard()
+    try:
+        heard.wait(lambda: heard.of(EngineDied))
+        assert "a frame has" in heard.of(EngineDied)[0].detail
+    finally:
+        heard.close()
+
+
+def test_a_child_that_cannot_be_started_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_backend, "child_command", lambda *_: ["/nowhere/kvdesk"])
+    heard = Heard()
+    try:
+        heard.wait(lambda: heard.of(EngineDied))
+        assert "could not be started" in heard.of(EngineDied)[0].detail
+    finally:
+        heard.close()

@@ -1,0 +1,212 @@
+"""The back end that a model needs takes the place of the one before, and what cannot be opened costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kvdesk.backends.base import CLOSED, Emit
+from kvdesk.backends.switch import Maker, Switch
+from kvdesk.chat import ConversationId, Message, new_conversation_id, new_message_id
+from kvdesk.protocol.cache import Forget, UsePolicy, Watch
+from kvdesk.protocol.chat import (
+    BackendReady,
+    Endpoint,
+    Generate,
+    LoadModel,
+    LocalFile,
+    ModelInfo,
+    ModelLoaded,
+    ModelSource,
+    TurnEnded,
+)
+from kvdesk.protocol.features import MISSING, Feature
+from kvdesk.protocol.messages import Command, CommandFailed, Event
+from kvdesk.settings import CachePolicy, ContextSettings, Sampling
+from tests.backends.scripted import ScriptedBackend
+
+FILE = LoadModel(LocalFile(Path("/models/scripted.gguf")), ContextSettings())
+SERVER = LoadModel(Endpoint("http://bigbox:8080", "llama"), ContextSettings())
+
+
+class Local(ScriptedBackend):
+    """Has cells, or says so."""
+
+    features = frozenset(Feature)
+
+    def handle(self, command: Command, at_s: float | None = None) -> None:
+        if isinstance(command, UsePolicy | Watch | Forget):
+            self.handled.append(command)
+        else:
+            super().handle(command, at_s)
+
+
+class Server(ScriptedBackend):
+    """Loads in its own time: a test says how that ends."""
+
+    def __init__(self, emit: Emit) -> None:
+        super().__init__(emit)
+        self.emit = emit
+        self.wake: Callable[[], None] = lambda: None
+        self.dies = False
+        self.closed = ""
+
+    @property
+    def busy(self) -> bool:
+        return not self.closed
+
+    @property
+    def waits(self) -> bool:
+        return not self._turns
+
+    def handle(self, command: Command, at_s: float | None = None) -> None:
+        if isinstance(command, LoadModel):
+            self.handled.append(command)
+        else:
+            super().handle(command, at_s)
+
+    def step(self) -> None:
+        if self.dies:
+            raise ZeroDivisionError("injected")
+        super().step()
+
+    def loaded(self) -> None:
+        self.emit(ModelLoaded(ModelInfo(SERVER.source, "llama")))
+
+    def close(self, note: str = "") -> None:
+        self.closed = note or CLOSED
+        super().close(note)
+
+
+class Rig:
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.locals: list[Local] = []
+        self.servers: list[Server] = []
+        self.switch = Switch(self.events.append, self._maker_of)
+
+    def _local(self, emit: Emit) -> Local:
+        self.locals.append(Local(emit))
+        return self.locals[-1]
+
+    def _server(self, emit: Emit) -> Server:
+        self.servers.append(Server(emit))
+        return self.servers[-1]
+
+    def _maker_of(self, source: ModelSource | None) -> Maker:
+        if not hasattr(self, "makers"):
+            self.makers = self._local, self._server
+        return self.makers[isinstance(source, Endpoint)]
+
+    def of(self, kind: type[Event]) -> list[Event]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def ask(conversation: ConversationId | None = None) -> Generate:
+    conversation = conversation or new_conversation_id()
+    question = Message(new_message_id(), conversation, None, "user", "one two three")
+    return Generate(conversation, new_message_id(), (question,), Sampling())
+
+
+def test_nothing_is_made_before_it_is_needed_and_what_was_said_is_told_then(rig: Rig) -> None:
+    policy = UsePolicy(CachePolicy(n_keep=3))
+    for command in (policy, Watch(True)):
+        rig.switch.handle(command)
+    assert not rig.locals
+    assert rig.switch.features == frozenset(Feature)
+    rig.switch.handle(FILE)
+    assert rig.locals[0].handled == [policy, Watch(True), FILE]
+    assert [type(event) for event in rig.events] == [BackendReady, ModelLoaded]
+
+
+def test_a_file_stays_open_until_the_server_answers(rig: Rig) -> None:
+    rig.switch.handle(FILE)
+    command = ask()
+    rig.switch.handle(command)
+    rig.switch.handle(SERVER)
+    rig.switch.step()
+    assert rig.switch.features == frozenset(Feature)
+    rig.servers[0].loaded()
+    assert rig.switch.features == {Feature.CHAT}
+    (ended,) = rig.of(TurnEnded)
+    assert isinstance(ended, TurnEnded)
+    assert (ended.answer, ended.note) == (command.answer, "Another model was opened.")
+    assert [type(event) for event in rig.events[-2:]] == [BackendReady, ModelLoaded]
+    later = ask()
+    rig.switch.handle(later)
+    assert rig.servers[0].handled == [SERVER, later]
+    rig.switch.handle(Forget(later.conversation))
+    failed = rig.events[-1]
+    assert isinstance(failed, CommandFailed)
+    assert failed.sentence == MISSING[Feature.CACHE_OPERATIONS]
+
+
+@pytest.mark.parametrize("how", ["says so", "dies"])
+def test_a_server_that_cannot_be_reached_costs_nothing(rig: Rig, how: str) -> None:
+    rig.switch.handle(FILE)
+    rig.switch.handle(SERVER)
+    if how == "dies":
+        rig.servers[0].dies = True
+    else:
+        rig.servers[0].emit(CommandFailed(SERVER, "No."))
+    rig.switch.step()
+    (failed,) = rig.of(CommandFailed)
+    assert isinstance(failed, CommandFailed)
+    assert (failed.command, failed.sentence) == (SERVER, "No." if how == "says so" else "injected")
+    assert not rig.switch.busy
+    command = ask()
+    rig.switch.handle(command)
+    while rig.switch.busy:
+        rig.switch.step()
+    assert rig.locals[0].handled == [FILE, command]
+    assert rig.of(TurnEnded)
+
+
+def test_another_model_takes_the_place_of_one_that_is_still_being_opened(rig: Rig) -> None:
+    rig.switch.handle(SERVER)
+    rig.switch.handle(FILE)
+    assert rig.servers[0].closed
+    (failed,) = rig.of(CommandFailed)
+    assert isinstance(failed, CommandFailed)
+    assert failed.sentence == "Another model was opened."
+    assert rig.switch.features == frozenset(Feature)
+
+
+def test_it_waits_only_where_all_wait(rig: Rig) -> None:
+    woken: list[int] = []
+    rig.switch.handle(SERVER)
+    rig.switch.wake = lambda: woken.append(1)
+    rig.servers[0].wake()
+    assert woken == [1]
+    assert rig.switch.busy
+    assert rig.switch.waits
+    rig.switch.handle(FILE)
+    rig.switch.handle(SERVER)
+    rig.switch.handle(ask())  # the file's engine computes, and the server is waited for
+    assert not rig.switch.waits
+
+
+def test_after_a_death_all_that_is_needed_is_asked_of_the_next_one(rig: Rig) -> None:
+    policy = UsePolicy(CachePolicy(n_keep=3))
+    for command in (policy, Watch(True), FILE):
+        rig.switch.handle(command)
+    assert rig.switch.give_up("It died.") == (policy, Watch(True), FILE)
+
+
+def test_closing_closes_both(rig: Rig) -> None:
+    rig.switch.handle(FILE)
+    command = ask()
+    rig.switch.handle(command)
+    rig.switch.handle(SERVER)
+    rig.switch.close()
+    assert rig.servers[0].closed == CLOSED
+    (ended,) = rig.of(TurnEnded)
+    assert isinstance(ended, TurnEnded)
+    assert ended.note == CLOSED
