@@ -34,7 +34,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import IO, Any, get_args
 
@@ -44,7 +43,7 @@ from kvdesk.cache.flat import CacheShape, Flat, Patch, Shape, join_patches
 from kvdesk.cache.geometry import SwaType
 from kvdesk.cache.journal_runs import Invalid, integer, patch_of, runs_of
 from kvdesk.cache.packing import Operation
-from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording, chunk_patches, each_patch
+from kvdesk.cache.recording import MAX_BYTES, Recorder, Recording
 from kvdesk.errors import UserError
 from kvdesk.translation import marked, tr
 
@@ -95,9 +94,7 @@ def journal_lines(recording: Recording, header: JournalHeader) -> Iterator[str]:
     yield from _lines(
         {**about, "caches": caches, "words": shape.words, "start": recording.start}, recording.base(), shape
     )
-    packed = (chunk_patches(chunk, shape) for segment in recording.segments for chunk in segment.chunks)
-    fresh = (each_patch(*group) for group in recording.open)
-    for operation, patch in chain.from_iterable(chain(packed, fresh)):
+    for operation, patch in recording.patches():
         value = {
             "n": operation.number,
             "at": operation.at_s,

@@ -8,7 +8,7 @@ up to 8 chunks; only whole segments are dropped. Must never know the mirror or f
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from kvdesk.cache.difference import StreamDifference, map_difference
@@ -96,6 +96,16 @@ class Recording:
         """The cells changed by operation `number`, before and after. Read-only. Raises UserError as `state_at` does."""
         return map_difference(self.state_at(number - 1), self.state_at(number))
 
+    def patches(self) -> Iterator[tuple[Operation, Patch]]:
+        """Every remembered operation with what it changed, ascending. Read-only."""
+        for segment in self.segments:
+            for chunk in segment.chunks:
+                operations = [entry.operation for entry in unpack_operations(chunk)]
+                patches = unpack_cells(chunk, self.shape.words)
+                yield from ((operation, patches.of(i)) for i, operation in enumerate(operations))
+        for fresh, patches in self.open:
+            yield from ((operation, patches.of(i)) for i, operation in enumerate(fresh))
+
     def base(self) -> Patch:
         """All used cells at `start`. Read-only."""
         return unpack_cells(self.segments[0].keyframe, self.shape.words).all
@@ -123,17 +133,6 @@ class Recording:
                 if operations[0].number <= number:
                     flat.apply(patches.before(number))
         return flat
-
-
-def chunk_patches(chunk: Chunk, shape: Shape) -> list[tuple[Operation, Patch]]:
-    """The operations of a chunk, each with its patch."""
-    operations = [entry.operation for entry in unpack_operations(chunk)]
-    return each_patch(operations, unpack_cells(chunk, shape.words))
-
-
-def each_patch(operations: Sequence[Operation], patches: Patches) -> list[tuple[Operation, Patch]]:
-    """Operations, each with what it changed."""
-    return [(operation, patches.of(i)) for i, operation in enumerate(operations)]
 
 
 class Recorder:

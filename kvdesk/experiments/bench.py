@@ -53,15 +53,17 @@ class Bench:
         self._repeated = 0
 
     @contextmanager
-    def context(self, *, inspect: bool = False, **changes: object) -> Iterator[RawContext]:
+    def context(self, *, inspect: bool = False, record: bool = False, **changes: object) -> Iterator[RawContext]:
         """A context of the experiment's settings with these changes, closed afterwards. Raises ContextError."""
-        with self.context_of(self.settings.model_copy(update=changes), inspect=inspect) as context:
+        with self.context_of(self.settings.model_copy(update=changes), inspect=inspect, record=record) as context:
             yield context
 
     @contextmanager
-    def context_of(self, settings: ContextSettings, *, inspect: bool = False) -> Iterator[RawContext]:
+    def context_of(
+        self, settings: ContextSettings, *, inspect: bool = False, record: bool = False
+    ) -> Iterator[RawContext]:
         """A context of these settings."""
-        context = RawContext(self.model, settings, inspect=inspect, tell_cells=self._tell_cells)
+        context = RawContext(self.model, settings, inspect=inspect, tell_cells=self._tell_cells, record=record)
         try:
             yield context
         finally:

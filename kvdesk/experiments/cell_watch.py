@@ -1,4 +1,4 @@
-"""Follows the cells of an experiment's contexts by the rules of the cache, to be watched while it runs."""
+"""Follows the cells of an experiment's contexts by the rules of the cache, to be watched and recorded while it runs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import time
 from collections.abc import Callable
 
 from kvdesk.cache.geometry import Geometry
+from kvdesk.cache.journal import Journal, Operation
 from kvdesk.cache.mirror import Mirror
-from kvdesk.errors import KvdeskError
+from kvdesk.cache.recording import Recording
+from kvdesk.errors import ContextError, KvdeskError
 from kvdesk.protocol.experiment_cells import CellsSeen
 
 INTERVAL_S = 0.25
@@ -15,7 +17,7 @@ INTERVAL_S = 0.25
 
 
 class CellWatch:
-    """Of one context. `tell` gets its cells, now and then.
+    """Of one context. `tell` gets its cells, now and then; record: every call is written down.
 
     An experiment may do what the rules do not foresee. From a call on that the engine has answered otherwise than the
     rules say, nothing is told any more.
@@ -23,12 +25,29 @@ class CellWatch:
 
     _told_at = 0.0  # by all contexts of the process
 
-    def __init__(self, geometry: Geometry, tell: Callable[[CellsSeen], None]) -> None:
+    def __init__(self, geometry: Geometry, tell: Callable[[CellsSeen], None] | None, *, record: bool = False) -> None:
         self._tell = tell
         self._mirror: Mirror | None = Mirror(geometry) if geometry.facts.kind != "unknown" else None
+        self._journal = Journal(self._mirror) if record and self._mirror is not None else None
 
-    def follow(self, call: Callable[[Mirror], bool | None]) -> None:
-        """`call` does to the mirror what has been done to the context; False where the engine did otherwise."""
+    @property
+    def mirror(self) -> Mirror:
+        """The cells now; only to be read. Raises ContextError where they are not known."""
+        if self._mirror is None:
+            raise ContextError("The cells of this context did not follow the rules that kvdesk knows.")
+        return self._mirror
+
+    def recording(self) -> Recording:
+        """All calls so far. Raises ContextError where they were not recorded."""
+        if self._journal is None or self._mirror is None:
+            raise ContextError("This context was not recorded, or its cells did not follow the rules that kvdesk knows.")
+        return self._journal.recording()
+
+    def follow(self, call: Callable[[Mirror], bool | None], text: str = "", seconds: float = 0.0) -> None:
+        """`call` does to the mirror what has been done to the context; False where the engine did otherwise.
+
+        text: llama.cpp's call, which took `seconds`.
+        """
         if self._mirror is None:
             return
         try:
@@ -37,7 +56,11 @@ class CellWatch:
             known = False
         if not known:
             self._mirror = None
-        elif self._mirror.caches and time.perf_counter() - CellWatch._told_at >= INTERVAL_S:
+            return
+        if self._journal is not None:
+            name = text.partition("(")[0].removeprefix("llama_").removeprefix("memory_")
+            self._journal.record([Operation(self._mirror.operation, time.time(), name, text, seconds * 1e3)])
+        if self._tell and self._mirror.caches and time.perf_counter() - CellWatch._told_at >= INTERVAL_S:
             maps = tuple(cache.freeze() for cache in self._mirror.caches)
             self._tell(CellsSeen.of(self._mirror.operation, maps))
             CellWatch._told_at = time.perf_counter()

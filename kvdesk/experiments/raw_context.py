@@ -21,8 +21,10 @@ from kvdesk.cache.batch import Batch
 from kvdesk.cache.dump import parse_log
 from kvdesk.cache.mirror import Mirror
 from kvdesk.cache.record import FindSlotLine
+from kvdesk.cache.recording import Recording
 from kvdesk.errors import ContextError, RefusedCall
 from kvdesk.experiments.cell_watch import CellWatch
+from kvdesk.protocol import calls
 from kvdesk.protocol.experiment_cells import CellsSeen
 from kvdesk.settings import ContextSettings
 from kvdesk.translation import tr
@@ -46,7 +48,7 @@ class Answer(NamedTuple):
 class RawContext:
     """A `llama_context *`. inspect: have the engine tell its cells at each decode (`Answer.slot`).
 
-    tell_cells: gets its cells a few times a second (`CellWatch`).
+    tell_cells: gets its cells a few times a second (`CellWatch`); record: every call is written down (`recording`).
     buffers: bytes of its buffers by name ("KV", "RS", "compute", "output"); said: the log of its making.
 
     Raises ContextError.
@@ -59,9 +61,12 @@ class RawContext:
         *,
         inspect: bool = False,
         tell_cells: Callable[[CellsSeen], None] | None = None,
+        record: bool = False,
     ) -> None:
         self._model = model
-        self._watch = CellWatch(planned(model, settings), tell_cells) if tell_cells is not None else None
+        self._watch = None
+        if tell_cells is not None or record:
+            self._watch = CellWatch(planned(model, settings), tell_cells, record=record)
         self._ctx, self.said = create(model, settings, int(inspect))
         self.buffers = buffer_bytes(self.said)
         self.n_ctx = int(lib.llama_n_ctx(self._ctx))
@@ -104,7 +109,8 @@ class RawContext:
             lib.llama_synchronize(self._ctx)
         seconds = time.perf_counter() - start
         said = tuple(line.decode("utf-8", "replace").strip() for line in log.capture_stop())
-        self._follow(lambda mirror: not mirror.decode(_batch(tokens, pos, ids, n_logits), rc).mismatch)
+        batch_said = _batch(tokens, pos, ids, n_logits)
+        self._follow(lambda mirror: not mirror.decode(batch_said, rc).mismatch, calls.decode(len(tokens)), seconds)
         dumps = parse_log(said)
         return Answer(rc, seconds, said, dumps[0].line if dumps else None)
 
@@ -148,19 +154,29 @@ class RawContext:
         """llama_memory_seq_rm. `seq_id` is -1 or below `n_seq_max`: with another llama.cpp would abort."""
         assert -1 <= seq_id < self.n_seq_max
         done = bool(lib.llama_memory_seq_rm(lib.llama_get_memory(self._ctx), seq_id, p0, p1))
-        self._follow(lambda mirror: mirror.seq_rm(seq_id, p0, p1) == done)
+        self._follow(lambda mirror: mirror.seq_rm(seq_id, p0, p1) == done, calls.seq_rm(seq_id, p0, p1))
         return done
 
     def clear(self, *, data: bool = False) -> None:
         """llama_memory_clear: no cell is used. data: zero the buffers too."""
         lib.llama_memory_clear(lib.llama_get_memory(self._ctx), data)
-        self._follow(Mirror.clear)
+        self._follow(Mirror.clear, calls.clear(data=data))
 
-    def copy(self, source: int, target: int) -> None:
-        """llama_memory_seq_cp of all positions."""
+    def copy(self, source: int, target: int, p0: int = -1, p1: int = -1) -> None:
+        """llama_memory_seq_cp; of all positions, or of [p0, p1) in a unified cache."""
         assert 0 <= min(source, target) <= max(source, target) < self.n_seq_max
-        lib.llama_memory_seq_cp(lib.llama_get_memory(self._ctx), source, target, -1, -1)
-        self._follow(partial(Mirror.seq_cp, src=source, dst=target, p0=-1, p1=-1))
+        lib.llama_memory_seq_cp(lib.llama_get_memory(self._ctx), source, target, p0, p1)
+        call = calls.seq_cp(source, target, p0, p1)
+        self._follow(partial(Mirror.seq_cp, src=source, dst=target, p0=p0, p1=p1), call)
+
+    def shift(self, seq_id: int, p0: int, by: int) -> None:
+        """llama_memory_seq_add of all positions from `p0` on. Raises RefusedCall where llama.cpp would abort."""
+        memory = lib.llama_get_memory(self._ctx)
+        if not lib.llama_memory_can_shift(memory):
+            raise RefusedCall("This model's positions cannot be moved.")
+        lib.llama_memory_seq_add(memory, seq_id, p0, -1, by)
+        call = calls.seq_add(seq_id, p0, -1, by)
+        self._follow(partial(Mirror.seq_add, seq_id=seq_id, p0=p0, p1=-1, shift=by), call)
 
     def span(self, seq_id: int) -> tuple[int, int]:
         """First and last position of a sequence, -1 and -1 where it has none."""
@@ -174,28 +190,46 @@ class RawContext:
         n = lib.llama_state_seq_get_data(self._ctx, _bytes(memory), len(memory), seq_id)
         return memory.raw[:n]
 
-    def restore(self, seq_id: int, state: bytes) -> bool:
-        """llama_state_seq_set_data: into free cells, wherever they are. False where there is no room."""
+    def restore(self, seq_id: int, state: bytes, tokens: Sequence[int] = ()) -> bool:
+        """llama_state_seq_set_data: into free cells, wherever they are. False where there is no room.
+
+        tokens: of the state, for a recording.
+        """
         assert 0 <= seq_id < self.n_seq_max
         memory = ctypes.create_string_buffer(state, len(state))
         done = bool(lib.llama_state_seq_set_data(self._ctx, _bytes(memory), len(state), seq_id))
-        self._follow(lambda mirror: mirror.restore_seq(seq_id, state).ok == done)
+        call = calls.state_seq_set(seq_id)
+        self._follow(lambda mirror: mirror.restore_seq(seq_id, state, tokens).ok == done, call)
         return done
 
-    def compact(self) -> None:
-        """The whole state saved and set again, which puts all used cells in front."""
+    def compact(self) -> tuple[float, int]:
+        """The whole state saved and set again, which puts all used cells in front: seconds, bytes read and written."""
+        start = time.perf_counter()
         memory = ctypes.create_string_buffer(lib.llama_state_get_size(self._ctx))
         n = lib.llama_state_get_data(self._ctx, _bytes(memory), len(memory))
         if not lib.llama_state_set_data(self._ctx, _bytes(memory), n):
             raise ContextError("llama.cpp did not take back the state of its own cache.")
-        self._follow(lambda mirror: mirror.restore(memory.raw[:n], carry=True).ok)
+        seconds = time.perf_counter() - start
+        self._follow(lambda mirror: mirror.restore(memory.raw[:n], carry=True).ok, calls.state_set(n), seconds)
+        return seconds, 2 * n
 
     def set_threads(self, n: int) -> None:
         lib.llama_set_n_threads(self._ctx, n, n)
 
-    def _follow(self, call: Callable[[Mirror], bool | None]) -> None:
+    @property
+    def mirror(self) -> Mirror:
+        """Its cells by the rules of the cache, where it is watched or recorded; only to be read. Raises ContextError."""
+        assert self._watch is not None
+        return self._watch.mirror
+
+    def recording(self) -> Recording:
+        """All calls so far. Raises ContextError where they were not recorded."""
+        assert self._watch is not None
+        return self._watch.recording()
+
+    def _follow(self, call: Callable[[Mirror], bool | None], text: str = "", seconds: float = 0.0) -> None:
         if self._watch is not None:
-            self._watch.follow(call)
+            self._watch.follow(call, text, seconds)
 
     def close(self) -> None:
         if self._ctx:
